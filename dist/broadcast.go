@@ -5,40 +5,40 @@ import (
 )
 
 // broadcast implements all processes in which agents send to all their neighbours at once. They
-// differ only in how the senders ("speakers") are drawn.
+// differ only in how the senders are drawn.
 type broadcast struct {
 	process
-	speakers func(dst []int, t int) []int
+	senders func(dst []int, t int) []int
 }
 
 // broadcastScratch is scratch memory for one call of Active.
 type broadcastScratch struct {
-	list   []int
-	speaks []bool // one for each agent, all false between calls
+	list  []int
+	sends []bool // one for each agent, all false between calls
 }
 
 var _ Broadcaster = broadcast{}
 
-// newBroadcast returns the process of speakers; an edge is active with the probability rate.
-func newBroadcast(g *Graph, spec string, rate float64, speakers func(dst []int, t int) []int) broadcast {
-	pool := &sync.Pool{New: func() any { return &broadcastScratch{speaks: make([]bool, g.N)} }}
+// newBroadcast returns the process of senders; an edge is active with the probability rate.
+func newBroadcast(g *Graph, spec string, rate float64, senders func(dst []int, t int) []int) broadcast {
+	pool := &sync.Pool{New: func() any { return &broadcastScratch{sends: make([]bool, g.N)} }}
 	return broadcast{process{spec, each(rate), func(dst []Event, t int) []Event {
 		s := pool.Get().(*broadcastScratch)
-		s.list = speakers(s.list, t)
+		s.list = senders(s.list, t)
 		for _, i := range s.list {
-			s.speaks[i] = true
+			s.sends[i] = true
 		}
 		for k, e := range g.Edges {
-			if len(s.list) > 0 && (s.speaks[e.I] || s.speaks[e.J]) {
+			if len(s.list) > 0 && (s.sends[e.I] || s.sends[e.J]) {
 				dst = append(dst, g.event(k))
 			}
 		}
 		for _, i := range s.list {
-			s.speaks[i] = false
+			s.sends[i] = false
 		}
 		pool.Put(s)
 		return dst
-	}}, speakers}
+	}}, senders}
 }
 
 func parseBroadcast(p parsedSpec, l edgeSampler) (Process, error) {
@@ -70,5 +70,5 @@ func parseBroadcast(p parsedSpec, l edgeSampler) (Process, error) {
 	}), nil
 }
 
-// Speakers implements [Broadcaster].
-func (p broadcast) Speakers(dst []int, t int) []int { return p.speakers(dst, t) }
+// Senders implements [Broadcaster].
+func (p broadcast) Senders(dst []int, t int) []int { return p.senders(dst, t) }

@@ -8,20 +8,20 @@ import (
 
 var broadcasts = []string{"broadcast(0.15)", "broadcast(1)", "broadcast-one", "broadcast-rr"}
 
-// Active returns exactly the edges at a speaker.
-func TestActiveIsTheEdgesOfSpeakers(t *testing.T) {
+// Active returns exactly the edges at a sender.
+func TestActiveIsTheEdgesOfSenders(t *testing.T) {
 	g := mustGraph(t, "er10-published", 10)
 	for _, spec := range broadcasts {
 		p := mustProcess(t, spec, g, 2).(Broadcaster)
-		var speakers []int
+		var senders []int
 		for k := range 200 {
-			speakers = p.Speakers(speakers, k)
-			if !slices.IsSorted(speakers) {
-				t.Fatalf("%s at %d: speakers %v", spec, k, speakers)
+			senders = p.Senders(senders, k)
+			if !slices.IsSorted(senders) {
+				t.Fatalf("%s at %d: senders %v", spec, k, senders)
 			}
 			var want []int
 			for edge, e := range g.Edges {
-				if slices.Contains(speakers, e.I) || slices.Contains(speakers, e.J) {
+				if slices.Contains(senders, e.I) || slices.Contains(senders, e.J) {
 					want = append(want, edge)
 				}
 			}
@@ -30,13 +30,13 @@ func TestActiveIsTheEdgesOfSpeakers(t *testing.T) {
 				got = append(got, e.Edge)
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("%s at %d: edges %v, want %v of speakers %v", spec, k, got, want, speakers)
+				t.Fatalf("%s at %d: edges %v, want %v of senders %v", spec, k, got, want, senders)
 			}
 		}
 	}
 }
 
-func TestSpeakerRates(t *testing.T) {
+func TestSenderRates(t *testing.T) {
 	g := mustGraph(t, "er10-published", 10)
 	const rounds = 20000
 	for _, c := range []struct {
@@ -45,37 +45,37 @@ func TestSpeakerRates(t *testing.T) {
 	}{{"broadcast(0.15)", 0.15}, {"broadcast(1)", 1}, {"broadcast-one", 0.1}, {"broadcast-rr", 0.1}} {
 		p := mustProcess(t, c.spec, g, 6).(Broadcaster)
 		var count [10]float64
-		var speakers []int
+		var senders []int
 		for k := range rounds {
-			speakers = p.Speakers(speakers, k)
-			for _, i := range speakers {
+			senders = p.Senders(senders, k)
+			for _, i := range senders {
 				count[i]++
 			}
 		}
 		for i, n := range count {
 			if math.Abs(n/rounds-c.rate) > 5*math.Sqrt(c.rate*(1-c.rate)/rounds)+1e-12 {
-				t.Errorf("%s: agent %d speaks at %.4f of the iterations, want %v", c.spec, i, n/rounds, c.rate)
+				t.Errorf("%s: agent %d sends at %.4f of the iterations, want %v", c.spec, i, n/rounds, c.rate)
 			}
 		}
 	}
 }
 
-func TestRoundRobinSpeaker(t *testing.T) {
+func TestRoundRobinSender(t *testing.T) {
 	p := mustProcess(t, "broadcast-rr", mustGraph(t, "ring", 7), 2).(Broadcaster)
 	for k := range 20 {
-		if got := p.Speakers(nil, k); len(got) != 1 || got[0] != k%7 {
-			t.Errorf("speakers at %d: %v", k, got)
+		if got := p.Senders(nil, k); len(got) != 1 || got[0] != k%7 {
+			t.Errorf("senders at %d: %v", k, got)
 		}
 	}
 }
 
-func TestSpeakersAllocateNothing(t *testing.T) {
+func TestSendersAllocateNothing(t *testing.T) {
 	for _, spec := range broadcasts {
 		p := mustProcess(t, spec, mustGraph(t, "ring", 7), 2).(Broadcaster)
 		dst, round := make([]int, 0, 7), 0
-		if allocs := testing.AllocsPerRun(100, func() { dst = p.Speakers(dst, round); round++ }); allocs != 0 &&
+		if allocs := testing.AllocsPerRun(100, func() { dst = p.Senders(dst, round); round++ }); allocs != 0 &&
 			!raceEnabled {
-			t.Errorf("%s: Speakers allocates %v times", spec, allocs)
+			t.Errorf("%s: Senders allocates %v times", spec, allocs)
 		}
 	}
 }

@@ -39,13 +39,13 @@ type Process interface {
 }
 
 // Broadcaster is a Process in which agents send to all their neighbours at once. An algorithm with
-// unidirectional messages uses Speakers; all others use Active, which returns every edge at a
-// speaker, and exchange in both directions.
+// unidirectional messages uses Senders; all others use Active, which returns every edge at a
+// sender, and exchange in both directions.
 type Broadcaster interface {
 	Process
-	// Speakers overwrites dst with the agents that send at iteration t >= 0, ascending, and returns
+	// Senders overwrites dst with the agents that send at iteration t >= 0, ascending, and returns
 	// it.
-	Speakers(dst []int, t int) []int
+	Senders(dst []int, t int) []int
 }
 
 var processSpellings = []spelling{
@@ -54,9 +54,9 @@ var processSpellings = []spelling{
 	{"k-edges(k)", "each edge with the same probability, k edges on average"},
 	{"k-edges-exact(k)", "k different edges, uniform"},
 	{"bernoulli(p)", "each edge with probability p"},
-	{"broadcast(p)", "each agent speaks with probability p"},
-	{"broadcast-one", "one agent speaks, uniform among all"},
-	{"broadcast-rr", "agent t mod n speaks"},
+	{"broadcast(p)", "each agent broadcasts to its neighbours with probability p"},
+	{"broadcast-one", "one agent broadcasts, uniform among all"},
+	{"broadcast-rr", "agent t mod n broadcasts"},
 	{"matching", "a random set of edges without common agents to which none can be added"},
 	{"periodic(tau)", "all edges at each tau-th iteration (t+1 divisible by tau), else none"},
 	{"coin(p)", "all edges at once with probability p, else none"},

@@ -119,7 +119,7 @@ func checkCells(t *testing.T, row methodRow, c Config, one *Result) {
 		"directed":  func(c *Config) { c.Edges = "one-edge" },
 		"all edges": func(c *Config) { c.Edges = "one-edge" },
 		"pairs":     func(c *Config) { c.Edges = "full" },
-		"speak":     func(c *Config) { c.Edges = "one-edge" },
+		"broadcast": func(c *Config) { c.Edges = "one-edge" },
 		"clock on":  func(c *Config) { c.Edges = "full" },
 		"none": func(c *Config) { // said, and without effect
 			if err := c.Parse("run.yaml", []byte("edges: matching")); err != nil {

@@ -17,12 +17,12 @@ import (
 // plainServices is what a round offers besides links and gradients, by the plainest code: it
 // compresses and quantizes on the host.
 type plainServices struct {
-	s      *Setup
-	m      Model
-	dev    device.Device
-	sent   [][]device.Index // by agent and message of this iteration: coordinates
-	taken  []int            // batches
-	speaks map[int]bool
+	s     *Setup
+	m     Model
+	dev   device.Device
+	sent  [][]device.Index // by agent and message of this iteration: coordinates
+	taken []int            // batches
+	sends map[int]bool
 }
 
 func newPlainServices(s *Setup, m Model, dev device.Device) *plainServices {
@@ -121,24 +121,24 @@ func (p *plainServices) transform(r *algo.Round, c *dist.DCT) {
 
 func (p *plainServices) broadcast(r *algo.Round) {
 	s := p.s
-	p.speaks = map[int]bool{}
+	p.sends = map[int]bool{}
 	if b, ok := s.Process.(dist.Broadcaster); ok {
-		for _, i := range b.Speakers(nil, r.T) {
-			p.speaks[i] = true
+		for _, i := range b.Senders(nil, r.T) {
+			p.sends[i] = true
 		}
 	} else if len(s.Process.Active(nil, r.T)) > 0 {
 		for i := range s.Graph.N {
-			p.speaks[i] = true
+			p.sends[i] = true
 		}
 	}
-	r.Active, r.Links = p.speaks[r.Self], nil
+	r.Active, r.Links = p.sends[r.Self], nil
 	for _, peer := range s.Graph.Neighbours(r.Self) {
 		weight := 0.0
 		if s.Mixing != nil {
 			weight = s.Mixing.At(r.Self, peer)
 		}
 		r.Links = append(r.Links, algo.Link{Peer: peer, FixedWeight: weight,
-			PeerInactive: !p.speaks[peer], Mute: !p.speaks[r.Self]})
+			PeerInactive: !p.sends[peer], Mute: !p.sends[r.Self]})
 	}
 	if len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
 		r.Shared = plainCommon(p.dev, s.Dim)
@@ -236,7 +236,7 @@ func TestCodecBits(t *testing.T) {
 		edit                      func(c *Config)
 		shared, packed, reference uint64 // of an iteration
 	}{
-		// 5 agents on a ring: 10 messages when all speak, 2 when one does.
+		// 5 agents on a ring: 10 messages when all broadcast, 2 when one does.
 		{"choco randk", func(c *Config) { c.Algo = "choco" }, 10 * 32 * 478, 10 * (32 + index) * 478,
 			10 * (32 + 64) * 478},
 		{"choco topk", func(c *Config) { c.Algo, c.Compress = "choco", "topk" }, 10 * (32 + index) * 478,
@@ -245,7 +245,7 @@ func TestCodecBits(t *testing.T) {
 			10 * (5*d + 4*32), 10 * (5*d + 4*32)},
 		{"choco qsgd flat", func(c *Config) { c.Algo, c.Compress, c.Norms = "choco", "qsgd-scaled(255)", "flat" },
 			10 * (9*d + 32), 10 * (9*d + 32), 10 * (9*d + 32)},
-		{"choco one speaks", func(c *Config) { c.Algo, c.Edges = "choco", "broadcast-rr" }, 2 * 32 * 478,
+		{"choco one broadcasts", func(c *Config) { c.Algo, c.Edges = "choco", "broadcast-rr" }, 2 * 32 * 478,
 			2 * (32 + index) * 478, 2 * (32 + 64) * 478},
 		{"choco identity", func(c *Config) { c.Algo, c.Compress = "choco", "identity" }, 10 * 32 * d, 10 * 32 * d,
 			10 * 32 * d},
@@ -301,7 +301,7 @@ func TestPublishedFigure(t *testing.T) {
 		edit      func(c *Config)
 		want, tol float64
 	}{
-		{choco, 9.21, 0.5}, // 4000 draws of ten speakers: three standard errors are 0.4
+		{choco, 9.21, 0.5}, // 4000 draws of ten senders: three standard errors are 0.4
 		{func(c *Config) { choco(c); c.PaperBits = "published" }, 12.09, 0.65},
 		{func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.0001,256)"; c.Iterations = 50 }, 32, 0},
 	} {

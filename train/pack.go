@@ -85,7 +85,7 @@ func (x *exchange) broadcasters(t int) func(i int) bool {
 // broadcasters lists the agents that broadcast at iteration t, ascending.
 func (r *run) broadcasters(dst []int, t int) []int {
 	if b, ok := r.setup.Process.(dist.Broadcaster); ok {
-		return b.Speakers(dst, t)
+		return b.Senders(dst, t)
 	}
 	dst = dst[:0]
 	if r.hasEdges(t) {

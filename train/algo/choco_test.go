@@ -98,7 +98,7 @@ func TestCHOCOInvariants(t *testing.T) {
 	for _, a := range []CHOCO{{Theta: 0.2}, {Theta: 0.1, Descent: heavyBall(0.6)}} {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
 			active := func(it, i int) bool {
-				s := rng.New(w.seed, "speaks", uint64(it), uint64(i))
+				s := rng.New(w.seed, "broadcast", uint64(it), uint64(i))
 				return s.Float64() < 0.4
 			}
 			g := w.play(a, q, 0.02, 0).broadcasting(w.graph, active, w.ownMask)

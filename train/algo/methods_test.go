@@ -154,7 +154,7 @@ func on(graph [][2]int) func(g *game) {
 // and the numbers that travel besides, for the ledger.
 type compression func(t int, v []float64) (values []float64, coords []uint32, sent dist.Sent)
 
-// packed compresses over the ring, on which all speak.
+// packed compresses over the ring, on which all broadcast.
 func packed(q compression) func(g *game) { return packedOver(ring4, q) }
 
 // packedOver compresses over a graph.

@@ -85,9 +85,9 @@ var abouts = map[string]About{
 		"nE 2 v (rows or columns of all matrices + rest)", "1; rows + columns of all matrices an edge", exactOnSkew +
 			" (measured; experimental)", anyGraph, "FSPDA-SA over the sketches of powergossip"},
 	"beer": {"two compressed differences", "payloads of both; indices of randk once", "5", exactOnSkew,
-		"any graph, agents that speak to all neighbours", "Zhao, Li, Li, Richtárik and Chi 2022, algorithm 1"},
+		"any graph, agents that broadcast", "Zhao, Li, Li, Richtárik and Chi 2022, algorithm 1"},
 	"choco": {"a compressed difference", "payload of each message", "2", biasedOnSkew,
-		"any graph, agents that speak to all neighbours", "Koloskova, Stich and Jaggi 2019, algorithm 2; early: EF21"},
+		"any graph, agents that broadcast", "Koloskova, Stich and Jaggi 2019, algorithm 2; early: EF21"},
 	"swarm": {"two copies of the model, or codes of them; blocking one", "nE 4 v d; blocking nE 2 v d", "2; blocking 0",
 		biasedOnSkew, "any graph, pairs", "Nadiradze and others 2021"},
 	"local-sgd": {"the model, an all-reduce at the end of a round", "2(n-1) v d a round", "1",

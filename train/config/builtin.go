@@ -120,10 +120,10 @@ var builtin = []Method{
 	{Name: "next", Keys: []string{"kappa"},
 		Exact: true, Optimizers: anyOptimizer, Placements: anyPlacement, Tracks: true,
 		New: func(s *Setup) algo.Algorithm { return algo.NEXT{Kappa: s.Config.Kappa, Descent: s.Descent()} }},
-	{Name: "beer", Keys: []string{"theta", "compress", "norms"}, Edges: Speakers, Masks: true, Mixing: true,
+	{Name: "beer", Keys: []string{"theta", "compress", "norms"}, Edges: Broadcast, Masks: true, Mixing: true,
 		Check: chocoStable, New: func(s *Setup) algo.Algorithm { return algo.BEER{Theta: s.Config.Theta.V} }},
 	{Name: "choco", Keys: []string{"theta", "compress", "norms", "reference_bits", "early"},
-		Edges: Speakers, Masks: true, Mixing: true, Optimizers: anyOptimizer, Check: chocoStable,
+		Edges: Broadcast, Masks: true, Mixing: true, Optimizers: anyOptimizer, Check: chocoStable,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.CHOCO{Theta: s.Config.Theta.V, Early: s.Config.Early, Descent: s.Descent()}
 		}},

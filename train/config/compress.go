@@ -14,7 +14,7 @@ func (s *Setup) admitCompressor() error {
 	c, m := &s.Config, s.method
 	name, _, _ := strings.Cut(strings.TrimSpace(c.Compress), "(")
 	switch {
-	case m.Edges == Speakers:
+	case m.Edges == Broadcast:
 		return s.admitChoco(name)
 	case m.Edges == Pairs:
 		if name == "auto" {
@@ -84,11 +84,11 @@ func (s *Setup) admitTransform() error {
 	return nil
 }
 
-// compress makes the compressor of an algorithm of speakers, or the lattice of one of pairs.
+// compress makes the compressor of an algorithm that broadcasts, or the lattice of one of pairs.
 func (s *Setup) compress(sizes []int) (err error) {
 	c := &s.Config
 	switch s.method.Edges {
-	case Speakers, AllGather:
+	case Broadcast, AllGather:
 		o := dist.CompressorOptions{Mask: s.Mask, Sizes: sizes, Flat: c.Norms == "flat", Seed: c.Seed}
 		for _, b := range s.Blocks {
 			o.Shapes = append(o.Shapes, [2]int{b.Rows, b.Cols})
@@ -141,14 +141,14 @@ func (s *Setup) BatchPerGradient() bool {
 	return s.method.Edges == Clocks || s.method.Edges == Pairs && s.Config.Swarm == "blocking"
 }
 
-// SpeakRate returns the probability that an agent broadcasts in an iteration.
-func (s *Setup) SpeakRate() float64 {
+// BroadcastRate returns the probability that an agent broadcasts in an iteration.
+func (s *Setup) BroadcastRate() float64 {
 	if len(s.Graph.Edges) == 0 {
 		return 1
 	}
 	rate := s.Process.Rate(0)
 	switch name := s.Process.String(); {
-	case strings.HasPrefix(name, "broadcast("): // an edge is active where one of its ends speaks
+	case strings.HasPrefix(name, "broadcast("): // an edge is active where one of its ends broadcasts
 		return 1 - math.Sqrt(1-rate)
 	case strings.HasPrefix(name, "broadcast-"):
 		return 1 / float64(s.Graph.N)
@@ -163,7 +163,7 @@ func (s *Setup) SpeakRate() float64 {
 // holds if all agents draw the same coordinates. If they draw independently, the limit is up to
 // twice as high, on two agents and on rings, and a few percent higher on large complete graphs.
 func (s *Setup) chocoLimit() float64 {
-	delta := s.Compressor.Delta() * s.SpeakRate()
+	delta := s.Compressor.Delta() * s.BroadcastRate()
 	mu := 1 - s.Mixing.Spectrum()[0]
 	return 2 * delta / (2 - delta) / mu
 }
@@ -173,9 +173,9 @@ func (s *Setup) settleTheta() {
 	c := &s.Config
 	switch {
 	case !c.Theta.Auto:
-	case s.method.Edges != Speakers:
+	case s.method.Edges != Broadcast:
 		c.Theta = AutoFloat{V: s.pairTheta()}
-	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 || s.SpeakRate() == 0:
+	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 || s.BroadcastRate() == 0:
 		c.Theta = AutoFloat{V: 1}
 	default:
 		c.Theta = AutoFloat{V: sixDigits(math.Min(1, s.chocoLimit()/2))}
@@ -211,15 +211,15 @@ func chocoStable(s *Setup) (warnings []string, err error) {
 		return nil, Invalid("theta", c.Theta,
 			"must be above 0 and at most 1: it is the share of the way to the neighbours' mean")
 	}
-	if s.SpeakRate() == 0 { // nothing is averaged
+	if s.BroadcastRate() == 0 { // nothing is averaged
 		return nil, nil
 	}
 	limit := s.chocoLimit()
 	switch th := c.Theta.V; {
 	case th >= 2*limit:
 		return nil, Invalid("theta", c.Theta, "diverges: an agent's public copy keeps %.3g of it an iteration, "+
-			"and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more speakers",
-			s.Compressor.Delta()*s.SpeakRate(), c.Graph, limit)
+			"and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more senders",
+			s.Compressor.Delta()*s.BroadcastRate(), c.Graph, limit)
 	case th > limit:
 		return []string{fmt.Sprintf("theta %v is above %.3g, from which on the differences between agents may grow: "+
 			"theta auto is half of that", c.Theta, limit)}, nil

@@ -27,7 +27,7 @@ func (s *Setup) ExpectedBits() float64 {
 		return d.ArcRate() * bits * float64(values)
 	}
 	if s.Compressor != nil {
-		return s.SpeakRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(s.messageLedger()))
+		return s.BroadcastRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(s.messageLedger()))
 	}
 	rates := 0.0
 	if s.Asynchronous() {

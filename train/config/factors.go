@@ -65,7 +65,7 @@ func (s *Setup) admitFreeze() error {
 				"them frozen ones: choose another algorithm",
 			c.Algo,
 		)
-	case s.method.Edges == Speakers:
+	case s.method.Edges == Broadcast:
 		return Invalid("freeze", c.Freeze,
 			"%s sends compressed differences from copies that start at zero, and would move "+
 				"frozen coordinates by what the copies lack: choose another algorithm", c.Algo)

@@ -63,8 +63,8 @@ const (
 	Coins                      // all edges or none: coin(p), periodic(tau) or full
 	EveryPair                  // an all-reduce, in each iteration or round: graph and edges play no part
 	Pairs                      // at most one edge at an agent
-	// agents that speak to all their neighbours: broadcast and its like, or all edges or none
-	Speakers
+	// agents that broadcast to their neighbours: broadcast and its like, or all edges or none
+	Broadcast
 	Clocks     // none: every edge has a clock of its own
 	RoundPairs // Pairs, in the last iteration of each round of local_steps; auto is matching
 	RoundEdges // any, in the last iteration of each round of local_steps; auto is matching
@@ -242,7 +242,7 @@ func (s *Setup) admitEdges() error {
 	if c.Edges == "auto" {
 		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", ManyEdges: "full", WholeGraph: "full",
 			Rounds: fmt.Sprintf("periodic(%d)", steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
-			Pairs: "one-edge", Speakers: "full", Clocks: "one-edge", RoundPairs: "matching", RoundEdges: "matching",
+			Pairs: "one-edge", Broadcast: "full", Clocks: "one-edge", RoundPairs: "matching", RoundEdges: "matching",
 			AnyRounds: "one-edge", OneWay: oneWayOf(c.Graph)}[m.Edges]
 		return nil
 	}
@@ -250,9 +250,9 @@ func (s *Setup) admitEdges() error {
 	pairs := []string{"one-edge", "one-edge-round-robin", "matching", "trace", "empty"}
 	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"},
 		Coins: {"full", "periodic", "coin"}, Pairs: pairs, RoundPairs: pairs,
-		Speakers: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
-		Clocks:   {"one-edge"},
-		OneWay:   {"one-peer-exp", "static-exp", "push", "arcs"}}[m.Edges]
+		Broadcast: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
+		Clocks:    {"one-edge"},
+		OneWay:    {"one-peer-exp", "static-exp", "push", "arcs"}}[m.Edges]
 	if fit != nil && !slices.Contains(fit, name) && !m.plays(c.Edges) {
 		return Invalid("edges", c.Edges, "%s %s: use edges auto", m.Name, edgeReason[m.Edges])
 	}
@@ -303,7 +303,7 @@ var edgeReason = map[EdgeNeed]string{
 	Coins:      "averages over all edges when a common coin says so (coin(p), periodic(tau) or full)",
 	Pairs: "averages in pairs, and an agent with several edges at once could not (one-edge, " +
 		"one-edge-round-robin, matching, base(1), or a trace of pairs)",
-	Speakers: "has agents that speak to all their neighbours (full, periodic(tau), coin(p), broadcast(p), " +
+	Broadcast: "has agents that broadcast to their neighbours (full, periodic(tau), coin(p), broadcast(p), " +
 		"broadcast-one, broadcast-rr)",
 	RoundPairs: "averages in pairs at the end of each round, and an agent with several edges at once could not " +
 		"(matching, one-edge, one-edge-round-robin, base(1), or a trace of pairs)",

@@ -349,7 +349,7 @@ func (s *Setup) admitWire() error {
 		return nil
 	}
 	switch s.method.Edges {
-	case Speakers, Pairs, AllGather:
+	case Broadcast, Pairs, AllGather:
 		return Invalid("wire", c.Wire, "%s sends what compress says: use wire fp32, or compress with fewer bits",
 			c.Algo)
 	case Clocks:
