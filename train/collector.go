@@ -126,7 +126,7 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 	if c.run.opt.OnRow != nil {
 		c.run.opt.OnRow(ev.Row)
 	}
-	c.run.group.RowsWritten(len(c.res.Rows))
+	c.run.group.RowsWritten(len(c.res.Rows), set)
 	if ev.Iteration == c.run.setup.Config.Iterations {
 		c.keep(set, ev)
 	}

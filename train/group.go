@@ -24,8 +24,8 @@ type processGroup interface {
 	Serve(ctx context.Context, fail context.CancelCauseFunc)
 	// Deliver takes a snapshot of a local agent.
 	Deliver(ctx context.Context, sn *snapshot.Snapshot) error
-	// RowsWritten tells that the first n rows are in the metric files.
-	RowsWritten(n int)
+	// RowsWritten tells that the first n rows are in the metric files. The last one is of set.
+	RowsWritten(n int, set []*snapshot.Snapshot)
 	// checkpoints returns how to ask for checkpoints.
 	checkpoints() checkpointing
 	// stop tells the agents to stop at an iteration. It may wait for them to get there, and halt
@@ -66,7 +66,7 @@ func (g *singleProcess) open() (*runfolder.Checkpoint, error) {
 
 func (g *singleProcess) start() error                                   { return nil }
 func (g *singleProcess) Serve(context.Context, context.CancelCauseFunc) {}
-func (g *singleProcess) RowsWritten(int)                                {}
+func (g *singleProcess) RowsWritten(int, []*snapshot.Snapshot)          {}
 func (g *singleProcess) wait(_, _ context.Context)                      {}
 func (g *singleProcess) repeatsEvaluations() bool                       { return true }
 func (g *singleProcess) results() *Result                               { return nil }

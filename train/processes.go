@@ -54,6 +54,9 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	}
 	if ck != nil {
 		o.First, o.WallS = ck.Iteration, ck.WallS
+		for i := range s.Graph.N {
+			o.LastRow = append(o.LastRow, ck.Counters(i))
+		}
 	}
 	g.Node = process.New(o)
 	if f := g.r.opt.Folder; f != nil && ck == nil && g.results() == nil {

@@ -16,7 +16,9 @@ var errAbsent = errors.New("process: an agent is absent")
 // gather takes the reports of another agent, to its last. It is for the coordinator.
 func (n *Node) gather(ctx context.Context, from int) error {
 	done := n.opt.Schedule.EvalsBefore(n.opt.First) // evaluations of it that were taken, or replaced
-	var latest snapshot.Counters                    // in its reports
+	n.last.Lock()
+	latest := n.last.counters[from] // in its reports
+	n.last.Unlock()
 	last := n.opt.Schedule.EvalCount()
 	pool := n.opt.Run.Pool(from)
 	for {

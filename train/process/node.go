@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,6 +75,7 @@ type Options struct {
 	First   int
 	WallS   float64
 	Streams []byte
+	LastRow []snapshot.Counters // of all agents, in the last row before First; nil: there is none
 }
 
 // Node is one process of a run.
@@ -86,6 +88,7 @@ type Node struct {
 
 	queue chan *snapshot.Snapshot // of the local agent, in order
 	rows  progress                // at the coordinator: the number of rows that are written
+	last  lastRow
 	disk  disk
 
 	life      context.Context // of what runs beside the agent
@@ -100,6 +103,12 @@ type Node struct {
 	backlog   atomic.Int64 // agents whose reports wait for the collector
 	stopped   atomic.Bool  // this process is to stop, or has given up waiting for the others
 	reported  atomic.Int64 // evaluations that the local agent has delivered
+}
+
+// lastRow guards the counters of all agents in the last row.
+type lastRow struct {
+	sync.Mutex
+	counters []snapshot.Counters
 }
 
 // disk guards the checkpoints of a node.
@@ -121,6 +130,8 @@ func New(opt Options) *Node {
 	n := &Node{opt: opt, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
 		done: make(chan struct{}), rows: newProgress(), stop: newStopState(),
 		disk: disk{Reservation: snapshot.NewReservation()}}
+	n.last.counters = make([]snapshot.Counters, opt.Agents)
+	copy(n.last.counters, opt.LastRow)
 	n.rows.reach(n.evaluations())
 	n.reported.Store(int64(n.evaluations()))
 	return n
@@ -143,8 +154,15 @@ func (n *Node) Start() error {
 // Reservation is that of the local agent's checkpoints.
 func (n *Node) Reservation() *snapshot.Reservation { return n.disk.Reservation }
 
-// RowsWritten tells that the first rows rows are in the metric files.
-func (n *Node) RowsWritten(rows int) { n.rows.reach(rows) }
+// RowsWritten tells that the first rows rows are in the metric files. The last one is of set.
+func (n *Node) RowsWritten(rows int, set []*snapshot.Snapshot) {
+	n.last.Lock()
+	for i, sn := range set {
+		n.last.counters[i] = sn.Counters
+	}
+	n.last.Unlock()
+	n.rows.reach(rows)
+}
 
 // Serve starts what runs beside the agent until Wait returns. It calls fail with an error that ends
 // the run in this process.
@@ -265,6 +283,9 @@ func (n *Node) write(ctx context.Context, sn *snapshot.Snapshot) error {
 		if err := n.opt.Run.FlushRows(); err != nil {
 			return err
 		}
+		n.last.Lock()
+		sn.LastRow = slices.Clone(n.last.counters)
+		n.last.Unlock()
 	}
 	n.disk.Lock() // in real time the last checkpoint may overtake another one
 	defer n.disk.Unlock()

@@ -89,7 +89,7 @@ func (h *AgentStore) Empty() bool {
 }
 
 // agentManifest describes the checkpoint of one agent. Its lists have an entry for each agent, of
-// which only its own is set.
+// which only its own is set, and with agent 0 also what rows of metrics sum over all agents.
 type agentManifest struct {
 	Manifest
 	Rank        int    `json:"rank"`
@@ -144,18 +144,25 @@ func (h *AgentStore) fill(dir string, s *config.Setup, sn *snapshot.Snapshot, wa
 // spread extends the lists of one agent to lists of n agents.
 func (m *agentManifest) spread(n int, sn *snapshot.Snapshot) {
 	m.Agents = n
+	all := make([]snapshot.Counters, n)
+	copy(all, sn.LastRow)
+	all[sn.Agent] = sn.Counters
 	m.Ledgers, m.Grads, m.Losses = make([]dist.Ledger, n), make([]int, n), make([]snapshot.Losses, n)
-	m.Ledgers[sn.Agent], m.Grads[sn.Agent], m.Losses[sn.Agent] = sn.Ledger, sn.Grads, sn.Losses
+	m.Losses[sn.Agent] = sn.Losses
+	m.Clipped, m.Directions = make([]int, n), make([]int, n)
+	for i, c := range all {
+		m.Ledgers[i], m.Grads[i], m.Clipped[i], m.Directions[i] = c.Ledger, c.Grads, c.Clipped, c.Directions
+	}
 	if m.Decodes != nil {
 		m.Decodes = make([]dist.DecodeStats, n)
-		m.Decodes[sn.Agent] = sn.Decodes
+		for i, c := range all {
+			m.Decodes[i] = c.Decodes
+		}
 	}
 	if m.Scales != nil {
 		m.Scales = make([]device.LossScale, n)
 		m.Scales[sn.Agent] = sn.Scale
 	}
-	m.Clipped, m.Directions = make([]int, n), make([]int, n)
-	m.Clipped[sn.Agent], m.Directions[sn.Agent] = sn.Clipped, sn.Directions
 	if m.Scalars != nil {
 		m.Scalars = make([][]float64, n)
 		m.Scalars[sn.Agent] = sn.Scalars

@@ -2,10 +2,13 @@ package runfolder
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"testing"
 
+	"fspda/cpu"
 	"fspda/dist"
+	"fspda/train/algo"
 	"fspda/train/config"
 	"fspda/train/simnet"
 	"fspda/train/snapshot"
@@ -34,5 +37,29 @@ func TestManifestLimit(t *testing.T) {
 	text, err := manifestText(&m, &m.Checksum)
 	if limit := manifestLimit(&config.Setup{Graph: g}); err != nil || int64(len(text)) > limit {
 		t.Errorf("a manifest of %d bytes, the limit is %d, %v", len(text), limit, err)
+	}
+}
+
+// The checkpoint of agent 0 holds the counters of the others in the last row, and its own.
+func TestCountersOfOthers(t *testing.T) {
+	s, dev := resolve(t), cpu.New()
+	store, err := OpenAgentStore(t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	sn := snapshot.New(dev, algo.NewState(s.Algo, dev, dev.NewVector(s.Dim)), 0, nil)
+	sn.T, sn.Grads, sn.LastRow = 5, 50, make([]snapshot.Counters, s.Graph.N)
+	sn.LastRow[0].Grads, sn.LastRow[3] = 40, snapshot.Counters{Grads: 30, Ledger: dist.Ledger{Messages: 3}, Clipped: 2}
+	if err := store.Write(s, sn, 0); err != nil {
+		t.Fatal(err)
+	}
+	ck, _, _, err := store.Newest(s, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ck.Close()
+	if got := ck.Counters(3); ck.Counters(0).Grads != 50 || !reflect.DeepEqual(got, sn.LastRow[3]) {
+		t.Errorf("agent 0 has %d gradients, agent 3 %+v", ck.Counters(0).Grads, got)
 	}
 }

@@ -553,21 +553,9 @@ func (c *Checkpoint) Restore(sn *snapshot.Snapshot) error {
 			return err
 		}
 	}
-	sn.Ledger, sn.Grads = c.Ledgers[i], c.Grads[i]
-	if c.Losses != nil { // checkpoints of old versions have none: the next row then covers fewer batches
-		sn.Losses = c.Losses[i]
-	}
-	if c.Decodes != nil {
-		sn.Decodes = c.Decodes[i]
-	}
-	if len(c.Clipped) == c.Agents { // format 1 has no optimizer that counts
-		sn.Clipped, sn.Directions = c.Clipped[i], c.Directions[i]
-	}
+	sn.Counters = c.Counters(i)
 	if err := c.restoreEdges(sn); err != nil {
 		return err
-	}
-	if len(c.Scales) == c.Agents {
-		sn.Scale = c.Scales[i]
 	}
 	if len(c.Clocks) == c.Agents {
 		sn.Clock = c.Clocks[i]
@@ -575,11 +563,30 @@ func (c *Checkpoint) Restore(sn *snapshot.Snapshot) error {
 	return nil
 }
 
-// restoreEdges fills what an algorithm keeps besides vectors of the length of the model.
-func (c *Checkpoint) restoreEdges(sn *snapshot.Snapshot) error {
-	if len(c.Scalars) == c.Agents {
-		sn.Scalars = c.Scalars[sn.Agent]
+// Counters returns the counters of an agent. The checkpoint of agent 0 alone holds those of the
+// others in the last row before it.
+func (c *Checkpoint) Counters(agent int) (n snapshot.Counters) {
+	n.Ledger, n.Grads = c.Ledgers[agent], c.Grads[agent]
+	if c.Losses != nil { // checkpoints of old versions have none: the next row then covers fewer batches
+		n.Losses = c.Losses[agent]
 	}
+	if c.Decodes != nil {
+		n.Decodes = c.Decodes[agent]
+	}
+	if len(c.Clipped) == c.Agents { // format 1 has no optimizer that counts
+		n.Clipped, n.Directions = c.Clipped[agent], c.Directions[agent]
+	}
+	if len(c.Scales) == c.Agents {
+		n.Scale = c.Scales[agent]
+	}
+	if len(c.Scalars) == c.Agents {
+		n.Scalars = c.Scalars[agent]
+	}
+	return n
+}
+
+// restoreEdges fills the memory of edges.
+func (c *Checkpoint) restoreEdges(sn *snapshot.Snapshot) error {
 	if len(sn.Edges) > 0 && (len(c.EdgeCounts) != c.Agents || len(c.EdgeCounts[sn.Agent]) != len(sn.Edges)) {
 		return c.Damaged(fmt.Sprintf("it lacks what agent %d keeps for its %d edges", sn.Agent, len(sn.Edges)))
 	}

@@ -27,6 +27,7 @@ type Snapshot struct {
 
 	// of snapshots that are to be saved
 	Streams  []byte                // state of the streams between processes
+	LastRow  []Counters            // of all agents, in the last row before T; set by the coordinator
 	RealTime *RealTime             // nil: the run is not in real time
 	Duals    map[int]device.Vector // in real time: of the agent's edges, by peer
 }
