@@ -34,12 +34,16 @@ var effects = []effect{
 	{"eval_random sample_tokens", (*Setup).readsText, "data text or synthetic-text"},
 	{"eval_agents", func(s *Setup, c Config) bool { return c.EvalAgents <= s.Graph.N }, "at least as many agents"},
 	{"eval_test", func(_ *Setup, c Config) bool { return c.EvalRandom == 0 }, "eval_random 0"},
+	{"eval_test", func(s *Setup, c Config) bool { return c.EvalTest <= s.Set.Test.Len() },
+		"at least as many test examples"},
 	{"init_head", func(_ *Setup, c Config) bool { return c.Start != "" }, "init, a file of weights"},
 	{"iterations", func(s *Setup, c Config) bool { return c.Epochs == 0 || c.Iterations == s.Config.Iterations },
 		"epochs 0"},
 	{"eval_points", func(s *Setup, c Config) bool {
 		return c.EvalEpochs == 0 || c.EvalPoints == s.Config.EvalPoints
 	}, "eval_epochs 0"},
+	{"eval_points", func(s *Setup, _ Config) bool { return s.Config.EvalPoints <= s.Config.Iterations },
+		"at least as many iterations"},
 	{"alpha", func(s *Setup, c Config) bool { return !s.uses("rho") || c.Rho.Auto },
 		"rho auto, or an algorithm that does not take its step from rho"},
 	{"theta", func(s *Setup, _ Config) bool { return !s.uses("weights") || s.Config.Weights == weightsConstant },
@@ -68,6 +72,9 @@ var effects = []effect{
 	{"density", func(s *Setup, c Config) bool { return s.masked() && (s.Config.Mask != "all" || c.Density == 1) },
 		anExchange + ", and a mask other than all"},
 	{"batch", func(_ *Setup, c Config) bool { return c.Sampling != "full" }, "sampling epochs or iid"},
+	{"accumulate", func(s *Setup, c Config) bool { return c.Accum <= s.batch() }, "a batch of at least as many examples"},
+	{"precision", func(_ *Setup, c Config) bool { return c.Device != "cpu" || c.Precision == Default().Precision },
+		"a GPU (device cuda, or auto)"},
 	{"bn bn_batches", func(s *Setup, _ Config) bool { return len(s.Buffers) > 0 }, "a network with batch norm"},
 	{"bn_batches", func(_ *Setup, c Config) bool { return c.BN != BNLocal }, "bn pooled or recalibrate"},
 }

@@ -81,6 +81,8 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"batch":      {"{sampling: full, batch: 16}", "{batch: 16}"},
 	"bn":         {"{bn: local}", "{model: normed, bn: local}"},
 	"bn_batches": {"{model: normed, bn: local, bn_batches: 9}", "{model: normed, bn_batches: 9}"},
+	"accumulate": {"{accumulate: 17, batch: 16}", "{accumulate: 16, batch: 16}"},
+	"precision":  {"{device: cpu, precision: bf16}", "{device: cpu, precision: fp32}"},
 	"early":      {"{algo: beer, early: true}", "{algo: choco, early: true}"},
 }
 
@@ -115,6 +117,13 @@ func TestKeysWithoutEffect(t *testing.T) {
 		}
 		if err := resolveText(t, c.accepted); err != nil {
 			t.Errorf("%s: error %v", c.accepted, err)
+		}
+	}
+	for key, text := range map[string]string{"eval_points": "{iterations: 40, eval_points: 41}",
+		"eval_test": "{eval_test: 100000}"} { // that have two conditions
+		var ce *Error
+		if err := resolveText(t, text); !errors.As(err, &ce) || ce.Key != key || !strings.Contains(err.Error(), "as many") {
+			t.Errorf("%s: error %v", text, err)
 		}
 	}
 	need := strings.Fields("eta mixing")

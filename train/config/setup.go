@@ -326,17 +326,19 @@ func (s *Setup) Skew() float64 { return data.Skew(s.Counts()) }
 // manyAgents is from where on it is worth to say that evaluations look at every agent.
 const manyAgents = 200
 
-// MicroBatch returns the most examples that a gradient is computed over at once: a batch, or the
-// largest shard if a batch is a whole shard, divided by accumulate and rounded up.
-func (s *Setup) MicroBatch() int {
-	batch := s.Config.Batch
-	if s.Config.Sampling == string(data.Full) {
-		batch = 0
-		for _, shard := range s.Shards {
-			batch = max(batch, len(shard))
-		}
+// MicroBatch returns the most examples that a gradient is computed over at once: a batch divided by
+// accumulate and rounded up.
+func (s *Setup) MicroBatch() int { return (s.batch() + s.Config.Accum - 1) / s.Config.Accum }
+
+// batch returns the most examples of a batch: those of the largest shard if a batch is a whole shard.
+func (s *Setup) batch() (most int) {
+	if s.Config.Sampling != string(data.Full) {
+		return s.Config.Batch
 	}
-	return (batch + s.Config.Accum - 1) / s.Config.Accum
+	for _, shard := range s.Shards {
+		most = max(most, len(shard))
+	}
+	return most
 }
 
 // WireFormat returns the format of the values in messages.
