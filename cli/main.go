@@ -107,6 +107,7 @@ func message(err error) string {
 		}
 		return fmt.Sprintf("%sfound %s, expected %s", at, kind(m[2]), kind(m[4]))
 	})
+	text = strings.TrimRight(text, "\n ") // excerpts of a file end with an empty line
 	return notNumber.ReplaceAllString(text, "$1 is not a number in its range")
 }
 

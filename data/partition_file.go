@@ -30,7 +30,7 @@ func (p File) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, e
 	if err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
-	shards, err := parseShards(raw)
+	shards, err := parseShards(bounded.Unmarked(raw))
 	if err == nil {
 		err = checkShards(shards, len(labels), agents)
 	}

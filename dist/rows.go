@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"fspda/internal/bounded"
 )
 
 // readRows reads lines of integers separated by spaces, tabs or commas, and passes each line to
@@ -17,7 +19,7 @@ func readRows(r io.Reader, columns int, take func(row []int) error) error {
 	line := 0
 	for in.Scan() {
 		line++
-		text, _, _ := strings.Cut(in.Text(), "#")
+		text, _, _ := strings.Cut(string(bounded.Unmarked(in.Bytes())), "#")
 		fields := strings.FieldsFunc(text, func(c rune) bool { return c == ' ' || c == '\t' || c == ',' || c == '\r' })
 		if len(fields) == 0 {
 			continue

@@ -11,7 +11,7 @@ import (
 func TestReadRows(t *testing.T) {
 	var got []string
 	take := func(row []int) error { got = append(got, fmt.Sprint(row)); return nil }
-	if err := readRows(strings.NewReader("1 2\n#x\n\n 3,\t-4 # y\r\n5 6"), 2, take); err != nil {
+	if err := readRows(strings.NewReader("\ufeff1 2\n#x\n\n 3,\t-4 # y\r\n5 6"), 2, take); err != nil {
 		t.Fatal(err)
 	}
 	if s := fmt.Sprint(got); s != "[[1 2] [3 -4] [5 6]]" {

@@ -2,9 +2,11 @@ package bounded
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/token"
@@ -46,6 +48,9 @@ func File(path string, limit int64) ([]byte, error) {
 	return b, err
 }
 
+// Unmarked returns text without the byte order mark that editors on Windows begin it with.
+func Unmarked(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
+
 // YAML returns an error for text that takes much memory to parse: it is longer than MaxYAML, or
 // [Nesting] refuses it.
 func YAML(text []byte) error {
@@ -56,8 +61,8 @@ func YAML(text []byte) error {
 }
 
 // Nesting returns an error for YAML that is nested deeply, or repeats parts of itself by anchors,
-// or has a second document, which no reader would see. The memory to parse other YAML is
-// proportional to its length.
+// or has a second document, which no reader would see, or numbers such as 010, which YAML reads as
+// octal. The memory to parse other YAML is proportional to its length.
 func Nesting(text []byte) error {
 	n := 0
 	for line := range bytes.Lines(text) {
@@ -79,6 +84,11 @@ func Nesting(text []byte) error {
 			}
 		case token.AnchorType, token.AliasType:
 			return fmt.Errorf("line %d has an anchor or an alias, %q: write the value out", t.Position.Line, t.Value)
+		case token.OctetIntegerType:
+			if digits := strings.TrimLeft(t.Value, "+-"); !strings.HasPrefix(digits, "0o") {
+				return fmt.Errorf("line %d has the number %s, whose leading 0 makes it octal in YAML: write %s, or 0o%s if "+
+					"octal is meant", t.Position.Line, t.Value, cmp.Or(strings.TrimLeft(digits, "0"), "0"), digits[1:])
+			}
 		case token.SequenceStartType, token.MappingStartType:
 			depth++
 		case token.SequenceEndType, token.MappingEndType:

@@ -24,7 +24,7 @@ func TestConfigRoundTrip(t *testing.T) {
 func TestParseKeepsWhatItIsNotTold(t *testing.T) {
 	c := Default()
 	if err := c.Parse("x.yaml", []byte(
-		"alpha: 0.03\nhidden: 64\n# a comment\neta: 1e-5\npartition: dirichlet(0.1)\n")); err != nil {
+		"\ufeffalpha: 0.03\nhidden: 64\n# a comment\neta: 1e-5\npartition: dirichlet(0.1)\n")); err != nil {
 		t.Fatal(err)
 	}
 	want := Default()

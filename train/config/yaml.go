@@ -23,6 +23,7 @@ func Nearest(wrong string, names []string) string { return spelling.Nearest(wron
 // writes so many, so it is a resolved configuration, of this version or an older one. The error for
 // an unknown key names the most similar key. The name is that of the file, for error messages.
 func (c *Config) Parse(name string, text []byte) error {
+	text = bounded.Unmarked(text)
 	if err := bounded.YAML(text); err != nil {
 		return &Error{Key: name, Err: err}
 	}

@@ -128,6 +128,7 @@ func (a *agentList) add(word string) error {
 // Parse reads a file of simulated links for n agents. The seed draws the factors of slowness
 // random. The error lists all faults of the file, each with its position in it.
 func Parse(text []byte, n int, seed uint64) (*Links, error) {
+	text = bounded.Unmarked(text)
 	if err := bounded.Nesting(text); err != nil {
 		return nil, err
 	}
@@ -141,7 +142,7 @@ func Parse(text []byte, n int, seed uint64) (*Links, error) {
 	f := linksFile{Law: "constant", Slowness: "equal"}
 	if len(tree) > 0 {
 		if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&f); err != nil {
-			return nil, err
+			return nil, wrongKind(err)
 		}
 	}
 	r := linksReader{Links: &Links{text: text, n: n, base: f.Default, between: map[[2]int]linkSpec{},
@@ -232,6 +233,10 @@ func (r *linksReader) computing(f *linksFile, seed uint64) {
 		r.bad("slowness", "is %q, %v", f.Slowness, err)
 		return
 	}
+	if *f.Gradient == 0 && strings.TrimSpace(f.Slowness) != "equal" {
+		r.bad("slowness", "is %q, which multiplies gradient_ms 0: leave it out, or say how long a gradient takes",
+			f.Slowness)
+	}
 	for i := range r.n {
 		r.gradient.Mean[i] = slow[i] * r.unit
 		if f.Uplink != nil {
@@ -273,6 +278,10 @@ func (r *linksReader) addBetween(where string, b betweenSpec, names map[string]i
 	var at [2]int
 	for k, name := range b.Zones {
 		z, found := names[name]
+		if !found && len(names) == 0 {
+			r.bad(where, "no zone is named %q, since the file has no zones: name them with zones", name)
+			return
+		}
 		if !found {
 			known := slices.Sorted(maps.Keys(names))
 			r.bad(where, "no zone is named %q%s", name, didYouMean(name, known, "the zones are"))

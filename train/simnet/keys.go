@@ -7,9 +7,24 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/token"
 
 	"fspda/internal/spelling"
 )
+
+// wrongKind is the error of a value that is of another kind than its key, with the line, the key and
+// the value in place of an excerpt of the file. Other errors stay as they are.
+func wrongKind(err error) error {
+	var e *yaml.TypeError
+	if !errors.As(err, &e) || e.Token == nil {
+		return err
+	}
+	said := e.Token.Value
+	if colon := e.Token.Prev; colon != nil && colon.Prev != nil && colon.Type == token.MappingValueType {
+		said = colon.Prev.Value + " " + said
+	}
+	return fmt.Errorf("line %d: %s: %s", e.Token.Position.Line, said, e.GetMessage())
+}
 
 // knownKeys refuses keys that the type has no field for, at any depth.
 func knownKeys(where string, v any, t reflect.Type) error {

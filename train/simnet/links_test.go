@@ -64,7 +64,7 @@ pairs:
 // Compares a port with times computed by hand: 1 Mbit over 2 Mbit/s takes half a second; a second
 // message waits for the first in the same direction only; all links share the uplink.
 func TestPort(t *testing.T) {
-	l := mustParse(t, "{gradient_ms: 0, default: {latency_ms: 100, bandwidth_mbit: 2}, pairs: [{pair: [0, 2], "+
+	l := mustParse(t, "\ufeff{gradient_ms: 0, default: {latency_ms: 100, bandwidth_mbit: 2}, pairs: [{pair: [0, 2], "+
 		"bandwidth_mbit: 0.5}]}", 3)
 	p, back := port{id: 0, net: l}, port{id: 1, net: l}
 	for k, c := range []struct {
@@ -196,6 +196,9 @@ func TestBadLinks(t *testing.T) {
 			"[{zones: [europ, us]}]}", []string{`no zone is named "europ"`, `did you mean "europe"`}},
 		"law": {"{gradient_ms: 1, gradient_law: gamma(2), slowness: 'linear(0.5)'}",
 			[]string{`gradient_law: is "gamma(2)"`, "lognormal", `slowness: is "linear(0.5)"`}},
+		"slow at no time": {"{gradient_ms: 0, slowness: linear(3)}", []string{`slowness: is "linear(3)"`, "leave it out"}},
+		"no zones":        {"{gradient_ms: 1, between: [{zones: [a, b]}]}", []string{"since the file has no zones"}},
+		"text in a link":  {"gradient_ms: 1\ndefault:\n  latency_ms: abc\n", []string{"line 3: latency_ms abc: "}},
 		"no map":          {"- 3", []string{"key: value"}},
 		"text for number": {"{gradient_ms: fast}", []string{"fast"}},
 		"empty":           {"", []string{"gradient_ms: is missing"}},
