@@ -30,6 +30,9 @@ type trainFlags struct {
 
 // config returns the configuration that the flags describe.
 func (f *trainFlags) config(fs *pflag.FlagSet) (train.Config, error) {
+	if f.file == "" && fs.Changed("config") {
+		return train.Config{}, command.UsageErrorf("--config is empty: name a YAML file, or leave it out")
+	}
 	resumed := ""
 	if f.resume {
 		resumed = f.out

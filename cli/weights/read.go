@@ -263,7 +263,7 @@ func Describe(path string, c *train.Config, known bool) (classes int, err error)
 		case len(words) >= 2 && words[0] == "mlp": // mlp 784-100-10 sigmoid, of versions without these metadata
 			widths := strings.Split(words[1], "-")
 			c.Model, c.Activation = words[0], cmp.Or(strings.Join(words[2:], " "), c.Activation)
-			err = c.Hidden.Set(strings.Join(widths[1:max(1, len(widths)-1)], ","))
+			err = c.Hidden.Set(cmp.Or(strings.Join(widths[1:max(1, len(widths)-1)], ","), "none"))
 		case len(words) > 0:
 			c.Model = words[0]
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func (w Widths) String() string {
 // Set reads "100", "256,128" or "none".
 func (w *Widths) Set(s string) error {
 	*w = Widths{}
-	if s == "none" || s == "" {
+	if s == "none" {
 		return nil
 	}
 	for part := range strings.SplitSeq(s, ",") {
@@ -93,7 +94,7 @@ func (w *Widths) UnmarshalYAML(n ast.Node) error {
 	if _, ok := n.(*ast.SequenceNode); ok {
 		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("[], \n\t", r) }),
 			",")
-		text = strings.TrimPrefix(strings.ReplaceAll(text, "-,", ""), "-,")
+		text = cmp.Or(strings.TrimPrefix(strings.ReplaceAll(text, "-,", ""), "-,"), "none")
 	}
 	return w.Set(text)
 }
