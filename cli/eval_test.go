@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cli/command"
 	"fspda/train"
 )
 
@@ -94,6 +95,24 @@ func TestEval(t *testing.T) {
 	_, stdout, _ = call(t, "eval", dir)
 	if !strings.Contains(stdout, "classes of mean") {
 		t.Errorf("the text is %q", stdout)
+	}
+}
+
+// Flags without effect on the run's data, network or device are refused, as in training.
+func TestEvalRefusesUnused(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "run")
+	if status, _, stderr := call(t, quick("--out", run, "--quiet")...); status != 0 {
+		t.Fatal(stderr)
+	}
+	for flag, needs := range map[string]string{"--crop=32": "data imagenet", "--block=3": "model gpt-nano",
+		"--tokenizer=gpt2": "data text", "--precision=bf16": "a GPU"} {
+		status, _, stderr := call(t, "eval", run, "--device", "cpu", flag)
+		if status != command.ExitBadInput || !strings.Contains(stderr, "no effect on this command: it needs "+needs) {
+			t.Errorf("%s: exit status %d, %s", flag, status, stderr)
+		}
+	}
+	if status, _, stderr := call(t, "eval", run, "--device", "cpu", "--data-test", "50", "--hidden", "6"); status != 0 {
+		t.Error(stderr)
 	}
 }
 

@@ -112,6 +112,9 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	} else if classes, err = weights.Describe(path, &c, cmd.Flags().Changed("model")); err == nil {
 		err = c.Check() // keys that the file has
 	}
+	if err == nil {
+		err = c.RefuseUnused(keys)
+	}
 	if err != nil {
 		return t, err
 	}

@@ -158,6 +158,22 @@ func (s *Setup) Unused(given Config) (all []Unused) {
 	return all
 }
 
+// RefuseUnused refuses keys of data, network and device that were set explicitly and have no effect
+// where a model is used and not trained.
+func (c Config) RefuseUnused(keys []string) error {
+	var errs []error
+	s := &Setup{Config: c} // the conditions of these keys ask for nothing else
+	for _, f := range c.Fields() {
+		if !slices.Contains(keys, f.Key) || !slices.Contains(c.explicit, f.Key) {
+			continue
+		}
+		if needs := s.missing(f.Key, c); needs != "" {
+			errs = append(errs, Unused{f.Key, f.text(), needs}.Error("this command"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // missing says what gives a key an effect that it lacks; nothing if it has one.
 func (s *Setup) missing(key string, given Config) string {
 	if methods := withFeature(func(m Method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
