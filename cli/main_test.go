@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -626,12 +628,41 @@ func TestBenchStepOfAll(t *testing.T) {
 	}
 }
 
+// The packages that message knows are those of the module whose errors begin with their name.
+func TestNamedPackages(t *testing.T) {
+	clause := regexp.MustCompile(`(?m)^package (\w+)`)
+	found := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (slices.Contains([]string{"testdata", "tools", "examples"}, e.Name()) ||
+			len(e.Name()) > 2 && e.Name()[0] == '.'):
+			return filepath.SkipDir
+		case filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if m := clause.FindSubmatch(text); m != nil && bytes.Contains(text, []byte(`"`+string(m[1])+`: `)) {
+			found[string(m[1])] = true
+		}
+		return nil
+	})
+	if want := slices.Sorted(maps.Keys(found)); err != nil || !slices.Equal(namedPackages, want) {
+		t.Errorf("namedPackages is %q,\nwant %q; %v", namedPackages, want, err)
+	}
+}
+
 // An error message names one package, whatever it wraps.
 func TestMessage(t *testing.T) {
 	for in, want := range map[string]string{
-		"config: data x: data: set x: decoder turbo: turbojpeg: not found": "config: data x: decoder turbo: not found",
-		"train: gradient of agent 1: model: data: no file":                 "train: gradient of agent 1: no file",
-		"a plain error: with a colon":                                      "a plain error: with a colon",
+		"config: data x: data: set x: decoder turbo: jpeg: not found": "config: data x: decoder turbo: not found",
+		"config: data text: text: /x: data: cut off":                  "config: data text: /x: cut off",
+		"train: gradient of agent 1: model: data: no file":            "train: gradient of agent 1: no file",
+		"a plain error: with a colon":                                 "a plain error: with a colon",
 	} {
 		if got := message(errors.New(in)); got != want {
 			t.Errorf("%q became %q, want %q", in, got, want)

@@ -152,3 +152,12 @@ func TestHelpTopics(t *testing.T) {
 		t.Errorf("help train exchange differs from train --help exchange:\n%s", long)
 	}
 }
+
+// The error of a damaged text names one package.
+func TestTextErrorNamesOnePackage(t *testing.T) {
+	refused(t, []refusal{{"train --data text --data-dir in.yaml", "\xff\xfe\x00", "config: data text: "}})
+	_, _, stderr := call(t, "train", "--data", "text", "--data-dir", "in.yaml") // in the folder that refused left
+	if strings.Contains(stderr, " text: text: ") || !strings.Contains(stderr, "in.yaml") {
+		t.Error(stderr)
+	}
+}
