@@ -99,7 +99,7 @@ var allowed = map[string][]string{
 	"web/browsertest": {},
 	"bench": {
 		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "train", "train/config",
-		"train/memory",
+		"train/memory", "train/runfolder",
 	},
 	"bench/measure": {"data", "device", "device/devicetest", "dist", "internal/rng", "train"},
 	"bench/theory":  {"device", "device/devicetest", "dist", "internal/rng", "train/algo"},
@@ -113,15 +113,15 @@ var allowed = map[string][]string{
 	},
 	"cli/benchcmd": {
 		"bench/acceptance", "bench/measure", "cli/command", "cli/setup", "cpu", "cuda", "data", "data/text", "device",
-		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config", "train/memory",
+		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config", "train/memory", "train/runfolder",
 	},
-	"cli/command": {"internal/wholefile", "train"},
+	"cli/command": {"internal/wholefile", "train", "train/config"},
 	"cli/datacmd": {
 		"cli/command", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "data/text",
 		"data/text/gpt2",
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
-	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web"},
+	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config"},
 	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "train", "web"},
 	"cli/modelcmd": {
 		"cli/command",
@@ -135,10 +135,10 @@ var allowed = map[string][]string{
 		"model",
 		"train",
 		"train/config",
-		"train/generate",
+		"train/generate", "train/runfolder",
 	},
 	"cli/queuecmd": {"bench", "cli/command", "internal/bounded", "internal/wholefile", "train"},
-	"cli/runscmd":  {"cli/command", "train", "web"},
+	"cli/runscmd":  {"cli/command", "train", "web", "train/runfolder"},
 	"cli/setup": {
 		"cli/weights",
 		"cpu",
@@ -154,7 +154,7 @@ var allowed = map[string][]string{
 	},
 	"cli/traincmd": {
 		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train",
-		"train/memory", "train/process", "web",
+		"train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
 	"cli/weights": {"internal/bounded", "internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},
 

@@ -22,7 +22,7 @@ import (
 	"fspda/device/signature"
 	"fspda/dist/nats"
 	"fspda/internal/rng"
-	"fspda/train"
+	"fspda/train/config"
 	"fspda/train/runfolder"
 )
 
@@ -39,7 +39,7 @@ func TestGeneratedTables(t *testing.T) {
 		{internalsPage, "operations", operationTable()},
 		{architecturePage, "imports", importTable()},
 		{"docs/long-tests.md", "long tests", longTestTable(t)},
-		{"docs/methods.md", "methods", train.MethodTable()},
+		{"docs/methods.md", "methods", config.MethodTable()},
 	} {
 		text := readText(t, table.page)
 		start, end := "<!-- "+table.name+" -->\n", "<!-- end -->"

@@ -14,6 +14,7 @@ import (
 	"fspda/data"
 	"fspda/device"
 	"fspda/train"
+	"fspda/train/runfolder"
 )
 
 // Calibration measures the speed of training on this machine: a fraction of a second for each kind
@@ -58,7 +59,7 @@ func (k *Calibration) Forecast(ctx context.Context, jobs []Job) (float64, error)
 	total := 0.0
 	for _, j := range jobs {
 		c := k.measuredConfig(j.Config, threads)
-		key := train.Machine() + " " + k.Version + " " + c.Fingerprint()
+		key := runfolder.Machine() + " " + k.Version + " " + c.Fingerprint()
 		got, ok := known[key]
 		if !ok {
 			if got, err = k.measure(ctx, c); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"fspda/internal/bounded"
 	"fspda/train"
+	"fspda/train/config"
 )
 
 // form is a key of a file and an example of its value.
@@ -52,7 +53,7 @@ func decode(path string, text []byte, to any, forms []form) error {
 	var unknown *yaml.UnknownFieldError
 	switch {
 	case errors.As(err, &unknown):
-		if near := train.Nearest(token.Value, names); owner.example == "" && near != "" {
+		if near := config.Nearest(token.Value, names); owner.example == "" && near != "" {
 			shown = fmt.Sprintf("did you mean %q? %s", near, all)
 		}
 		return &train.ConfigError{Key: fmt.Sprintf("%s: key %q", where, token.Value), Got: "does not exist",

@@ -119,7 +119,7 @@ func FindFigure(name string) (*Figure, error) {
 // unknownName returns an error that lists the valid names and suggests the nearest.
 func unknownName(kind, got string, names []string) error {
 	want := "there are " + strings.Join(names, ", ")
-	if near := train.Nearest(got, names); near != "" {
+	if near := config.Nearest(got, names); near != "" {
 		want = fmt.Sprintf("did you mean %s? %s", near, want)
 	}
 	return &train.ConfigError{Key: kind, Got: fmt.Sprintf("%q", got), Want: want}

@@ -17,6 +17,7 @@ import (
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/memory"
+	"fspda/train/runfolder"
 )
 
 // training is a small run.
@@ -81,7 +82,7 @@ func TestGPUVanishes(t *testing.T) {
 	_, err := r.run(t, d, dir, func(at int) {
 		switch {
 		case at < 6:
-		case train.Standing(dir) > 0:
+		case runfolder.LatestIteration(dir) > 0:
 			m.Lose(driver.LaunchFailed)
 		default: // a checkpoint is due; it is written beside the iterations
 			time.Sleep(10 * time.Millisecond)

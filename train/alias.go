@@ -25,15 +25,8 @@ func Default() Config { return config.Default() }
 // Keys lists the keys of a configuration file.
 func Keys() []string { return config.Keys() }
 
-// Nearest returns the name most similar to the wrong one, or "" if none is similar.
-func Nearest(wrong string, names []string) string { return config.Nearest(wrong, names) }
-
 // Algorithms lists the names that Config.Algo can have.
 func Algorithms() []string { return config.Algorithms() }
-
-// MethodHelp describes all algorithms, for a terminal; MethodTable is their table as Markdown.
-func MethodHelp() string  { return config.MethodHelp() }
-func MethodTable() string { return config.MethodTable() }
 
 // Register adds an algorithm to those that Config.Algo can name. See [config.Register].
 func Register(m Method) { config.Register(m) }
@@ -57,9 +50,6 @@ type (
 	Summary         = runfolder.Summary
 )
 
-// TokenizerFile is the file of a run folder that describes the tokens of a text.
-const TokenizerFile = runfolder.TokenizerFile
-
 // How a run can end.
 const (
 	Finished = runfolder.Finished
@@ -73,11 +63,6 @@ func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
 	return runfolder.OpenFolder(path, s, resume)
 }
 
-// OpenAgentStore opens the checkpoints of one agent. See [runfolder.OpenAgentStore].
-func OpenAgentStore(run string, rank int) (*runfolder.AgentStore, error) {
-	return runfolder.OpenAgentStore(run, rank)
-}
-
 // ReadConfig returns the configuration of a run folder.
 func ReadConfig(path string) (Config, error) { return runfolder.ReadConfig(path) }
 
@@ -89,15 +74,3 @@ func ReadBest(run string) (*runfolder.BestModel, error) { return runfolder.ReadB
 
 // OpenSaved opens and verifies the newest checkpoint of a run folder.
 func OpenSaved(run string) (*Saved, error) { return runfolder.OpenSaved(run) }
-
-// Standing returns the iteration of the newest checkpoint in a run folder; 0 if there is none.
-func Standing(run string) int { return runfolder.Standing(run) }
-
-// RemoveFolder deletes the folder of a run.
-func RemoveFolder(path string) error { return runfolder.RemoveFolder(path) }
-
-// Machine describes the computer: processor, system, architecture.
-func Machine() string { return runfolder.Machine() }
-
-// CommandLine formats the arguments of a program for a shell.
-func CommandLine(args []string) string { return runfolder.CommandLine(args) }

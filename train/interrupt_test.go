@@ -61,9 +61,9 @@ func stopInEvaluation(t *testing.T, c Config, plain normed, at int, want *Result
 	}}
 	first := runIn(t, ctx, c, dir, m, opt)
 	stop()
-	if first.Status != Stopped || first.Iteration != at || rows != at/20 || Standing(dir) != at {
+	if first.Status != Stopped || first.Iteration != at || rows != at/20 || runfolder.LatestIteration(dir) != at {
 		t.Fatalf("%s, at %d: status %s at iteration %d after %d rows, checkpoint %d", c.Algo, at, first.Status,
-			first.Iteration, rows, Standing(dir))
+			first.Iteration, rows, runfolder.LatestIteration(dir))
 	}
 	got := runIn(t, context.Background(), c, dir, m, Options{})
 	if got.Status != Finished || got.First != at || trace(t, got) != trace(t, want) ||

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/gofrs/flock"
+
+	"fspda/train/runfolder"
 )
 
 // A run's folder goes as a whole; one in use, one with something of somebody else's, and what is no
@@ -19,7 +21,7 @@ func TestRemoveFolder(t *testing.T) {
 	}
 	refused := func(path, want string) {
 		t.Helper()
-		if err := RemoveFolder(path); err == nil || !strings.Contains(err.Error(), want) {
+		if err := runfolder.RemoveFolder(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 		if _, err := os.Lstat(path); err != nil {
@@ -60,7 +62,7 @@ func TestRemoveFolder(t *testing.T) {
 	if err := l.Unlock(); err != nil {
 		t.Fatal(err)
 	}
-	if err := RemoveFolder(dir); err != nil {
+	if err := runfolder.RemoveFolder(dir); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(dir); err == nil {

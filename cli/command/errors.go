@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"fspda/internal/wholefile"
-	"fspda/train"
+	"fspda/train/config"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -117,7 +117,7 @@ func wants(f *pflag.Flag, given string, cause error) string {
 // DidYouMean returns the end of an error message about a misspelled name: the most similar of
 // names.
 func DidYouMean(wrong string, names []string, prefix string) string {
-	if near := train.Nearest(wrong, names); near != "" {
+	if near := config.Nearest(wrong, names); near != "" {
 		return fmt.Sprintf("; did you mean %s%s?", prefix, near)
 	}
 	return "; --help lists all"

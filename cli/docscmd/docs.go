@@ -13,6 +13,7 @@ import (
 	"fspda/cli/command"
 	"fspda/docs"
 	"fspda/train"
+	"fspda/train/config"
 	"fspda/web"
 )
 
@@ -76,7 +77,7 @@ func printPage(w io.Writer, name string) error {
 		names = append(names, p.Name)
 	}
 	hint := ""
-	if near := train.Nearest(name, names); near != "" {
+	if near := config.Nearest(name, names); near != "" {
 		hint = "did you mean " + near + "? "
 	}
 	return command.UsageErrorf("no page %q: %sthe pages are %s", name, hint, strings.Join(names, ", "))

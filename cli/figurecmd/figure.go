@@ -279,6 +279,14 @@ func folderName(id string) string {
 	return "figure-" + id
 }
 
+// seedJobs repeats the runs with every seed.
+func (f *figureFlags) seedJobs(jobs []bench.Job) ([]bench.Job, error) {
+	if f.raw && len(f.seeds) < 2 {
+		return nil, errRawSeed
+	}
+	return f.seeds.Jobs(jobs)
+}
+
 func runFigure(ctx context.Context, fig *bench.Figure, f figureFlags, stdout, stderr io.Writer) error {
 	o, err := f.options()
 	if err != nil {
@@ -292,10 +300,7 @@ func runFigure(ctx context.Context, fig *bench.Figure, f figureFlags, stdout, st
 	if fig.Schedule != nil {
 		return drawSchedule(fig, jobs, folder, f, stdout)
 	}
-	if f.raw && len(f.seeds) < 2 {
-		return errRawSeed
-	}
-	if jobs, err = f.seeds.Jobs(jobs); err != nil {
+	if jobs, err = f.seedJobs(jobs); err != nil {
 		return err
 	}
 	f.accounting = jobs[0].Config.Accounting // which that of a file may have set

@@ -20,6 +20,7 @@ import (
 	"fspda/train"
 	"fspda/train/config"
 	"fspda/train/generate"
+	"fspda/train/runfolder"
 )
 
 // sampleFlags are the flags of sample.
@@ -115,7 +116,7 @@ func (f *sampleFlags) run(cmd *cobra.Command, run string) (err error) {
 				"prints what it predicts",
 		)
 	}
-	tokenizer, err := text.ReadTokenizer(run, train.TokenizerFile)
+	tokenizer, err := text.ReadTokenizer(run, runfolder.TokenizerFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &train.FolderError{Path: run, Got: "does not say which text its tokens are",
 			Hint: "its data were tokens without a known tokenizer: prepare them with fspda data prepare text"}

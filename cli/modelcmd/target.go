@@ -21,6 +21,7 @@ import (
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/config"
+	"fspda/train/runfolder"
 )
 
 // target is what eval and predict work on: models of one network, and examples.
@@ -118,13 +119,11 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	if err != nil {
 		return t, err
 	}
-	if err := t.openData(c, f.split, classes); err != nil {
-		return t, err
+	if err = t.openData(c, f.split, classes); err == nil && isRun {
+		err = t.checkTokens(path, c.Data)
 	}
-	if isRun {
-		if err := t.checkTokens(path, c.Data); err != nil {
-			return t, err
-		}
+	if err != nil {
+		return t, err
 	}
 	net, err := setup.OpenModel(c, t.set.Shape, t.set.Classes)
 	if err != nil {
@@ -207,7 +206,7 @@ func (t *target) checkTokens(run, name string) error {
 	if t.set.Text == nil || t.set.Text.Tokenizer == nil {
 		return nil
 	}
-	trained, err := text.ReadTokenizer(run, train.TokenizerFile)
+	trained, err := text.ReadTokenizer(run, runfolder.TokenizerFile)
 	if errors.Is(err, fs.ErrNotExist) { // the run does not know what its tokens mean
 		return nil
 	}

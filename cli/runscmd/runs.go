@@ -18,6 +18,7 @@ import (
 
 	"fspda/cli/command"
 	"fspda/train"
+	"fspda/train/runfolder"
 	"fspda/web"
 )
 
@@ -203,7 +204,7 @@ func pruneAll(dir string, runs []web.RunInfo, tell func(deleted []string) error)
 	var errs []error
 	for _, r := range runs {
 		path := filepath.Join(dir, filepath.FromSlash(r.Run))
-		if err := train.RemoveFolder(path); err != nil {
+		if err := runfolder.RemoveFolder(path); err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -23,6 +23,7 @@ import (
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/process"
+	"fspda/train/runfolder"
 )
 
 // agentFlags are the flags of one agent's process that are no keys of the run's configuration.
@@ -173,7 +174,7 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, err
 	}
 	r.onClose(metrics.close)
-	store, err := train.OpenAgentStore(m.out, m.rank)
+	store, err := runfolder.OpenAgentStore(m.out, m.rank)
 	if err != nil {
 		return ctx, err
 	}

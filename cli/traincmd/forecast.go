@@ -9,13 +9,14 @@ import (
 
 	"fspda/cli/command"
 	"fspda/train"
+	"fspda/train/runfolder"
 )
 
 // dryRun prints how long a run would take and how much memory it needs.
 func dryRun(ctx context.Context, r *run, m *allAgents, stdout io.Writer) error {
 	from := 0
 	if m.out != "" {
-		from = train.Standing(m.out)
+		from = runfolder.LatestIteration(m.out)
 	}
 	f, err := train.ForecastRun(ctx, r.setup, r.devices.Device, r.model, from, r.devices.Workers(r.model)...)
 	if err != nil {

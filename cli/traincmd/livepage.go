@@ -15,6 +15,7 @@ import (
 
 	"fspda/cli/command"
 	"fspda/train"
+	"fspda/train/runfolder"
 	"fspda/web"
 )
 
@@ -90,7 +91,7 @@ func (p *pageServer) serve(ctx context.Context, folder string, r *run) (context.
 	ctx, p.stop = context.WithCancel(ctx)
 	o := shownRuns(folder)
 	o.Token, o.Loopback, o.Share = p.token, p.loopback, LiveShare
-	o.Live = &web.LiveRun{Run: o.Only, Iterations: c.Iterations, Command: train.CommandLine(os.Args), Status: p.status,
+	o.Live = &web.LiveRun{Run: o.Only, Iterations: c.Iterations, Command: runfolder.CommandLine(os.Args), Status: p.status,
 		Ended: p.ended.Load, Control: p.handleAction}
 	if o.Only == "" {
 		o.Live.Run = filepath.Base(folder)

@@ -15,7 +15,9 @@ import (
 	"fspda/data"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/config"
 	"fspda/train/memory"
+	"fspda/train/runfolder"
 )
 
 // trainFlags are the flags of a run that are no keys of its configuration.
@@ -93,7 +95,7 @@ sets and networks.`,
 	setup.Topic(fs, "output", "web")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if algo := fs.Lookup("algo"); algo.Value.String() == "help" {
-			_, err := io.WriteString(cmd.OutOrStdout(), train.MethodHelp())
+			_, err := io.WriteString(cmd.OutOrStdout(), config.MethodHelp())
 			return err
 		}
 		return runTrain(cmd.Context(), &allAgents{trainFlags: f}, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -164,7 +166,7 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 		return ctx, err
 	}
 	r.onClose(setup.LimitMemory(memory.Process(r.setup), r.setup.Config.Model))
-	r.display.from = train.Standing(m.out)
+	r.display.from = runfolder.LatestIteration(m.out)
 	r.options.Folder, r.options.Others = folder, r.devices.Workers(r.model)
 	if !m.quiet {
 		f, err := train.ForecastRun(ctx, r.setup, r.devices.Device, r.model, r.display.from, r.options.Others...)

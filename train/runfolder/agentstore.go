@@ -60,7 +60,7 @@ func (f *Folder) checkOneProcess() error {
 		return &FolderError{Path: dir, Got: "cannot be read", Err: err}
 	}
 	for _, store := range stores {
-		if Standing(filepath.Join(dir, store.Name())) > 0 {
+		if LatestIteration(filepath.Join(dir, store.Name())) > 0 {
 			return &FolderError{Path: f.Path,
 				Got:  "holds a run of many processes, whose checkpoints are in " + agentsFolder,
 				Hint: "go on with fspda up --resume, or start each agent again with fspda agent"}
@@ -72,7 +72,7 @@ func (f *Folder) checkOneProcess() error {
 // CheckManyProcesses refuses a run with checkpoints of all agents together, for an agent without any of
 // its own: many processes would start over, and drop the rows.
 func (f *Folder) CheckManyProcesses() error {
-	if Standing(f.Path) == 0 {
+	if LatestIteration(f.Path) == 0 {
 		return nil
 	}
 	return &FolderError{Path: f.Path, Got: "holds a run whose agents have no checkpoints of their own in " + agentsFolder,

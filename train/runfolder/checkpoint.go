@@ -349,9 +349,9 @@ func listCheckpoints(dir string) ([]string, error) {
 	return names, err
 }
 
-// Standing returns the iteration of the newest checkpoint in a run folder, from which the run can
+// LatestIteration returns the iteration of the newest checkpoint in a run folder, from which the run can
 // be resumed; 0 if there is none.
-func Standing(run string) int {
+func LatestIteration(run string) int {
 	names, err := listCheckpoints(filepath.Join(run, "checkpoints"))
 	if err != nil || len(names) == 0 {
 		return 0

@@ -44,6 +44,6 @@ func Example() {
 	}
 	defer f.Close()
 	saved, err := runfolder.ReadConfig(run)
-	fmt.Println(c.Edges, saved.Edges, runfolder.Standing(run), err)
+	fmt.Println(c.Edges, saved.Edges, runfolder.LatestIteration(run), err)
 	// Output: auto one-edge 0 <nil>
 }

@@ -10,13 +10,13 @@ import (
 
 // An error of writing advises to make room only if the disk is full.
 func TestWriteHint(t *testing.T) {
-	for cause, room := range map[error]bool{
+	for cause, full := range map[error]bool{
 		&os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}: true,
 		os.ErrPermission:                    false,
 		errors.New("a name is given twice"): false,
 	} {
 		err := (&Folder{}).metricsError(cause)
-		if strings.Contains(err.Error(), "make room") != room || !strings.Contains(err.Error(), "--resume") {
+		if strings.Contains(err.Error(), "make room") != full || !strings.Contains(err.Error(), "--resume") {
 			t.Errorf("%v", err)
 		}
 	}
