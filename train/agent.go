@@ -41,7 +41,7 @@ type core struct {
 	round  algo.Round
 }
 
-// clock is an agent's virtual time in a synchronous run. [simnet.Clock] implements it.
+// clock is an agent's virtual time in a synchronous run: a [simnet.Clock] or a [simnet.NoClock].
 type clock interface {
 	Gradient(k int)
 	Post(t, peer int, bits float64) (arrives float64)
@@ -52,17 +52,6 @@ type clock interface {
 	Restore(simnet.ClockState)
 }
 
-// noClock is the clock of a run without simulated links: its time stands still.
-type noClock struct{}
-
-func (noClock) Gradient(int)                   {}
-func (noClock) Post(int, int, float64) float64 { return 0 }
-func (noClock) Receive(float64)                {}
-func (noClock) Await()                         {}
-func (noClock) End() float64                   { return 0 }
-func (noClock) State() (s simnet.ClockState)   { return s }
-func (noClock) Restore(simnet.ClockState)      {}
-
 // newAgent makes agent id with the first model of the run. Its first batch is that of step first.
 func newAgent(r *run, id, first int) (*agent, error) {
 	s := r.setup
@@ -72,7 +61,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	}
 	w := r.workerOf(id)
 	c := &core{id: id, run: r, worker: w, dev: w.Device, ctx: context.Background(), halt: func(error) {},
-		clock: noClock{}}
+		clock: simnet.NoClock{}}
 	if s.HasClocks() {
 		c.clock = s.NewClock(id)
 	}
@@ -244,10 +233,8 @@ func (a *agent) restore(ck *runfolder.Checkpoint) error {
 	a.gradients.count, a.gradients.meter, a.gradients.scale = sn.Grads, sn.Losses, sn.Scale
 	a.gradients.clipped, a.state.Count = sn.Clipped, sn.Directions
 	if len(sn.Scalars) != len(a.state.Scalars) {
-		return ck.Damaged(
-			fmt.Sprintf("it has %d numbers of agent %d beside its vectors, want %d", len(sn.Scalars), a.id,
-				len(a.state.Scalars)),
-		)
+		return ck.Damaged(fmt.Sprintf("it has %d numbers of agent %d beside its vectors, want %d", len(sn.Scalars),
+			a.id, len(a.state.Scalars)))
 	}
 	copy(a.state.Scalars, sn.Scalars)
 	a.clock.Restore(sn.Clock)

@@ -229,8 +229,8 @@ func TestProcessesResume(t *testing.T) {
 	checkManifest(t, w.dir, got)
 }
 
-// The last checkpoint of many processes holds all that a longer run in one process needs: the memory
-// of edges, of agents with different numbers of them, and the virtual times.
+// The last checkpoint of many processes holds all that a longer run in one process needs: the
+// memory of edges, of agents with different numbers of them, and the virtual times.
 func TestProcessesLengthen(t *testing.T) {
 	for name, edit := range map[string]func(*Config){
 		"relaysgd":    func(c *Config) { c.Algo, c.Mask, c.Density = "relaysgd", "auto", Default().Density },

@@ -39,8 +39,8 @@ func TestEpochs(t *testing.T) {
 	}
 }
 
-// With eval_epochs no two evaluations are at one iteration. 400 examples over 5 agents in batches of 32
-// are 3 iterations an epoch: at a distance of 7.5 the evaluation at 22.5 is rounded to 23.
+// With eval_epochs no two evaluations are at one iteration. 400 examples over 5 agents in batches
+// of 32 are 3 iterations an epoch: at a distance of 7.5 the evaluation at 22.5 is rounded to 23.
 func TestEvalEpochsAreDistinct(t *testing.T) {
 	for iterations := 1; iterations < 50; iterations++ {
 		c := small()

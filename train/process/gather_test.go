@@ -46,8 +46,8 @@ func (k *keeping) Write(sn *snapshot.Snapshot, _ float64) error {
 	return nil
 }
 
-// Agent 0 resumes at iteration 5 while the other agent is absent: that one counts as in the last row
-// before the checkpoint, and in the next checkpoint as well.
+// Agent 0 resumes at iteration 5 while the other agent is absent: that one counts as in the last
+// row before the checkpoint, and in the next checkpoint as well.
 func TestAbsentSinceTheCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, fail := context.WithCancelCause(t.Context())

@@ -69,13 +69,14 @@ func (f *Folder) checkOneProcess() error {
 	return nil
 }
 
-// CheckManyProcesses refuses a run with checkpoints of all agents together, for an agent without any of
-// its own: many processes would start over, and drop the rows.
+// CheckManyProcesses refuses a run with checkpoints of all agents together, for an agent without
+// any of its own: many processes would start over, and drop the rows.
 func (f *Folder) CheckManyProcesses() error {
 	if LatestIteration(f.Path) == 0 {
 		return nil
 	}
-	return &FolderError{Path: f.Path, Got: "holds a run whose agents have no checkpoints of their own in " + agentsFolder,
+	return &FolderError{Path: f.Path,
+		Got:  "holds a run whose agents have no checkpoints of their own in " + agentsFolder,
 		Hint: "go on with fspda train --resume"}
 }
 
@@ -217,8 +218,8 @@ func (h *AgentStore) SetAside(damage []error) error {
 	return nil
 }
 
-// manifestLimit is the size of the longest manifest that is read: 4 KiB an agent and 256 bytes an end of
-// an edge, or 256 MiB where no setup says how many there are.
+// manifestLimit is the size of the longest manifest that is read: 4 KiB an agent and 256 bytes an
+// end of an edge, or 256 MiB where no setup says how many there are.
 func manifestLimit(s *config.Setup) int64 {
 	if s == nil {
 		return 1 << 28

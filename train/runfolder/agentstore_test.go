@@ -14,8 +14,8 @@ import (
 	"fspda/train/snapshot"
 )
 
-// The manifest of many agents on a dense graph, with large numbers, is within the limit of those that
-// are read.
+// The manifest of many agents on a dense graph, with large numbers, is within the limit of those
+// that are read.
 func TestManifestLimit(t *testing.T) {
 	const n, large = 300, math.MaxInt64
 	g, err := dist.ParseGraph("complete", n, 0)

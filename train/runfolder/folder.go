@@ -185,8 +185,8 @@ type startFile struct {
 	text func(s *config.Setup) ([]byte, error) // returns nil if a run has no such file
 }
 
-// startFiles lists the files that create writes, in this order. config.yaml is the last: it makes the
-// folder that of a run.
+// startFiles lists the files that create writes, in this order. config.yaml is the last: it makes
+// the folder that of a run.
 var startFiles = []startFile{
 	{"shards.json", shardsText},
 	{TokenizerFile, func(s *config.Setup) ([]byte, error) {
@@ -204,8 +204,8 @@ var startFiles = []startFile{
 	{"config.yaml", func(s *config.Setup) ([]byte, error) { return s.Config.YAML(), nil }},
 }
 
-// writeStart writes a file of a new folder. It removes one that the run does not have, which a start of
-// another run may have left.
+// writeStart writes a file of a new folder. It removes one that the run does not have, which a
+// start of another run may have left.
 func (f *Folder) writeStart(file startFile, s *config.Setup) error {
 	path := filepath.Join(f.Path, file.name)
 	content, err := file.text(s)

@@ -86,8 +86,8 @@ func (sn *Snapshot) Decode(b []byte) error {
 	}
 	b = b[4+size:]
 	if len(b) != want || !sn.hasEdges(h.Edges) {
-		return fmt.Errorf("a snapshot of another agent: %d bytes of vectors and %d edges, expected %d bytes and %d edges",
-			len(b), len(h.Edges), want, len(sn.Edges))
+		return fmt.Errorf("a snapshot of another agent: %d bytes of vectors and %d edges, expected %d and %d", len(b),
+			len(h.Edges), want, len(sn.Edges))
 	}
 	sn.Counters, sn.Clock = h.Counters, h.Clock
 	for i, e := range h.Edges {

@@ -73,8 +73,8 @@ type Edge struct {
 	Fresh bool `json:"fresh,omitempty"`
 }
 
-// New allocates a snapshot of an agent with as many vectors as s has, so many buffers of batch norm,
-// and the memory of the agent's edges, which it takes ownership of.
+// New allocates a snapshot of an agent with as many vectors as s has, and so many buffers of batch
+// norm. It takes ownership of edges, the memory of the agent's edges.
 func New(dev device.Device, s *algo.State, buffers int, edges []*algo.EdgeMemory) *Snapshot {
 	sn := &Snapshot{Device: dev, X: dev.NewVector(s.X.Len()), Edges: edges}
 	if buffers > 0 {
