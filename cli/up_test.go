@@ -235,6 +235,21 @@ func TestUpTwice(t *testing.T) {
 	}
 }
 
+// Agents do not log that others end their connections after the run.
+func TestUpEndsQuietly(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel() // it mostly waits
+	cmd := exec.Command(os.Args[0], "up", "-n", "4", "--data-train", "200", "--data-test", "50", "--hidden", "4",
+		"--batch", "8", "--iterations", "40", "--eval-points", "2", "--out", filepath.Join(t.TempDir(), "run"))
+	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+	out, err := cmd.CombinedOutput()
+	if _, after, _ := bytes.Cut(out, []byte("iteration 40")); err != nil || bytes.Contains(after, []byte("reconnecting")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // Flags of up that contradict each other or the run to resume are refused before a process starts.
 func TestUpRefusals(t *testing.T) {
 	dir := t.TempDir()

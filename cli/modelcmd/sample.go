@@ -136,7 +136,7 @@ func (f *sampleFlags) run(cmd *cobra.Command, run string) (err error) {
 	}
 	c, err := setup.ReadConfig("", run, cmd.Flags())
 	if err == nil {
-		err = c.Check()
+		err = errors.Join(c.Check(), c.RefuseUnused(sampleKeys))
 	}
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"fspda/cli/command"
 	"fspda/cli/setup"
@@ -222,12 +223,17 @@ func (m *oneAgent) conclude(r *run, res *train.Result) error {
 
 // connect joins the network of the run's agents.
 func (m *oneAgent) connect(r *run) (*nats.Node, error) {
-	s := r.setup
+	s, log := r.setup, r.display.log
+	working := zap.LevelEnablerFunc(func(l zapcore.Level) bool { // after its last iteration others end their connections
+		return log.Core().Enabled(l) &&
+			(l > zap.InfoLevel || r.options.Live.Agents(nil)[m.rank].Iteration < s.Config.Iterations)
+	})
 	o := nats.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), URL: m.cluster,
 		Server:  nats.Server{Listen: m.listen, Advertise: m.advertise, Join: m.join},
 		Durable: true, Compression: m.compression, TLS: m.tls,
-		Direct: nats.DirectServer{Listen: m.direct, Advertise: m.directHost()}, Log: r.display.log}
+		Direct: nats.DirectServer{Listen: m.direct, Advertise: m.directHost()},
+		Log:    log.WithOptions(zap.IncreaseLevel(working))}
 	o.Identity = []nats.Field{{Name: "run", Value: m.run}, {Name: "version", Value: command.Version()}}
 	for _, id := range s.Identity(r.model.Sizes()) {
 		o.Identity = append(o.Identity, nats.Field{Name: id[0], Value: id[1]})
