@@ -101,7 +101,8 @@ func TestDataTables(t *testing.T) {
 		"image_column and label_column belong to folder and imagenet")
 }
 
-// A text is described before and after it is prepared, with the same digests. It has nothing to check.
+// A text is described before and after it is prepared, with the same digests. It has nothing to
+// check.
 func TestDataInfoOfText(t *testing.T) {
 	dir := t.TempDir()
 	path, out := filepath.Join(dir, "a.txt"), filepath.Join(dir, "tokens")

@@ -85,11 +85,12 @@ func TestEval(t *testing.T) {
 		t.Errorf("the file has %+v, the run %+v", got, r.Models[2])
 	}
 	folder := t.TempDir() // as --format hf writes
-	if err := os.Rename(filepath.Join(dir, "agent1.safetensors"), filepath.Join(folder, "model.safetensors")); err != nil {
+	if err := os.Rename(filepath.Join(dir, "agent1.safetensors"), filepath.Join(folder,
+		"model.safetensors")); err != nil {
 		t.Fatal(err)
 	}
-	if got := evaluated(t, folder, "--data", "synthetic-images", "--crop", "8", "--data-train", "60", "--data-test", "50",
-		"--device", "cpu"); got.Models[0].Loss != r.Models[2].Loss {
+	if got := evaluated(t, folder, "--data", "synthetic-images", "--crop", "8", "--data-train", "60", "--data-test",
+		"50", "--device", "cpu"); got.Models[0].Loss != r.Models[2].Loss {
 		t.Errorf("a folder of weights has %+v, the run %+v", got.Models[0], r.Models[2])
 	}
 	_, stdout, _ = call(t, "eval", dir)

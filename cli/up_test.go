@@ -197,8 +197,8 @@ func TestUpFullDisk(t *testing.T) {
 	sameRun(t, one, many)
 }
 
-// A second start in the folder of a run is refused by the launcher and takes nothing from the first,
-// whose agents are still restarted.
+// A second start in the folder of a run is refused by the launcher and takes nothing from the
+// first, whose agents are still restarted.
 func TestUpTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -245,7 +245,8 @@ func TestUpEndsQuietly(t *testing.T) {
 		"--batch", "8", "--iterations", "40", "--eval-points", "2", "--out", filepath.Join(t.TempDir(), "run"))
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
 	out, err := cmd.CombinedOutput()
-	if _, after, _ := bytes.Cut(out, []byte("iteration 40")); err != nil || bytes.Contains(after, []byte("reconnecting")) {
+	_, after, _ := bytes.Cut(out, []byte("iteration 40"))
+	if err != nil || bytes.Contains(after, []byte("reconnecting")) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -409,8 +410,8 @@ func TestCertsCommand(t *testing.T) {
 	}
 }
 
-// certs refuses numbers that are typing errors, and hosts that no certificate can have, and says what
-// to do about a folder that it cannot make.
+// certs refuses numbers that are typing errors, and hosts that no certificate can have, and says
+// what to do about a folder that it cannot make.
 func TestCertsRefusals(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")

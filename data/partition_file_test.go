@@ -18,7 +18,8 @@ func writeFile(t testing.TB, path string, content []byte) {
 
 func TestFileReadsBothForms(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lists")
-	for _, content := range []string{"# two agents\n3 1\t4\n\n0,2\n", " [[3, 1, 4],\n [0, 2]]\n", "\ufeff3,1, 4\r\n0 2"} {
+	for _, content := range []string{"# two agents\n3 1\t4\n\n0,2\n", " [[3, 1, 4],\n [0, 2]]\n",
+		"\ufeff3,1, 4\r\n0 2"} {
 		writeFile(t, path, []byte(content))
 		got := mustSplit(t, File{Path: path}, make([]int32, 6), 1, 2, 0)
 		if !slices.Equal(got[0], []int32{3, 1, 4}) || !slices.Equal(got[1], []int32{0, 2}) {

@@ -76,7 +76,8 @@ func newDataFetch(name, short string, set fetch.Set, path func(dir string) strin
 // checkAddresses checks the flag --url.
 func checkAddresses(bases []string, given bool) error {
 	if given && len(bases) == 0 {
-		return command.UsageErrorf("--url is empty: give an address that begins with https:// or http://, or leave it out")
+		return command.UsageErrorf("--url is empty: give an address that begins with https:// or http://, or " +
+			"leave it out")
 	}
 	for _, base := range bases {
 		u, err := url.Parse(base)

@@ -132,7 +132,7 @@ func newDataCheck() *cobra.Command {
 			m, err := packed.ReadManifest(args[0])
 			if err != nil {
 				if r, _ := inspectText(args[0], images.Options{}, false); r != nil {
-					return command.UsageErrorf("%s is a text, which has no checksums to verify: fspda data info checks "+
+					return command.UsageErrorf("%s is a text, which has no checksums: fspda data info checks "+
 						"that its tokens are those of its vocabulary, and prints their SHA-256", args[0])
 				}
 				return err

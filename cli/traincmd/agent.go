@@ -224,7 +224,8 @@ func (m *oneAgent) conclude(r *run, res *train.Result) error {
 // connect joins the network of the run's agents.
 func (m *oneAgent) connect(r *run) (*nats.Node, error) {
 	s, log := r.setup, r.display.log
-	working := zap.LevelEnablerFunc(func(l zapcore.Level) bool { // after its last iteration others end their connections
+	// after its last iteration others end their connections
+	working := zap.LevelEnablerFunc(func(l zapcore.Level) bool {
 		return log.Core().Enabled(l) &&
 			(l > zap.InfoLevel || r.options.Live.Agents(nil)[m.rank].Iteration < s.Config.Iterations)
 	})

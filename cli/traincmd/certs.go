@@ -44,8 +44,8 @@ func (c *certificates) check() error {
 	}
 	for _, host := range c.servers {
 		if net.ParseIP(host) == nil && !hostName.MatchString(host) {
-			return command.UsageErrorf("--nats-server %q: expected names of hosts or IP addresses, with commas between "+
-				"them, without a port", host)
+			return command.UsageErrorf("--nats-server %q: expected names of hosts or IP addresses, with commas "+
+				"between them, without a port", host)
 		}
 	}
 	return nil

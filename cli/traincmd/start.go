@@ -15,8 +15,8 @@ import (
 const certsValid = 10 * 365 * 24 * time.Hour
 
 // startFolder holds what fspda up gives to the agents that it starts: the configuration and
-// certificates. It is agents/up in the run folder, so that nothing is left elsewhere if this process
-// is killed. Its lock keeps every other fspda up out of the run folder.
+// certificates. It is agents/up in the run folder, so that nothing is left elsewhere if this
+// process is killed. Its lock keeps every other fspda up out of the run folder.
 type startFolder struct {
 	dir  string
 	lock *flock.Flock

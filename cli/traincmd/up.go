@@ -138,7 +138,8 @@ func (f *upFlags) change(c *train.Config, processes bool) error {
 	return nil
 }
 
-// checkFolder refuses a run folder whose run the agents would not resume, before any of them starts.
+// checkFolder refuses a run folder whose run the agents would not resume, before any of them
+// starts.
 func (f *upFlags) checkFolder(c train.Config) error {
 	old, err := train.ReadConfig(f.out)
 	switch {

@@ -81,7 +81,8 @@ func SaveONNX(path string, net *model.Network, x, buffers []float32, meta map[st
 	return saveFile(path, func(w io.Writer) error { return onnx.Write(w, net, x, buffers, meta) })
 }
 
-// Exported reports whether a regular file is a model that [Save] or [SaveONNX] wrote with [Metadata].
+// Exported reports whether a regular file is a model that [Save] or [SaveONNX] wrote with
+// [Metadata].
 func Exported(path string) bool {
 	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
 		return false

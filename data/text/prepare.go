@@ -308,8 +308,8 @@ func (c *Corpus) write(dir string) (*Meta, error) {
 	return m, nil
 }
 
-// checkFolder refuses a folder with anything but texts, hidden files and the same preparation, whose
-// meta.json is meta.
+// checkFolder refuses a folder with anything but texts, hidden files and the same preparation,
+// whose meta.json is meta.
 func checkFolder(dir string, meta []byte) error {
 	old, err := bounded.File(filepath.Join(dir, metaFile), maxMeta)
 	same := err == nil && bytes.Equal(old, meta)

@@ -2,7 +2,6 @@ package bounded
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -85,9 +84,9 @@ func Nesting(text []byte) error {
 		case token.AnchorType, token.AliasType:
 			return fmt.Errorf("line %d has an anchor or an alias, %q: write the value out", t.Position.Line, t.Value)
 		case token.OctetIntegerType:
-			if digits := strings.TrimLeft(t.Value, "+-"); !strings.HasPrefix(digits, "0o") {
-				return fmt.Errorf("line %d has the number %s, whose leading 0 makes it octal in YAML: write %s, or 0o%s if "+
-					"octal is meant", t.Position.Line, t.Value, cmp.Or(strings.TrimLeft(digits, "0"), "0"), digits[1:])
+			if !strings.Contains(t.Value, "o") {
+				return fmt.Errorf("line %d has the number %s, whose leading 0 makes it octal in YAML: leave the 0 out, or "+
+					"write 0o if octal is meant", t.Position.Line, t.Value)
 			}
 		case token.SequenceStartType, token.MappingStartType:
 			depth++

@@ -34,9 +34,10 @@ func TestYAMLRefuses(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{"empty": "", "brackets in a comment": "# " + strings.Repeat("[", 100),
-		"brackets in quotes": "a: '" + strings.Repeat("[", 100) + "'", "octal that is meant": "a: [0o10, 0, 0.5, 1_000, '010']",
-		"rule":   "a: 1\n# " + strings.Repeat("-", 100),
-		"header": "# a\n---\na: 1\n", "dashes in a text": "a: |\n  b\n  ---\n  c\nd: '---'\n"} {
+		"brackets in quotes":  "a: '" + strings.Repeat("[", 100) + "'",
+		"octal that is meant": "a: [0o10, 0, 0.5, 1_000, '010']",
+		"rule":                "a: 1\n# " + strings.Repeat("-", 100),
+		"header":              "# a\n---\na: 1\n", "dashes in a text": "a: |\n  b\n  ---\n  c\nd: '---'\n"} {
 		if err := bounded.YAML([]byte(text)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

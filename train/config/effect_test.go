@@ -122,7 +122,8 @@ func TestKeysWithoutEffect(t *testing.T) {
 	for key, text := range map[string]string{"eval_points": "{iterations: 40, eval_points: 41}",
 		"eval_test": "{eval_test: 100000}"} { // that have two conditions
 		var ce *Error
-		if err := resolveText(t, text); !errors.As(err, &ce) || ce.Key != key || !strings.Contains(err.Error(), "as many") {
+		if err := resolveText(t, text); !errors.As(err, &ce) || ce.Key != key ||
+			!strings.Contains(err.Error(), "as many") {
 			t.Errorf("%s: error %v", text, err)
 		}
 	}

@@ -330,7 +330,8 @@ const manyAgents = 200
 // accumulate and rounded up.
 func (s *Setup) MicroBatch() int { return (s.batch() + s.Config.Accum - 1) / s.Config.Accum }
 
-// batch returns the most examples of a batch: those of the largest shard if a batch is a whole shard.
+// batch returns the most examples of a batch: those of the largest shard if a batch is a whole
+// shard.
 func (s *Setup) batch() (most int) {
 	if s.Config.Sampling != string(data.Full) {
 		return s.Config.Batch

@@ -12,8 +12,8 @@ import (
 	"fspda/internal/spelling"
 )
 
-// wrongKind is the error of a value that is of another kind than its key, with the line, the key and
-// the value in place of an excerpt of the file. Other errors stay as they are.
+// wrongKind is the error of a value that is of another kind than its key, with the line, the key
+// and the value in place of an excerpt of the file. Other errors stay as they are.
 func wrongKind(err error) error {
 	var e *yaml.TypeError
 	if !errors.As(err, &e) || e.Token == nil {
