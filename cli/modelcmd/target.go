@@ -113,10 +113,7 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	} else if classes, err = weights.Describe(path, &c, cmd.Flags().Changed("model")); err == nil {
 		err = c.Check() // keys that the file has
 	}
-	if err == nil {
-		err = c.RefuseUnused(keys)
-	}
-	if err != nil {
+	if err = errors.Join(err, c.RefuseUnused(keys)); err != nil {
 		return t, err
 	}
 	if err = t.openData(c, f.split, classes); err == nil && isRun {
