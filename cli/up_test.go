@@ -264,9 +264,9 @@ func TestUpRefusals(t *testing.T) {
 		args []string
 		want string
 	}{
-		"algo":   {[]string{"--async", "--algo", "dsgd"}, "algo dsgd"},
-		"clock":  {[]string{"--async", "--clock", "virtual"}, "clock virtual"},
-		"agents": {[]string{"-n", "3", "--agents", "4"}, "agents 4"},
+		"algo":   {[]string{"--async", "--algo", "dsgd"}, "--async is --algo fspda-async"},
+		"clock":  {[]string{"--async", "--clock", "virtual"}, "--async is --clock real"},
+		"agents": {[]string{"-n", "3", "--agents", "4"}, "--processes 3 --agents 4"},
 		"resume": {[]string{"-n", "4", "--resume", "--out", three}, "agents (3 there, 4 here)"},
 	} {
 		status, _, stderr := call(t, append([]string{"up", "--out", filepath.Join(dir, "none")}, c.args...)...)

@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -74,7 +73,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	if err := f.change(&c, fs.Changed("processes")); err != nil {
+	if err := f.change(&c, fs); err != nil {
 		return err
 	}
 	if err := c.Check(); err != nil {
@@ -115,23 +114,23 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	return u.run(ctx)
 }
 
-// change sets the keys that --processes and --async stand for. It refuses other values of them.
-func (f *upFlags) change(c *train.Config, processes bool) error {
-	said := c.Explicit()
-	if processes && slices.Contains(said, "agents") && c.Agents != f.agents {
-		return command.UsageErrorf("--processes %d: the run has agents %d: each process is one agent, so leave one of "+
-			"the two out", f.agents, c.Agents)
-	}
-	if processes {
+// change sets the keys that --processes and --async stand for. As these flags, they win over a file,
+// and beside them another value is refused.
+func (f *upFlags) change(c *train.Config, fs *pflag.FlagSet) error {
+	if fs.Changed("processes") {
+		if fs.Changed("agents") && c.Agents != f.agents {
+			return command.UsageErrorf("--processes %d --agents %d: each process is one agent, so leave one of the two out",
+				f.agents, c.Agents)
+		}
 		c.Agents = f.agents
 	}
 	if !f.async {
 		return nil
 	}
 	for key, v := range map[string][2]string{"algo": {c.Algo, "fspda-async"}, "clock": {c.Clock, "real"}} {
-		if slices.Contains(said, key) && v[0] != v[1] {
-			return command.UsageErrorf("--async: the run has %s %s: --async is %s %s, so leave one of the two out", key,
-				v[0], key, v[1])
+		if fs.Changed(key) && v[0] != v[1] {
+			return command.UsageErrorf("--async --%s %s: --async is --%s %s, so leave one of the two out", key, v[0], key,
+				v[1])
 		}
 	}
 	c.Algo, c.Clock = "fspda-async", "real"
