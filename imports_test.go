@@ -19,6 +19,7 @@ var allowed = map[string][]string{
 	"internal/spelling":  {},
 	"internal/bounded":   {},
 	"internal/wholefile": {},
+	"internal/units":     {},
 	"device":             {},
 	"device/plan":        {"device"}, // the compilers of networks and of devices share it
 	"device/devicetest": {
@@ -95,11 +96,11 @@ var allowed = map[string][]string{
 		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/lend",
 		"train/live", "train/memory", "train/process", "train/runfolder", "train/simnet", "train/snapshot", "web",
 	},
-	"web":             {"internal/bounded", "internal/wholefile"},
+	"web":             {"internal/bounded", "internal/units", "internal/wholefile"},
 	"web/browsertest": {},
 	"bench": {
-		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "train", "train/config",
-		"train/memory", "train/runfolder",
+		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "internal/units", "train",
+		"train/config", "train/memory", "train/runfolder",
 	},
 	"bench/measure": {"data", "device", "device/devicetest", "dist", "internal/rng", "train"},
 	"bench/theory":  {"device", "device/devicetest", "dist", "internal/rng", "train/algo"},
@@ -113,9 +114,10 @@ var allowed = map[string][]string{
 	},
 	"cli/benchcmd": {
 		"bench/acceptance", "bench/measure", "cli/command", "cli/setup", "cpu", "cuda", "data", "data/text", "device",
-		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config", "train/memory", "train/runfolder",
+		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config", "train/memory",
+		"train/runfolder",
 	},
-	"cli/command": {"internal/wholefile", "train", "train/config"},
+	"cli/command": {"internal/units", "internal/wholefile", "train", "train/config"},
 	"cli/datacmd": {
 		"cli/command", "data", "data/fetch", "data/images", "data/images/packed", "data/images/parquet", "data/text",
 		"data/text/gpt2",

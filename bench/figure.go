@@ -141,7 +141,7 @@ func (f *Figure) check() error {
 				r.Name,
 			)
 		}
-		if at := slices.IndexFunc(ownFiles, func(file string) bool { return strings.EqualFold(file, r.Name) }); at >= 0 {
+		if slices.Contains(ownFiles, strings.ToLower(r.Name)) {
 			return fmt.Errorf("run name %q is that of a file that the figure writes: give the run another name", r.Name)
 		}
 		names = append(names, r.Name)

@@ -223,7 +223,7 @@ func (s *Sweep) Budget() string {
 		at = ", interpolated between evaluations"
 	}
 	if s.Bits > 0 {
-		at = fmt.Sprintf(" at the last evaluation within %s, %s accounting", si(s.Bits), s.Accounting)
+		at = fmt.Sprintf(" at the last evaluation within %s, %s accounting", inBits(s.Bits), s.Accounting)
 	}
 	if len(s.Seeds) > 1 {
 		at += fmt.Sprintf(", mean of %d seeds", len(s.Seeds))
@@ -320,7 +320,7 @@ func (s *Sweep) WriteRanking(w io.Writer, ranked []Ranked, asCSV bool) error {
 		}
 		bits := strconv.FormatUint(r.Bits, 10)
 		if !asCSV {
-			bits = si(float64(r.Bits))
+			bits = inBits(float64(r.Bits))
 		}
 		lines = append(lines, append(cells, strconv.Itoa(r.Iteration), bits, r.Setting.ended()))
 	}

@@ -295,7 +295,8 @@ func graphOf(c *train.Config) (*dist.Graph, dist.Process, error) {
 }
 
 // digits rounds to four significant digits, so that configurations are readable and do not depend
-// on the last bits of an eigenvalue.
+// on the last bits of an eigenvalue. Unlike units.Round, which rounds the exact binary value, it
+// takes a number within rounding of a tie up.
 func digits(v float64) float64 {
 	if v == 0 {
 		return 0

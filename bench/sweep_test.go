@@ -213,8 +213,8 @@ func TestRankWithoutValues(t *testing.T) {
 	}
 }
 
-// Before anything is trained, a metric is refused that a run cannot have, and a panel that no run of its
-// group fills.
+// Before anything is trained, a metric is refused that a run cannot have, and a panel that no run
+// of its group fills.
 func TestCheckColumns(t *testing.T) {
 	plans := []planned{{job: Job{Name: "a", Group: "g"}, lacks: map[string]string{"perplexity": "data that is text"}},
 		{job: Job{Name: "b", Group: "h"}}}

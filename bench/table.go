@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"fspda/internal/units"
 	"fspda/train"
 )
 
@@ -220,7 +221,8 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	settings := t.settings()
 	lines := [][]string{{"run", "worst loss", "worst squared gradient", "consensus", "accuracy: worst agent",
 		"mean of agents", "mean model", "bits: shared seed", "packed", "reference", "time"}}
-	formats := append(slices.Repeat([]func(float64) string{short}, 3), percent, percent, percent, si, si, si, minutes)
+	formats := append(slices.Repeat([]func(float64) string{short}, 3), units.Percent, units.Percent, units.Percent,
+		inBits, inBits, inBits, minutes)
 	shown := t.quantities()[1:10]
 	shown = append(shown, wallTime)
 	for _, s := range settings {
@@ -255,7 +257,7 @@ func (t *Table) Costs() (lines [][]string, note string) {
 		line := []string{s.Label()}
 		for _, l := range t.Levels {
 			mean, worst := t.bitsTo("", l, meanAccuracy), t.bitsTo("", l, worstAccuracy)
-			line = append(line, s.show(s.values(mean), si)+" / "+s.show(s.values(worst), si))
+			line = append(line, s.show(s.values(mean), inBits)+" / "+s.show(s.values(worst), inBits))
 			for _, o := range s.Outcomes {
 				for _, accuracy := range []func(train.Row) train.Num{meanAccuracy, worstAccuracy} {
 					if r := t.reach(o, l, accuracy).Resolution; r > 0 {
@@ -275,9 +277,9 @@ func (t *Table) Costs() (lines [][]string, note string) {
 	case most == 0:
 		return lines, note + "."
 	case least == most:
-		return lines, note + fmt.Sprintf(", which are %s apart.", si(most))
+		return lines, note + fmt.Sprintf(", which are %s apart.", inBits(most))
 	}
-	return lines, note + fmt.Sprintf(", which are %s to %s apart.", si(least), si(most))
+	return lines, note + fmt.Sprintf(", which are %s to %s apart.", inBits(least), inBits(most))
 }
 
 // writeTimes writes the virtual times to reach accuracies, if runs have them.
@@ -345,22 +347,8 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-func percent(v float64) string {
-	if math.IsNaN(v) {
-		return "–"
-	}
-	return strconv.FormatFloat(100*v, 'f', 2, 64) + " %"
-}
-
-// si formats a number of bits with three digits and a prefix.
-func si(v float64) string {
-	unit := 0
-	for ; v >= 999.5 && unit < 6; unit++ {
-		v /= 1000
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64) + " " + [...]string{"bit", "kbit", "Mbit", "Gbit", "Tbit", "Pbit",
-		"Ebit"}[unit]
-}
+// inBits writes a number of bits.
+func inBits(v float64) string { return units.SI(v, "bit") }
 
 func minutes(s float64) string {
 	if s < 60 {

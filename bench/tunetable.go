@@ -35,10 +35,10 @@ func (t *Tuning) Criterion() string {
 func (t *Tuning) At(b Budget) string {
 	switch {
 	case b.Bits > 0 && b.Seconds > 0:
-		return fmt.Sprintf("at the last evaluation within %s (%s) and %g s of virtual time", si(b.Bits), t.Accounting,
-			b.Seconds)
+		return fmt.Sprintf("at the last evaluation within %s (%s) and %g s of virtual time", inBits(b.Bits),
+			t.Accounting, b.Seconds)
 	case b.Bits > 0:
-		return fmt.Sprintf("at the last evaluation within %s (%s)", si(b.Bits), t.Accounting)
+		return fmt.Sprintf("at the last evaluation within %s (%s)", inBits(b.Bits), t.Accounting)
 	case b.Seconds > 0:
 		return fmt.Sprintf("at the last evaluation within %g s of virtual time", b.Seconds)
 	}
@@ -80,7 +80,7 @@ func (t *Tuning) writeChoices(w io.Writer, choices []Choice) error {
 	for _, c := range choices {
 		cells := []string{c.Method, "`" + c.Grid + "`", c.Chosen, c.edge(), fmt.Sprintf("%d", c.Failed),
 			short(c.Search), fmt.Sprintf("%s ± %s", short(c.Mean), short(c.Std)),
-			si(float64(c.Bits)), short(c.Seconds)}
+			inBits(float64(c.Bits)), short(c.Seconds)}
 		if c.Chosen == "" {
 			cells[2], cells[3], cells[6], cells[7], cells[8] = t.noChoice(), "", "", "", ""
 		}

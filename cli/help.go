@@ -38,8 +38,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// refuseTopics makes the help of all commands refuse topics that do not exist. The returned function
-// says whether one did, after the command has run: cobra's help has no error.
+// refuseTopics makes the help of all commands refuse topics that do not exist. The returned
+// function says whether one did, after the command has run: cobra's help has no error.
 func refuseTopics(root *cobra.Command) func() error {
 	show := root.HelpFunc()
 	var wrong error
@@ -51,7 +51,8 @@ func refuseTopics(root *cobra.Command) func() error {
 	return func() error { return wrong }
 }
 
-// checkTopic refuses what stands beside --help and is neither a topic nor an argument of the command.
+// checkTopic refuses what stands beside --help and is neither a topic nor an argument of the
+// command.
 func checkTopic(cmd *cobra.Command) error {
 	args, topics := cmd.Flags().Args(), setup.Topics(cmd)
 	if len(args) == 0 || len(args) == 1 && slices.Contains(topics, args[0]) {

@@ -90,8 +90,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return status
 }
 
-// namedPackages are the packages whose errors begin with their name. TestNamedPackages compares them
-// with the source.
+// namedPackages are the packages whose errors begin with their name. TestNamedPackages compares
+// them with the source.
 var namedPackages = []string{"algo", "bench", "config", "cpu", "cublas", "cuda", "cudnn", "data", "devicetest",
 	"dist", "disttest", "driver", "dynlib", "evaluate", "fakecuda", "fetch", "generate", "gpt2", "hostrun", "images",
 	"jpeg", "kernels", "live", "measure", "model", "nats", "nvrtc", "onnx", "packed", "process", "rng", "runfolder",

@@ -133,7 +133,8 @@ func TestQueueFailure(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "q.yaml")
 	if err := os.WriteFile(path, []byte("folder: "+filepath.Join(dir, "q")+"\ntasks:\n"+
-		"- {name: bad, priority: 1, command: figure 77}\n- {name: good, command: figure 9, cores: 99}\n"), 0o644); err != nil {
+		"- {name: bad, priority: 1, command: figure 77}\n"+
+		"- {name: good, command: figure 9, cores: 99}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(program, "queue", path, "--max-load", "0", "--cores", "2")

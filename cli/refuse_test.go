@@ -114,7 +114,8 @@ func TestQueueChecksTasks(t *testing.T) {
 		all = append(all, refusal{"queue in.yaml", "tasks:\n- {name: good, priority: 1, command: figure 9}\n" +
 			"- {name: bad, command: " + command + "}\n", words})
 	}
-	all = append(all, refusal{"queue in.yaml", "tasks: [{name: a.json, command: figure 9}]", "a file that the queue writes"})
+	all = append(all, refusal{"queue in.yaml", "tasks: [{name: a.json, command: figure 9}]",
+		"a file that the queue writes"})
 	refused(t, all)
 	t.Chdir(t.TempDir())
 	text := "folder: q\ntasks:\n- {name: a, command: train --help}\n" + // finished before the queue checked it

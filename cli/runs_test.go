@@ -41,8 +41,8 @@ func TestRunsListPlotPrune(t *testing.T) {
 	if _, stdout, _ := call(t, "runs", "list", "dsgd"); strings.Count(stdout, "finished") != 1 {
 		t.Errorf("runs list dsgd: %s", stdout)
 	}
-	if _, stdout, _ := call(t, "runs", "dsgd", "lst"); stdout != "no run in runs has lst in its name, algorithm, data, "+
-		"graph or status\n" {
+	if _, stdout, _ := call(t, "runs", "dsgd", "lst"); stdout !=
+		"no run in runs has lst in its name, algorithm, data, graph or status\n" {
 		t.Errorf("runs lst: %s", stdout)
 	}
 	if status, stdout, stderr := call(t, "plot", "runs/dsgd-synthetic-1", "runs/fspda-sa-synthetic-1", "--format",

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"fspda/internal/units"
 )
 
 // axis maps values to positions and holds the tick marks.
@@ -152,11 +154,11 @@ func plainLabel(v, step float64) string {
 	a := math.Abs(v)
 	switch {
 	case step == 0 && isPower(v) && (a < 0.01 || a > 1000):
-		return "1e" + minus(strconv.Itoa(int(math.Round(math.Log10(v)))))
+		return "1e" + units.Minus(strconv.Itoa(int(math.Round(math.Log10(v)))))
 	case step == 0 || a != 0 && (a >= 1e5 || step < 1e-4):
-		return significant(v, 4)
+		return units.Significant(v, 4)
 	}
-	return minus(strconv.FormatFloat(v, 'f', decimals(step), 64))
+	return units.Minus(strconv.FormatFloat(v, 'f', decimals(step), 64))
 }
 
 func isPower(v float64) bool {
@@ -165,7 +167,7 @@ func isPower(v float64) bool {
 }
 
 func percentLabel(v, step float64) string {
-	return minus(strconv.FormatFloat(100*v, 'f', decimals(100*step), 64)) + " %"
+	return units.Minus(strconv.FormatFloat(100*v, 'f', decimals(100*step), 64)) + " %"
 }
 
 func countLabel(v, step float64) string {
@@ -175,7 +177,7 @@ func countLabel(v, step float64) string {
 	if v == math.Floor(v) {
 		step = 1
 	}
-	return minus(strconv.FormatFloat(v, 'f', decimals(step), 64))
+	return units.Minus(strconv.FormatFloat(v, 'f', decimals(step), 64))
 }
 
 func bitLabel(v, step float64) string { return digits(v, step, "bit") }
@@ -183,16 +185,16 @@ func bitLabel(v, step float64) string { return digits(v, step, "bit") }
 // digits is si with enough significant digits to tell neighbouring ticks apart.
 func digits(v, step float64, unit string) string {
 	if v == 0 || step == 0 {
-		return si(v, unit)
+		return units.SI(v, unit)
 	}
 	p := 0
-	for a := math.Abs(v); p+1 < len(prefixes) && a >= 1000*(1-1e-9); a /= 1000 {
+	for a := math.Abs(v); p+1 < len(units.Prefixes) && a >= 1000*(1-1e-9); a /= 1000 {
 		p++
 	}
 	scale := math.Pow(1000, float64(p))
-	s := minus(strconv.FormatFloat(v/scale, 'f', decimals(step/scale), 64))
+	s := units.Minus(strconv.FormatFloat(v/scale, 'f', decimals(step/scale), 64))
 	if unit == "" {
-		return s + prefixes[p]
+		return s + units.Prefixes[p]
 	}
-	return s + " " + prefixes[p] + unit
+	return s + " " + units.Prefixes[p] + unit
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"fspda/internal/units"
 )
 
 // chart describes one chart of a run.
@@ -27,7 +29,7 @@ var charts = []chart{
 		label: plainLabel, value: fourDigits,
 		curves: []curve{{"train_loss_avg", "mean model"}, {"train_loss_worst", "worst agent"}}},
 	{id: "test_accuracy", title: "Test accuracy", yTitle: "correct on the test set", label: percentLabel,
-		value: percent,
+		value: units.Percent,
 		curves: []curve{{"test_acc_avg", "mean model"}, {"test_acc_min", "worst agent"},
 			{"test_acc_mean", "mean of agents"}},
 		band: [2]string{"test_acc_min", "test_acc_max"}},
@@ -58,7 +60,7 @@ func chartsOf(m *metrics) []chart {
 	return charts
 }
 
-func fourDigits(v float64) string { return significant(v, 4) }
+func fourDigits(v float64) string { return units.Significant(v, 4) }
 
 // xAxis describes the quantity on the x axis of a chart.
 type xAxis struct {
@@ -76,7 +78,7 @@ func xAxesOf(accounting string) [2]xAxis {
 			value: func(v float64) string { return "iteration " + grouped(v) }},
 		{id: "bits", key: "bits_total", title: "bits sent by all agents, " + accounting + " accounting", log: true,
 			label:     bitLabel,
-			value:     func(v float64) string { return si(v, "bit") },
+			value:     func(v float64) string { return units.SI(v, "bit") },
 			emptyNote: "no bits were sent at any evaluation"},
 	}
 }

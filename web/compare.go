@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"fspda/internal/units"
 )
 
 // Curve is one line of a [Comparison]: columns of numbers by name, as in metrics.jsonl.
@@ -77,14 +79,14 @@ var measures = []measure{
 	{"train_loss_worst", "training loss, worst agent", plainLabel, fourDigits},
 	{"train_loss_avg", "training loss, mean model", plainLabel, fourDigits},
 	{"consensus", "consensus error, sum over agents", plainLabel, fourDigits},
-	{"test_acc_min", "test accuracy, worst agent", percentLabel, percent},
-	{"test_acc_mean", "test accuracy, mean of agents", percentLabel, percent},
-	{"test_acc_avg", "test accuracy, mean model", percentLabel, percent},
+	{"test_acc_min", "test accuracy, worst agent", percentLabel, units.Percent},
+	{"test_acc_mean", "test accuracy, mean of agents", percentLabel, units.Percent},
+	{"test_acc_avg", "test accuracy, mean model", percentLabel, units.Percent},
 	{"lr", "alpha", plainLabel, fourDigits},
 	{"eta", "eta", plainLabel, fourDigits},
 }
 
-func bitValue(v float64) string { return si(v, "bit") }
+func bitValue(v float64) string { return units.SI(v, "bit") }
 
 func (p *Panel) logX() bool { return p.LogX || strings.HasPrefix(p.X, "bits") }
 

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"fspda/internal/units"
 )
 
 // run holds the files of a run.
@@ -126,18 +128,18 @@ func (r *run) looked(note string) string {
 
 // headline returns the main numbers for the top of the page.
 func (r *run) headline() []fact {
-	first := fact{"Test accuracy", percent(r.final("test_acc_avg")), "of the mean model"}
+	first := fact{"Test accuracy", units.Percent(r.final("test_acc_avg")), "of the mean model"}
 	if p := r.metrics.last("perplexity"); finite(p) {
-		first = fact{"Perplexity", significant(p, 4), "of the mean model; " +
-			significant(r.metrics.last("bits_per_byte"), 4) + " bits per byte"}
+		first = fact{"Perplexity", units.Significant(p, 4), "of the mean model; " +
+			units.Significant(r.metrics.last("bits_per_byte"), 4) + " bits per byte"}
 	}
 	return []fact{
 		first,
-		{"Worst agent", percent(r.final("test_acc_min")), r.looked("test accuracy")},
-		{"Training loss", significant(r.final("train_loss_worst"), 4), r.looked("of the worst agent")},
-		{"Consensus error", significant(r.final("consensus"), 3), "sum of squared distances to the mean model"},
-		{"Sent", si(r.final("bits_total"), "bit"), "by all agents, " + r.accounting() + " accounting"},
-		{"Wall time", duration(r.final("wall_s")), speed(r.final("iterations_per_s"))},
+		{"Worst agent", units.Percent(r.final("test_acc_min")), r.looked("test accuracy")},
+		{"Training loss", units.Significant(r.final("train_loss_worst"), 4), r.looked("of the worst agent")},
+		{"Consensus error", units.Significant(r.final("consensus"), 3), "sum of squared distances to the mean model"},
+		{"Sent", units.SI(r.final("bits_total"), "bit"), "by all agents, " + r.accounting() + " accounting"},
+		{"Wall time", units.Duration(r.final("wall_s")), speed(r.final("iterations_per_s"))},
 	}
 }
 
@@ -145,7 +147,7 @@ func speed(v float64) string {
 	if !finite(v) {
 		return ""
 	}
-	return significant(v, 3) + " iterations/s"
+	return units.Significant(v, 3) + " iterations/s"
 }
 
 // results returns the table of all measurements at the end.
@@ -157,26 +159,27 @@ func (r *run) results() []fact {
 		when = "first at iteration " + grouped(m.column["iteration"][row])
 	}
 	facts := []fact{
-		{"Test accuracy, mean model", percent(r.final("test_acc_avg")), "the average of all agents' parameters"},
-		{"Best test accuracy, mean model", percent(best), when},
-		{"Test accuracy, mean of agents", percent(r.final("test_acc_mean")), r.looked("")},
-		{"Test accuracy, worst agent", percent(r.final("test_acc_min")), r.looked("")},
-		{"Test accuracy, best agent", percent(m.last("test_acc_max")), r.looked("")},
-		{"Test loss, mean model", significant(m.last("test_loss_avg"), 4), ""},
-		{"Training loss, worst agent", significant(r.final("train_loss_worst"), 4),
+		{"Test accuracy, mean model", units.Percent(r.final("test_acc_avg")), "the average of all agents' parameters"},
+		{"Best test accuracy, mean model", units.Percent(best), when},
+		{"Test accuracy, mean of agents", units.Percent(r.final("test_acc_mean")), r.looked("")},
+		{"Test accuracy, worst agent", units.Percent(r.final("test_acc_min")), r.looked("")},
+		{"Test accuracy, best agent", units.Percent(m.last("test_acc_max")), r.looked("")},
+		{"Test loss, mean model", units.Significant(m.last("test_loss_avg"), 4), ""},
+		{"Training loss, worst agent", units.Significant(r.final("train_loss_worst"), 4),
 			r.looked("over the whole training set, with the L2 term")},
-		{"Training loss, mean model", significant(r.final("train_loss_avg"), 4), ""},
-		{"Squared gradient norm, worst agent", significant(r.final("grad_sq_worst"), 4), "of the whole training loss"},
-		{"Squared gradient norm, mean model", significant(m.last("grad_sq_avg"), 4), ""},
-		{"Consensus error", significant(r.final("consensus"), 4),
+		{"Training loss, mean model", units.Significant(r.final("train_loss_avg"), 4), ""},
+		{"Squared gradient norm, worst agent", units.Significant(r.final("grad_sq_worst"), 4),
+			"of the whole training loss"},
+		{"Squared gradient norm, mean model", units.Significant(m.last("grad_sq_avg"), 4), ""},
+		{"Consensus error", units.Significant(r.final("consensus"), 4),
 			"sum over agents of the squared distance to the mean model"},
-		{"Consensus error, farthest agent", significant(m.last("consensus_max"), 4), ""},
-		{"Norm of the sum of duals", significant(r.final("dual_sum"), 3),
+		{"Consensus error, farthest agent", units.Significant(m.last("consensus_max"), 4), ""},
+		{"Norm of the sum of duals", units.Significant(r.final("dual_sum"), 3),
 			"zero but for rounding; only for algorithms with duals"},
 		{"Iterations", grouped(r.iterations()), epochs(m.last("epoch"))},
 		{"Gradients computed", grouped(m.last("grads_total")), "by all agents"},
 		{"Parameters of one agent", grouped(r.final("dim")), ""},
-		{"Wall time", duration(r.final("wall_s")), speed(r.final("iterations_per_s"))},
+		{"Wall time", units.Duration(r.final("wall_s")), speed(r.final("iterations_per_s"))},
 	}
 	if here := r.final("agents_present"); here < r.summary.number("agents") {
 		facts = append(facts, fact{"Agents present at the end", grouped(here),
@@ -196,10 +199,10 @@ func (r *run) virtual() []fact {
 	if links := r.summary.text("links"); links != "" {
 		unit, note = " s", "under simulated links of "+links
 	}
-	facts := []fact{{"Virtual time", significant(total, 4) + unit, note}}
+	facts := []fact{{"Virtual time", units.Significant(total, 4) + unit, note}}
 	for _, share := range []string{"50", "80", "90", "95"} {
 		if v := r.summary.number("time_to_" + share); finite(v) {
-			facts = append(facts, fact{"Virtual time to " + share + " %", significant(v, 4) + unit,
+			facts = append(facts, fact{"Virtual time to " + share + " %", units.Significant(v, 4) + unit,
 				"of the best test accuracy of the mean model"})
 		}
 	}
@@ -231,7 +234,7 @@ func epochs(v float64) string {
 	if !finite(v) {
 		return ""
 	}
-	return "epoch " + significant(v, 4)
+	return "epoch " + units.Significant(v, 4)
 }
 
 // mode is one accounting of the sent bits.
@@ -259,13 +262,14 @@ func (m mode) key(r *run) string {
 func (r *run) bits() []fact {
 	var facts []fact
 	for _, m := range modes {
-		facts = append(facts, fact{"Bits, " + m.name, si(r.final(m.key(r)), "bit"), m.note})
+		facts = append(facts, fact{"Bits, " + m.name, units.SI(r.final(m.key(r)), "bit"), m.note})
 	}
 	return append(facts,
-		fact{"Bits of the busiest agent", si(r.metrics.last("bits_agent_max"), "bit"), r.accounting() + " accounting"},
-		fact{"Overhead", si(r.metrics.last("overhead_bits"), "bit"),
+		fact{"Bits of the busiest agent", units.SI(r.metrics.last("bits_agent_max"), "bit"),
+			r.accounting() + " accounting"},
+		fact{"Overhead", units.SI(r.metrics.last("overhead_bits"), "bit"),
 			"handshakes, seeds and counters; in none of the figures above"},
-		fact{"On the wire", si(r.final("wire_bytes"), "B"),
+		fact{"On the wire", units.SI(r.final("wire_bytes"), "B"),
 			"bytes that the transport carried, with its framing"})
 }
 
@@ -291,7 +295,7 @@ func (r *run) milestones() []milestone {
 		if row < 0 {
 			continue
 		}
-		share, apart := 1.0, dash
+		share, apart := 1.0, units.Dash
 		if row > 0 {
 			acc, it := m.column["test_acc_avg"], m.column["iteration"]
 			apart = grouped(it[row] - it[row-1])
@@ -307,13 +311,13 @@ func (r *run) milestones() []milestone {
 			return c[row-1] + share*(c[row]-c[row-1])
 		}
 		s := milestone{
-			Level:     percent(level),
+			Level:     units.Percent(level),
 			Iteration: grouped(math.Round(at("iteration"))),
-			Wall:      duration(at("wall_s")),
+			Wall:      units.Duration(at("wall_s")),
 			Apart:     apart,
 		}
 		for _, k := range modes {
-			s.Bits = append(s.Bits, si(at(k.key(r)), "bit"))
+			s.Bits = append(s.Bits, units.SI(at(k.key(r)), "bit"))
 		}
 		all = append(all, s)
 	}
@@ -327,7 +331,7 @@ func (r *run) environment() []fact {
 		{"Seed", "seed", ""}} {
 		v := first(k.Value, r.summary, r.config)
 		if v == "" {
-			v = dash
+			v = units.Dash
 		}
 		facts = append(facts, fact{k.Name, v, ""})
 	}

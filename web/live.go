@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"fspda/internal/units"
 )
 
 // LiveRun is a run in this process that a [Server] can show and control.
@@ -109,8 +111,8 @@ func (s *RunStatus) iteration() int {
 func (s *RunStatus) agentsFrame(l *LiveRun) []byte {
 	columns := map[string][]*float64{}
 	for _, a := range s.Agents {
-		for name, v := range map[string]float64{"iteration": float64(a.Iteration), "loss": rounded(a.Loss, 5),
-			"distance": rounded(a.Distance, 5), "accuracy": rounded(a.Accuracy, 5), "sent": float64(a.Sent)} {
+		for name, v := range map[string]float64{"iteration": float64(a.Iteration), "loss": units.Round(a.Loss, 5),
+			"distance": units.Round(a.Distance, 5), "accuracy": units.Round(a.Accuracy, 5), "sent": float64(a.Sent)} {
 			columns[name] = append(columns[name], pointer(v))
 		}
 	}

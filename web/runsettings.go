@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"fspda/internal/bounded"
+	"fspda/internal/units"
 )
 
 // Limits of the settings of a list of runs.
@@ -160,7 +161,7 @@ func distinguishing(runs []cachedInfo, keys []string) []string {
 func (r cachedInfo) label(keys []string) string {
 	var words []string
 	for _, k := range keys {
-		v := clean(cmp.Or(r.values[k], dash))
+		v := clean(cmp.Or(r.values[k], units.Dash))
 		if !slices.Contains([]string{"algo", "model", "data"}, k) {
 			v = strings.ReplaceAll(k, "_", " ") + " " + v
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"fspda/internal/units"
 )
 
 // Limits of the tables behind drawings.
@@ -33,7 +35,7 @@ func (c *chart) table(m *metrics, axes [2]xAxis) PageTable {
 		if rows > 1 {
 			r = int(math.Round(float64(i) * float64(m.rows-1) / float64(rows-1)))
 		}
-		line := []string{grouped(m.column[axes[0].key][r]), si(m.column[axes[1].key][r], "bit")}
+		line := []string{grouped(m.column[axes[0].key][r]), units.SI(m.column[axes[1].key][r], "bit")}
 		for _, k := range keys {
 			line = append(line, c.value(m.column[k][r]))
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fspda/internal/units"
 )
 
 // The table behind a chart has the numbers of the curves; of many evaluations it has some, with the
@@ -21,8 +23,9 @@ func TestChartTable(t *testing.T) {
 		!strings.HasPrefix(table.Note, "25 of 301 evaluations") {
 		t.Errorf("%d lines, %v to %v, note %q", len(body), body[0], body[len(body)-1], table.Note)
 	}
-	want := []string{grouped(60000), si(m.last("bits_total"), "bit"), percent(m.last("test_acc_avg")),
-		percent(m.last("test_acc_min")), percent(m.last("test_acc_mean")), percent(m.last("test_acc_max"))}
+	want := []string{grouped(60000), units.SI(m.last("bits_total"), "bit"), units.Percent(m.last("test_acc_avg")),
+		units.Percent(m.last("test_acc_min")), units.Percent(m.last("test_acc_mean")),
+		units.Percent(m.last("test_acc_max"))}
 	if !slices.Equal(body[maxTableRows-1], want) {
 		t.Errorf("last line %v, want %v", body[maxTableRows-1], want)
 	}

@@ -33,7 +33,8 @@ func PrintJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// MakeFolder creates a folder for results and its parents, and makes sure that it can be written to.
+// MakeFolder creates a folder for results and its parents, and makes sure that it can be written
+// to.
 func MakeFolder(path string) error {
 	err := os.MkdirAll(path, 0o777)
 	if err == nil {

@@ -5,18 +5,15 @@ import (
 	"math"
 	"strconv"
 
+	"fspda/internal/units"
 	"fspda/train"
 )
 
 // Bytes writes a number of bytes with a decimal unit.
-func Bytes(n uint64) string {
-	v, unit := float64(n), 0
-	for v >= 1000 && unit < 4 {
-		v /= 1000
-		unit++
-	}
-	return fmt.Sprintf("%.3g %s", v, [...]string{"B", "kB", "MB", "GB", "TB"}[unit])
-}
+func Bytes(n uint64) string { return units.SI(float64(n), "B") }
+
+// Bits writes a number of bits with a decimal unit.
+func Bits(n uint64) string { return units.SI(float64(n), "bit") }
 
 // Duration writes a number of seconds with three digits and a unit.
 func Duration(s float64) string {
@@ -27,20 +24,6 @@ func Duration(s float64) string {
 		return fmt.Sprintf("%.3g ms", 1e3*s)
 	}
 	return Seconds(s)
-}
-
-// Bits writes a number of bits with a decimal unit.
-func Bits(n uint64) string {
-	v, unit := float64(n), 0
-	for v >= 1000 && unit < 5 {
-		v /= 1000
-		unit++
-	}
-	name := [...]string{"bit", "kbit", "Mbit", "Gbit", "Tbit", "Pbit"}[unit]
-	if unit == 0 {
-		return fmt.Sprintf("%d bit", n)
-	}
-	return fmt.Sprintf("%.3g %s", v, name)
 }
 
 // Number writes a number with four significant digits.
@@ -56,13 +39,7 @@ func Number(n train.Num) string {
 }
 
 // Round rounds to four significant digits.
-func Round(v float64) float64 {
-	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
-	if err != nil {
-		return v
-	}
-	return r
-}
+func Round(v float64) float64 { return units.Round(v, 4) }
 
 // Percent writes a share of 1 as a percentage.
 func Percent(share float64) string { return strconv.FormatFloat(Round(100*share), 'f', -1, 64) + "%" }
@@ -78,11 +55,12 @@ func Thousands(n uint64) string {
 
 // Seconds writes a number of seconds in seconds, minutes or hours.
 func Seconds(s float64) string {
+	whole := math.Round(s)
 	switch {
-	case s < 60:
+	case s < 59.95: // which one decimal rounds to 60
 		return fmt.Sprintf("%.1f s", s)
-	case s < 3600:
-		return fmt.Sprintf("%.0f min %.0f s", math.Floor(s/60), math.Mod(s, 60))
+	case whole < 3600:
+		return fmt.Sprintf("%.0f min %.0f s", math.Floor(whole/60), math.Mod(whole, 60))
 	}
-	return fmt.Sprintf("%.0f h %.0f min", math.Floor(s/3600), math.Floor(math.Mod(s, 3600)/60))
+	return fmt.Sprintf("%.0f h %.0f min", math.Floor(whole/3600), math.Floor(math.Mod(whole, 3600)/60))
 }

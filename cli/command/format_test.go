@@ -6,7 +6,9 @@ import "testing"
 
 func TestUnits(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Bits(0), "0 bit"}, {Bits(999), "999 bit"}, {Bits(7632960), "7.63 Mbit"}, {Bits(1 << 62), "4.61e+03 Pbit"},
+		{Bits(0), "0 bit"}, {Bits(999), "999 bit"}, {Bits(7632960), "7.63 Mbit"},
+		{Bits(1 << 62), "4.61 Ebit"}, {Bits(999_999), "1 Mbit"},
+		{Bytes(999_999_999), "1 GB"}, {Seconds(59.97), "1 min 0 s"}, {Seconds(3599.7), "1 h 0 min"},
 		{Thousands(7), "7"}, {Thousands(79510), "79,510"}, {Thousands(25557032), "25,557,032"},
 		{Seconds(12.34), "12.3 s"}, {Seconds(125), "2 min 5 s"}, {Seconds(7260), "2 h 1 min"},
 		{Number(0.123456), "0.1235"}, {Number(0.00001), "1.00e-05"}, {Number(0), "0"},

@@ -30,8 +30,8 @@ that page as text, with --listen all of it in a browser.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case asJSON && (listen != "" || len(args) > 0):
-				return command.UsageErrorf("--json prints the list of pages only: leave it out, or leave out what else " +
-					"is given")
+				return command.UsageErrorf("--json prints the list of pages only: leave it out, or leave out what " +
+					"else is given")
 			case listen != "" && len(args) > 0:
 				return command.UsageErrorf("--listen serves all pages: leave %s out", args[0])
 			case listen != "":

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -315,12 +316,7 @@ func runFigure(ctx context.Context, fig *bench.Figure, f figureFlags, stdout, st
 	outcomes, playErr := runCampaign(ctx, c, func(ctx context.Context, c *bench.Campaign) ([]*bench.Outcome, error) {
 		return c.Run(ctx)
 	}, f.quiet, stderr)
-	var made []*bench.Outcome
-	for _, out := range outcomes {
-		if out != nil {
-			made = append(made, out)
-		}
-	}
+	made := slices.DeleteFunc(slices.Clone(outcomes), func(o *bench.Outcome) bool { return o == nil })
 	if len(made) == 0 {
 		return playErr
 	}

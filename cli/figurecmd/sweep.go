@@ -85,8 +85,8 @@ const (
 )
 
 // errRawSeed refuses --raw where no curve is a mean.
-var errRawSeed = command.UsageErrorf("--raw has no effect: it draws the curve of every seed beside their mean, and no " +
-	"setting has several seeds; leave it out, or give several seeds")
+var errRawSeed = command.UsageErrorf("--raw has no effect: it draws the curve of every seed beside their mean, and " +
+	"no setting has several seeds; leave it out, or give several seeds")
 
 func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error {
 	s, err := bench.ReadSweep(f.file)
@@ -239,8 +239,8 @@ func runCompare(folders []string, levels []float64, accounting, out string, raw,
 	return err
 }
 
-// readRuns reads the outcomes of runs. Of several paths, as the shell makes of runs/*, it leaves out
-// those that hold no run, with a note.
+// readRuns reads the outcomes of runs. Of several paths, as the shell makes of runs/*, it leaves
+// out those that hold no run, with a note.
 func readRuns(paths []string, stderr io.Writer) (made []*bench.Outcome, err error) {
 	runs := paths
 	if len(paths) > 1 {

@@ -12,8 +12,8 @@ import (
 	"fspda/train"
 )
 
-// checkTasks parses the commands of the tasks that are not finished, each once, with the commands of
-// the program, so that a mistake is found before the first task starts and not when its turn comes.
+// checkTasks parses the commands of the tasks that are not finished, each once, with the commands
+// of the program, so that a mistake is found before the first task starts and not when its turn comes.
 func (q *queue) checkTasks() error {
 	var errs []error
 	for _, t := range q.file.Tasks {

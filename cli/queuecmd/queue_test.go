@@ -178,7 +178,8 @@ func TestInterruptedWait(t *testing.T) {
 	path, file := tasks(t, "- {name: a, command: figure 9}\n")
 	load := write(t, "1.00 1.00 1.00 2/300 4711\n")
 	q := &queue{flags: flags{cores: 1, maxLoad: 1}, path: path, load: load, file: file, root: figures(),
-		checked: map[string]bool{}, stderr: io.Discard, running: map[string]*process{}, tried: map[string]bool{}, ended: make(chan *process)}
+		checked: map[string]bool{}, stderr: io.Discard, running: map[string]*process{},
+		tried: map[string]bool{}, ended: make(chan *process)}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := q.all(ctx); !errors.Is(err, command.ErrStopped) {
