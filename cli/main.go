@@ -99,12 +99,12 @@ var namedPackages = []string{"algo", "bench", "config", "cpu", "cublas", "cuda",
 
 // inner matches names of packages, and of a data set that an error of data repeats, inside of an
 // error message.
-var inner = regexp.MustCompile(`: (?:(?:data: set [^:]+|` + strings.Join(namedPackages, "|") + `): )+`)
+var inner = regexp.MustCompile(`(: |\()(?:(?:data: set [^:]+|` + strings.Join(namedPackages, "|") + `): )+`)
 
 // message returns the text of an error with at most one name of a package, the first, and without
 // names of Go's types and functions.
 func message(err error) string {
-	text := inner.ReplaceAllString(err.Error(), ": ")
+	text := inner.ReplaceAllString(err.Error(), "$1")
 	text = mismatch.ReplaceAllStringFunc(text, func(s string) string {
 		m := mismatch.FindStringSubmatch(s)
 		at := ""
