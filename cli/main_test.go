@@ -661,7 +661,7 @@ func TestMessage(t *testing.T) {
 	for in, want := range map[string]string{
 		"config: data x: data: set x: decoder turbo: jpeg: not found": "config: data x: decoder turbo: not found",
 		"config: data text: text: /x: data: cut off":                  "config: data text: /x: cut off",
-		"config: data text: it cannot be tokenized (text: byte 0)":    "config: data text: it cannot be tokenized (byte 0)",
+		"config: data text: no text (text: byte 0)":                   "config: data text: no text (byte 0)",
 		"train: gradient of agent 1: model: data: no file":            "train: gradient of agent 1: no file",
 		"a plain error: with a colon":                                 "a plain error: with a colon",
 	} {

@@ -2,11 +2,9 @@ package cuda
 
 import "fspda/cuda/cudnn"
 
-// Choices is the implementations of convolutions that were chosen on this machine.
-type Choices struct{}
-
-// Lines returns the choices in the user's cache folder, a line of JSON each.
-func (Choices) Lines() ([]byte, error) {
+// ReadChoices returns the implementations of convolutions that were chosen on this machine, from the
+// user's cache folder, a line of JSON each.
+func ReadChoices() ([]byte, error) {
 	dir, err := cudnn.DefaultDir()
 	if err != nil {
 		return nil, err
@@ -14,9 +12,9 @@ func (Choices) Lines() ([]byte, error) {
 	return cudnn.ReadChoices(dir)
 }
 
-// Add adds lines, also of another machine, to the user's cache folder. They are used on GPUs of the
-// same name with the same version of cuDNN.
-func (Choices) Add(lines []byte) error {
+// AddChoices adds lines, also of another machine, to the user's cache folder. They are used on GPUs
+// of the same name with the same version of cuDNN.
+func AddChoices(lines []byte) error {
 	dir, err := cudnn.DefaultDir()
 	if err != nil {
 		return err

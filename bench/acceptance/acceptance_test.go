@@ -15,7 +15,8 @@ import (
 // newOptions returns options with an empty folder.
 func newOptions(t *testing.T) *Options {
 	return &Options{Program: "true", Device: "cpu", Out: t.TempDir(), Budget: time.Minute, Tiny: true, Version: "0",
-		Progress: io.Discard, Choices: NoChoices{}}
+		Progress: io.Discard, ReadChoices: func() ([]byte, error) { return nil, nil },
+		AddChoices: func([]byte) error { return nil }}
 }
 
 func opened(t *testing.T, o *Options) *Results {
@@ -263,25 +264,19 @@ func TestHeadlineFitsBudget(t *testing.T) {
 	}
 }
 
-// fixedChoices is choices in memory.
-type fixedChoices struct{ lines, added []byte }
-
-func (c *fixedChoices) Lines() ([]byte, error) { return c.lines, nil }
-
-func (c *fixedChoices) Add(lines []byte) error { c.added = lines; return nil }
-
 // Choices are kept in the folder with the results of each part, also of one that ran out of time,
 // and the next call takes them from there.
 func TestChoicesAreKept(t *testing.T) {
 	o := newOptions(t)
-	choices := &fixedChoices{}
-	o.Choices = choices
+	var made, added []byte
+	o.ReadChoices = func() ([]byte, error) { return made, nil }
+	o.AddChoices = func(lines []byte) error { added = lines; return nil }
 	r := opened(t, o)
-	if len(choices.added) > 0 {
-		t.Errorf("an empty folder has choices: %q", choices.added)
+	if len(added) > 0 {
+		t.Errorf("an empty folder has choices: %q", added)
 	}
 	part := Part{"a/tunes", time.Minute, func(ctx context.Context, k *job) error {
-		choices.lines = []byte("one\ntwo\n")
+		made = []byte("one\ntwo\n")
 		<-ctx.Done()
 		return ctx.Err()
 	}}
@@ -289,8 +284,8 @@ func TestChoicesAreKept(t *testing.T) {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	opened(t, o)
-	if string(choices.added) != "one\ntwo\n" {
-		t.Errorf("took over %q", choices.added)
+	if string(added) != "one\ntwo\n" {
+		t.Errorf("took over %q", added)
 	}
 }
 

@@ -16,7 +16,11 @@ type Options struct {
 	Only    string        // substrings of part names, separated by commas; these parts are run again
 	Budget  time.Duration // time limit of the whole call
 	Tiny    bool          // small shapes and short times, to try the command itself
-	Choices Choices       // of convolutions: kept in Out, and taken from there by the next call
+
+	// Lines of text about the implementations of convolutions that the device has chosen, which a fresh
+	// machine has not: they are kept in Out, and added to the machine's by the next call
+	ReadChoices func() ([]byte, error)
+	AddChoices  func(lines []byte) error
 
 	Version  string    // of the program
 	Machine  []Fact    // what it runs on
@@ -25,22 +29,6 @@ type Options struct {
 
 // DefaultBudget is the time for the parts of the headline, whose limits add up to less.
 const DefaultBudget = 9 * time.Minute
-
-// Choices is what the device has measured to choose among implementations, as lines of text. A fresh
-// machine has none.
-type Choices interface {
-	Lines() ([]byte, error)
-	Add(lines []byte) error
-}
-
-// NoChoices is that of a device that chooses nothing.
-type NoChoices struct{}
-
-// Lines returns nothing.
-func (NoChoices) Lines() ([]byte, error) { return nil, nil }
-
-// Add does nothing.
-func (NoChoices) Add([]byte) error { return nil }
 
 // Fact is a property of the machine.
 type Fact struct {

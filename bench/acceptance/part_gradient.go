@@ -71,7 +71,7 @@ func (b *job) network(g gradient, turn string) []string {
 func (o *Options) tuning(g gradient) Part {
 	return Part{g.network + "/tune-" + g.shape(), o.limit(50 * time.Second), func(ctx context.Context, b *job) error {
 		_, err := b.program(ctx, b.network(g, "1ms")...)
-		lines, listed := b.Choices.Lines()
+		lines, listed := b.ReadChoices()
 		if listed == nil {
 			b.summarizeChoices(lines)
 		}

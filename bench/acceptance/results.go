@@ -73,7 +73,7 @@ func (o *Options) takeChoices() error {
 		return nil
 	}
 	if err == nil {
-		err = o.Choices.Add(lines)
+		err = o.AddChoices(lines)
 	}
 	if err != nil {
 		return &train.FolderError{Path: path, Got: "cannot be taken over", Err: err,
@@ -84,7 +84,7 @@ func (o *Options) takeChoices() error {
 
 // keepChoices writes the choices of the machine to the folder.
 func (o *Options) keepChoices() error {
-	lines, err := o.Choices.Lines()
+	lines, err := o.ReadChoices()
 	if err != nil || len(lines) == 0 { // no folder for them: each call measures
 		return nil
 	}

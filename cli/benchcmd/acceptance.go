@@ -22,7 +22,7 @@ import (
 
 func newBenchCard() *cobra.Command {
 	o := acceptance.Options{Device: "cuda", Out: "card", Python: "python3", Budget: acceptance.DefaultBudget,
-		Choices: cuda.Choices{}}
+		ReadChoices: cuda.ReadChoices, AddChoices: cuda.AddChoices}
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "card",
