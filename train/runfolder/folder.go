@@ -312,7 +312,7 @@ func (f *Folder) RowsWithoutCheckpoint(s *config.Setup) (int, error) {
 	if last := rows[len(rows)-1].Iteration; last >= s.Config.Iterations {
 		return 0, &FolderError{Path: f.Path, Got: fmt.Sprintf("holds a run that has reached iteration %d, without a "+
 			"checkpoint: resuming would drop its rows and train again", last),
-			Hint: "put its folder checkpoints back, or train in another folder with --out"}
+			Hint: "put its folder checkpoints back, or remove metrics.jsonl to train again from iteration 0"}
 	}
 	return len(rows), nil
 }
