@@ -118,7 +118,7 @@ func smallConfig() train.Config {
 	c.DataTrain, c.DataTest, c.Hidden = 400, 100, train.Widths{6}
 	c.Agents, c.Graph, c.Partition, c.Batch = 5, "ring", "sorted", 16
 	c.Iterations, c.EvalPoints, c.Checkpoint = 60, 3, 0
-	c.Decays = "all" // the default when the hashes were made
+	c.DecayTensors = "all" // the default when the hashes were made
 	return c
 }
 
@@ -174,7 +174,7 @@ func hashOf(t *testing.T, yaml string) string {
 		t.Fatal(err)
 	}
 	o := model.Options{Shape: set.Shape, Classes: set.Classes, Recompute: model.Recompute(c.Recompute),
-		Loss: model.LossOptions{WeightDecay: c.L2(), Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}}
+		Loss: model.LossOptions{WeightDecay: c.L2(), Decay: model.Decay(c.DecayTensors), LabelSmoothing: c.Smoothing}}
 	if c.Model == "mlp" {
 		o.Hidden, o.Activation, o.Dropout = c.Hidden, c.Activation, c.Dropout
 	}

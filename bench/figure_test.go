@@ -39,7 +39,7 @@ func (l *lab) open(c train.Config) (*train.Setup, train.Model, device.Device, er
 	}
 	set := l.sets[key]
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden,
-		Activation: c.Activation, WeightDecay: c.Decay})
+		Activation: c.Activation, WeightDecay: c.WeightDecay})
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -124,7 +124,7 @@ func TestFigureOne(t *testing.T) {
 	if sa.Algo != "fspda-sa" || sa.Alpha != 1e-4 || sa.Eta.V != 1e-5 || sa.Gamma != 0.5 || sa.Beta != 1 ||
 		sa.Density != 0.1 || sa.Momentum != 0.9 || sa.Edges != "one-edge-round-robin" || sa.Mask != "randk-per-layer" ||
 		sa.Graph != "er10-published" || sa.Partition != "sorted" || sa.Batch != 256 || sa.Iterations != 1e6 ||
-		sa.EvalPoints != 500 || sa.Decay != 1e-4 || sa.Dual != "same-time" {
+		sa.EvalPoints != 500 || sa.WeightDecay != 1e-4 || sa.Dual != "same-time" {
 		t.Errorf("released FSPDA-SA is %+v", sa)
 	}
 	if c := get("printed", "sa"); c.Momentum != 0 || c.Edges != "one-edge" || c.Mask != "randk" {

@@ -50,7 +50,7 @@ func TestBuffersAreLocal(t *testing.T) {
 	} {
 		c := withNorm()
 		edit(&c)
-		m := newNormed(c.Decay)
+		m := newNormed(c.WeightDecay)
 		s, r := playNormed(t, c, m, Options{})
 		for i, got := range r.Buffers {
 			want := walkBuffers(t, s, m, i, c.Iterations)
@@ -91,7 +91,7 @@ func walkBuffers(t *testing.T, s *Setup, m normed, agent, steps int) []float32 {
 func TestStormStepsOnce(t *testing.T) {
 	c := withNorm()
 	c.Algo = "fspda-storm"
-	m := newNormed(c.Decay)
+	m := newNormed(c.WeightDecay)
 	playNormed(t, c, m, Options{})
 	if steps, other := m.steps.Load(), m.grads.Load(); steps != int64(c.Agents*c.Iterations) ||
 		other != int64(c.Agents*(c.Iterations-1)) {
@@ -107,7 +107,7 @@ func TestBatchNormModes(t *testing.T) {
 	for _, mode := range []string{config.BNPooled, config.BNRecalibrate, config.BNLocal} {
 		c := withNorm()
 		c.BN = mode
-		m := newNormed(c.Decay)
+		m := newNormed(c.WeightDecay)
 		s, r := playNormed(t, c, m, Options{})
 		rows[mode] = r.Rows
 		last := r.Rows[len(r.Rows)-1]
@@ -155,7 +155,7 @@ func TestBatchNormModes(t *testing.T) {
 func TestRecalibrations(t *testing.T) {
 	c := withNorm()
 	c.BNBatches = 5
-	s, _ := playNormed(t, c, newNormed(c.Decay), Options{})
+	s, _ := playNormed(t, c, newNormed(c.WeightDecay), Options{})
 	if got := evaluate.Recalibrations(s); got != 5 {
 		t.Errorf("%d batches of %d examples, want the 5 asked for", got, s.Set.Train.Len())
 	}
@@ -287,7 +287,7 @@ func TestRecalibrationBatches(t *testing.T) {
 func TestResumeWithBuffers(t *testing.T) {
 	c := withNorm()
 	c.Iterations, c.EvalPoints, c.EvalTest = 120, 7, 40
-	m := newNormed(c.Decay)
+	m := newNormed(c.WeightDecay)
 	_, want := playNormed(t, c, m, Options{})
 	dir := runFolder(t)
 	var got *Result

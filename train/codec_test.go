@@ -256,12 +256,12 @@ func TestCodecBits(t *testing.T) {
 			2 * 12 * d, 2 * 12 * d, 2 * 12 * d},
 		// What the released program counts: a message to oneself, one message an agent, no sign and
 		// no norm.
-		{"published broadcast", func(c *Config) { c.Algo, c.Edges, c.PaperBits = "choco", "broadcast-rr", "published" },
+		{"published broadcast", func(c *Config) { c.Algo, c.Edges, c.ReferenceBits = "choco", "broadcast-rr", "published" },
 			2 * 32 * 478, 2 * (32 + index) * 478, 3 * (32 + 64) * 478},
-		{"published", func(c *Config) { c.Algo, c.PaperBits = "choco", "published" }, 10 * 32 * 478,
+		{"published", func(c *Config) { c.Algo, c.ReferenceBits = "choco", "published" }, 10 * 32 * 478,
 			10 * (32 + index) * 478, 5 * (32 + 64) * 478},
 		{"published qsgd", func(c *Config) {
-			c.Algo, c.Compress, c.PaperBits = "choco", "qsgd-scaled(15)", "published"
+			c.Algo, c.Compress, c.ReferenceBits = "choco", "qsgd-scaled(15)", "published"
 		}, 10 * (5*d + 4*32), 10 * (5*d + 4*32), 5 * 4 * d},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -302,7 +302,7 @@ func TestPublishedFigure(t *testing.T) {
 		want, tol float64
 	}{
 		{choco, 9.21, 0.5}, // 4000 draws of ten senders: three standard errors are 0.4
-		{func(c *Config) { choco(c); c.PaperBits = "published" }, 12.09, 0.65},
+		{func(c *Config) { choco(c); c.ReferenceBits = "published" }, 12.09, 0.65},
 		{func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.0001,256)"; c.Iterations = 50 }, 32, 0},
 	} {
 		if got := run(c.edit); math.Abs(got-c.want) > c.tol {

@@ -17,7 +17,7 @@ import (
 func TestRowAgainstPlainProgram(t *testing.T) {
 	for _, objective := range []string{"agents", "samples"} {
 		c := small()
-		c.Partition, c.Objective, c.Decay, c.Batch = "dirichlet(1)", objective, 0.01, 8
+		c.Partition, c.Objective, c.WeightDecay, c.Batch = "dirichlet(1)", objective, 0.01, 8
 		s, m := resolve(t, c)
 		r := play(t, c, Options{})
 		got := r.Rows[len(r.Rows)-1]
@@ -111,7 +111,7 @@ func TestDualsTrackGradients(t *testing.T) {
 // all samples.
 func TestObjectiveSamples(t *testing.T) {
 	c := small()
-	c.Partition, c.Objective, c.Sampling, c.Algo, c.Batch, c.Iterations, c.EvalPoints, c.Decay = "dirichlet(0.5)",
+	c.Partition, c.Objective, c.Sampling, c.Algo, c.Batch, c.Iterations, c.EvalPoints, c.WeightDecay = "dirichlet(0.5)",
 		"samples", "full", "sgd", 1, 1, 1, 0.1
 	s, m := resolve(t, c)
 	if len(s.Shards[0]) == len(s.Shards[1]) {

@@ -41,8 +41,8 @@ func (x *exchange) init() {
 	}
 	x.codec.message, x.expect = s.Codec(), algo.MessagesPerLink(s.Algo)
 	switch {
-	case s.Collective:
-		x.edges = x.gather
+	case s.AllReduces:
+		x.edges = x.allReduceLinks
 	case s.Compressor != nil:
 		x.edges = x.broadcast
 	case s.Directed() != nil:
@@ -293,8 +293,8 @@ func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
 // failed was not used.
 func (x *exchange) account() {
 	s := x.run.setup
-	if s.Collective {
-		x.countGathered()
+	if s.AllReduces {
+		x.countAllReduce()
 		return
 	}
 	for i := range x.round.Links {

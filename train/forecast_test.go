@@ -18,7 +18,7 @@ import (
 // on average.
 func TestExpectedBits(t *testing.T) {
 	forSomeLines(t, 1, func(t *testing.T, _ line, c Config) {
-		c.PaperBits, c.EvalPoints, c.Batch = "honest", 1, min(c.Batch, 2)
+		c.ReferenceBits, c.EvalPoints, c.Batch = "honest", 1, min(c.Batch, 2)
 		last := play(t, c, Options{}).Rows[c.EvalPoints]
 		for accounting, sent := range map[string]uint64{
 			"shared-seed": last.BitsSharedSeed, "packed": last.BitsPacked, "reference": last.BitsReference,

@@ -54,7 +54,7 @@ func TestGoldenBits(t *testing.T) {
 	} {
 		t.Run(l.name, func(t *testing.T) {
 			c := small()
-			c.Algo, c.Agents, c.Iterations, c.EvalPoints, c.Alpha, c.Decay = l.name, 4, 6, 1, 0.1, 0
+			c.Algo, c.Agents, c.Iterations, c.EvalPoints, c.Alpha, c.WeightDecay = l.name, 4, 6, 1, 0.1, 0
 			if l.edit != nil {
 				l.edit(&c)
 			}

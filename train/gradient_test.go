@@ -15,7 +15,7 @@ func TestAccumulate(t *testing.T) {
 	for _, name := range []string{"fspda-sa", "fspda-storm"} {
 		c := small()
 		// 80 examples a shard: four batches of 19 and one of 4
-		c.Algo, c.Decay, c.Batch, c.Iterations = name, 0.01, 19, 30
+		c.Algo, c.WeightDecay, c.Batch, c.Iterations = name, 0.01, 19, 30
 		whole := play(t, c, Options{})
 		for _, parts := range []int{2, 5, 19} {
 			c.Accum = parts
@@ -39,7 +39,7 @@ func TestAccumulate(t *testing.T) {
 func TestAccumulateBatchNorm(t *testing.T) {
 	c := withNorm()
 	c.Accum, c.Algo = 3, "fspda-storm" // 16 examples: 6, 6 and 4
-	m := newNormed(c.Decay)
+	m := newNormed(c.WeightDecay)
 	s, r := playNormed(t, c, m, Options{})
 	if steps := m.steps.Load(); steps != int64(3*c.Agents*c.Iterations) {
 		t.Errorf("%d steps of batch norm, want %d", steps, 3*c.Agents*c.Iterations)
@@ -75,7 +75,7 @@ func TestAccumulateBatchNorm(t *testing.T) {
 // where it is longer than the limit, and along the L2 term, which is not.
 func TestClipNorm(t *testing.T) {
 	c := small()
-	c.Algo, c.Agents, c.Graph, c.Sampling, c.Iterations, c.EvalPoints, c.Decay = "sgd", 1, "complete", "full", 1, 1, 0.1
+	c.Algo, c.Agents, c.Graph, c.Sampling, c.Iterations, c.EvalPoints, c.WeightDecay = "sgd", 1, "complete", "full", 1, 1, 0.1
 	s, m := resolve(t, c)
 	x, g := cpuDevice.NewVector(s.Dim), cpuDevice.NewVector(s.Dim)
 	cpuDevice.Write(x, m.Init(c.Seed))
@@ -84,7 +84,7 @@ func TestClipNorm(t *testing.T) {
 	if _, err := m.Grad(g, x, b); err != nil {
 		t.Fatal(err)
 	}
-	cpuDevice.Combine(g, device.Term{A: 1, V: g}, device.Term{A: -c.Decay, V: x}) // without the L2 term
+	cpuDevice.Combine(g, device.Term{A: 1, V: g}, device.Term{A: -c.WeightDecay, V: x}) // without the L2 term
 	norm := math.Sqrt(cpuDevice.Dot(g, g))
 	x0 := onHost(x)
 	moved := func(limit float64) (length float64, clipped int) {
@@ -93,7 +93,7 @@ func TestClipNorm(t *testing.T) {
 		sq := 0.0
 		r := play(t, c, Options{})
 		for k, v := range r.Mean {
-			sq += math.Pow((float64(x0[k])-float64(v))/c.Alpha-c.Decay*float64(x0[k]), 2)
+			sq += math.Pow((float64(x0[k])-float64(v))/c.Alpha-c.WeightDecay*float64(x0[k]), 2)
 		}
 		return math.Sqrt(sq), r.Rows[1].Clipped
 	}

@@ -38,7 +38,7 @@ func TestStopInAnEvaluation(t *testing.T) {
 	gossip := relay
 	gossip.Algo = "powergossip"
 	for _, c := range []Config{c, relay, gossip} {
-		plain := newNormed(c.Decay)
+		plain := newNormed(c.WeightDecay)
 		_, want := playNormed(t, c, plain, Options{})
 		for _, at := range []int{20, 60} {
 			stopInEvaluation(t, c, plain, at, want)

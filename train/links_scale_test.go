@@ -73,7 +73,7 @@ func ringOf(t *testing.T, n int) (*Setup, Model) {
 	c.Links = withLinks(t, "{gradient_ms: 5, gradient_law: exp, default: {latency_ms: 50, bandwidth_mbit: 10, loss: "+
 		"0.01}}")
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Activation: c.Activation,
-		WeightDecay: c.Decay})
+		WeightDecay: c.WeightDecay})
 	if err != nil {
 		t.Fatal(err)
 	}

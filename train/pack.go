@@ -272,7 +272,7 @@ func (x *exchange) accountOne(l *algo.Link, which int, sent []device.Vector) {
 	before := x.ledger.Reference
 	x.ledger.Send(m)
 	x.ledger.WireBytes += uint64(wire)
-	if s.Config.PaperBits == "published" && s.Compressor != nil {
+	if s.Config.ReferenceBits == "published" && s.Compressor != nil {
 		x.ledger.Reference = before + x.publishedBits(l, m)
 	}
 }

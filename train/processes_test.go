@@ -149,7 +149,7 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"sparta": func(c *Config) { c.Algo, c.Optimizer, c.Alpha = "sparta", "adamw", 0.01 },
 		"demo":   func(c *Config) { c.Algo, c.Alpha, c.Compress = "demo", 0.01, "dct(8,4)" },
 		"adamw": func(c *Config) {
-			c.Optimizer, c.Alpha, c.ClipNorm, c.Decay, c.Decays = "adamw", 0.01, 0.3, 0.01, "weights"
+			c.Optimizer, c.Alpha, c.ClipNorm, c.WeightDecay, c.DecayTensors = "adamw", 0.01, 0.3, 0.01, "weights"
 		},
 		"choco topk":  func(c *Config) { c.Algo, c.Compress = "choco", "topk" },
 		"choco randk": func(c *Config) { c.Algo, c.Compress, c.Edges = "choco", "randk", "broadcast-one" },

@@ -93,7 +93,7 @@ func TestRealTimeResume(t *testing.T) {
 func TestRealTimeDiscardsBuffers(t *testing.T) {
 	c := withNorm()
 	c.Agents, c.Algo, c.Clock = 2, "fspda-async", config.ClockReal
-	m := newNormed(c.Decay)
+	m := newNormed(c.WeightDecay)
 	s, err := c.Resolve(labSet, m)
 	if err != nil {
 		t.Fatal(err)

@@ -144,7 +144,7 @@ var lines = []line{
 	{name: "local-sgd", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "local-sgd", 5, 0.5, 0.1 },
 		loss: 1.65},
 	{name: "diloco", edit: func(c *Config) {
-		c.Algo, c.LocalSteps, c.Optimizer, c.Alpha, c.Decay = "diloco", 10, "adamw", 0.01, 0.1
+		c.Algo, c.LocalSteps, c.Optimizer, c.Alpha, c.WeightDecay = "diloco", 10, "adamw", 0.01, 0.1
 		c.Schedule, c.Warmup = "cosine", 1
 	}, loss: 2},
 	{name: "noloco", edit: func(c *Config) {
@@ -163,7 +163,7 @@ var lines = []line{
 	{name: "demo", edit: func(c *Config) { c.Algo, c.Compress, c.Alpha = "demo", "dct(8,4)", 0.01 }, codec: true,
 		loss: 2.2},
 	{name: "fspda-sa adamw", edit: func(c *Config) {
-		c.Algo, c.Optimizer, c.Alpha, c.Decay = "fspda-sa", "adamw", 0.01, 0.01
+		c.Algo, c.Optimizer, c.Alpha, c.WeightDecay = "fspda-sa", "adamw", 0.01, 0.01
 		c.Edges, c.Density, c.Gamma = "full", 1, 0.3
 	}, vectors: 1, loss: 2.2},
 	{name: "dsgd nesterov clip", edit: func(c *Config) {
@@ -277,7 +277,7 @@ func TestTableRuns(t *testing.T) {
 					t.Errorf("agent %d differs from the plain program", i)
 				}
 			}
-			if !l.codec && !s.Collective {
+			if !l.codec && !s.AllReduces {
 				checkBits(t, l, s, last)
 			}
 		}
@@ -329,7 +329,7 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 				Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})
 		}
 		r, err := run()
-		if s, _ := resolve(t, c); s.Collective || slices.Contains([]string{"choco", "beer", "sgp", "demo"}, c.Algo) {
+		if s, _ := resolve(t, c); s.AllReduces || slices.Contains([]string{"choco", "beer", "sgp", "demo"}, c.Algo) {
 			if err == nil {
 				t.Error("it went on without a message that it needs")
 			}

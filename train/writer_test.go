@@ -88,7 +88,7 @@ func TestCheckpointInTheBackground(t *testing.T) {
 func TestBestModel(t *testing.T) {
 	c, dir := withNorm(), runFolder(t)
 	c.Iterations, c.EvalPoints = 40, 10
-	m := newNormed(c.Decay)
+	m := newNormed(c.WeightDecay)
 	s, err := c.Resolve(labSet, m)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestBestModelWithoutRoom(t *testing.T) {
 // network without is refused.
 func TestCheckpointOfBuffers(t *testing.T) {
 	c, dir := withNorm(), runFolder(t)
-	m := newNormed(c.Decay)
+	m := newNormed(c.WeightDecay)
 	s, err := c.Resolve(labSet, m)
 	if err != nil {
 		t.Fatal(err)

@@ -72,7 +72,7 @@ func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 	}
 	shape, classes := []int{f.size, f.size, 3}, 1000
 	if model.IsTransformer(f.model) {
-		c.Hidden, c.Decay, shape, classes = nil, 0, nil, 65
+		c.Hidden, c.WeightDecay, shape, classes = nil, 0, nil, 65
 	}
 	net, err := setup.OpenModel(c, shape, cmp.Or(f.classes, classes))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 
 func newBenchScale() *cobra.Command {
 	c := train.Default()
-	c.Batch, c.Sampling, c.Graph, c.Momentum, c.Decay = 32, "iid", "ring", 0, 1e-4
+	c.Batch, c.Sampling, c.Graph, c.Momentum, c.WeightDecay = 32, "iid", "ring", 0, 1e-4
 	c.EvalPoints, c.EvalAgents, c.Metrics, c.Checkpoint = 1, 1, "test", 0
 	c.DataTrain, c.DataTest = 20000, 500
 	o := measure.AgentsOptions{}

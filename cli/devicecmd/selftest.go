@@ -46,7 +46,7 @@ back. It needs no files. The exit status is 1 if a check fails.`,
 // run makes all checks, even if some fail.
 func (f selftestFlags) run(cmd *cobra.Command) error {
 	c := train.Default()
-	c.Device, c.Precision, c.Repeats = f.device, f.precision, true
+	c.Device, c.Precision, c.Deterministic = f.device, f.precision, true
 	c.DataTrain, c.DataTest, c.Hidden, c.Iterations, c.EvalPoints, c.Checkpoint = 1000, 200, train.Widths{32}, 200, 1, 0
 	if err := c.Check(); err != nil {
 		return err

@@ -73,7 +73,7 @@ func OpenDevices(c train.Config, threads, agents int) (*Devices, error) {
 		}
 	}
 	all, err := cuda.OpenSeveral(indices, agents, cuda.WithPrecision(cuda.Precision(c.Precision)),
-		cuda.Deterministic(c.Repeats))
+		cuda.Deterministic(c.Deterministic))
 	var precision *cuda.PrecisionError
 	switch {
 	case errors.As(err, &precision): // the GPU works, and the CPU lacks this precision too
@@ -132,7 +132,7 @@ type DeviceCache struct {
 func (s *DeviceCache) Get(c train.Config) (*Devices, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := fmt.Sprint(c.Device, " ", c.Precision, " ", c.Repeats)
+	key := fmt.Sprint(c.Device, " ", c.Precision, " ", c.Deterministic)
 	if e := s.open[key]; e != nil {
 		return e, nil
 	}

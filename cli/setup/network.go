@@ -52,7 +52,7 @@ func Transformer(c train.Config) model.Transformer {
 // OpenModel returns the network that c names, for examples of the given shape.
 func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error) {
 	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.L2(),
-		Decay: model.Decay(c.Decays), LabelSmoothing: c.Smoothing}, Dropout: c.Dropout,
+		Decay: model.Decay(c.DecayTensors), LabelSmoothing: c.Smoothing}, Dropout: c.Dropout,
 		Recompute: model.Recompute(c.Recompute)}
 	switch {
 	case c.Model == "mlp":

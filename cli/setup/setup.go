@@ -69,13 +69,13 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 	}
 	m := model.NewEngine(net, dev)
 	var start weights.Weights
-	if c.Start != "" {
+	if c.Init != "" {
 		o := weights.Options{}
 		o.Sizes, _ = model.NamedTransformer(c.Model, Transformer(c))
 		if c.Head == config.HeadNew {
 			o.NewHead = net.Init(c.Seed)
 		}
-		if start, err = weights.Read(c.Start, net, o); err != nil {
+		if start, err = weights.Read(c.Init, net, o); err != nil {
 			return nil, nil, err
 		}
 		m.StartFrom(start.X, start.Buffers)

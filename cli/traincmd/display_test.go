@@ -97,7 +97,7 @@ func TestResumedAndLookedAt(t *testing.T) {
 	c := train.Default()
 	c.Agents, c.EvalAgents = 128, 10
 	s := &train.Setup{Config: c, Graph: &dist.Graph{N: 128}, Division: data.Division{Set: &data.Set{}},
-		Collective: true}
+		AllReduces: true}
 	d := &display{flags: f, log: newLogger(f, &out), setup: s, from: 1500, stdout: os.Stdout,
 		pace: command.NewPace(s)}
 	d.begin("runs/x")

@@ -258,7 +258,7 @@ func Describe(path string, c *train.Config, known bool) (classes int, err error)
 				err = r.bad(err, "its metadata %s is damaged: name the network with --model", metadataKeys)
 				break
 			}
-			keys.Start, keys.Head, keys.Dropout = c.Start, c.Head, c.Dropout // a file has none
+			keys.Init, keys.Head, keys.Dropout = c.Init, c.Head, c.Dropout // a file has none
 			c.NetworkKeys = keys
 		case len(words) >= 2 && words[0] == "mlp": // mlp 784-100-10 sigmoid, of versions without these metadata
 			widths := strings.Split(words[1], "-")

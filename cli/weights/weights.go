@@ -57,8 +57,8 @@ func width(t safetensors.Tensor) int {
 // model, as mean or agent3.
 func Metadata(run, of string, iteration int, net *model.Network, c train.Config) map[string]string {
 	keys := c.NetworkKeys
-	keys.Start, keys.Head, keys.Dropout = "", "", 0 // belong to the run
-	text, _ := json.Marshal(keys)                   // numbers and texts
+	keys.Init, keys.Head, keys.Dropout = "", "", 0 // belong to the run
+	text, _ := json.Marshal(keys)                  // numbers and texts
 	return map[string]string{"network": net.Name(), "model": of, "run": run, "iteration": fmt.Sprint(iteration),
 		metadataKeys: string(text)}
 }

@@ -20,19 +20,19 @@ type Algorithm interface {
 	Mix(s *State, r *Round) error
 }
 
-// Collective is an Algorithm with an all-reduce: every agent receives from all others, whatever the
+// AllReducer is an Algorithm with an all-reduce: every agent receives from all others, whatever the
 // graph, in every iteration, or in the last one of each round if it is Periodic. All links have the
 // same mask, which is drawn from the iteration alone. Its communication cost is that of a ring
 // all-reduce.
-type Collective interface {
+type AllReducer interface {
 	Algorithm
-	Collective()
+	AllReduces()
 }
 
-// Interleaved is a Collective with a mask whose exchange has all coordinates in the last iteration
+// Interleaved is an AllReducer with a mask whose exchange has all coordinates in the last iteration
 // of each WholeEvery(), which ends a round.
 type Interleaved interface {
-	Collective
+	AllReducer
 	WholeEvery() int
 }
 

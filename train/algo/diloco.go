@@ -22,7 +22,7 @@ type DiLoCo struct {
 }
 
 var (
-	_ Collective = DiLoCo{}
+	_ AllReducer = DiLoCo{}
 	_ Scheduled  = DiLoCo{}
 )
 
@@ -33,8 +33,8 @@ const (
 
 func (DiLoCo) Name() string { return "diloco" }
 
-// Collective marks the all-reduce at the end of a round.
-func (DiLoCo) Collective() {}
+// AllReduces marks the all-reduce at the end of a round.
+func (DiLoCo) AllReduces() {}
 
 // Period is H.
 func (a DiLoCo) Period() int { return a.H }

@@ -9,11 +9,11 @@ import (
 )
 
 // outerWorld plays an algorithm with rounds of h, with noisy gradients, on random pairs, or on all
-// pairs at once for a Collective.
+// pairs at once for an AllReducer.
 func outerWorld(a Algorithm, w world, q quadratics, h int) *game {
 	g := w.play(a, q, 0.05, 0)
 	g.mask = func(int, int, int) []uint32 { return nil }
-	if _, ok := a.(Collective); ok {
+	if _, ok := a.(AllReducer); ok {
 		g.edges = func(int) [][2]int { return w.complete() }
 	}
 	atEnds(g, h)

@@ -11,12 +11,12 @@ import "fspda/device"
 // bit-identical.
 type SGD struct{ Descent }
 
-var _ Collective = SGD{}
+var _ AllReducer = SGD{}
 
 func (SGD) Name() string { return "sgd" }
 
-// Collective marks the all-reduce.
-func (SGD) Collective() {}
+// AllReduces marks the all-reduce.
+func (SGD) AllReduces() {}
 
 func (SGD) Aux() []string { return nil }
 

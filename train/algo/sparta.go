@@ -17,14 +17,14 @@ type SPARTA struct {
 }
 
 var (
-	_ Collective = SPARTA{}
+	_ AllReducer = SPARTA{}
 	_ Scheduled  = SPARTA{}
 )
 
 func (SPARTA) Name() string { return "sparta" }
 
-// Collective marks the all-reduce.
-func (SPARTA) Collective() {}
+// AllReduces marks the all-reduce.
+func (SPARTA) AllReduces() {}
 
 // Period is Every.
 func (a SPARTA) Period() int { return a.Every }

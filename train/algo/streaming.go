@@ -24,14 +24,14 @@ type StreamingDiLoCo struct {
 }
 
 var (
-	_ Collective = StreamingDiLoCo{}
+	_ AllReducer = StreamingDiLoCo{}
 	_ Scheduled  = StreamingDiLoCo{}
 )
 
 func (StreamingDiLoCo) Name() string { return "streaming-diloco" }
 
-// Collective marks the all-reduce of a part.
-func (StreamingDiLoCo) Collective() {}
+// AllReduces marks the all-reduce of a part.
+func (StreamingDiLoCo) AllReduces() {}
 
 // Period is Every.
 func (a StreamingDiLoCo) Period() int { return a.Every }

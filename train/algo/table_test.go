@@ -223,7 +223,7 @@ func coin(p float64) func(t int) bool {
 func (e entry) name() string { return fmt.Sprintf("%s%+v", e.algo.Name(), e.algo) }
 
 func (e entry) play(w world, q quadratics, alpha, eta float64) *game {
-	if _, ok := e.algo.(Collective); ok {
+	if _, ok := e.algo.(AllReducer); ok {
 		w.graph = w.complete()
 	}
 	if !e.static {
@@ -334,7 +334,7 @@ func TestAllFollowTheMean(t *testing.T) {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
 			const alpha = 0.02
 			g := e.play(w, q, alpha, 0.01)
-			if _, ok := e.algo.(Collective); !ok && !e.whole {
+			if _, ok := e.algo.(AllReducer); !ok && !e.whole {
 				failing(g, w)
 			}
 			g.grad = noisy(q, w.seed, 0.3)
@@ -369,7 +369,7 @@ func TestAllFollowTheMean(t *testing.T) {
 // Idle iterations and failing exchanges are tolerated: with exact gradients, agents with equal
 // objectives still reach the optimum together.
 func TestAllSurviveFailingEdges(t *testing.T) {
-	forTable(t, func(e entry) bool { _, ok := e.algo.(Collective); return !ok && !e.whole && !e.adaptive },
+	forTable(t, func(e entry) bool { _, ok := e.algo.(AllReducer); return !ok && !e.whole && !e.adaptive },
 		func(t *testing.T, e entry) {
 			w := world{seed: 3, n: 5, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}}}
 			s := rng.New(3, "quadratics")

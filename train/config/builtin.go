@@ -146,13 +146,13 @@ var builtin = []Method{
 			return algo.AsyncSTORM{STORM: algo.STORM{Gamma: c.Gamma, Beta: c.Beta, AX: c.AX, ALambda: c.ALambda},
 				Protocol: s.protocol()}
 		}},
-	{Name: "local-sgd", Keys: []string{"local_steps"}, Edges: EveryPair, Optimizers: anyOptimizer,
+	{Name: "local-sgd", Keys: []string{"local_steps"}, Edges: AllReduce, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.DiLoCo{H: s.Config.LocalSteps, Rate: 1, Descent: s.Descent()}
 		}},
 	{Name: "diloco", Keys: []string{"local_steps"}, Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9,
 		Range: "[0, 1)", Help: "Nesterov momentum of the outer steps"}},
-		Edges: EveryPair, Optimizers: anyOptimizer,
+		Edges: AllReduce, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm {
 			return algo.DiLoCo{H: s.Config.LocalSteps, Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum),
 				Descent: s.Descent()}
@@ -179,11 +179,11 @@ var builtin = []Method{
 				Gamma: s.Config.Gamma, Descent: s.Descent()}
 		},
 	},
-	{Name: "sparta", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Usual: Usual{Steps: 1},
+	{Name: "sparta", Keys: []string{"local_steps"}, Edges: AllReduce, Masks: true, Usual: Usual{Steps: 1},
 		Optimizers: anyOptimizer, New: func(s *Setup) algo.Algorithm {
 			return algo.SPARTA{Every: s.Config.LocalSteps, Descent: s.Descent()}
 		}},
-	{Name: "sparta-diloco", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true, Usual: Usual{Steps: 1},
+	{Name: "sparta-diloco", Keys: []string{"local_steps"}, Edges: AllReduce, Masks: true, Usual: Usual{Steps: 1},
 		Optimizers: anyOptimizer, Check: wholeOuterSteps,
 		Params: []Param{{Name: "outer_steps", Default: 10, Range: "[2, inf)", Whole: true,
 			Help: "iterations from one outer step to the next: a multiple of local_steps"}, outerLR,
@@ -192,7 +192,7 @@ var builtin = []Method{
 			return algo.SPARTADiLoCo{Every: s.Config.LocalSteps, DiLoCo: algo.DiLoCo{H: int(s.Param("outer_steps")),
 				Rate: s.Param(outerLR.Name), Mu: s.Param(outerMomentum), Descent: s.Descent()}}
 		}},
-	{Name: "streaming-diloco", Keys: []string{"local_steps"}, Edges: EveryPair, Masks: true,
+	{Name: "streaming-diloco", Keys: []string{"local_steps"}, Edges: AllReduce, Masks: true,
 		Usual: Usual{Steps: 1, Mask: "parts"}, Optimizers: anyOptimizer, Check: inParts,
 		Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9, Range: "[0, 1)",
 			Help: "Nesterov momentum of the outer steps"}},
@@ -205,7 +205,7 @@ var builtin = []Method{
 		New: func(s *Setup) algo.Algorithm {
 			return algo.DeMo{Keep: s.Param("keep"), Decay: s.Descent().Decay}
 		}},
-	{Name: "sgd", Edges: EveryPair, Optimizers: anyOptimizer,
+	{Name: "sgd", Edges: AllReduce, Optimizers: anyOptimizer,
 		New: func(s *Setup) algo.Algorithm { return algo.SGD{Descent: s.Descent()} }},
 }
 

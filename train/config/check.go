@@ -163,7 +163,7 @@ func (c Config) Check() error {
 	if c.ImageColumn+c.LabelColumn != "" && c.Data != "folder" && c.Data != "imagenet" {
 		errs = append(errs, Invalid("data", c.Data, "image_column and label_column belong to folder and imagenet"))
 	}
-	if c.Head == HeadNew && c.Start == "" {
+	if c.Head == HeadNew && c.Init == "" {
 		errs = append(errs, Invalid("init_head", c.Head, "it belongs to init, which names no file: without one all "+
 			"weights are drawn from the seed"))
 	}

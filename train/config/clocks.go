@@ -170,7 +170,7 @@ func (s *Setup) HasClocks() bool { return s.Links != nil && s.method.Edges != Cl
 // NewClock makes the clock of an agent at time 0, in a setup that has clocks.
 func (s *Setup) NewClock(agent int) *simnet.Clock {
 	var allReduce func(bits float64) float64
-	if s.Collective {
+	if s.AllReduces {
 		width := s.WireFormat().Bits()
 		allReduce = func(bits float64) float64 { return s.Links.AllReduce(int(bits)/width, width) }
 	}

@@ -57,7 +57,7 @@ type NetworkKeys struct {
 	Bias       bool    `yaml:"bias" help:"gpt: biases in linear and norm layers"`
 	Dropout    float64 `yaml:"dropout" help:"share of the numbers that training replaces by 0, the others divided by 1 minus it: mlp, after each activation; vgg11, before its hidden dense layers (0.5 in its source); gpt, of the embedding and of what each layer adds"`
 	Block      int     `yaml:"block" help:"language models: tokens of a window T, of which each predicts the next; 0 is that of the network"`
-	Start      string  `yaml:"init" help:"weights to start from: a safetensors file of this network, as fspda export writes from a run folder; empty draws them from the seed"`
+	Init       string  `yaml:"init" help:"weights to start from: a safetensors file of this network, as fspda export writes from a run folder; empty draws them from the seed"`
 	Head       string  `yaml:"init_head" help:"init: file (all weights), or new, which draws those of the last layer from the seed, for other classes"`
 }
 
@@ -95,12 +95,12 @@ type AveragingKeys struct {
 
 // CompressionKeys belong to the algorithms that compress vectors, choco and swarm.
 type CompressionKeys struct {
-	Compress  string `yaml:"compress" help:"choco, beer: randk, topk, qsgd(255), qsgd-scaled(255), sign, identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic); demo: dct(64,32), the 32 largest cosine coefficients of each chunk of sides up to 64"`
-	Norms     string `yaml:"norms" help:"qsgd, sign: one norm for each tensor, or one for the flat vector"`
-	Early     bool   `yaml:"early" help:"choco: compress and send before the gradient is computed (EF21)"`
-	Swarm     string `yaml:"swarm" help:"swarm: nonblocking, or blocking"`
-	Initiator string `yaml:"initiator" help:"non-blocking swarm: which end of an exchange publishes its progress: global (one end, the same for both: the drawn edge's first, or a coin's choice), or degree (the released program's rule: an agent whose number is the iteration modulo its degree + 1, which may be both ends or none)"`
-	PaperBits string `yaml:"reference_bits" help:"choco: how bits_reference is counted: honest, or published, as the released program does"`
+	Compress      string `yaml:"compress" help:"choco, beer: randk, topk, qsgd(255), qsgd-scaled(255), sign, identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic); demo: dct(64,32), the 32 largest cosine coefficients of each chunk of sides up to 64"`
+	Norms         string `yaml:"norms" help:"qsgd, sign: one norm for each tensor, or one for the flat vector"`
+	Early         bool   `yaml:"early" help:"choco: compress and send before the gradient is computed (EF21)"`
+	Swarm         string `yaml:"swarm" help:"swarm: nonblocking, or blocking"`
+	Initiator     string `yaml:"initiator" help:"non-blocking swarm: which end of an exchange publishes its progress: global (one end, the same for both: the drawn edge's first, or a coin's choice), or degree (the released program's rule: an agent whose number is the iteration modulo its degree + 1, which may be both ends or none)"`
+	ReferenceBits string `yaml:"reference_bits" help:"choco: how bits_reference is counted: honest, or published, as the released program does"`
 }
 
 // AsyncKeys belong to fspda-async.
@@ -124,25 +124,25 @@ type VariantKeys struct {
 
 // StepKeys shape the gradient step: schedule, momentum, regularisation.
 type StepKeys struct {
-	EtaSchedule string  `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
-	Optimizer   string  `yaml:"optimizer" help:"what makes directions of gradients: sgd, heavy-ball, nesterov or adamw, as in PyTorch, or that of gt-adam or demo; auto is heavy-ball with a momentum, else sgd"`
-	Momentum    float64 `yaml:"momentum" help:"factor mu of heavy-ball and nesterov, for which 0 is 0.9; multiplies the effective step by 1/(1-mu)"`
-	Beta1       float64 `yaml:"beta1" help:"adamw, gt-adam: decay rate of the mean of the gradients"`
-	Beta2       float64 `yaml:"beta2" help:"adamw, gt-adam: decay rate of the mean of their squares"`
-	Eps         float64 `yaml:"eps" help:"adamw: number added to the root of the mean square; gt-adam: added inside the root"`
-	Placement   string  `yaml:"placement" help:"fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected for dsgt, diging and next, and with adamw, except for kgt and for language models)"`
-	Decay       float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
-	DecayForm   string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw and demo)"`
-	Decays      string  `yaml:"decay" help:"what weight_decay applies to: no-norm, all but the parameters of norms; all; weights, which leaves out biases too; or by-name(conv*,fc), the tensors that match; by-name(*,!bn*,!*.*.bn*) is the released program's rule"`
-	Smoothing   float64 `yaml:"label_smoothing" help:"share of the target that is spread over all classes, such as 0.1"`
-	Schedule    string  `yaml:"schedule" help:"constant or cosine"`
-	Warmup      float64 `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
-	WarmupT     int     `yaml:"warmup_iterations" help:"cosine: iterations of linear warm-up, in place of warmup"`
-	DecayT      int     `yaml:"decay_iterations" help:"cosine: the iteration from which on alpha is min_alpha; 0 is the length of the run, without warmup_iterations and min_alpha in epochs"`
-	MinAlpha    float64 `yaml:"min_alpha" help:"cosine by iterations: the step size at the end"`
-	ClipNorm    float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, before weight decay is added: larger gradients are scaled down to it; 0 is no limit"`
-	Freeze      string  `yaml:"freeze" help:"tensors that are not trained, comma separated: names up to a dot, as conv1,layer1.0; * is any part of a name, and ! excepts: *,!fc"`
-	LayerLR     string  `yaml:"layer_lr" help:"factors of the step sizes of tensors, the last that matches counts: layer*=0.1,fc=10"`
+	EtaSchedule  string  `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
+	Optimizer    string  `yaml:"optimizer" help:"what makes directions of gradients: sgd, heavy-ball, nesterov or adamw, as in PyTorch, or that of gt-adam or demo; auto is heavy-ball with a momentum, else sgd"`
+	Momentum     float64 `yaml:"momentum" help:"factor mu of heavy-ball and nesterov, for which 0 is 0.9; multiplies the effective step by 1/(1-mu)"`
+	Beta1        float64 `yaml:"beta1" help:"adamw, gt-adam: decay rate of the mean of the gradients"`
+	Beta2        float64 `yaml:"beta2" help:"adamw, gt-adam: decay rate of the mean of their squares"`
+	Eps          float64 `yaml:"eps" help:"adamw: number added to the root of the mean square; gt-adam: added inside the root"`
+	Placement    string  `yaml:"placement" help:"fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected for dsgt, diging and next, and with adamw, except for kgt and for language models)"`
+	WeightDecay  float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
+	DecayForm    string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw and demo)"`
+	DecayTensors string  `yaml:"decay" help:"what weight_decay applies to: no-norm, all but the parameters of norms; all; weights, which leaves out biases too; or by-name(conv*,fc), the tensors that match; by-name(*,!bn*,!*.*.bn*) is the released program's rule"`
+	Smoothing    float64 `yaml:"label_smoothing" help:"share of the target that is spread over all classes, such as 0.1"`
+	Schedule     string  `yaml:"schedule" help:"constant or cosine"`
+	Warmup       float64 `yaml:"warmup" help:"cosine: epochs of linear warm-up"`
+	WarmupT      int     `yaml:"warmup_iterations" help:"cosine: iterations of linear warm-up, in place of warmup"`
+	DecayT       int     `yaml:"decay_iterations" help:"cosine: the iteration from which on alpha is min_alpha; 0 is the length of the run, without warmup_iterations and min_alpha in epochs"`
+	MinAlpha     float64 `yaml:"min_alpha" help:"cosine by iterations: the step size at the end"`
+	ClipNorm     float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, before weight decay is added: larger gradients are scaled down to it; 0 is no limit"`
+	Freeze       string  `yaml:"freeze" help:"tensors that are not trained, comma separated: names up to a dot, as conv1,layer1.0; * is any part of a name, and ! excepts: *,!fc"`
+	LayerLR      string  `yaml:"layer_lr" help:"factors of the step sizes of tensors, the last that matches counts: layer*=0.1,fc=10"`
 }
 
 // ExchangeKeys choose the agents, their graph and what an exchange carries.
@@ -167,9 +167,9 @@ type BatchKeys struct {
 
 // ComputeKeys choose the device and its arithmetic.
 type ComputeKeys struct {
-	Device    string `yaml:"device" same:"move" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, among which the agents are distributed), cuda:N for GPU N, or several as in cuda:0,1; fspda devices lists them. A run may be resumed on another device"`
-	Precision string `yaml:"precision" help:"of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. Models, gradients and exchanges always have 32 bits"`
-	Repeats   bool   `yaml:"deterministic" help:"on a GPU, use only convolution algorithms that give the same bits in each run; otherwise the fastest ones. The CPU is always deterministic"`
+	Device        string `yaml:"device" same:"move" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, among which the agents are distributed), cuda:N for GPU N, or several as in cuda:0,1; fspda devices lists them. A run may be resumed on another device"`
+	Precision     string `yaml:"precision" help:"of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. Models, gradients and exchanges always have 32 bits"`
+	Deterministic bool   `yaml:"deterministic" help:"on a GPU, use only convolution algorithms that give the same bits in each run; otherwise the fastest ones. The CPU is always deterministic"`
 }
 
 // EvaluationKeys choose when and how models are evaluated.
@@ -213,7 +213,7 @@ func Default() Config {
 		AveragingKeys: AveragingKeys{Theta: AutoFloat{Auto: true}, Mixing: "metropolis", Share: 1, OuterStep: 1,
 			Delta: 0.5, Rho: AutoFloat{Auto: true}, Weights: weightsAuto, Order: "cta"},
 		CompressionKeys: CompressionKeys{Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global",
-			PaperBits: "honest"},
+			ReferenceBits: "honest"},
 		AsyncKeys: AsyncKeys{
 			Coef:        "inverse",
 			CMax:        AutoFloat{Auto: true},
@@ -225,7 +225,7 @@ func Default() Config {
 		},
 		VariantKeys: VariantKeys{Dual: "same-time", StormStart: "gradient", StormLambda: "exact"},
 		StepKeys: StepKeys{EtaSchedule: "coupled", Optimizer: "auto", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
-			Placement: "auto", Decay: 1e-4, DecayForm: "auto", Decays: "no-norm", Schedule: "constant", Warmup: 5},
+			Placement: "auto", WeightDecay: 1e-4, DecayForm: "auto", DecayTensors: "no-norm", Schedule: "constant", Warmup: 5},
 		ExchangeKeys: ExchangeKeys{Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1,
 			Wire: "fp32"},
 		BatchKeys: BatchKeys{Partition: "dirichlet-equal(0.3)", Objective: "agents", Batch: 64, Accum: 1,

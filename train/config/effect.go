@@ -36,7 +36,7 @@ var effects = []effect{
 	{"eval_test", func(_ *Setup, c Config) bool { return c.EvalRandom == 0 }, "eval_random 0"},
 	{"eval_test", func(s *Setup, c Config) bool { return c.EvalTest <= s.Set.Test.Len() },
 		"at least as many test examples"},
-	{"init_head", func(_ *Setup, c Config) bool { return c.Start != "" }, "init, a file of weights"},
+	{"init_head", func(_ *Setup, c Config) bool { return c.Init != "" }, "init, a file of weights"},
 	{"iterations", func(s *Setup, c Config) bool { return c.Epochs == 0 || c.Iterations == s.Config.Iterations },
 		"epochs 0"},
 	{"eval_points", func(s *Setup, c Config) bool {
@@ -66,7 +66,7 @@ var effects = []effect{
 		"schedule cosine"},
 	{"beta1 beta2 eps", func(s *Setup, _ Config) bool { return s.Config.adaptive() },
 		"optimizer adamw, or algo gt-adam"},
-	{"decay", func(_ *Setup, c Config) bool { return c.Decay != 0 }, "weight_decay above 0"},
+	{"decay", func(_ *Setup, c Config) bool { return c.WeightDecay != 0 }, "weight_decay above 0"},
 	{"graph edges", func(s *Setup, _ Config) bool { return s.exchanges() }, anExchange},
 	{"mask", func(s *Setup, _ Config) bool { return s.masked() }, anExchange},
 	{"density", func(s *Setup, c Config) bool { return s.masked() && (s.Config.Mask != "all" || c.Density == 1) },
@@ -98,12 +98,12 @@ func (s *Setup) readsText(c Config) bool { return IsText(c.Data) || s.Set.Text !
 
 // exchanges reports whether the agents send anything over edges of a graph.
 func (s *Setup) exchanges() bool {
-	return !s.Collective && s.method.Edges != AllGather && s.Graph.N > 1
+	return !s.AllReduces && s.method.Edges != AllGather && s.Graph.N > 1
 }
 
 // masked reports whether the agents send vectors on which a mask could be.
 func (s *Setup) masked() bool {
-	return s.exchanges() || s.Collective && s.method.Masks && s.Graph.N > 1
+	return s.exchanges() || s.AllReduces && s.method.Masks && s.Graph.N > 1
 }
 
 // hasNorms reports whether a compressor sends numbers for each block.

@@ -11,10 +11,10 @@ func (s *Setup) ExpectedBits() float64 {
 	if s.Graph.N == 1 {
 		return 0
 	}
-	if s.Collective {
-		bits := s.gatherBits(s.Mask.Len()) / float64(s.RoundLength())
+	if s.AllReduces {
+		bits := s.allReduceBits(s.Mask.Len()) / float64(s.RoundLength())
 		if every := s.WholeEvery(); every > 0 {
-			bits += (s.gatherBits(s.Dim) - s.gatherBits(s.Mask.Len())) / float64(every)
+			bits += (s.allReduceBits(s.Dim) - s.allReduceBits(s.Mask.Len())) / float64(every)
 		}
 		return bits
 	}
@@ -51,8 +51,8 @@ func (s *Setup) ExpectedBits() float64 {
 	return rates * float64(s.Bits(pair))
 }
 
-// gatherBits are those of an all-reduce of k values.
-func (s *Setup) gatherBits(k int) float64 {
+// allReduceBits are those of an all-reduce of k values.
+func (s *Setup) allReduceBits(k int) float64 {
 	var l dist.Ledger
 	for i := range s.Graph.N {
 		l.Send(dist.Sent{Values: RingShare(i, s.Graph.N, k), ValueBits: s.WireFormat().Bits(), Mask: k, Dim: s.Dim, Indices: i > 0})

@@ -99,7 +99,7 @@ func (c Config) harmless(f Field) bool {
 	case "clock":
 		return c.Clock == ClockVirtual
 	case "deterministic":
-		return !c.Repeats
+		return !c.Deterministic
 	case "optimizer": // momentum tells sgd from heavy-ball
 		return c.Optimizer == "auto" || c.Optimizer == optimizerSGD || c.Optimizer == optimizerHeavyBall
 	case "placement":

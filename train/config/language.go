@@ -74,7 +74,7 @@ func (c Config) Defaults() Config {
 	}
 	d.DataTrain, d.DataTest = 1_000_000, 100_000
 	d.Iterations, d.Batch = of.iterations, of.batch
-	d.Decays, d.ClipNorm = "weights", 1
+	d.DecayTensors, d.ClipNorm = "weights", 1
 	d.Partition, d.Sampling, d.SampleTokens = "contiguous", "iid", of.sample
 	m, _ := c.findMethod()
 	c.languageOptimizer(&d, m, of)
@@ -100,11 +100,11 @@ func (c Config) languageOptimizer(d *Config, m Method, of languageDefaults) {
 	}
 	switch optimizer {
 	case optimizerAdamW:
-		d.Alpha, d.MinAlpha, d.Beta2, d.Decay = of.alpha, of.min, of.beta2, 0.1
+		d.Alpha, d.MinAlpha, d.Beta2, d.WeightDecay = of.alpha, of.min, of.beta2, 0.1
 	case optimizerGTAdam:
 		d.Alpha, d.MinAlpha, d.Beta2 = of.alpha, of.min, of.beta2
 	case optimizerDeMo:
-		d.Alpha, d.MinAlpha, d.Decay = of.alpha, of.min, 0.1
+		d.Alpha, d.MinAlpha, d.WeightDecay = of.alpha, of.min, 0.1
 	case optimizerHeavyBall, optimizerNesterov:
 		d.Alpha, d.MinAlpha = languageMomentumAlpha, languageMomentumAlpha/10
 	default:

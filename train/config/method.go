@@ -61,7 +61,7 @@ const (
 	WholeGraph                 // all edges in every iteration: full
 	Rounds                     // all edges at the end of each round: periodic(tau), or full
 	Coins                      // all edges or none: coin(p), periodic(tau) or full
-	EveryPair                  // an all-reduce, in each iteration or round: graph and edges play no part
+	AllReduce                  // an all-reduce, in each iteration or round: graph and edges play no part
 	Pairs                      // at most one edge at an agent
 	// agents that broadcast to their neighbours: broadcast and its like, or all edges or none
 	Broadcast
@@ -150,7 +150,7 @@ func (s *Setup) admit() error {
 		return Invalid("dual", c.Dual, "only fspda-sa has this form of the released program: use dual same-time")
 	}
 	switch m.Edges {
-	case EveryPair:
+	case AllReduce:
 		s.admitCollective()
 		return nil
 	case AllGather:
@@ -367,12 +367,12 @@ func (s *Setup) StepSizes(t int) (alpha, eta float64) {
 	return s.Schedule.At(t - t%s.RoundLength())
 }
 
-// Gathers reports whether iteration t of a Collective ends with an all-reduce.
-func (s *Setup) Gathers(t int) bool {
-	return s.Collective && s.Graph.N > 1 && (t+1)%s.RoundLength() == 0
+// AllReducesAt reports whether iteration t of an AllReducer ends with an all-reduce.
+func (s *Setup) AllReducesAt(t int) bool {
+	return s.AllReduces && s.Graph.N > 1 && (t+1)%s.RoundLength() == 0
 }
 
-// WholeEvery returns after how many iterations a Collective with a mask exchanges all coordinates;
+// WholeEvery returns after how many iterations an AllReducer with a mask exchanges all coordinates;
 // 0: it never does.
 func (s *Setup) WholeEvery() int {
 	if m, ok := s.Algo.(algo.Interleaved); ok {

@@ -35,7 +35,7 @@ func TestMethodRefusals(t *testing.T) {
 			[]string{"placement corrected", "kgt"}},
 		"decoupled storm": {func(c *Config) { c.Algo, c.DecayForm = "fspda-storm", "decoupled" },
 			[]string{"decay_form decoupled", "fspda-storm"}},
-		"no decay":       {func(c *Config) { c.Decay, c.DecayForm = 0, "decoupled" }, []string{"weight_decay is 0"}},
+		"no decay":       {func(c *Config) { c.WeightDecay, c.DecayForm = 0, "decoupled" }, []string{"weight_decay is 0"}},
 		"nothing frozen": {func(c *Config) { c.Freeze = "," }, []string{"freeze ,", "expected names"}},
 		"no factors":     {func(c *Config) { c.LayerLR = ", " }, []string{"layer_lr , ", "expected names"}},
 		"factors of adamw": {func(c *Config) { c.Optimizer, c.LayerLR = "adamw", "fc1=2" },
@@ -170,8 +170,8 @@ func TestMethodDefaults(t *testing.T) {
 		if d := again.Config.Differences(s.Config); len(d) > 0 {
 			t.Errorf("%s: resolved again it differs: %v", c.algo, d)
 		}
-		if _, ok := s.Algo.(algo.Collective); ok != s.Collective {
-			t.Errorf("%s: an all-reduce %v, the setup says %v", c.algo, ok, s.Collective)
+		if _, ok := s.Algo.(algo.AllReducer); ok != s.AllReduces {
+			t.Errorf("%s: an all-reduce %v, the setup says %v", c.algo, ok, s.AllReduces)
 		}
 	}
 }
@@ -251,7 +251,7 @@ func TestOptimizerKeys(t *testing.T) {
 		{func(c *Config) { c.Momentum = 0.5 }, "heavy-ball", "local", "coupled", 0.5},
 		{func(c *Config) { c.Optimizer = "nesterov" }, "nesterov", "local", "coupled", 0.9},
 		{func(c *Config) { c.Optimizer = "adamw" }, "adamw", "corrected", "decoupled", 0},
-		{func(c *Config) { c.Optimizer, c.Decay = "adamw", 0 }, "adamw", "corrected", "auto", 0},
+		{func(c *Config) { c.Optimizer, c.WeightDecay = "adamw", 0 }, "adamw", "corrected", "auto", 0},
 		{func(c *Config) { c.Algo, c.Optimizer = "dsgd", "adamw" }, "adamw", "auto", "decoupled", 0},
 		{func(c *Config) { c.Algo, c.Momentum = "diging", 0.5 }, "heavy-ball", "corrected", "coupled", 0.5},
 		{func(c *Config) { c.Algo = "qg-dsgdm" }, "heavy-ball", "auto", "coupled", 0.9},

@@ -65,7 +65,7 @@ func (c Config) L2() float64 {
 	if c.Decoupled() {
 		return 0
 	}
-	return c.Decay
+	return c.WeightDecay
 }
 
 // ClipsApart reports whether an agent clips a gradient from which it has to take the L2 term out.
@@ -175,12 +175,12 @@ func (c Config) usualPlacement(m Method) string {
 // settleDecay resolves decay_form and refuses factors of step sizes that the optimizer would undo.
 func (s *Setup) settleDecay() error {
 	c := &s.Config
-	if c.DecayForm != "auto" && c.Decay == 0 {
+	if c.DecayForm != "auto" && c.WeightDecay == 0 {
 		return Invalid("decay_form", c.DecayForm, "weight_decay is 0, so that it has no effect: leave one of them out")
 	}
 	decoupled := c.Decoupled()
 	switch {
-	case c.Decay == 0:
+	case c.WeightDecay == 0:
 	case decoupled:
 		c.DecayForm = decayDecoupled
 	default:
@@ -194,7 +194,7 @@ func (s *Setup) settleDecay() error {
 	case c.unitSteps():
 		return Invalid("layer_lr", c.LayerLR, "%s divides a gradient by its own size, and with it the factor: use "+
 			"another optimizer, or leave layer_lr out", c.Optimizer)
-	case decoupled && c.Decay > 0:
+	case decoupled && c.WeightDecay > 0:
 		return Invalid("layer_lr", c.LayerLR, "does not apply to decoupled weight decay: use decay_form coupled")
 	}
 	return nil
@@ -217,8 +217,8 @@ func (s *Setup) Descent() algo.Descent {
 	case optimizerAdamW:
 		d.Opt = algo.AdamW{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}
 	}
-	if c.Decoupled() && c.Decay > 0 {
-		d.Decay = &algo.Decay{Rate: c.Decay, Except: s.Undecayed}
+	if c.Decoupled() && c.WeightDecay > 0 {
+		d.Decay = &algo.Decay{Rate: c.WeightDecay, Except: s.Undecayed}
 	}
 	return d
 }

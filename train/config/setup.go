@@ -29,7 +29,7 @@ type Setup struct {
 	Compressor   dist.Compressor // of broadcast vectors; nil if the algorithm has none
 	Lattice      *dist.Lattice   // nil: vectors travel as they are
 	Algo         algo.Algorithm
-	Collective   bool              // the agents communicate by all-reduce
+	AllReduces   bool              // the agents communicate by all-reduce
 	Links        *simnet.Links     // simulated; nil: none
 	Files        map[string]string // digests of files that the configuration names, by key
 	ComputeTimes simnet.ComputeTimes
@@ -110,7 +110,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if s.Threads == 0 {
 		s.Threads = runtime.NumCPU()
 	}
-	s.Collective = s.method.Edges == EveryPair
+	s.AllReduces = s.method.Edges == AllReduce
 	if w, ok := m.(interface{ Undecayed() []uint32 }); ok {
 		s.Undecayed = w.Undecayed()
 	}
@@ -235,7 +235,7 @@ func (s *Setup) connect(sizes []int) error {
 	if s.Mask, err = dist.ParseMask(c.Mask, c.Density, sizes, c.Seed); err != nil {
 		return &Error{Key: "mask", Err: err}
 	}
-	if s.method.Edges == EveryPair {
+	if s.method.Edges == AllReduce {
 		s.Mask = dist.Every(s.Mask, c.LocalSteps)
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()

@@ -108,7 +108,7 @@ func messageMemory(s *config.Setup) uint64 {
 
 // linksAtOnce returns over how many links an agent communicates in an iteration.
 func linksAtOnce(s *config.Setup) int {
-	if s.Collective {
+	if s.AllReduces {
 		return 1 // all links carry one vector
 	}
 	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))

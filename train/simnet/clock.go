@@ -62,7 +62,7 @@ type Clock struct {
 	now       float64                    // begin of the iteration plus its gradients so far
 	ready     float64                    // when the last received message arrived
 	allReduce func(bits float64) float64 // nil: messages go to neighbours
-	gathered  float64                    // seconds of the all-reduce that ends this iteration; 0: none
+	reducing  float64                    // seconds of the all-reduce that ends this iteration; 0: none
 }
 
 // ClockState is a Clock at the head of an iteration, in seconds, as checkpoints hold it.
@@ -88,7 +88,7 @@ func (c *Clock) Gradient(k int) {
 // when the sender is ready for the all-reduce.
 func (c *Clock) Post(t, peer int, bits float64) float64 {
 	if c.allReduce != nil {
-		c.gathered = c.allReduce(bits)
+		c.reducing = c.allReduce(bits)
 		return c.now
 	}
 	return c.send(c.now, t, peer, bits)
@@ -105,7 +105,7 @@ func (c *Clock) Await() { c.now = math.Max(c.now, c.ready) }
 // End ends the iteration and returns the time.
 func (c *Clock) End() float64 {
 	c.now, c.ready = math.Max(c.now, c.ready), 0
-	c.now, c.gathered = c.now+c.gathered, 0
+	c.now, c.reducing = c.now+c.reducing, 0
 	return c.now
 }
 

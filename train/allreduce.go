@@ -6,11 +6,11 @@ import (
 	"fspda/train/config"
 )
 
-// gather links the agent to all others, in an iteration of an all-reduce. All links have the mask of
-// the iteration.
-func (x *exchange) gather(t int) {
+// allReduceLinks links the agent to all others, in an iteration of an all-reduce. All links have the
+// mask of the iteration.
+func (x *exchange) allReduceLinks(t int) {
 	s := x.run.setup
-	if !s.Gathers(t) {
+	if !s.AllReducesAt(t) {
 		return
 	}
 	var mask device.Index
@@ -37,9 +37,9 @@ func (r *run) commonMask(w *worker, t int) comingMask {
 	return comingMask{maskKey{t, 0, 0}, users}
 }
 
-// countGathered enters the agent's share of a ring all-reduce in the ledger. Each agent but one sends
-// the indices, in accountings that count them: the others know them from it.
-func (x *exchange) countGathered() {
+// countAllReduce enters the agent's share of a ring all-reduce in the ledger. Each agent but one
+// sends the indices, in accountings that count them: the others know them from it.
+func (x *exchange) countAllReduce() {
 	if len(x.round.Links) == 0 {
 		return
 	}
