@@ -119,8 +119,8 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 func (f *upFlags) change(c *train.Config, fs *pflag.FlagSet) error {
 	if fs.Changed("processes") {
 		if fs.Changed("agents") && c.Agents != f.agents {
-			return command.UsageErrorf("--processes %d --agents %d: each process is one agent, so leave one of the two out",
-				f.agents, c.Agents)
+			return command.UsageErrorf("--processes %d --agents %d: each process is one agent, so leave one of the "+
+				"two out", f.agents, c.Agents)
 		}
 		c.Agents = f.agents
 	}
@@ -129,8 +129,8 @@ func (f *upFlags) change(c *train.Config, fs *pflag.FlagSet) error {
 	}
 	for key, v := range map[string][2]string{"algo": {c.Algo, "fspda-async"}, "clock": {c.Clock, "real"}} {
 		if fs.Changed(key) && v[0] != v[1] {
-			return command.UsageErrorf("--async --%s %s: --async is --%s %s, so leave one of the two out", key, v[0], key,
-				v[1])
+			return command.UsageErrorf("--async --%s %s: --async is --%s %s, so leave one of the two out", key,
+				v[0], key, v[1])
 		}
 	}
 	c.Algo, c.Clock = "fspda-async", "real"

@@ -85,8 +85,8 @@ func Nesting(text []byte) error {
 			return fmt.Errorf("line %d has an anchor or an alias, %q: write the value out", t.Position.Line, t.Value)
 		case token.OctetIntegerType:
 			if !strings.Contains(t.Value, "o") {
-				return fmt.Errorf("line %d has the number %s, whose leading 0 makes it octal in YAML: leave the 0 out; "+
-					"write 0o if octal is meant, or quotes if it is a text", t.Position.Line, t.Value)
+				return fmt.Errorf("line %d has the number %s, whose leading 0 makes it octal in YAML: leave the 0 "+
+					"out; write 0o if octal is meant, or quotes if it is a text", t.Position.Line, t.Value)
 			}
 		case token.SequenceStartType, token.MappingStartType:
 			depth++

@@ -157,6 +157,14 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
+	many := small()
+	if err := many.Parse("x.yaml", []byte("{iterations: 40, eval_points: 41}")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := many.Resolve(labSet, labModel(t, small()))
+	if err != nil || !strings.Contains(strings.Join(s.Warnings, " "), "eval_points 41: the run has 40 iterations") {
+		t.Errorf("%v", err)
+	}
 	c := small()
 	c.Eta = AutoFloat{}
 	if s, _ := resolve(t, c); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "duals do nothing") {

@@ -42,8 +42,6 @@ var effects = []effect{
 	{"eval_points", func(s *Setup, c Config) bool {
 		return c.EvalEpochs == 0 || c.EvalPoints == s.Config.EvalPoints
 	}, "eval_epochs 0"},
-	{"eval_points", func(s *Setup, _ Config) bool { return s.Config.EvalPoints <= s.Config.Iterations },
-		"at least as many iterations"},
 	{"alpha", func(s *Setup, c Config) bool { return !s.uses("rho") || c.Rho.Auto },
 		"rho auto, or an algorithm that does not take its step from rho"},
 	{"theta", func(s *Setup, _ Config) bool { return !s.uses("weights") || s.Config.Weights == weightsConstant },

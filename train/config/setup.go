@@ -144,6 +144,10 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s.settleMetrics()
 	s.Warnings = append(s.Warnings, set.Notes...)
 	s.warn()
+	if slices.Contains(c.explicit, "eval_points") && s.Config.EvalPoints > s.Config.Iterations {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("eval_points %d: the run has %d iterations, and each is "+
+			"evaluated once", s.Config.EvalPoints, s.Config.Iterations))
+	}
 	s.Algo = s.method.New(s)
 	s.L2 = func([]float32) float64 { return math.NaN() }
 	if n, ok := m.(interface{ L2(x []float32) float64 }); ok {
