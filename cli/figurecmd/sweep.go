@@ -166,8 +166,8 @@ func newCompare() *cobra.Command {
 		Use:   "compare RUN...",
 		Short: "Compare finished or unfinished runs: a table, and their curves in the same plots",
 		Long: `Compare finished or unfinished runs: a table of their last numbers and of the bits they needed to reach given
-accuracies, and their curves in the same plots, as SVG, PNG and a page. A RUN is the folder of a run. Of several, as in runs/*, those that
-hold no run are left out, with a note.
+accuracies, and their curves in the same plots, as SVG, PNG and a page. A RUN is the folder of a run. Of several,
+as in runs/*, those that hold no run are left out, with a note.
 
 Runs that differ in nothing but their seeds are one line and one curve: the mean, with the standard deviation.
 evaluations.csv has every evaluation of every run.`,

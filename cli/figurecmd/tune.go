@@ -91,7 +91,8 @@ func playTuning(ctx context.Context, t *bench.Tuning, f sweepFlags, stdout, stde
 		}
 		return runCampaign(ctx, &bench.Campaign{Folder: f.out, Jobs: jobs, Parallel: f.jobs, Threads: f.threads,
 			Open: open, Metric: t.Metric},
-			func(ctx context.Context, c *bench.Campaign) ([]*bench.Outcome, error) { return c.Run(ctx) }, f.quiet, stderr)
+			func(ctx context.Context, c *bench.Campaign) ([]*bench.Outcome, error) { return c.Run(ctx) },
+			f.quiet, stderr)
 	}
 	searched, err := campaign(t.Search())
 	if err != nil {
