@@ -123,23 +123,12 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	}); ok && t.Tokens() {
 		s.Window = t.Inputs()
 	}
-	if err := s.checkText(); err != nil {
-		return nil, err
-	}
-	if err := s.split(); err != nil { // first: a graph of more agents than examples may not fit into memory
-		return nil, err
-	}
-	if err := s.settleEpochs(); err != nil {
-		return nil, err
-	}
-	if err := s.connect(m.Sizes()); err != nil {
-		return nil, err
-	}
-	if err := s.readDigests(); err != nil {
-		return nil, err
-	}
-	if err := s.steps(); err != nil {
-		return nil, err
+	for _, settle := range []func() error{s.checkText,
+		s.split, // before connect: a graph of more agents than examples may not fit into memory
+		s.settleEpochs, func() error { return s.connect(m.Sizes()) }, s.readDigests, s.steps} {
+		if err := settle(); err != nil {
+			return nil, err
+		}
 	}
 	s.settleMetrics()
 	s.Warnings = append(s.Warnings, set.Notes...)
