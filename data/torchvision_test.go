@@ -46,7 +46,8 @@ func TestTorchvision(t *testing.T) {
 			}
 			most, differ := 0, 0
 			for j, v := range buf.pixels {
-				if d := max(int(v)-int(want.Pix[i*len(buf.pixels)+j]), int(want.Pix[i*len(buf.pixels)+j])-int(v)); d > 0 {
+				torch := int(want.Pix[i*len(buf.pixels)+j])
+				if d := max(int(v)-torch, torch-int(v)); d > 0 {
 					most, differ = max(most, d), differ+1
 				}
 			}

@@ -256,7 +256,8 @@ func TestCodecBits(t *testing.T) {
 			2 * 12 * d, 2 * 12 * d, 2 * 12 * d},
 		// What the released program counts: a message to oneself, one message an agent, no sign and
 		// no norm.
-		{"published broadcast", func(c *Config) { c.Algo, c.Edges, c.ReferenceBits = "choco", "broadcast-rr", "published" },
+		{"published broadcast",
+			func(c *Config) { c.Algo, c.Edges, c.ReferenceBits = "choco", "broadcast-rr", "published" },
 			2 * 32 * 478, 2 * (32 + index) * 478, 3 * (32 + 64) * 478},
 		{"published", func(c *Config) { c.Algo, c.ReferenceBits = "choco", "published" }, 10 * 32 * 478,
 			10 * (32 + index) * 478, 5 * (32 + 64) * 478},

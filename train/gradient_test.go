@@ -75,7 +75,8 @@ func TestAccumulateBatchNorm(t *testing.T) {
 // where it is longer than the limit, and along the L2 term, which is not.
 func TestClipNorm(t *testing.T) {
 	c := small()
-	c.Algo, c.Agents, c.Graph, c.Sampling, c.Iterations, c.EvalPoints, c.WeightDecay = "sgd", 1, "complete", "full", 1, 1, 0.1
+	c.Algo, c.Agents, c.Graph, c.Sampling, c.WeightDecay = "sgd", 1, "complete", "full", 0.1
+	c.Iterations, c.EvalPoints = 1, 1
 	s, m := resolve(t, c)
 	x, g := cpuDevice.NewVector(s.Dim), cpuDevice.NewVector(s.Dim)
 	cpuDevice.Write(x, m.Init(c.Seed))

@@ -553,7 +553,8 @@ func TestResumeWithoutCheckpoints(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "checkpoints")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := inFolder(t, t.Context(), c, dir, Options{}); err == nil || !strings.Contains(err.Error(), "checkpoints back") {
+	_, err := inFolder(t, t.Context(), c, dir, Options{})
+	if err == nil || !strings.Contains(err.Error(), "checkpoints back") {
 		t.Errorf("resumed: %v", err)
 	}
 	if got := metrics(t, dir); got != want {

@@ -85,7 +85,8 @@ func runAcceptance(ctx context.Context, o acceptance.Options) (*acceptance.Resul
 
 // machineFacts describes the machine. It is an error if the GPU cannot be used.
 func machineFacts(ctx context.Context, device string) ([]acceptance.Fact, error) {
-	facts := []acceptance.Fact{{Name: "host", Value: fmt.Sprintf("%s, %d cores", runfolder.Machine(), runtime.NumCPU())}}
+	facts := []acceptance.Fact{{Name: "host",
+		Value: fmt.Sprintf("%s, %d cores", runfolder.Machine(), runtime.NumCPU())}}
 	add := func(name, value string) {
 		if value != "" {
 			facts = append(facts, acceptance.Fact{Name: name, Value: value})

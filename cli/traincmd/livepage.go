@@ -91,8 +91,8 @@ func (p *pageServer) serve(ctx context.Context, folder string, r *run) (context.
 	ctx, p.stop = context.WithCancel(ctx)
 	o := shownRuns(folder)
 	o.Token, o.Loopback, o.Share = p.token, p.loopback, LiveShare
-	o.Live = &web.LiveRun{Run: o.Only, Iterations: c.Iterations, Command: runfolder.CommandLine(os.Args), Status: p.status,
-		Ended: p.ended.Load, Control: p.handleAction}
+	o.Live = &web.LiveRun{Run: o.Only, Iterations: c.Iterations, Command: runfolder.CommandLine(os.Args),
+		Status: p.status, Ended: p.ended.Load, Control: p.handleAction}
 	if o.Only == "" {
 		o.Live.Run = filepath.Base(folder)
 	}

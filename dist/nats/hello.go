@@ -36,9 +36,9 @@ func (e *HandshakeError) Error() string {
 		return fmt.Sprintf("nats: agent %d is connected to another process that was started later as this agent: "+
 			"start each agent once", e.Peer)
 	case fieldAhead:
-		return fmt.Sprintf("nats: this agent has messages that agent %d cannot have sent: this agent continues %s, and "+
-			"agent %d has sent %s. The checkpoints of one of the two are damaged or belong to another run: restore its "+
-			"folder from a copy, or start the whole run again", e.Peer, e.Ours, e.Peer, e.Theirs)
+		return fmt.Sprintf("nats: this agent has messages that agent %d cannot have sent: this agent continues %s, "+
+			"and agent %d has sent %s. The checkpoints of one of the two are damaged or belong to another run: "+
+			"restore its folder from a copy, or start the whole run again", e.Peer, e.Ours, e.Peer, e.Theirs)
 	}
 	return fmt.Sprintf("nats: agent %d belongs to another run: its %s is %s, ours is %s: start both with the same "+
 		"program, configuration and data", e.Peer, e.Field, e.Theirs, e.Ours)

@@ -42,7 +42,8 @@ func TestSkippedNumbers(t *testing.T) {
 	if back := m.peers[1].out[reports]; back.next != o.next || !reflect.DeepEqual(back.log[2:], o.log[2:]) {
 		t.Error("the checkpoint has another log")
 	}
-	for _, c := range []struct{ stable, first uint64 }{{1, 1}, {500, 1}, {arrived, arrived}, {arrived + 2, arrived + 2}} {
+	for _, c := range []struct{ stable, first uint64 }{{1, 1}, {500, 1}, {arrived, arrived},
+		{arrived + 2, arrived + 2}} {
 		if o.acknowledge(0, c.stable); o.firstKept() != c.first {
 			t.Errorf("the log begins at %d when %d is stable, want %d", o.firstKept(), c.stable, c.first)
 		}

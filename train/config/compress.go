@@ -175,7 +175,8 @@ func (s *Setup) settleTheta() {
 	case !c.Theta.Auto:
 	case s.method.Edges != Broadcast:
 		c.Theta = AutoFloat{V: s.pairTheta()}
-	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 || s.BroadcastRate() == 0:
+	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 ||
+		s.BroadcastRate() == 0:
 		c.Theta = AutoFloat{V: 1}
 	default:
 		c.Theta = AutoFloat{V: sixDigits(math.Min(1, s.chocoLimit()/2))}

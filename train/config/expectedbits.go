@@ -45,8 +45,8 @@ func (s *Setup) ExpectedBits() float64 {
 	}
 	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices
 	for _, indices := range []bool{false, true} {
-		pair.Send(dist.Sent{Values: s.VectorsPerLink() * s.Mask.Len(), ValueBits: s.WireFormat().Bits(), Mask: s.Mask.Len(), Dim: s.Dim,
-			Indices: indices})
+		pair.Send(dist.Sent{Values: s.VectorsPerLink() * s.Mask.Len(), ValueBits: s.WireFormat().Bits(),
+			Mask: s.Mask.Len(), Dim: s.Dim, Indices: indices})
 	}
 	return rates * float64(s.Bits(pair))
 }
@@ -55,7 +55,8 @@ func (s *Setup) ExpectedBits() float64 {
 func (s *Setup) allReduceBits(k int) float64 {
 	var l dist.Ledger
 	for i := range s.Graph.N {
-		l.Send(dist.Sent{Values: RingShare(i, s.Graph.N, k), ValueBits: s.WireFormat().Bits(), Mask: k, Dim: s.Dim, Indices: i > 0})
+		l.Send(dist.Sent{Values: RingShare(i, s.Graph.N, k), ValueBits: s.WireFormat().Bits(), Mask: k, Dim: s.Dim,
+			Indices: i > 0})
 	}
 	return float64(s.Bits(l))
 }
