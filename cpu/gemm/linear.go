@@ -72,7 +72,9 @@ func productKernel(shape func(dims []int) call, call func(o *kernel.Args) call) 
 		Run: productRun(call, func(*kernel.Args, int, int) {})}
 }
 
-// productRun returns a function that computes a product, in parts, and more work, in as many parts.
+// productRun returns a function that computes a product, in parts, and more work, in as many parts. If
+// the parts of the product are rows of C, more comes just before each: what it reads of op(A) is then
+// in the second-level cache when the part packs it.
 func productRun(call func(o *kernel.Args) call, more func(o *kernel.Args, part, of int)) func(o *kernel.Args) error {
 	run := func(o *kernel.Args, part, of int) {
 		g := call(o)
@@ -83,10 +85,15 @@ func productRun(call func(o *kernel.Args) call, more func(o *kernel.Args, part, 
 	pack := func(o *kernel.Args, part, of int) {
 		g := call(o)
 		g.packTogether(o.Scratch, part, of)
-		more(o, part, of)
+		if g.m < g.n {
+			more(o, part, of)
+		}
 	}
 	runPacked := func(o *kernel.Args, part, of int) {
 		g := call(o)
+		if g.m >= g.n {
+			more(o, part, of)
+		}
 		g.runPacked(o.Scratch, part, of)
 	}
 	return func(o *kernel.Args) error {
