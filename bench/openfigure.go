@@ -16,7 +16,7 @@ import (
 // the configuration of all runs, and runs, each with name and config. title, seeds, panels and
 // flavours may be missing.
 func ReadFigure(path string) (*Figure, error) {
-	text, err := bounded.File(path, bounded.MaxYAML)
+	text, err := bounded.YAMLFile(path)
 	if err == nil {
 		err = bounded.YAML(text)
 	}

@@ -52,7 +52,7 @@ var sweepForms = []form{
 
 // ReadSweep reads a sweep from a YAML file.
 func ReadSweep(path string) (*Sweep, error) {
-	text, err := bounded.File(path, bounded.MaxYAML)
+	text, err := bounded.YAMLFile(path)
 	if err != nil {
 		return nil, &train.ConfigError{Key: "-c", Got: path, Err: err}
 	}

@@ -61,7 +61,7 @@ type TunedMethod struct {
 
 // ReadTuning reads a tuning from a YAML file.
 func ReadTuning(path string) (*Tuning, error) {
-	text, err := bounded.File(path, bounded.MaxYAML)
+	text, err := bounded.YAMLFile(path)
 	if err != nil {
 		return nil, &train.ConfigError{Key: "-c", Got: path, Err: err}
 	}

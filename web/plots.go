@@ -34,7 +34,7 @@ func WritePlotsTo(dir, folder string, formats ...string) error {
 		return err
 	}
 	path := filepath.Join(dir, "config.yaml")
-	text, err := bounded.File(path, bounded.MaxYAML)
+	text, err := bounded.YAMLFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("web: read: %w", err)
 	}

@@ -111,7 +111,7 @@ func Labels(folders []string) []string {
 	var runs []cachedInfo
 	for _, folder := range folders {
 		r := cachedInfo{info: RunInfo{Name: filepath.Base(folder)}}
-		if text, err := bounded.File(filepath.Join(folder, "config.yaml"), bounded.MaxYAML); err == nil {
+		if text, err := bounded.YAMLFile(filepath.Join(folder, "config.yaml")); err == nil {
 			r.configure(folder, text)
 		}
 		runs = append(runs, r)

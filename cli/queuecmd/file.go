@@ -63,7 +63,7 @@ var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // ReadFile reads a queue from a YAML file and checks it.
 func ReadFile(path string) (*File, error) {
-	text, err := bounded.File(path, bounded.MaxYAML)
+	text, err := bounded.YAMLFile(path)
 	if err == nil {
 		err = bounded.YAML(text)
 	}

@@ -64,7 +64,7 @@ func Agents(file string) (int, error) {
 	if file == "" {
 		return 0, nil
 	}
-	text, err := bounded.File(file, bounded.MaxYAML)
+	text, err := bounded.YAMLFile(file)
 	if err != nil {
 		return 0, &train.ConfigError{Key: "-c", Got: file, Err: err}
 	}
@@ -98,7 +98,7 @@ func WithFlags(c train.Config, fs *pflag.FlagSet) (train.Config, error) { return
 // overlay changes a configuration by a file and flags.
 func overlay(c train.Config, file string, fs *pflag.FlagSet) (train.Config, error) {
 	if file != "" {
-		text, err := bounded.File(file, bounded.MaxYAML)
+		text, err := bounded.YAMLFile(file)
 		if err != nil {
 			return c, &train.ConfigError{Key: "-c", Got: file, Err: err}
 		}

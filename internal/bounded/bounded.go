@@ -47,6 +47,12 @@ func File(path string, limit int64) ([]byte, error) {
 	return b, err
 }
 
+// YAMLFile reads a regular file of at most MaxYAML bytes, without a byte order mark.
+func YAMLFile(path string) ([]byte, error) {
+	text, err := File(path, MaxYAML)
+	return Unmarked(text), err
+}
+
 // Unmarked returns text without the byte order mark that editors on Windows begin it with.
 func Unmarked(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\ufeff")) }
 

@@ -1,6 +1,7 @@
 package bounded_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -59,5 +60,19 @@ func TestFile(t *testing.T) {
 		if _, err := bounded.File(other, 5); err == nil || !strings.Contains(err.Error(), "regular") {
 			t.Errorf("%s: %v", other, err)
 		}
+	}
+}
+
+// A file with a byte order mark is read as the one without.
+func TestYAMLFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "marked.yaml")
+	if err := os.WriteFile(path, []byte("\ufeffagents: 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := bounded.YAMLFile(path); err != nil || string(text) != "agents: 3\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := bounded.YAMLFile(path + ".gone"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a missing file: %v", err)
 	}
 }

@@ -66,7 +66,7 @@ func (e *FolderError) Unwrap() error { return e.Err }
 // there is none.
 func ReadConfig(path string) (config.Config, error) {
 	name := filepath.Join(path, "config.yaml")
-	text, err := bounded.File(name, bounded.MaxYAML)
+	text, err := bounded.YAMLFile(name)
 	if err != nil {
 		return config.Config{}, err
 	}
