@@ -3,6 +3,7 @@ package dist
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,15 @@ func splitSpec(spec string) (name, arg string, hasArg bool, err error) {
 		return "", "", false, fmt.Errorf("the bracket that opens in %q does not close at the end", spec)
 	}
 	return strings.TrimSpace(s[:open]), strings.TrimSpace(s[open+1 : len(s)-1]), true, nil
+}
+
+// FilePath returns the path of the file from which a graph or an edge process is read, or "".
+func FilePath(spec string) string {
+	name, path, _, err := splitSpec(spec)
+	if err != nil || !slices.Contains([]string{"file", "arcs", "trace"}, name) {
+		return ""
+	}
+	return path
 }
 
 // unknownSpec returns the error for a spec that is not in the table. It shows the whole table, and

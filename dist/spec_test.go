@@ -67,3 +67,14 @@ func TestTables(t *testing.T) {
 		}
 	}
 }
+
+// A spec that reads a file names it; others have none.
+func TestFilePath(t *testing.T) {
+	for spec, want := range map[string]string{
+		"file(a (1).txt)": "a (1).txt", " trace( t ) ": "t", "arcs(x)": "x", "ring": "", "er(0.5)": "", "file(": "",
+	} {
+		if got := FilePath(spec); got != want {
+			t.Errorf("%q: %q, want %q", spec, got, want)
+		}
+	}
+}

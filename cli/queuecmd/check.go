@@ -13,7 +13,7 @@ import (
 )
 
 // checkTasks parses the commands of the tasks that are not finished, each once, with the commands
-// of the program, so that a mistake is found before the first task starts and not when its turn comes.
+// of the program. A mistake is then found before the first task starts, not when its turn comes.
 func (q *queue) checkTasks() error {
 	var errs []error
 	for _, t := range q.file.Tasks {

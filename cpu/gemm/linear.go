@@ -72,9 +72,9 @@ func productKernel(shape func(dims []int) call, call func(o *kernel.Args) call) 
 		Run: productRun(call, func(*kernel.Args, int, int) {})}
 }
 
-// productRun returns a function that computes a product, in parts, and more work, in as many parts. If
-// the parts of the product are rows of C, more comes just before each: what it reads of op(A) is then
-// in the second-level cache when the part packs it.
+// productRun returns a function that computes a product, in parts, and more work, in as many parts.
+// Where goroutines pack op(B) together and parts are rows of C, more comes just before each part:
+// what it reads of op(A) is then in the second-level cache when the part packs it.
 func productRun(call func(o *kernel.Args) call, more func(o *kernel.Args, part, of int)) func(o *kernel.Args) error {
 	run := func(o *kernel.Args, part, of int) {
 		g := call(o)

@@ -5,32 +5,36 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"strings"
 
+	"fspda/data"
+	"fspda/dist"
 	"fspda/internal/bounded"
 )
-
-// fileForms are the values of keys that read a file: of each key the words before (path).
-var fileForms = map[string][]string{"graph": {"file"}, "edges": {"arcs", "trace"}, "partition": {"file"}}
 
 // readDigests sets s.Files: a run is the same only if these files hold what they held at its start.
 func (s *Setup) readDigests() error {
 	c := &s.Config
-	for key, value := range map[string]string{"graph": c.Graph, "edges": c.Edges, "partition": c.Partition} {
-		for _, form := range fileForms[key] {
-			name, arg, _ := strings.Cut(value, "(")
-			if strings.TrimSpace(name) != form {
-				continue
-			}
-			digest, err := fileDigest(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(arg), ")")))
-			if err != nil {
-				return &Error{Key: key, Got: value, Err: err}
-			}
-			if s.Files == nil {
-				s.Files = map[string]string{}
-			}
-			s.Files[key] = digest
+	files := []struct{ key, value, path string }{
+		{"graph", c.Graph, dist.FilePath(c.Graph)}, {"edges", c.Edges, dist.FilePath(c.Edges)},
+		{"partition", c.Partition, ""},
+	}
+	if p, err := data.ParsePartition(c.Partition); err == nil {
+		if f, ok := p.(data.File); ok {
+			files[2].path = f.Path
 		}
+	}
+	for _, f := range files {
+		if f.path == "" {
+			continue
+		}
+		digest, err := fileDigest(f.path)
+		if err != nil {
+			return &Error{Key: f.key, Got: f.value, Err: err}
+		}
+		if s.Files == nil {
+			s.Files = map[string]string{}
+		}
+		s.Files[f.key] = digest
 	}
 	return nil
 }

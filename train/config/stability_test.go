@@ -270,7 +270,8 @@ func TestStabilityOfOuterMomentum(t *testing.T) {
 	}
 }
 
-// Agents that never broadcast average nothing: theta auto, which has no stable limit then, is no error.
+// Agents that never broadcast average nothing. theta auto, which then has no stable limit, is no
+// error.
 func TestSilentAgents(t *testing.T) {
 	for _, algo := range []string{"choco", "beer"} {
 		c := small()
