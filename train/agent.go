@@ -65,13 +65,8 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	if s.HasClocks() {
 		c.clock = s.NewClock(id)
 	}
-	newState := algo.NewState
-	if w.turns != nil {
-		newState = algo.NewBorrower
-	}
-	a := &agent{core: c, state: newState(s.Algo, c.dev, c.dev.NewVector(s.Dim)), stages: algo.Stages(s.Algo),
+	a := &agent{core: c, state: w.vectors.NewState(c.dev.NewVector(s.Dim)), stages: algo.Stages(s.Algo),
 		snapshots: r.snapshotPools[id], lends: r.lends()}
-	w.mail.Close(a.state)
 	a.state.Connect(s.Algo, s.Graph.Neighbours(id))
 	a.gradients = gradients{core: c, batches: batches{loader: loader}}
 	a.gradients.init(r.driver.overlapsGradients())
@@ -86,21 +81,12 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	return a, nil
 }
 
-// borrow gives the agent a vector for gradients, unless it has one. It keeps it over several steps,
-// since its other vectors are in the cache now.
-func (a *agent) borrow() {
-	if a.state.Gradient() == nil {
-		a.state.Borrow(a.worker.turns.Take())
-	}
-}
+// acquireGradient gives the agent a vector for gradients. It keeps it over several steps, since its
+// other vectors are in the processor's cache now.
+func (a *agent) acquireGradient() { a.worker.vectors.AcquireGradient(a.state) }
 
-// returnGradient ends borrow. The agent calls it before it waits for other agents.
-func (a *agent) returnGradient() {
-	if a.worker.turns != nil && a.state.Gradient() != nil {
-		a.worker.turns.Give(a.state.Gradient())
-		a.state.Borrow(nil)
-	}
-}
+// releaseGradient is called before the agent waits for others.
+func (a *agent) releaseGradient() { a.worker.vectors.ReleaseGradient(a.state) }
 
 // newSnapshot allocates a snapshot on the agent's device.
 func (a *agent) newSnapshot() *snapshot.Snapshot { return a.newSnapshotOf(a.id) }
@@ -122,7 +108,7 @@ func (a *agent) release() {
 // it, and waits until it has been evaluated and saved. step is the agent's position, as the driver
 // counts it.
 func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
-	a.returnGradient()
+	a.releaseGradient()
 	if err := a.gradients.drain(0); err != nil {
 		return err
 	}
@@ -175,7 +161,7 @@ func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
 // finish drains the pending losses of an agent whose run ended with err: it may have diverged
 // before the cause of err.
 func (a *agent) finish(ctx context.Context, err error) error {
-	a.returnGradient()
+	a.releaseGradient()
 	late := a.gradients.drain(0)
 	a.gradients.discard()
 	var d *DivergedError
@@ -223,7 +209,7 @@ func (e *DivergedError) ExitCode() int { return 3 }
 
 // restore sets the agent to its state in a checkpoint.
 func (a *agent) restore(ck *runfolder.Checkpoint) error {
-	a.worker.mail.Open(a.state)
+	a.worker.vectors.AcquireMailbox(a.state)
 	sn := snapshot.Snapshot{Agent: a.id, Device: a.dev, X: a.state.X, Aux: a.state.Aux, Edges: a.state.Edges,
 		Buffers: a.gradients.buffers}
 	if err := ck.Restore(&sn); err != nil {

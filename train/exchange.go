@@ -134,7 +134,7 @@ func (x *exchange) connectTo(peer int) *algo.Link {
 
 // sharedVector is Round.Shared.
 func (x *exchange) sharedVector(which int, fill func(dst device.Vector)) device.Vector {
-	b := x.worker.shared.Get(x.round.T, which, fill)
+	b := x.worker.cache.Get(x.round.T, which, fill)
 	x.received = append(x.received, b)
 	return b.V
 }

@@ -67,12 +67,12 @@ func (d *synchronous) step(a *agent, t int) error {
 	a.exchange.connect(t)
 	defer a.release()
 	for _, post := range a.stages {
-		a.borrow()
+		a.acquireGradient()
 		if err := post(a.state, &a.round); err != nil {
 			return err
 		}
 		if len(a.round.Links) > 0 {
-			a.returnGradient()
+			a.releaseGradient()
 		}
 		for i := range a.round.Links {
 			if err := a.exchange.receive(i); err != nil {

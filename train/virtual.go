@@ -59,7 +59,7 @@ func newVirtualTime(r *run, first int) *virtualTime {
 // attach takes back the mailbox of an agent that resumes, unless it holds an exchange.
 func (d *virtualTime) attach(a *agent, _ *runfolder.Checkpoint) error {
 	if !d.line.Clocks[a.id].Full {
-		a.worker.mail.Close(a.state)
+		a.worker.vectors.ReleaseMailbox(a.state)
 	}
 	return nil
 }
@@ -134,13 +134,13 @@ func (d *virtualTime) direct(ctx context.Context, first int) {
 
 // run does the operations that the director queues for an agent, to the last.
 func (d *virtualTime) run(ctx context.Context, a *agent, _ int) error {
-	defer a.returnGradient()
+	defer a.releaseGradient()
 	a.round.Alpha, a.round.Eta = d.r.setup.Schedule.At(0)
 	for {
 		var list []op
 		var more bool
 		if len(d.ops[a.id]) == 0 {
-			a.returnGradient()
+			a.releaseGradient()
 		}
 		select {
 		case list, more = <-d.ops[a.id]:
@@ -189,10 +189,10 @@ func (d *virtualTime) do(ctx context.Context, a *agent, o op) error {
 	default:
 		a.round.T = o.Step.T
 		d.r.live.enter(a.id, o.Step.T)
-		a.borrow()
+		a.acquireGradient()
 		if o.Step.Gossip {
-			a.worker.mail.Open(a.state)
-			defer a.worker.mail.Close(a.state)
+			a.worker.vectors.AcquireMailbox(a.state)
+			defer a.worker.vectors.ReleaseMailbox(a.state)
 		}
 		return d.r.setup.Async().Move(a.state, o.Step, a.round.Alpha, a.round.Eta, a.gradients.grad)
 	}
@@ -201,7 +201,7 @@ func (d *virtualTime) do(ctx context.Context, a *agent, o op) error {
 // meet exchanges with the other end. An exchange that the network lost leaves both mailboxes empty.
 // A mailbox is opened when the values are there, not before the wait.
 func (d *virtualTime) meet(a *agent, o op) error {
-	a.borrow()
+	a.acquireGradient()
 	alg := d.r.setup.Async()
 	if o.Lag > 0 {
 		alg.CatchUp(a.state, o.Lag, a.round.Alpha, a.round.Eta)
@@ -212,13 +212,13 @@ func (d *virtualTime) meet(a *agent, o op) error {
 	l := x.connectTo(o.Peer)
 	a.state.Send(&a.round, alg.Posts(a.state)...)
 	if !x.arrived(0) {
-		a.returnGradient()
+		a.releaseGradient()
 	}
 	if err := x.receive(0); err != nil || l.Received == nil {
 		return err
 	}
-	a.borrow()
-	a.worker.mail.Open(a.state)
+	a.acquireGradient()
+	a.worker.vectors.AcquireMailbox(a.state)
 	alg.Deliver(a.state, l.Sent, l.Received, l.Mask)
 	x.account()
 	d.r.live.exchanged(a)

@@ -5,8 +5,8 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
-	"fspda/train/lend"
 	"fspda/train/memory"
+	"fspda/train/vectorpool"
 )
 
 // Replica is a device with the network on it.
@@ -18,12 +18,11 @@ type Replica struct {
 // worker is a device with the network on it, and what the agents on this device share.
 type worker struct {
 	Replica
-	pool   *dist.Pool
-	shared *lend.Shared
-	gate   chan struct{} // its capacity is the number of gradients that are computed at once
-	masks  *masks
-	turns  *lend.Turns     // vectors for gradients, to be borrowed; nil: each agent has one of its own
-	mail   *lend.Mailboxes // to be borrowed; nil likewise
+	pool    *dist.Pool      // of messages
+	vectors vectorpool.Pool // of gradients and mailboxes
+	cache   *vectorpool.Cache
+	gate    chan struct{} // its capacity is the number of gradients that are computed at once
+	masks   *masks
 }
 
 // makeWorkers makes a worker for each device. Agent i gets worker i modulo their number.
@@ -34,15 +33,12 @@ func (r *run) makeWorkers(all []Replica) {
 				all[0].Model.Dim(), p.Model.Dim()))
 		}
 		w := &worker{Replica: p, pool: dist.NewPool(p.Device)}
-		w.shared = lend.NewShared(w.pool, r.setup.Dim)
+		w.cache = vectorpool.NewCache(w.pool, r.setup.Dim)
 		w.gate = make(chan struct{}, memory.GradientsAtOnce(r.setup, p.Device, r.setup.Graph.N))
 		w.masks = newMasks(p.Device, r.setup.Mask, r.comingMasks(w))
+		w.vectors = vectorpool.Private{Device: p.Device, Algo: r.setup.Algo}
 		if r.lends() && memory.SharesGradients(r.setup, p.Device) {
-			w.turns = &lend.Turns{}
-			for range r.setup.Threads {
-				w.turns.Give(p.Device.NewVector(r.setup.Dim))
-			}
-			w.mail = lend.NewMailboxes(p.Device, r.setup.Algo, r.setup.Dim)
+			w.vectors = vectorpool.NewShared(p.Device, r.setup.Algo, r.setup.Dim, r.setup.Threads)
 		}
 		r.workers = append(r.workers, w)
 	}

@@ -202,7 +202,7 @@ type EdgeMemory struct {
 
 // NewState returns the state of an agent that starts at x^0. It takes ownership of x.
 func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
-	s := NewBorrower(a, dev, x)
+	s := NewPooledState(a, dev, x)
 	s.g = dev.NewVector(x.Len())
 	for _, k := range Mailbox(a) {
 		s.Aux[k] = dev.NewVector(x.Len())
@@ -219,9 +219,9 @@ func Mailbox(a Algorithm) []int {
 	return nil
 }
 
-// NewBorrower is NewState without a vector for gradients, and without those of a [Mailbox], which
-// are nil. [State.Borrow] gives it the first; its owner sets the others.
-func NewBorrower(a Algorithm, dev device.Device, x device.Vector) *State {
+// NewPooledState is NewState without a vector for gradients, and without those of a [Mailbox], which
+// are nil. [State.SetGradient] sets the first, the caller the others.
+func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
 	s := &State{Dev: dev, X: x, Aux: make([]device.Vector, len(Names(a)))}
 	s.fill = fillers{s.sumTerms, s.sumDiffs, s.addParts}
@@ -285,8 +285,8 @@ func (s *State) Edge(peer int) *EdgeMemory {
 // iteration.
 func (s *State) Gradient() device.Vector { return s.g }
 
-// Borrow sets the agent's gradient vector; nil: it has none until the next call.
-func (s *State) Borrow(g device.Vector) { s.g = g }
+// SetGradient sets the agent's gradient vector; nil: it has none until the next call.
+func (s *State) SetGradient(g device.Vector) { s.g = g }
 
 // Aux returns the auxiliary vector with the given name, or nil.
 func Aux(a Algorithm, s *State, name string) device.Vector {
