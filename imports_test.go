@@ -52,9 +52,9 @@ var allowed = map[string][]string{
 	"data/images/jpeg":      {},
 	"data/images/imagetest": {}, // for tests: pictures to decode
 	"data/images/arrow":     {},
-	"data/images/packed":    {"data/images", "data/images/arrow", "internal/bounded"},
+	"data/images/packed":    {"data/images", "data/images/arrow", "internal/bounded", "internal/wholefile"},
 	"data/images/parquet":   {"data/images", "data/images/arrow", "internal/bounded"},
-	"data/fetch":            {"internal/bounded"},
+	"data/fetch":            {"internal/bounded", "internal/wholefile"},
 	"dist":                  {"device", "internal/bounded", "internal/rng", "internal/spelling"},
 	"dist/nats":             {"dist", "internal/bounded"},
 	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},

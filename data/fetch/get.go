@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"fspda/internal/wholefile"
 )
 
 // suffix marks an incomplete file.
@@ -118,7 +120,7 @@ func (g *getter) get(ctx context.Context, f File, path, url string) error {
 		}
 		return err
 	}
-	if err := os.Rename(path+suffix, path); err != nil {
+	if err := wholefile.Rename(path+suffix, path); err != nil {
 		return fmt.Errorf("fetch: %w", err)
 	}
 	return nil

@@ -3,8 +3,10 @@ package wholefile
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 )
 
 // Write replaces the file at path by content and creates the folder. Only the user can read the
@@ -13,14 +15,16 @@ func Write(path string, content []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	return put(path, func(f *os.File) error {
-		_, err := f.Write(content)
+	f, err := temporary(path)
+	if err != nil {
 		return err
-	})
+	}
+	_, err = f.Write(content)
+	return finish(f, path, err, os.Rename)
 }
 
 // Publish replaces the file at path by content, readable by all users. The folder must exist. The
-// file is synced.
+// file and its name are synced.
 func Publish(path string, content []byte) error {
 	return PublishBy(path, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -30,22 +34,61 @@ func Publish(path string, content []byte) error {
 
 // PublishBy is Publish of the output of write.
 func PublishBy(path string, write func(io.Writer) error) error {
-	return put(path, func(f *os.File) error { return errors.Join(write(f), f.Chmod(0o644), f.Sync()) })
-}
-
-// put writes a temporary file in the same folder and renames it, so that readers see the old or the
-// new file.
-func put(path string, fill func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	f, err := temporary(path)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(fill(f), f.Close())
+	return Finish(f, path, func(w io.Writer) error { return errors.Join(write(w), f.Chmod(0o644)) })
+}
+
+// Finish replaces the file at path by f, a temporary file in the same folder, after write has written
+// the rest of it. The file and its name are synced. f is closed, and removed if anything fails.
+func Finish(f *os.File, path string, write func(io.Writer) error) error {
+	err := write(f)
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = f.Sync()
+	}
+	return finish(f, path, err, Rename)
+}
+
+// Rename renames a synced file, or folder of such files, and syncs the folder that it is in: the new
+// name survives a power failure.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(to))
+}
+
+// temporary creates a file beside path. Several programs may do so at once.
+func temporary(path string) (*os.File, error) { return os.CreateTemp(filepath.Dir(path), ".new-*") }
+
+// finish closes f, and renames it to path, or removes it after an error.
+func finish(f *os.File, path string, err error, rename func(from, to string) error) error {
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
+		_ = os.Remove(f.Name()) // return the first error
 	}
 	return err
+}
+
+// syncFolder syncs the names in a folder. Windows has no such call, and some file systems refuse it.
+func syncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close() // nothing was written to it
+	if err := f.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) {
+		return err
+	}
+	return nil
 }

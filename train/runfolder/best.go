@@ -52,16 +52,12 @@ func (f *Folder) writeBest(s *config.Setup, ev evaluate.Evaluation) error {
 	}
 	about := map[string]string{"row": string(row), "config_fingerprint": s.Config.Fingerprint(),
 		"sha256": sum(ev.Mean, ev.Buffers)}
-	tmp, final := filepath.Join(dir, writing(bestFile)), filepath.Join(dir, bestFile)
-	if _, err := f.Disk.WriteFile(tmp, func(w io.Writer) error { return safetensors.Write(w, ts, about) }); err != nil {
-		os.Remove(tmp)
+	if err := replace(f.Disk, filepath.Join(dir, bestFile), func(w io.Writer) error {
+		return safetensors.Write(w, ts, about)
+	}); err != nil {
 		return failed(err)
 	}
-	if err := os.Rename(tmp, final); err != nil {
-		return failed(err)
-	}
-	// also flushes the rename above
-	if err := replace(f.Disk, filepath.Join(dir, bestMetrics), append(row, '\n')); err != nil {
+	if err := replaceText(f.Disk, filepath.Join(dir, bestMetrics), append(row, '\n')); err != nil {
 		return failed(err)
 	}
 	return nil

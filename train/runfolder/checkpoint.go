@@ -19,6 +19,7 @@ import (
 	"fspda/dist"
 	"fspda/internal/bounded"
 	"fspda/internal/rng"
+	"fspda/internal/wholefile"
 	"fspda/train/algo"
 	"fspda/train/config"
 	"fspda/train/safetensors"
@@ -199,10 +200,7 @@ func publish(d Disk, final string, keep int, fill func(tmp string) error) (err e
 	if err := fill(tmp); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp, final); err != nil {
-		return err
-	}
-	if err := syncDir(dir); err != nil {
+	if err := wholefile.Rename(tmp, final); err != nil {
 		return err
 	}
 	return prune(dir, keep)

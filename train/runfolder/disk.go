@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
+
+	"fspda/internal/wholefile"
 )
 
 // Disk is the file system of a run folder. Tests replace it.
@@ -53,16 +53,18 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // replace writes a file under a temporary name and renames it, so that readers never see half of
 // it.
-func replace(d Disk, path string, text []byte) error {
+func replace(d Disk, path string, write func(io.Writer) error) error {
 	tmp := filepath.Join(filepath.Dir(path), writing(filepath.Base(path)))
-	if err := writeText(d, tmp, text); err != nil {
+	if _, err := d.WriteFile(tmp, write); err != nil {
 		os.Remove(tmp)
 		return err
 	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
+	return wholefile.Rename(tmp, path)
+}
+
+// replaceText replaces a file by a text.
+func replaceText(d Disk, path string, text []byte) error {
+	return replace(d, path, func(w io.Writer) error { _, err := w.Write(text); return err })
 }
 
 // writeText writes a file.
@@ -73,19 +75,3 @@ func writeText(d Disk, path string, text []byte) error {
 
 // writing returns the temporary name of a file.
 func writing(name string) string { return "." + name + ".writing" }
-
-// syncDir flushes a rename to the disk. Windows needs no such call.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := f.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) {
-		return err
-	}
-	return nil
-}

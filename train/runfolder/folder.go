@@ -136,7 +136,7 @@ func (f *Folder) lengthen(s *config.Setup, old config.Config) error {
 		return err
 	}
 	// the checkpoint fits both lengths, so that the run can be resumed whatever is written before a crash
-	err = replace(f.Disk, filepath.Join(f.Path, "config.yaml"), s.Config.YAML())
+	err = replaceText(f.Disk, filepath.Join(f.Path, "config.yaml"), s.Config.YAML())
 	if err == nil {
 		err = os.Remove(filepath.Join(f.Path, summaryFile))
 	}
@@ -215,7 +215,7 @@ func (f *Folder) writeStart(file startFile, s *config.Setup) error {
 	case content == nil:
 		return os.RemoveAll(path)
 	}
-	return replace(f.Disk, path, content)
+	return replaceText(f.Disk, path, content)
 }
 
 // foreign reports whether an entry of a folder without config.yaml is none that create leaves when
@@ -267,7 +267,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 		j.Write(append(line, '\n'))
 		c.WriteString(r.CSV() + "\n")
 	}
-	if err := errors.Join(replace(f.Disk, jsonl, j.Bytes()), replace(f.Disk, csv, c.Bytes())); err != nil {
+	if err := errors.Join(replaceText(f.Disk, jsonl, j.Bytes()), replaceText(f.Disk, csv, c.Bytes())); err != nil {
 		return &FolderError{Path: f.Path, Got: "cannot be written", Err: err}
 	}
 	var errs [3]error

@@ -52,16 +52,8 @@ func (f *Folder) complete(dir string, sv CheckpointData) error {
 	if err := file.Close(); err != nil || has {
 		return err
 	}
-	tmp := filepath.Join(dir, writing(meanFile))
 	ts := []safetensors.Tensor{{Name: meanBuffersName, Shape: []int{len(sv.MeanBuffers)}, Values: sv.MeanBuffers}}
-	if _, err := f.Disk.WriteFile(tmp, func(w io.Writer) error {
+	return replace(f.Disk, filepath.Join(dir, meanFile), func(w io.Writer) error {
 		return safetensors.Write(w, ts, map[string]string{"sha256": sum(sv.MeanBuffers)})
-	}); err != nil {
-		os.Remove(tmp)
-		return err
-	}
-	if err := os.Rename(tmp, filepath.Join(dir, meanFile)); err != nil {
-		return err
-	}
-	return syncDir(dir)
+	})
 }

@@ -84,5 +84,5 @@ func (f *Folder) trimSamples(first int) error {
 		}
 		kept.Write(append(line, '\n'))
 	}
-	return replace(f.Disk, filepath.Join(f.Path, samplesFile), kept.Bytes())
+	return replaceText(f.Disk, filepath.Join(f.Path, samplesFile), kept.Bytes())
 }

@@ -92,7 +92,7 @@ func (f *Folder) WriteSummary(s Summary) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(f.Disk, filepath.Join(f.Path, summaryFile), append(text, '\n')); err != nil {
+	if err := replaceText(f.Disk, filepath.Join(f.Path, summaryFile), append(text, '\n')); err != nil {
 		return &FolderError{Path: f.Path, Got: summaryFile + " cannot be written", Err: err,
 			Hint: "make that possible, then go on with --resume: the training is done and saved"}
 	}

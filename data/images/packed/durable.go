@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"runtime"
 	"syscall"
+
+	"fspda/internal/wholefile"
 )
 
 // suffix marks unfinished files.
@@ -16,24 +16,10 @@ const suffix = ".partial"
 // writeFile writes a file atomically: readers see all of it or nothing, even after a power failure.
 func writeFile(path string, write func(io.Writer) error) error {
 	f, err := os.Create(path + suffix)
-	if err != nil {
-		return writing(path, err)
-	}
-	err = write(f)
 	if err == nil {
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(path+suffix, path)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(path))
+		err = wholefile.Finish(f, path, write)
 	}
 	if err != nil {
-		_ = os.Remove(path + suffix) // return the first error
 		return writing(path, err)
 	}
 	return nil
@@ -44,19 +30,6 @@ func writeBytes(path string, content []byte) error {
 		_, err := w.Write(content)
 		return err
 	})
-}
-
-// syncFolder makes a rename durable. Windows has no equivalent.
-func syncFolder(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close() // nothing was written to it
-	return d.Sync()
 }
 
 // writing adds the remedy to a write error.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"fspda/data/images/arrow"
+	"fspda/internal/wholefile"
 )
 
 const (
@@ -116,27 +117,17 @@ func (w *shardWriter) flush() error {
 
 // finish renames the shard to its final name.
 func (w *shardWriter) finish() (Shard, error) {
-	err := w.flush()
-	if err == nil {
-		err = w.arrow.Close()
-	}
-	if err == nil {
-		err = w.buffer.Flush()
-	}
-	if err == nil {
-		err = w.file.Sync()
-	}
-	if e := w.file.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(w.path+suffix, w.path)
-	}
-	if err == nil {
-		err = syncFolder(filepath.Dir(w.path))
-	}
+	err := wholefile.Finish(w.file, w.path, func(io.Writer) error {
+		err := w.flush()
+		if err == nil {
+			err = w.arrow.Close()
+		}
+		if err == nil {
+			err = w.buffer.Flush()
+		}
+		return err
+	})
 	if err != nil {
-		_ = os.Remove(w.path + suffix) // return the first error
 		return Shard{}, writing(w.path, err)
 	}
 	return Shard{File: filepath.Base(w.path), Rows: w.n, Bytes: w.arrow.Size(),
