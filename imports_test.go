@@ -43,12 +43,13 @@ var allowed = map[string][]string{
 	"model":                   {"device", "device/plan", "internal/rng"},
 	"model/onnx":              {"device", "model"}, // apart from model, which needs no Protocol Buffers
 	"data": {
-		"data/images", "data/text", "device", "internal/bounded", "internal/pages", "internal/rng",
+		"data/format", "data/images", "data/text", "device", "internal/bounded", "internal/pages", "internal/rng",
 		"internal/spelling",
 	},
-	"data/text":             {"internal/bounded", "internal/rng", "internal/wholefile"},
+	"data/format":           {},
+	"data/text":             {"data/format", "internal/bounded", "internal/rng", "internal/wholefile"},
 	"data/text/gpt2":        {"data/text"}, // apart, for its vocabulary
-	"data/images":           {"data/images/jpeg", "internal/bounded"},
+	"data/images":           {"data/format", "data/images/jpeg", "internal/bounded"},
 	"data/images/jpeg":      {},
 	"data/images/imagetest": {}, // for tests: pictures to decode
 	"data/images/arrow":     {},

@@ -65,7 +65,7 @@ func TestOpenFolderRefuses(t *testing.T) {
 	for _, c := range []struct{ dir, want string }{
 		{"", "no path given: name a folder with train/CLASS/*.jpg"},
 		{filepath.Join(empty, "none"), "or train on the built-in set synthetic-images"},
-		{empty, "data: set folder: images: "},
+		{empty, "data: set folder: data: "},
 	} {
 		if _, err := Open("folder", OpenOptions{Dir: c.dir}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want one with %q", err, c.want)

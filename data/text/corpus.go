@@ -198,8 +198,8 @@ func (c *Corpus) identify(dir string, meta *Meta, largest uint16, o OpenOptions)
 		}
 	}
 	if c.Tokenizer, err = NewTokenizer(name, chars); err != nil {
-		return &FormatError{Path: dir, Got: "its tokenizer " + name + " cannot be made", Want: "one of this program",
-			Err: err}
+		return &FormatError{Path: dir, Got: "its tokenizer " + name + " cannot be made: " + err.Error(),
+			Want: "one of this program", Err: err}
 	}
 	if c.Vocabulary = c.Tokenizer.Size(); meta != nil && meta.Vocabulary != c.Vocabulary {
 		return &FormatError{Path: filepath.Join(dir, metaFile), Got: fmt.Sprintf("it says %d tokens", meta.Vocabulary),

@@ -3,33 +3,12 @@ package text
 import (
 	"fmt"
 	"strconv"
+
+	"fspda/data/format"
 )
 
-// FormatError reports a file that is damaged or of another format than expected.
-type FormatError struct {
-	Path string
-	Got  string // what was found
-	Want string // what was expected
-	Hint string // what to do; may be empty
-	Err  error  // the cause, or nil
-}
-
-func (e *FormatError) Error() string {
-	s := "text: " + e.Path + ": " + e.Got + ", want " + e.Want
-	if e.Hint != "" {
-		s += ": " + e.Hint
-	}
-	if e.Err != nil {
-		s += " (" + e.Err.Error() + ")"
-	}
-	return s
-}
-
-// ExitCode returns 2, the exit status for bad input.
-func (e *FormatError) ExitCode() int { return 2 }
-
-// Unwrap returns the cause.
-func (e *FormatError) Unwrap() error { return e.Err }
+// FormatError reports a malformed file or folder.
+type FormatError = format.Error
 
 // CharError reports a character that a tokenizer does not know.
 type CharError struct {

@@ -64,9 +64,13 @@ func readMeta(dir, name string) (*Meta, error) {
 		return nil, fmt.Errorf("text: %w", err)
 	}
 	m := &Meta{}
-	if err := json.Unmarshal(b, m); err != nil || m.Name == "" {
-		return nil, &FormatError{Path: path, Got: "it does not describe tokens", Want: "JSON with tokenizer and " +
-			"vocab_size", Hint: "prepare the text again with fspda data prepare text", Err: err}
+	if err = json.Unmarshal(b, m); err == nil && m.Name == "" {
+		err = errors.New("it names no tokenizer")
+	}
+	if err != nil {
+		return nil, &FormatError{Path: path, Got: "it does not describe tokens: " + err.Error(),
+			Want: "JSON with tokenizer and vocab_size",
+			Hint: "prepare the text again with fspda data prepare text", Err: err}
 	}
 	return m, nil
 }
@@ -89,8 +93,8 @@ type sourceFile struct {
 func read(path string) (s source, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return s, &FormatError{Path: path, Got: "it cannot be opened", Want: "a .txt file or a folder of text",
-			Hint: "name one that exists", Err: err}
+		return s, &FormatError{Path: path, Got: "it cannot be opened: " + err.Error(),
+			Want: "a .txt file or a folder of text", Hint: "name one that exists", Err: err}
 	}
 	var names []string
 	if info.IsDir() {
@@ -268,8 +272,8 @@ func openText(path string, o OpenOptions) (*Corpus, error) {
 		c, err = s.tokenize(t)
 	}
 	if err != nil {
-		return nil, &FormatError{Path: path, Got: "it cannot be tokenized", Want: "a text that suits the tokenizer",
-			Err: err}
+		return nil, &FormatError{Path: path, Got: "it cannot be tokenized: " + err.Error(),
+			Want: "a text that suits the tokenizer", Err: err}
 	}
 	return c, nil
 }
@@ -292,8 +296,8 @@ func (c *Corpus) write(dir string) (*Meta, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, &FormatError{Path: dir, Got: "it cannot be made", Want: "a folder", Hint: "choose another",
-			Err: err}
+		return nil, &FormatError{Path: dir, Got: "it cannot be made: " + err.Error(), Want: "a folder",
+			Hint: "choose another", Err: err}
 	}
 	err = errors.Join(
 		WriteBin(filepath.Join(dir, "train.bin"), c.Train),

@@ -1,0 +1,24 @@
+package format
+
+// Error reports a malformed file or folder: damaged, truncated, or of another format than expected.
+type Error struct {
+	Path string // of the file or folder
+	Got  string // what was found, and its position
+	Want string // what was expected
+	Hint string // likely cause and remedy; may be empty
+	Err  error  // the cause, or nil; the message does not repeat it
+}
+
+func (e *Error) Error() string {
+	s := "data: " + e.Path + ": " + e.Got + ", want " + e.Want
+	if e.Hint != "" {
+		s += ": " + e.Hint
+	}
+	return s
+}
+
+// ExitCode returns 2, the exit status for bad input.
+func (e *Error) ExitCode() int { return 2 }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
