@@ -46,25 +46,24 @@ var spellings = []partitionSpec{
 // ParsePartition parses the spec of a partition as used in configurations. The error for an unknown
 // spec lists all accepted ones.
 func ParsePartition(spec string) (Partition, error) {
-	name, rest, called := strings.Cut(strings.TrimSpace(spec), "(")
+	name, arg, hasArg, err := spell.Split(spec)
+	if err != nil {
+		return nil, fmt.Errorf("data: partition: %w", err)
+	}
 	var args []string
-	if called {
-		inner, closed := strings.CutSuffix(strings.TrimSpace(rest), ")")
-		if !closed {
-			return nil, fmt.Errorf("data: %q: no closing parenthesis", spec)
+	if hasArg {
+		args = []string{arg}
+		if name != "file" { // a path may contain commas
+			args = strings.Split(arg, ",")
 		}
-		if strings.TrimSpace(name) == "file" { // a path may contain commas
-			args = []string{strings.TrimSpace(inner)}
-		} else {
-			for arg := range strings.SplitSeq(inner, ",") {
-				args = append(args, strings.TrimSpace(arg))
-			}
-		}
+	}
+	for i := range args {
+		args[i] = strings.TrimSpace(args[i])
 	}
 	var names []string
 	for _, s := range spellings {
 		names = append(names, s.name)
-		if s.name == strings.TrimSpace(name) {
+		if s.name == name {
 			p, err := s.parse(args)
 			if err != nil {
 				return nil, fmt.Errorf("data: %q: %w; accepted: %s", spec, err, s.usage)
@@ -72,7 +71,7 @@ func ParsePartition(spec string) (Partition, error) {
 			return p, nil
 		}
 	}
-	near := spell.Nearest(strings.TrimSpace(name), names)
+	near := spell.Nearest(name, names)
 	if near != "" {
 		near = "; did you mean " + near + "?"
 	}

@@ -141,7 +141,7 @@ func TestParsePartitionRefuses(t *testing.T) {
 		"dirichlet(1,2,3)":   "at most a smallest shard",
 		"dirichlet-equal":    "want the concentration",
 		"dirichlet-equal(x)": `concentration "x"`,
-		"dirichlet(0.3":      "no closing parenthesis",
+		"dirichlet(0.3":      "does not close",
 		"file()":             "no path",
 		"file":               "no path",
 	} {

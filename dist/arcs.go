@@ -10,6 +10,7 @@ import (
 
 	"fspda/internal/bounded"
 	"fspda/internal/rng"
+	spell "fspda/internal/spelling"
 )
 
 // Arc is one direction of an edge of the graph: From sends to To.
@@ -31,7 +32,7 @@ type Directed interface {
 
 // OneWay reports whether a spec names a [Directed] process.
 func OneWay(spec string) bool {
-	name, _, _, err := splitSpec(spec)
+	name, _, _, err := spell.Split(spec)
 	return err == nil && slices.Contains([]string{"one-peer-exp", "static-exp", "push", "arcs"}, name)
 }
 

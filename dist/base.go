@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	spell "fspda/internal/spelling"
 )
 
 // Weighted is a Process whose rounds have weights of their own: symmetric matrices whose rows sum
@@ -56,7 +58,7 @@ func parseCycle(p parsedSpec, n int) (rounds cycle, canonical string, err error)
 // ProcessOfGraph returns the spec of the edge process that a graph is made for, such as base(2), and
 // whether there is one: graph and process have the same name.
 func ProcessOfGraph(spec string) (process string, ok bool) {
-	name, _, _, err := splitSpec(spec)
+	name, _, _, err := spell.Split(spec)
 	_, _, graph := formOf(graphSpellings, name)
 	_, _, made := formOf(processSpellings, name)
 	return strings.TrimSpace(spec), err == nil && graph && made
@@ -64,7 +66,7 @@ func ProcessOfGraph(spec string) (process string, ok bool) {
 
 // InPairs reports whether a spec names a cycle in which no agent has two edges at once.
 func InPairs(spec string) bool {
-	name, arg, _, err := splitSpec(spec)
+	name, arg, _, err := spell.Split(spec)
 	return err == nil && cycles[name] != nil && arg == "1"
 }
 

@@ -17,32 +17,23 @@ type spelling struct {
 
 // Forms lists the spellings of a key of the configuration: graph, edges, mask, mixing or compress.
 // An argument stands in brackets: "er(p)".
-func Forms(key string) (forms []string) {
-	for _, s := range map[string][]spelling{"graph": graphSpellings, "edges": processSpellings, "mask": maskSpellings,
+func Forms(key string) []string {
+	return formsOf(map[string][]spelling{"graph": graphSpellings, "edges": processSpellings, "mask": maskSpellings,
 		"mixing": mixingSpellings,
 		"compress": append(compressorSpellings[:len(compressorSpellings):len(compressorSpellings)],
-			latticeSpellings[:2]...)}[key] {
+			latticeSpellings[:2]...)}[key])
+}
+
+func formsOf(table []spelling) (forms []string) {
+	for _, s := range table {
 		forms = append(forms, s.form)
 	}
 	return forms
 }
 
-// splitSpec splits "name" or "name(argument)". Spaces around either are dropped.
-func splitSpec(spec string) (name, arg string, hasArg bool, err error) {
-	s := strings.TrimSpace(spec)
-	open := strings.IndexByte(s, '(')
-	if open < 0 {
-		return s, "", false, nil
-	}
-	if !strings.HasSuffix(s, ")") {
-		return "", "", false, fmt.Errorf("the bracket that opens in %q does not close at the end", spec)
-	}
-	return strings.TrimSpace(s[:open]), strings.TrimSpace(s[open+1 : len(s)-1]), true, nil
-}
-
 // FilePath returns the path of the file from which a graph or an edge process is read, or "".
 func FilePath(spec string) string {
-	name, path, _, err := splitSpec(spec)
+	name, path, _, err := spell.Split(spec)
 	if err != nil || !slices.Contains([]string{"file", "arcs", "trace"}, name) {
 		return ""
 	}
@@ -52,18 +43,13 @@ func FilePath(spec string) string {
 // unknownSpec returns the error for a spec that is not in the table. It shows the whole table, and
 // suggests the row whose spelling is most similar.
 func unknownSpec(kind, spec string, table []spelling) error {
-	name, _, _ := strings.Cut(strings.TrimSpace(spec), "(")
-	var names []string
 	var rows strings.Builder
 	for _, s := range table {
-		bare, _, _ := strings.Cut(s.form, "(")
-		names = append(names, bare)
 		fmt.Fprintf(&rows, "\n  %-22s %s", s.form, s.meaning)
 	}
 	suggestion := ""
-	if near := spell.Nearest(name, names); near != "" {
-		form, _, _ := formOf(table, near)
-		suggestion = fmt.Sprintf("did you mean %s? ", form)
+	if near := spell.NearestForm(spec, formsOf(table)); near != "" {
+		suggestion = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return fmt.Errorf("dist: no %s is spelled %q; %swrite one of:%s", kind, spec, suggestion, &rows)
 }
@@ -76,9 +62,8 @@ func specError(kind, spec, format string, args ...any) error {
 // formOf returns the form of a name: "er(p)" for er.
 func formOf(table []spelling, name string) (form string, takesArg, ok bool) {
 	for _, s := range table {
-		bare, _, takes := strings.Cut(s.form, "(")
-		if bare == name {
-			return s.form, takes, true
+		if spell.Name(s.form) == name {
+			return s.form, s.form != name, true
 		}
 	}
 	return "", false, false
@@ -91,7 +76,7 @@ type parsedSpec struct {
 }
 
 func readSpec(kind, spec string, table []spelling) (parsedSpec, error) {
-	name, arg, hasArg, err := splitSpec(spec)
+	name, arg, hasArg, err := spell.Split(spec)
 	if err != nil {
 		return parsedSpec{}, specError(kind, spec, "%v", err)
 	}

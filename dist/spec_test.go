@@ -5,31 +5,6 @@ import (
 	"testing"
 )
 
-func TestSplitSpec(t *testing.T) {
-	for _, c := range []struct {
-		spec, name, arg string
-		hasArg          bool
-	}{
-		{"ring", "ring", "", false},
-		{" ring ", "ring", "", false},
-		{"er(0.5)", "er", "0.5", true},
-		{"er ( 0.5 ) ", "er", "0.5", true},
-		{"file(a(b).txt)", "file", "a(b).txt", true},
-		{"er()", "er", "", true},
-		{"", "", "", false},
-	} {
-		name, arg, hasArg, err := splitSpec(c.spec)
-		if err != nil || name != c.name || arg != c.arg || hasArg != c.hasArg {
-			t.Errorf("%q: %q, %q, %v, %v", c.spec, name, arg, hasArg, err)
-		}
-	}
-	for _, spec := range []string{"er(0.5", "er(0.5)x", "("} {
-		if _, _, _, err := splitSpec(spec); err == nil {
-			t.Errorf("%q: no error", spec)
-		}
-	}
-}
-
 // The error for an unknown spec lists all spellings, in every table; and each row of a table
 // without an argument can be parsed.
 func TestTables(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"fspda/data"
 	"fspda/dist"
+	"fspda/internal/spelling"
 	"fspda/train/algo"
 	"fspda/train/simnet"
 )
@@ -102,20 +103,16 @@ func (c *Config) FoldNames() {
 }
 
 func foldName(value string, choices []string) string {
-	name, argument, called := strings.Cut(strings.TrimSpace(value), "(")
+	name := spelling.Name(value)
 	same := func(equal func(a, b string) bool) int {
-		return slices.IndexFunc(choices, func(form string) bool {
-			bare, _, _ := strings.Cut(form, "(")
-			return equal(bare, name)
-		})
+		return slices.IndexFunc(choices, func(form string) bool { return equal(spelling.Name(form), name) })
 	}
 	at := same(strings.EqualFold)
 	switch {
 	case at < 0 || same(func(a, b string) bool { return a == b }) >= 0:
 		return value
-	case called:
-		bare, _, _ := strings.Cut(choices[at], "(")
-		return bare + "(" + argument
+	case strings.Contains(value, "("):
+		return spelling.Name(choices[at]) + strings.TrimSpace(value[strings.Index(value, "("):])
 	}
 	return choices[at]
 }

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"fspda/dist"
+	"fspda/internal/spelling"
 )
 
 // admitCompressor refuses a compressor that the method does not use.
 func (s *Setup) admitCompressor() error {
 	c, m := &s.Config, s.method
-	name, _, _ := strings.Cut(strings.TrimSpace(c.Compress), "(")
+	name := spelling.Name(c.Compress)
 	switch {
 	case m.Edges == Broadcast:
 		return s.admitChoco(name)
@@ -73,7 +74,7 @@ func (s *Setup) admitChoco(name string) error {
 // admitTransform resolves compress auto of demo.
 func (s *Setup) admitTransform() error {
 	c := &s.Config
-	switch name, _, _ := strings.Cut(strings.TrimSpace(c.Compress), "("); name {
+	switch spelling.Name(c.Compress) {
 	case "auto":
 		c.Compress = "dct(64,32)"
 	case "dct":
@@ -90,7 +91,7 @@ func (s *Setup) compress(sizes []int) (err error) {
 	switch s.method.Edges {
 	case Broadcast, AllGather:
 		o := dist.CompressorOptions{Mask: s.Mask, Sizes: sizes, Flat: c.Norms == "flat", Seed: c.Seed}
-		for _, b := range s.Blocks {
+		for _, b := range s.Tensors {
 			o.Shapes = append(o.Shapes, [2]int{b.Rows, b.Cols})
 		}
 		if s.Compressor, err = dist.ParseCompressor(c.Compress, o); err != nil {

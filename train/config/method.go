@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"fspda/dist"
+	"fspda/internal/spelling"
 	"fspda/train/algo"
 )
 
@@ -246,7 +247,7 @@ func (s *Setup) admitEdges() error {
 			AnyRounds: "one-edge", OneWay: oneWayOf(c.Graph)}[m.Edges]
 		return nil
 	}
-	name, _, _ := strings.Cut(strings.ReplaceAll(c.Edges, " ", ""), "(")
+	name := spelling.Name(c.Edges)
 	pairs := []string{"one-edge", "one-edge-round-robin", "matching", "trace", "empty"}
 	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"},
 		Coins: {"full", "periodic", "coin"}, Pairs: pairs, RoundPairs: pairs,

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
 
 	"fspda/internal/rng"
 	"fspda/internal/spelling"
@@ -49,7 +48,7 @@ func ParseDistribution(spec string) (Distribution, error) {
 		return func(s *rng.Stream) float64 { return 0.5 + s.Float64() }, nil
 	}
 	return nil, fmt.Errorf("%sexpected constant, exp, uniform (0.5 to 1.5) or lognormal(sigma) with sigma above 0",
-		nearForm(spec, Distributions()))
+		suggest(spec, Distributions()))
 }
 
 // ParseSlowness reads equal, linear(f), straggler(f) or random(f), and returns for each of n agents
@@ -62,7 +61,7 @@ func ParseSlowness(spec string, n int, seed uint64) ([]float64, error) {
 	}
 	if err != nil || !(most >= 1) || !slices.Contains([]string{"linear", "straggler", "random"}, name) {
 		return nil, fmt.Errorf("%sexpected equal, or with a number of at least 1: linear(f) (1 to f, in the order "+
-			"of the agents), straggler(f) (the last one), random(f) (1 to f)", nearForm(spec, Slownesses()))
+			"of the agents), straggler(f) (the last one), random(f) (1 to f)", suggest(spec, Slownesses()))
 	}
 	s := rng.New(seed, "async-slowness")
 	for i := range slow {
@@ -85,31 +84,22 @@ func Distributions() []string { return []string{"constant", "exp", "uniform", "l
 // Slownesses lists the forms that ParseSlowness reads.
 func Slownesses() []string { return []string{"equal", "linear(f)", "straggler(f)", "random(f)"} }
 
-// nearForm suggests the form whose name is similar to that of a spec, and is empty if it is spelled
-// right.
-func nearForm(spec string, forms []string) string {
-	wrong, _, _ := strings.Cut(strings.TrimSpace(spec), "(")
-	var names []string
-	for _, f := range forms {
-		name, _, _ := strings.Cut(f, "(")
-		names = append(names, name)
+// suggest suggests the form whose name is similar to that of a spec, if that is misspelled.
+func suggest(spec string, forms []string) string {
+	if near := spelling.NearestForm(spec, forms); near != "" {
+		return "did you mean " + near + "? "
 	}
-	at := slices.Index(names, spelling.Nearest(wrong, names))
-	if at < 0 || names[at] == wrong {
-		return ""
-	}
-	return "did you mean " + forms[at] + "? "
+	return ""
 }
 
 // nameAndNumber splits "name" or "name(number)". The number of the first form is NaN.
 func nameAndNumber(spec string) (name string, v float64, err error) {
-	name, arg, found := strings.Cut(strings.TrimSpace(spec), "(")
-	if !found {
-		return name, math.NaN(), nil
+	name, arg, hasArg, err := spelling.Split(spec)
+	if err != nil || !hasArg {
+		return name, math.NaN(), err
 	}
-	arg, closed := strings.CutSuffix(arg, ")")
-	v, err = strconv.ParseFloat(strings.TrimSpace(arg), 64)
-	if err != nil || !closed || math.IsNaN(v) || math.IsInf(v, 0) {
+	v, err = strconv.ParseFloat(arg, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 		return "", 0, fmt.Errorf("%q is not of the form name(number)", spec)
 	}
 	return name, v, nil
