@@ -109,7 +109,7 @@ func checkCells(t *testing.T, row methodRow, c Config, one *Result) {
 	if form, ok := s.Config.Params["form"]; ok && form == "atc" {
 		_, cell, _ = strings.Cut(cell, "form atc ")
 	}
-	_, edged := s.Algo.(algo.Edged)
+	_, edged := s.Algo.(algo.EdgeState)
 	if n := len(s.Algo.Aux()); !edged && !strings.Contains(cell, ";") && !strings.Contains(cell, ",") && cell[0] !=
 		byte('0'+n) {
 		t.Errorf("the table says %q vectors, it has %v", row.vectors, s.Algo.Aux())

@@ -17,7 +17,7 @@
 // There is no barrier. In a synchronous run each agent runs ahead until an iteration in which it
 // has an edge, and waits there for its partner only. At an evaluation the agent leaves a snapshot
 // (fspda/train/snapshot) and goes on. A checkpoint or a stop is requested at the first iteration
-// that no agent has reached (pace.go).
+// that no agent has reached (progress.go).
 //
 // A [Method] describes what an algorithm needs of graph, exchange and schedule; Resolve checks the
 // configuration against it. fspda/train/config has a line for each algorithm of this module;

@@ -11,7 +11,7 @@ import (
 type driver interface {
 	// attach prepares an agent that was made, and restored from ck unless ck is nil.
 	attach(a *agent, ck *runfolder.Checkpoint) error
-	// run steps an agent from iteration first to where the pace stops it. When ctx is canceled it
+	// run steps an agent from iteration first to where [progress] stops it. When ctx is canceled it
 	// returns its cause. Each agent has a goroutine of its own.
 	run(ctx context.Context, a *agent, first int) error
 	// direct does what belongs to no single agent, beside them, from iteration first.
@@ -26,7 +26,7 @@ type driver interface {
 	snapshotLimit() int
 }
 
-// newDriver makes the driver of a run that starts at iteration first, and sets the run's pace.
+// newDriver makes the driver of a run that starts at iteration first, and sets the run's progress.
 func (r *run) newDriver(first int) (driver, error) {
 	switch s := r.setup; {
 	case s.RealTime():

@@ -72,7 +72,7 @@ func (g *singleProcess) repeatsEvaluations() bool                       { return
 func (g *singleProcess) results() *Result                               { return nil }
 func (g *singleProcess) endAgain(*Result) error                         { return nil }
 
-func (g *singleProcess) stop(context.Context) { g.r.logStop(g.r.pace.request(true)) }
+func (g *singleProcess) stop(context.Context) { g.r.logStop(g.r.progress.request(true)) }
 
 // logStop logs where the agents stop.
 func (r *run) logStop(t int) {
@@ -116,7 +116,7 @@ func (r *run) requestCheckpoints(ctx, stop context.Context, done <-chan struct{}
 	for {
 		if asked && c.Reserve() {
 			asked = false
-			r.pace.request(false)
+			r.progress.request(false)
 		}
 		select {
 		case <-tick: // a slow disk gets fewer checkpoints: they must not pile up
@@ -135,7 +135,7 @@ func (r *run) requestCheckpoints(ctx, stop context.Context, done <-chan struct{}
 			return
 		}
 		if c.Reserve() {
-			r.pace.request(false)
+			r.progress.request(false)
 		}
 	}
 }

@@ -15,14 +15,6 @@ type Model interface {
 	Sizes() []int
 }
 
-// Sized is a Model that knows how much memory its programs take. There is one program for each
-// gradient or score that is computed at once.
-type Sized interface {
-	Model
-	// ProgramBytes returns the memory of a training gradient of a batch, and that of a score.
-	ProgramBytes(batch, scored int) (gradient, score uint64, err error)
-}
-
 // Buffered is a Model with buffers: the running means and variances of batch norm. They belong to
 // an agent, are never sent, and count neither as parameters nor as bits. Grad does not change them,
 // and Score uses the statistics of its batch.

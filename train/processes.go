@@ -103,8 +103,8 @@ func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
 	switch {
 	case err != nil:
 		return err
-	case g.Coordinates() && g.StoppedTogether() && g.r.pace.stop < g.r.setup.Config.Iterations:
-		res.Status, res.Iteration = Stopped, g.r.pace.stop
+	case g.Coordinates() && g.StoppedTogether() && g.r.progress.stop < g.r.setup.Config.Iterations:
+		res.Status, res.Iteration = Stopped, g.r.progress.stop
 		res.dropModels()
 		g.Dismiss(process.Note{Kind: process.NoteEnd, T: res.Iteration, Status: string(Stopped)})
 	case g.Coordinates() && !g.Stopped():
@@ -120,7 +120,7 @@ func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
 	case ended:
 		res.Status, res.Iteration = Status(end.Status), end.T
 	default:
-		res.Status, res.Iteration = Stopped, g.r.pace.stop
+		res.Status, res.Iteration = Stopped, g.r.progress.stop
 		res.dropModels()
 	}
 	return nil
@@ -156,12 +156,12 @@ func (g *manyProcesses) stop(ctx context.Context) {
 	var t int
 	if g.r.setup.RealTime() {
 		g.Decide(false)
-		t = g.r.pace.request(true)
+		t = g.r.progress.request(true)
 	} else {
 		var together bool
-		t, together = g.AgreeOnStop(ctx, g.r.pace.hold())
+		t, together = g.AgreeOnStop(ctx, g.r.progress.hold())
 		g.Decide(together)
-		g.r.pace.stopAt(t)
+		g.r.progress.stopAt(t)
 	}
 	g.r.logStop(t)
 	g.Stopping()

@@ -34,8 +34,8 @@ func newRealTime(r *run, first int) (*realTime, error) {
 		return nil, config.Invalid("clock", r.setup.Config.Clock,
 			"in real time each agent has a process of its own: use fspda up, or clock virtual")
 	}
-	r.pace = newPace(r.localAgents(), first, r.setup.Config.Iterations)
-	r.steps = r.pace
+	r.progress = newProgress(r.localAgents(), first, r.setup.Config.Iterations)
+	r.steps = r.progress
 	return &realTime{r: r, sessions: sessions, agents: map[int]*realTimeAgent{}}, nil
 }
 
@@ -171,7 +171,7 @@ func (l *realTimeAgent) Exchanged(peer, values int) {
 // evaluation, or a checkpoint was requested.
 func (l *realTimeAgent) Advanced(v live.Snapshot) (stop bool) {
 	r, s, t := l.run, l.run.setup, v.Clock.T
-	o := r.pace.cross(l.id, t)
+	o := r.progress.cross(l.id, t)
 	if o.halt {
 		l.halt(errHalted)
 	}

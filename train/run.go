@@ -73,9 +73,9 @@ type run struct {
 	live  observer
 	group processGroup
 
-	driver driver
-	pace   *pace // of the run's iterations: checkpoints and the stop are requested here
-	steps  *pace // of the agents' steps, as the driver counts them
+	driver   driver
+	progress *progress // of the run's iterations: checkpoints and the stop are requested here
+	steps    *progress // of the agents' steps, as the driver counts them
 
 	workers       []*worker // evaluations of one device use the first
 	agents        []*agent  // of this process
@@ -305,7 +305,7 @@ func (r *run) finish(res *Result, last int, interrupted bool) error {
 		res.dropModels()
 	case last == r.setup.Config.Iterations && !interrupted:
 		res.Status = Finished
-	case last == r.pace.stop || interrupted:
+	case last == r.progress.stop || interrupted:
 		res.Status = Stopped
 		res.dropModels()
 	default:

@@ -34,7 +34,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	}
 	sum.TestScores, sum.TrainScores, sum.DualScores = l.TestScores, l.TrainScores, l.DualScores
 	sum.Traffic, sum.DecodeScores = l.Traffic, l.DecodeScores
-	sum.LossScaling, sum.Presence, sum.LanguageScores = l.LossScaling, l.Presence, l.LanguageScores
+	sum.LossScaling, sum.AgentsPresent, sum.LanguageScores = l.LossScaling, l.AgentsPresent, l.LanguageScores
 	sum.BN, sum.VirtualTime = evaluate.BatchNormMode(s, l.Iteration), l.Time
 	sum.TimeTo50, sum.TimeTo80 = evaluate.TimeTo(r.Rows, 0.5), evaluate.TimeTo(r.Rows, 0.8)
 	sum.TimeTo90, sum.TimeTo95 = evaluate.TimeTo(r.Rows, 0.9), evaluate.TimeTo(r.Rows, 0.95)

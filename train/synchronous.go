@@ -13,8 +13,8 @@ import (
 type synchronous struct{ r *run }
 
 func newSynchronous(r *run, first int) *synchronous {
-	r.pace = newPace(r.localAgents(), first, r.setup.Config.Iterations)
-	r.steps = r.pace
+	r.progress = newProgress(r.localAgents(), first, r.setup.Config.Iterations)
+	r.steps = r.progress
 	return &synchronous{r}
 }
 
@@ -29,7 +29,7 @@ func (d *synchronous) run(ctx context.Context, a *agent, first int) error {
 	return a.finish(ctx, d.r.absorb(d.iterate(ctx, a, first), 0))
 }
 
-// iterate runs iterations until the pace says stop.
+// iterate runs iterations until [progress] says stop.
 func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 	for t := first; ; t++ {
 		if ctx.Err() != nil { // an agent without edges would not notice before its next snapshot
@@ -37,7 +37,7 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 		}
 		d.r.opt.Control.wait(ctx)
 		d.r.live.enter(a.id, t)
-		o := d.r.pace.await(a.ctx, a.id, t)
+		o := d.r.progress.await(a.ctx, a.id, t)
 		if o.halt {
 			a.halt(errHalted)
 		}

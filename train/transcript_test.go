@@ -71,7 +71,7 @@ func (s *realTimeScript) command(t *testing.T, d *datadriven.TestData) string {
 	case "call":
 		s.a.Called()
 	case "checkpoint", "stop":
-		fmt.Fprintf(&out, "at %d\n", s.r.pace.request(d.Cmd == "stop"))
+		fmt.Fprintf(&out, "at %d\n", s.r.progress.request(d.Cmd == "stop"))
 	case "diverge":
 		s.r.diverged(&DivergedError{Agent: 1, T: s.number(d)})
 		fmt.Fprintf(&out, "halted: %t\n", errors.Is(context.Cause(s.a.ctx), errHalted))

@@ -14,7 +14,7 @@ import (
 // the agents are. Agents wait for nothing but the other end of an exchange. Iteration m of the run
 // is the moment, in virtual time, at which an agent first reaches logical time m.
 //
-// The run's pace counts those iterations, for the director; the agents' steps are the events.
+// The run's progress counts those iterations, for the director; the agents' steps are the events.
 type virtualTime struct {
 	r    *run
 	line *simnet.Timeline
@@ -40,14 +40,14 @@ const eventsAhead = 16
 // contactBits is what an agent sends to arrange an exchange, or to decline one: its counter.
 const contactBits = 64
 
-// director is the number by which the pace knows the director.
+// director is the number by which the run's progress knows the director.
 const director = 0
 
 func newVirtualTime(r *run, first int) *virtualTime {
 	s := r.setup
 	local := r.localAgents()
-	r.pace = newPace([]int{director}, first, s.Config.Iterations)
-	r.steps = newPace(local, 0, math.MaxInt)
+	r.progress = newProgress([]int{director}, first, s.Config.Iterations)
+	r.steps = newProgress(local, 0, math.MaxInt)
 	d := &virtualTime{r: r, line: s.NewTimeline(), ops: map[int]chan []op{}, next: map[int][]op{}}
 	d.line.Skip(first, s.Config.Iterations)
 	for _, i := range local {
@@ -91,7 +91,7 @@ func (d *virtualTime) queue(ctx context.Context) {
 	}
 }
 
-// direct plays the timeline from iteration first to where the pace stops it.
+// direct plays the timeline from iteration first to where [progress] stops it.
 func (d *virtualTime) direct(ctx context.Context, first int) {
 	defer func() {
 		d.queue(ctx)
@@ -103,7 +103,7 @@ func (d *virtualTime) direct(ctx context.Context, first int) {
 	s, l := d.r.setup, d.line
 	played := 0
 	for m := first; ; m++ {
-		o := d.r.pace.await(ctx, director, m)
+		o := d.r.progress.await(ctx, director, m)
 		if m == s.Config.Iterations && m > first {
 			l.Drain(play)
 		}

@@ -140,8 +140,8 @@ type statusLines struct {
 type runState struct {
 	running  bool
 	at       int
-	total    int           // iterations of the run
-	pace     *command.Pace // nil: not begun
+	total    int                    // iterations of the run
+	meter    *command.ProgressMeter // nil: not begun
 	row      train.Row
 	reported int       // tenths that were printed
 	said     time.Time // of the latest line before the first tenth
@@ -168,7 +168,7 @@ func (b *statusLines) on(e bench.Event) {
 		b.say(fmt.Sprintf("%-*s  is the same run as %s", b.width, job.Name, b.jobs[e.Same].Name))
 		return
 	case bench.Ended:
-		s.running, s.pace = false, nil
+		s.running, s.meter = false, nil
 		b.say(fmt.Sprintf("%-*s  %s in %s   %s", b.width, job.Name, e.Outcome.Status, command.Seconds(e.Outcome.WallS),
 			b.numbers(e.Row)))
 		return
@@ -256,13 +256,13 @@ func (b *statusLines) redraw() {
 	}
 }
 
-// follow takes an evaluation. A run that begins anew, or goes on, has a pace of its own.
+// follow takes an evaluation. A run that begins anew, or goes on, has a meter of its own.
 func (s *runState) follow(e bench.Event) {
-	if s.pace == nil {
-		s.pace = command.NewPace(e.Setup)
+	if s.meter == nil {
+		s.meter = command.NewProgressMeter(e.Setup)
 	}
 	s.row = e.Row
-	s.pace.Row(e.Row)
+	s.meter.Row(e.Row)
 }
 
 // line writes the progress of a run at an iteration: share, rate, time left, and its latest
@@ -274,9 +274,9 @@ func (b *statusLines) line(i, at int) string {
 	full := int(done * cells)
 	text := fmt.Sprintf("%-*s  %s%s %3.0f %%", b.width, b.jobs[i].Name, strings.Repeat("━", full),
 		strings.Repeat("┄", cells-full), 100*done)
-	if s.pace != nil && s.pace.String() != "" {
-		text += "  " + s.pace.String()
-		if left := s.pace.Left(s.at); left > 0 {
+	if s.meter != nil && s.meter.String() != "" {
+		text += "  " + s.meter.String()
+		if left := s.meter.Left(s.at); left > 0 {
 			text += ", " + command.Seconds(left) + " left"
 		}
 	}

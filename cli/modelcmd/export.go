@@ -199,14 +199,14 @@ func (e exported) save(f exportFlags, saved *train.Saved, net *model.Network, me
 				"does not say how pixels were normalised",
 				Hint: "resume the run for a moment: its next checkpoint does"}
 		}
-		return len(ts), weights.SaveHuggingFace(f.out, saved.Config.Model, net, ts, pictures(saved), meta)
+		return len(ts), weights.SaveHuggingFace(f.out, saved.Config.Model, net, ts, preprocessing(saved), meta)
 	}
 	return len(ts), weights.Save(f.out, ts, meta)
 }
 
-// pictures returns how evaluation prepares the images of a run.
-func pictures(s *train.Saved) weights.Pictures {
-	p := weights.Pictures{Mean: s.PixelMean, Std: s.PixelStd, Crop: 1}
+// preprocessing returns how evaluation prepares the images of a run.
+func preprocessing(s *train.Saved) weights.Preprocessing {
+	p := weights.Preprocessing{Mean: s.PixelMean, Std: s.PixelStd, Crop: 1}
 	if c := s.Config; slices.Contains([]string{"imagenet", "folder", "synthetic-images"}, c.Data) {
 		side := float64(s.Shape[0])
 		p.Crop = side / cmp.Or(float64(c.ImageSize), math.Floor((8*side+3)/7))

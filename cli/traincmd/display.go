@@ -33,9 +33,9 @@ type display struct {
 
 	terminal *terminal // nil where the standard error is no terminal
 	curves   curves
-	forecast *train.Forecast // time and memory of the run; nil: not known
-	from     int             // iteration at which the run begins, or is resumed
-	pace     *command.Pace   // guarded by mu, as text
+	forecast *train.Forecast        // time and memory of the run; nil: not known
+	from     int                    // iteration at which the run begins, or is resumed
+	meter    *command.ProgressMeter // guarded by mu, as text
 	text     string
 	mu       sync.Mutex
 
@@ -47,7 +47,7 @@ type display struct {
 
 func newDisplay(f *trainFlags, s *train.Setup, model, device string, stdout, stderr io.Writer) *display {
 	d := &display{flags: f, setup: s, model: model, device: device, stdout: stdout, quit: make(chan struct{}),
-		pace: command.NewPace(s), log: newLogger(f, stderr)}
+		meter: command.NewProgressMeter(s), log: newLogger(f, stderr)}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && !f.quiet && !f.json {
 		d.terminal = newTerminal(file)
 		// the bar shows what log lines of lower levels say
@@ -90,7 +90,7 @@ func (d *display) begin(folder string) {
 		lines = append(lines, resumed)
 	}
 	if d.forecast != nil {
-		d.pace.Expect(d.forecast.Iterations, d.forecast.Total)
+		d.meter.Expect(d.forecast.Iterations, d.forecast.Total)
 		d.log.Info("forecast: " + forecastLine(*d.forecast))
 		lines = append(lines, forecastLine(*d.forecast))
 	}
@@ -147,7 +147,7 @@ func (d *display) step(t int) { d.iteration.Store(int64(t)) }
 func (d *display) progress() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if left := d.pace.Left(int(d.iteration.Load())); left > 0 {
+	if left := d.meter.Left(int(d.iteration.Load())); left > 0 {
 		return d.text + " " + command.Seconds(left) + " left"
 	}
 	return d.text
@@ -168,7 +168,7 @@ func (d *display) latest(r train.Row) string {
 		add(r.TestAccAvg, "acc %.2f%%", 100*float64(r.TestAccAvg))
 	}
 	words = append(words, command.Bits(r.BitsTotal))
-	if rate := d.pace.String(); rate != "" {
+	if rate := d.meter.String(); rate != "" {
 		words = append(words, rate)
 	}
 	return strings.Join(words, " ")
@@ -177,7 +177,7 @@ func (d *display) latest(r train.Row) string {
 // row shows an evaluation.
 func (d *display) row(r train.Row) {
 	d.mu.Lock()
-	d.pace.Row(r)
+	d.meter.Row(r)
 	d.text = d.latest(r)
 	d.mu.Unlock()
 	if d.terminal != nil {
@@ -195,7 +195,7 @@ func (d *display) row(r train.Row) {
 		value float64
 	}{{"epoch", float64(r.Epoch)}, {"train_loss", float64(r.TrainLossAvg)}, {"test_acc", float64(r.TestAccAvg)},
 		{"test_acc_min", float64(r.TestAccMin)}, {"consensus", float64(r.Consensus)},
-		{d.pace.Unit() + "_per_s", math.Round(d.pace.Rate())},
+		{d.meter.Unit() + "_per_s", math.Round(d.meter.Rate())},
 		{"wall_s", float64(r.WallS)}} {
 		if v := command.Round(n.value); !math.IsNaN(v) && !math.IsInf(v, 0) { // JSON has no such numbers
 			fields = append(fields, zap.Float64(n.key, v))
@@ -215,7 +215,7 @@ func (d *display) line(r train.Row) string {
 	if p := r.Perplexity; p == p {
 		line += fmt.Sprintf("  validation loss %.4f, perplexity %.3f", float64(r.TestLossAvg), float64(p))
 	}
-	if rate := d.pace.String(); rate != "" {
+	if rate := d.meter.String(); rate != "" {
 		line += "  " + rate
 	}
 	return line

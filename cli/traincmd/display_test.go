@@ -28,12 +28,12 @@ func rowOf(loss, accuracy float64) train.Row {
 // The text before the bar has a rate in one unit and no numbers that are not known.
 func TestLatest(t *testing.T) {
 	s := &train.Setup{Division: data.Division{Set: &data.Set{Train: data.Split{Labels: make([]int32, 1000)}}}}
-	d := &display{setup: s, pace: command.NewPace(s)}
+	d := &display{setup: s, meter: command.NewProgressMeter(s)}
 	if got := d.latest(rowOf(math.NaN(), 0.1)); got != "acc 10.00% 0 bit" {
 		t.Errorf("without a loss: %q", got)
 	}
 	for k := range 2 {
-		d.pace.Row(train.Row{Position: evaluate.Position{Iteration: k, Epoch: train.Num(k)},
+		d.meter.Row(train.Row{Position: evaluate.Position{Iteration: k, Epoch: train.Num(k)},
 			Times: evaluate.Times{WallS: train.Num(k)}})
 	}
 	if got := d.latest(rowOf(0.5, 0.1)); got != "loss 0.5000 acc 10.00% 0 bit 1,000 images/s" {
@@ -56,7 +56,7 @@ func TestLogLines(t *testing.T) {
 	out.Reset()
 	f := &trainFlags{json: true}
 	s := &train.Setup{Division: data.Division{Set: &data.Set{}}}
-	d := &display{flags: f, log: newLogger(f, &out), setup: s, pace: command.NewPace(s)}
+	d := &display{flags: f, log: newLogger(f, &out), setup: s, meter: command.NewProgressMeter(s)}
 	d.row(rowOf(math.NaN(), 0.25))
 	var got map[string]any
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
@@ -99,7 +99,7 @@ func TestResumedAndLookedAt(t *testing.T) {
 	s := &train.Setup{Config: c, Graph: &dist.Graph{N: 128}, Division: data.Division{Set: &data.Set{}},
 		AllReduces: true}
 	d := &display{flags: f, log: newLogger(f, &out), setup: s, from: 1500, stdout: os.Stdout,
-		pace: command.NewPace(s)}
+		meter: command.NewProgressMeter(s)}
 	d.begin("runs/x")
 	if got := out.String(); !strings.Contains(got, "resumed at iteration 1,500 of 3,000\n") {
 		t.Errorf("%q", got)

@@ -13,8 +13,8 @@ import (
 	"fspda/train/safetensors"
 )
 
-// Pictures say how evaluation prepares the images of a network.
-type Pictures struct {
+// Preprocessing says how evaluation prepares the images of a network.
+type Preprocessing struct {
 	Mean, Std []float32 // of pixel/255, by channel
 	Crop      float64   // side of the crop in the middle, as a share of the scaled image's shorter side
 }
@@ -25,7 +25,7 @@ var huggingFaceModels = []string{"resnet18", "resnet34", "resnet50", "resnet101"
 // SaveHuggingFace writes config.json and model.safetensors to a folder, from which timm and
 // transformers load the network. The tensors have torchvision's names, which are timm's;
 // transformers takes the network from timm. name is the network's in the configuration.
-func SaveHuggingFace(folder, name string, net *model.Network, ts []safetensors.Tensor, p Pictures,
+func SaveHuggingFace(folder, name string, net *model.Network, ts []safetensors.Tensor, p Preprocessing,
 	meta map[string]string) error {
 	image := net.Image()
 	if !slices.Contains(huggingFaceModels, name) || len(image) < 3 || image[2] != 3 {

@@ -38,7 +38,7 @@ func TestHuggingFace(t *testing.T) {
 	x, dir := net.Init(1), t.TempDir()
 	buffers := observed(t, net, x, b)
 	if err := SaveHuggingFace(filepath.Join(dir, "export"), "resnet18", net, Tensors(net, x, buffers, 7),
-		Pictures{Mean: []float32{0.5, 0.25, 0.125}, Std: []float32{0.5, 0.5, 0.25}, Crop: 0.875},
+		Preprocessing{Mean: []float32{0.5, 0.25, 0.125}, Std: []float32{0.5, 0.5, 0.25}, Crop: 0.875},
 		Metadata("run", "mean", 7, net, train.Default())); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestHuggingFace(t *testing.T) {
 
 // Networks that timm and transformers do not know are refused.
 func TestHuggingFaceRefuses(t *testing.T) {
-	err := SaveHuggingFace(t.TempDir(), "resnet20", residual(t), nil, Pictures{}, nil)
+	err := SaveHuggingFace(t.TempDir(), "resnet20", residual(t), nil, Preprocessing{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "resnet18") || !strings.Contains(err.Error(),
 		"safetensors or onnx") {
 		t.Errorf("error %v", err)

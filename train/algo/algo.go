@@ -72,21 +72,21 @@ func MessagesPerLink(a Algorithm) int {
 	return 1
 }
 
-// Sized is an Algorithm whose messages have other lengths than masks and whole vectors.
-type Sized interface {
+// MessageLength is an Algorithm whose messages have other lengths than masks and whole vectors.
+type MessageLength interface {
 	Algorithm
 	// MessageLen returns the mean number of values that an agent sends over a link in an iteration.
 	MessageLen() float64
 }
 
-// Scaled is an Algorithm whose agents keep numbers besides vectors, as State.Scalars.
-type Scaled interface {
+// ScalarState is an Algorithm whose agents keep numbers besides vectors, as State.Scalars.
+type ScalarState interface {
 	Algorithm
 	Scalars() []float64 // their values at the start
 }
 
-// Edged is an Algorithm whose agents keep memory for each of their edges of the graph.
-type Edged interface {
+// EdgeState is an Algorithm whose agents keep memory for each of their edges of the graph.
+type EdgeState interface {
 	Algorithm
 	// EdgeVectors returns the lengths of the vectors of an edge, all zero at the start. The length
 	// of the model is d.
@@ -171,8 +171,8 @@ type State struct {
 	Aux     []device.Vector // named by Names, each of length d
 	Opt     []device.Vector // the end of Aux: the vectors of the optimizer
 	Count   int             // of the directions that an AdamW gave
-	Scalars []float64       // of a Scaled algorithm
-	Edges   []*EdgeMemory   // of an Edged algorithm, by peer, ascending
+	Scalars []float64       // of a ScalarState algorithm
+	Edges   []*EdgeMemory   // of an EdgeState algorithm, by peer, ascending
 	Scratch any             // the working memory of a Scratcher
 
 	g device.Vector // gradient of the current iteration
@@ -231,7 +231,7 @@ func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 		}
 	}
 	s.Opt = s.Aux[len(a.Aux()):]
-	if n, ok := a.(Scaled); ok {
+	if n, ok := a.(ScalarState); ok {
 		s.Scalars = n.Scalars()
 	}
 	if d, ok := a.(decays); ok && d.decay() != nil && len(d.decay().Except) > 0 {
@@ -247,10 +247,10 @@ func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 // Connect allocates the memory for the agent's edges of the graph, to the given peers, ascending.
 func (s *State) Connect(a Algorithm, peers []int) { s.Edges = NewEdges(a, s.Dev, s.X.Len(), peers) }
 
-// NewEdges allocates the memory of an Edged algorithm for the edges of an agent with a model of
+// NewEdges allocates the memory of an EdgeState algorithm for the edges of an agent with a model of
 // length d, to the given peers, ascending. Other algorithms have none.
 func NewEdges(a Algorithm, dev device.Device, d int, peers []int) (edges []*EdgeMemory) {
-	e, ok := a.(Edged)
+	e, ok := a.(EdgeState)
 	if !ok {
 		return nil
 	}
@@ -287,6 +287,8 @@ func (s *State) Gradient() device.Vector { return s.g }
 
 // SetGradient sets the agent's gradient vector; nil: it has none until the next call.
 func (s *State) SetGradient(g device.Vector) { s.g = g }
+
+func (s *State) copy(dst, src device.Vector) { s.Dev.Gather(dst, src, nil) }
 
 // Aux returns the auxiliary vector with the given name, or nil.
 func Aux(a Algorithm, s *State, name string) device.Vector {

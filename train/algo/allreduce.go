@@ -13,7 +13,7 @@ func (s *State) sendAll(r *Round, v device.Vector) {
 		s.g = r.Swap(v)
 	} else {
 		b = r.Acquire(v.Len())
-		s.Dev.Gather(b, v, nil)
+		s.copy(b, v)
 	}
 	for i := range r.Links {
 		r.Post(i, b)

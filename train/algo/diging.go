@@ -77,7 +77,7 @@ func (d Descent) track(s *State, r *Round) (u, y device.Vector, err error) {
 // copied returns a pooled copy of v.
 func (s *State) copied(r *Round, v device.Vector) device.Vector {
 	c := r.Acquire(v.Len())
-	s.Dev.Gather(c, v, nil)
+	s.copy(c, v)
 	return c
 }
 

@@ -44,7 +44,7 @@ func (a DSGT) Local(s *State, r *Round) error {
 		u = a.direct(s, r.Alpha, s.X)
 	}
 	g, z := s.Scratch.(device.Vector), s.Aux[trackQ]
-	s.Dev.Gather(g, u, nil)
+	s.copy(g, u)
 	s.combine(z, device.Term{A: 1, V: z}, device.Term{A: 1, V: g})
 	if len(r.Links) > 0 {
 		s.post(r, s.copied(r, z))
@@ -62,7 +62,7 @@ func (a DSGT) adapt(s *State, r *Round) error {
 	}
 	u := y
 	if a.Corrected {
-		s.Dev.Gather(s.g, y, nil)
+		s.copy(s.g, y)
 		u = a.direct(s, r.Alpha, s.X)
 	}
 	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})

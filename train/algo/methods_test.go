@@ -432,7 +432,7 @@ func powerGame(a PowerGossip) *game {
 }
 
 func TestPowerGossipGolden(t *testing.T) {
-	g := powerGame(PowerGossip{Theta: 1, Blocks: []Block{{0, 2, 3}}, Draw: func(dst []float32, _, i, j, _ int) {
+	g := powerGame(PowerGossip{Theta: 1, Tensors: []Tensor{{0, 2, 3}}, Draw: func(dst []float32, _, i, j, _ int) {
 		edge := slices.Index(ring4, [2]int{i, j})
 		for k := range dst {
 			dst[k] = float32(1 + (edge+k)%2)
@@ -481,7 +481,7 @@ func drawn(seed uint64) func(dst []float32, t, i, j, block int) {
 // agree after two exchanges with Theta·w = 1/2.
 func TestPowerGossipAgrees(t *testing.T) {
 	s := rng.New(3, "start")
-	a := PowerGossip{Theta: 1, Blocks: []Block{{0, 3, 2}, {6, 2, 0}, {8, 2, 3}}, Draw: drawn(1)}
+	a := PowerGossip{Theta: 1, Tensors: []Tensor{{0, 3, 2}, {6, 2, 0}, {8, 2, 3}}, Draw: drawn(1)}
 	g := newGame(a, 4, make([]float64, 14))
 	ringed(g)
 	g.connected(ring4)
@@ -503,7 +503,7 @@ func TestPowerGossipAgrees(t *testing.T) {
 			t.Errorf("agent %d is %g from the mean", i, e)
 		}
 	}
-	pair := newGame(PowerGossip{Theta: 1, Blocks: []Block{{0, 2, 3}}, Draw: drawn(2)}, 2, make([]float64, 6))
+	pair := newGame(PowerGossip{Theta: 1, Tensors: []Tensor{{0, 2, 3}}, Draw: drawn(2)}, 2, make([]float64, 6))
 	pair.edges = func(int) [][2]int { return [][2]int{{0, 1}} }
 	pair.connected([][2]int{{0, 1}})
 	pair.grad = g.grad

@@ -143,7 +143,7 @@ func (s *State) sumParts(dst device.Vector) {
 
 // addParts writes s.old and the parts added to it.
 func (s *State) addParts(dst device.Vector) {
-	s.Dev.Gather(dst, s.old, nil)
+	s.copy(dst, s.old)
 	s.Dev.ScatterAdd(dst, s.parts...)
 }
 
@@ -153,7 +153,7 @@ func (s *State) retain(r *Round, v, old device.Vector) device.Vector {
 	if r.Retain != nil {
 		return r.Retain(v, old)
 	}
-	s.Dev.Gather(old, v, nil)
+	s.copy(old, v)
 	return old
 }
 

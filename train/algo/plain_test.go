@@ -291,14 +291,14 @@ type direction struct{ a, s []float64 }
 // PowerGossip after the local step, and of FSPDA-SA before it.
 func TestSketchesAreTheirDefinition(t *testing.T) {
 	const alpha, eta, theta, gamma, beta = 0.02, 0.01, 0.8, 0.2, 0.7
-	blocks := []Block{{0, 3, 2}, {6, 2, 0}, {8, 2, 3}}
+	blocks := []Tensor{{0, 3, 2}, {6, 2, 0}, {8, 2, 3}}
 	for _, dual := range []bool{false, true} {
 		forWorlds(t, func(t *testing.T, w world, _ quadratics) {
 			w.d, w.k = 14, 0
 			s := rng.New(w.seed, "quadratics")
 			q := randomQuadratics(&s, w.n, w.d)
 			steps := newPlainSteps(w, 0.4)
-			power := PowerGossip{Theta: theta, Blocks: blocks, Draw: drawn(w.seed), Descent: steps.descent()}
+			power := PowerGossip{Theta: theta, Tensors: blocks, Draw: drawn(w.seed), Descent: steps.descent()}
 			g := w.play(power, q, alpha, eta)
 			if dual {
 				g = w.play(SketchedSA{gamma, beta, power}, q, alpha, eta)
@@ -342,7 +342,7 @@ func TestSketchesAreTheirDefinition(t *testing.T) {
 // plainEdges is the memory of all edges, once for both ends.
 type plainEdges struct {
 	draw   func(dst []float32, t, i, j, block int)
-	blocks []Block
+	blocks []Tensor
 	count  map[[2]int]int
 	of     map[[2]int][]direction
 }

@@ -6,9 +6,9 @@ import (
 	"fspda/device"
 )
 
-// Block is a tensor of the flat parameter vector: a matrix, stored by rows, or with Cols = 0 a
+// Tensor is a part of the flat parameter vector: a matrix, stored by rows, or with Cols = 0 a
 // vector of so many Rows.
-type Block struct{ Offset, Rows, Cols int }
+type Tensor struct{ Offset, Rows, Cols int }
 
 // PowerGossip is DSGD, adapt-then-combine, over low-rank sketches of the differences between
 // neighbours (Vogels, Karimireddy and Jaggi 2020, algorithm 1, rank 1). For each matrix of the model
@@ -27,8 +27,8 @@ type Block struct{ Offset, Rows, Cols int }
 //
 // Departure: the authors' program divides by the norm plus 1e-8, and sends nothing at first.
 type PowerGossip struct {
-	Theta  float64
-	Blocks []Block // of the model, in order
+	Theta   float64
+	Tensors []Tensor // of the model, in order
 	// Draw writes normally distributed numbers of direction block of the edge {i, j} at its exchange
 	// number t, the same at both ends.
 	Draw func(dst []float32, t, i, j, block int)
@@ -36,9 +36,9 @@ type PowerGossip struct {
 }
 
 var (
-	_ Edged     = PowerGossip{}
-	_ Sized     = PowerGossip{}
-	_ Scratcher = PowerGossip{}
+	_ EdgeState     = PowerGossip{}
+	_ MessageLength = PowerGossip{}
+	_ Scratcher     = PowerGossip{}
 )
 
 func (PowerGossip) Name() string { return "powergossip" }
@@ -47,7 +47,7 @@ func (PowerGossip) Aux() []string { return nil }
 
 // EdgeVectors lists a and s of each matrix. EdgeMemory.Count is the number of exchanges.
 func (a PowerGossip) EdgeVectors(int) (lengths []int) {
-	for _, b := range a.Blocks {
+	for _, b := range a.Tensors {
 		if b.Cols > 0 {
 			lengths = append(lengths, b.Rows, b.Cols)
 		}
@@ -57,7 +57,7 @@ func (a PowerGossip) EdgeVectors(int) (lengths []int) {
 
 // MessageLen is the mean of even and odd exchanges.
 func (a PowerGossip) MessageLen() (n float64) {
-	for _, b := range a.Blocks {
+	for _, b := range a.Tensors {
 		n += float64(b.sketched()[0]+b.sketched()[1]) / 2
 	}
 	return n
@@ -66,7 +66,7 @@ func (a PowerGossip) MessageLen() (n float64) {
 // MaxRank is the largest rank that a matrix of the model can have.
 func (a PowerGossip) MaxRank() int {
 	most := 1
-	for _, b := range a.Blocks {
+	for _, b := range a.Tensors {
 		most = max(most, min(b.Rows, b.Cols))
 	}
 	return most
@@ -103,7 +103,7 @@ func (a PowerGossip) prepare(s *State) *sketches {
 	}
 	w.one, w.number = s.Dev.NewVector(1), s.Dev.NewVector(1)
 	s.Dev.Write(w.one, []float32{1})
-	for _, b := range a.Blocks {
+	for _, b := range a.Tensors {
 		rows, cols := b.Rows, b.Cols
 		if cols == 0 {
 			rows, cols = 1, b.Rows
@@ -127,7 +127,7 @@ func (a PowerGossip) prepare(s *State) *sketches {
 }
 
 // sketched is the number of values of a block in a message, of even and odd exchanges.
-func (b Block) sketched() [2]int {
+func (b Tensor) sketched() [2]int {
 	if b.Cols == 0 {
 		return [2]int{b.Rows, b.Rows}
 	}
@@ -159,7 +159,7 @@ func (a PowerGossip) sendSketches(s *State, r *Round) {
 		side, next := m.Count%2, 0 // even: a multiplies rows; odd: s multiplies columns
 		message := r.Acquire(w.length[side])
 		s.Dev.Combine(message)
-		for k, b := range a.Blocks {
+		for k, b := range a.Tensors {
 			l := &w.blocks[k]
 			if b.Cols == 0 {
 				s.Dev.Gather(l.part[0], s.X, l.of[0][0])
@@ -226,7 +226,7 @@ func (a PowerGossip) addSketched(s *State, r *Round, weight LinkWeight, to ...de
 		if r.Self > l.Peer {
 			sign = -1
 		}
-		for k, b := range a.Blocks {
+		for k, b := range a.Tensors {
 			own, other := r.Acquire(b.sketched()[side]), r.Acquire(b.sketched()[side])
 			s.Dev.Gather(own, l.Sent[0], w.blocks[k].at[side])
 			s.Dev.Gather(other, l.Received[0], w.blocks[k].at[side])

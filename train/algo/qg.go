@@ -50,7 +50,7 @@ func (a QG) Period() int { return max(1, a.H) }
 
 func (a QG) Local(s *State, r *Round) error {
 	if a.H > 1 && r.T%a.H == 0 {
-		s.Dev.Gather(s.Aux[qgStart], s.X, nil)
+		s.copy(s.Aux[qgStart], s.X)
 	}
 	if err := r.Grad(s.g, s.X); err != nil {
 		return err

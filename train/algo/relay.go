@@ -24,7 +24,7 @@ type Relay struct {
 }
 
 var (
-	_ Edged       = Relay{}
+	_ EdgeState   = Relay{}
 	_ Scratcher   = Relay{}
 	_ MultiVector = Relay{}
 )
@@ -53,7 +53,7 @@ func (Relay) NewScratch(func() device.Vector) any { return &relayed{} }
 
 func (a Relay) Local(s *State, r *Round) error {
 	if r.T == 0 {
-		s.Dev.Gather(s.Aux[relayStart], s.X, nil)
+		s.copy(s.Aux[relayStart], s.X)
 	}
 	if err := a.planDescent(s, r, r.Alpha, s.X); err != nil { // h
 		return err

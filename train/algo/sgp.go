@@ -21,8 +21,8 @@ type SGP struct {
 }
 
 var (
-	_ Scaled    = SGP{}
-	_ Scratcher = SGP{}
+	_ ScalarState = SGP{}
+	_ Scratcher   = SGP{}
 )
 
 const sgpWeight = 0 // in State.Scalars: w

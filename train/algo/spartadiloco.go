@@ -34,7 +34,7 @@ func (a SPARTADiLoCo) Local(s *State, r *Round) error {
 		return a.DiLoCo.Local(s, r)
 	}
 	if r.T%a.H == 0 {
-		s.Dev.Gather(s.Aux[dilocoStart], s.X, nil)
+		s.copy(s.Aux[dilocoStart], s.X)
 	}
 	return a.averages().Local(s, r)
 }

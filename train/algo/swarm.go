@@ -68,8 +68,8 @@ func (a Swarm) Local(s *State, r *Round) error {
 		return a.together(s, r)
 	}
 	if r.T == 0 {
-		s.Dev.Gather(s.Aux[swarmStart], s.X, nil)
-		s.Dev.Gather(s.Aux[swarmCopy], s.X, nil)
+		s.copy(s.Aux[swarmStart], s.X)
+		s.copy(s.Aux[swarmCopy], s.X)
 	}
 	for i := range r.Links {
 		start, err := encode(s, r, s.Aux[swarmStart], 0)
@@ -156,8 +156,8 @@ func (a Swarm) exchange(s *State, r *Round, l *Link) error {
 	}
 	s.terms = append(s.terms, device.Term{A: -1, V: start}, device.Term{A: 1, V: s.X})
 	s.Dev.Combine(public, s.terms...)
-	s.Dev.Gather(start, public, nil)
-	s.Dev.Gather(s.X, public, nil)
+	s.copy(start, public)
+	s.copy(s.X, public)
 	return nil
 }
 
@@ -177,7 +177,7 @@ func decodePair(r *Round, codes []device.Vector, start device.Vector) (device.Ve
 func encode(s *State, r *Round, x device.Vector, which int) (device.Vector, error) {
 	b := r.Acquire(x.Len())
 	if r.Encode == nil {
-		s.Dev.Gather(b, x, nil)
+		s.copy(b, x)
 		return b, nil
 	}
 	return b, r.Encode(b, x, which)

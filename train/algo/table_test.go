@@ -98,10 +98,10 @@ var table = []entry{
 	{algo: SGP{Regular: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: circling},
 	{algo: Relay{N: 5}, whole: true, dress: treelike}, // a lost message pulls towards x^0
 	{algo: Relay{ByCount: true, Descent: heavyBall(0.5)}, dress: treelike},
-	{algo: &PowerGossip{Theta: 1, Blocks: []Block{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}, mu: 0.5,
+	{algo: &PowerGossip{Theta: 1, Tensors: []Tensor{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}, mu: 0.5,
 		follow: true, dress: sketching},
 	{
-		algo:   &SketchedSA{0.25, 1, PowerGossip{Blocks: []Block{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}},
+		algo:   &SketchedSA{0.25, 1, PowerGossip{Tensors: []Tensor{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}},
 		mu:     0.5,
 		exact:  true,
 		follow: true,
@@ -164,17 +164,17 @@ func circling(g *game, w world) {
 // sketching exchanges sketches over random edges of the graph.
 func sketching(g *game, w world) {
 	unmasked(g, w)
-	blocks := []Block{{0, 2, 2}, {4, w.d - 4, 0}}
+	blocks := []Tensor{{0, 2, 2}, {4, w.d - 4, 0}}
 	if w.d == 4 {
 		blocks = blocks[:1]
 	}
 	switch a := g.algo.(type) {
 	case *PowerGossip:
 		p := *a
-		p.Blocks, g.algo = blocks, &p
+		p.Tensors, g.algo = blocks, &p
 	case *SketchedSA:
 		p := *a
-		p.Blocks, g.algo = blocks, &p
+		p.Tensors, g.algo = blocks, &p
 	}
 	for i, s := range g.state { // of the blocks above
 		g.state[i] = NewState(g.algo, g.dev, s.X)

@@ -351,7 +351,7 @@ func nolocoStable(s *Setup) ([]string, error) {
 
 // sketches is powergossip on the tensors of the model.
 func (s *Setup) sketches(theta float64) algo.PowerGossip {
-	return algo.PowerGossip{Theta: theta, Blocks: s.Blocks, Draw: drawDirection(s.Config.Seed), Descent: s.Descent()}
+	return algo.PowerGossip{Theta: theta, Tensors: s.Tensors, Draw: drawDirection(s.Config.Seed), Descent: s.Descent()}
 }
 
 // drawDirection returns the draws of powergossip: normal numbers, equal at both ends of an edge.

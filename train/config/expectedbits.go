@@ -40,7 +40,7 @@ func (s *Setup) ExpectedBits() float64 {
 	if s.Lattice != nil {
 		return rates * 2 * float64(s.Bits(s.messageLedger()))
 	}
-	if m, ok := s.Algo.(algo.Sized); ok {
+	if m, ok := s.Algo.(algo.MessageLength); ok {
 		return rates * 2 * bits * m.MessageLen()
 	}
 	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices

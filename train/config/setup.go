@@ -50,8 +50,8 @@ type ModelSize struct {
 	L2       func(x []float32) float64 // the L2 term of the loss at x; NaN: not known
 	// coordinates without weight decay, ascending
 	Undecayed []uint32
-	Blocks    []algo.Block // tensors as matrices of outputs × rest, or vectors
-	Window    int          // tokens of an example, each with a label; 0: examples are not windows of tokens
+	Tensors   []algo.Tensor // tensors as matrices of outputs × rest, or vectors
+	Window    int           // tokens of an example, each with a label; 0: examples are not windows of tokens
 }
 
 // ProgramBytes is the memory of the programs of a network; 0: not known.
@@ -77,21 +77,21 @@ type Model interface {
 // Asynchronous reports whether each agent proceeds at its own speed, without iterations in common.
 func (s *Setup) Asynchronous() bool { return s.method.Edges == Clocks }
 
-// blocksOf lists the tensors of a model. Those of a model that does not tell shapes are vectors.
-func blocksOf(m Model) (blocks []algo.Block) {
+// tensorsOf lists the tensors of a model. Those of a model that does not tell shapes are vectors.
+func tensorsOf(m Model) (tensors []algo.Tensor) {
 	s, ok := m.(interface{ Shapes() [][]int })
 	offset := 0
 	for k, size := range m.Sizes() {
-		b := algo.Block{Offset: offset, Rows: size}
+		t := algo.Tensor{Offset: offset, Rows: size}
 		if ok {
 			if shape := s.Shapes()[k]; len(shape) > 1 && shape[0] > 1 && size > shape[0] {
-				b.Rows, b.Cols = shape[0], size/shape[0]
+				t.Rows, t.Cols = shape[0], size/shape[0]
 			}
 		}
-		blocks = append(blocks, b)
+		tensors = append(tensors, t)
 		offset += size
 	}
-	return blocks
+	return tensors
 }
 
 // Resolve makes everything that the configuration names and checks that it fits together: the
@@ -106,7 +106,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s.Config.explicit = nil      // a resolved configuration can be resolved again
 	s.method, _ = c.findMethod() // Check has verified that it exists
 	s.Config.Params, s.Config.Graph = c.settleParams(), c.usualGraph(s.method)
-	s.Dim, s.Blocks = m.Dim(), blocksOf(m)
+	s.Dim, s.Tensors = m.Dim(), tensorsOf(m)
 	if s.Threads == 0 {
 		s.Threads = runtime.NumCPU()
 	}

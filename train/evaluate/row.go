@@ -28,10 +28,13 @@ type Row struct {
 	LossScaling
 	Steps
 	Times
-	DataTerm
-	Clipping
+	// F(xbar) without the L2 term. With metrics test the L2 term is that of the agents' models at the
+	// row; NaN: the network does not tell it.
+	TrainDataLoss Num `json:"train_data_loss_avg"`
+	Clipped       int `json:"clipped_grads"` // gradients that clip_norm shortened, over all agents so far
 	LanguageScores
-	Presence
+	// In real time agents may have been dropped. NaN: the row was written before this column existed.
+	AgentsPresent Num `json:"agents_present"`
 }
 
 // Position is where the run stands.
@@ -107,28 +110,10 @@ type Times struct {
 	WallS    Num `json:"wall_s"`            // the only column that differs between two runs of one configuration
 }
 
-// Clipping counts clipped gradients, in columns that were added last.
-type Clipping struct {
-	Clipped int `json:"clipped_grads"` // gradients that clip_norm shortened, over all agents so far
-}
-
-// LanguageScores restate test_loss_avg for text, in columns that were added last; NaN: the data is
-// not text.
+// LanguageScores restate test_loss_avg for text; NaN: the data is not text.
 type LanguageScores struct {
 	Perplexity  Num `json:"perplexity"`    // e^loss
 	BitsPerByte Num `json:"bits_per_byte"` // of the text; NaN: the tokenizer is not known
-}
-
-// DataTerm was added later than the columns before it.
-type DataTerm struct {
-	// train_loss_avg without the L2 term. With metrics test the L2 term is that of the agents'
-	// models at the row; NaN: the network does not tell it.
-	TrainDataLoss Num `json:"train_data_loss_avg"`
-}
-
-// Presence counts the agents that a row describes. In real time others may have been dropped.
-type Presence struct {
-	AgentsPresent Num `json:"agents_present"` // NaN: the row was written before this column existed
 }
 
 // UnmarshalJSON reads a row, also one that was written before its last columns existed.

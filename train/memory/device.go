@@ -127,7 +127,7 @@ func forecast(s *config.Setup, d Device, agents, workers int) Forecast {
 // workOf names the network's programs by what decides their kernels: the shapes of the examples and
 // of the network's tensors, and the batches and sizes of the programs.
 func workOf(s *config.Setup) string {
-	shapes := sha256.Sum256(fmt.Appendf(nil, "%v %v %v", s.Set.Shape, s.Blocks, s.Buffers))
+	shapes := sha256.Sum256(fmt.Appendf(nil, "%v %v %v", s.Set.Shape, s.Tensors, s.Buffers))
 	return fmt.Sprintf("%s of %d parameters, shapes %x, batches of %d and %d, programs of %d and %d bytes",
 		s.Config.Model, s.Dim, shapes[:8], s.MicroBatch(), s.EvalChunk(), s.Programs.Gradient,
 		s.Programs.Score)
@@ -196,7 +196,7 @@ func agentVectors(s *config.Setup) vectors {
 		n++
 	}
 	v := vectors{s.Dim: n}
-	if e, ok := s.Algo.(algo.Edged); ok {
+	if e, ok := s.Algo.(algo.EdgeState); ok {
 		for _, length := range e.EdgeVectors(s.Dim) {
 			v[length] += copies * s.Graph.MaxDegree()
 		}
@@ -208,7 +208,7 @@ func agentVectors(s *config.Setup) vectors {
 // messageVectors counts the vectors that an agent has on their way to others.
 func messageVectors(s *config.Setup) vectors {
 	n := s.VectorsPerLink() * algo.MessagesPerLink(s.Algo)
-	if _, ok := s.Algo.(algo.Edged); ok { // what goes to one neighbour differs from what goes to the others
+	if _, ok := s.Algo.(algo.EdgeState); ok { // what goes to one neighbour differs from what goes to the others
 		n *= linksAtOnce(s)
 	}
 	if s.Mask.Dense() {

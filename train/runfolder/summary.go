@@ -29,7 +29,7 @@ type Summary struct {
 	evaluate.Traffic
 	evaluate.DecodeScores
 	evaluate.LossScaling
-	evaluate.Presence
+	AgentsPresent evaluate.Num `json:"agents_present"`
 	evaluate.LanguageScores
 	VirtualTimes
 	Settings

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// pace knows where the agents of this process are and tells each one, at the head of a step,
+// progress knows where the agents of this process are and tells each one, at the head of a step,
 // whether to leave a checkpoint there or to stop. There is no barrier: a request names a step that
 // no agent has reached yet, and each agent meets it in its own time.
-type pace struct {
+type progress struct {
 	mu     sync.Mutex
 	at     map[int]int // by agent: the step that it has entered
 	stop   int         // no agent goes beyond this step
@@ -22,9 +22,9 @@ type pace struct {
 	known  chan struct{}
 }
 
-// newPace makes the pace of some agents, which are before step first of a run that ends at last.
-func newPace(agents []int, first, last int) *pace {
-	p := &pace{at: map[int]int{}, stop: last, last: last, broken: math.MaxInt,
+// newProgress starts before step first of a run that ends at last.
+func newProgress(agents []int, first, last int) *progress {
+	p := &progress{at: map[int]int{}, stop: last, last: last, broken: math.MaxInt,
 		held: math.MaxInt, known: make(chan struct{})}
 	for _, i := range agents {
 		p.at[i] = first - 1
@@ -42,7 +42,7 @@ type order struct {
 
 // await is enter; if the step is held it waits until the stop is known. No hold comes between the
 // check and the entry.
-func (p *pace) await(ctx context.Context, i, t int) order {
+func (p *progress) await(ctx context.Context, i, t int) order {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t >= p.held {
@@ -58,7 +58,7 @@ func (p *pace) await(ctx context.Context, i, t int) order {
 
 // hold keeps the agents from entering the first step that none has reached, until stopAt, and
 // returns this step.
-func (p *pace) hold() int {
+func (p *progress) hold() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.held = min(slices.Max(slices.Collect(maps.Values(p.at)))+1, p.stop)
@@ -66,7 +66,7 @@ func (p *pace) hold() int {
 }
 
 // stopAt ends hold: the run stops at step t.
-func (p *pace) stopAt(t int) {
+func (p *progress) stopAt(t int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stop, p.held = t, math.MaxInt
@@ -74,7 +74,7 @@ func (p *pace) stopAt(t int) {
 }
 
 // enter records that agent i is at the head of step t. The caller holds the lock.
-func (p *pace) enter(i, t int) order {
+func (p *progress) enter(i, t int) order {
 	p.at[i] = t
 	if t >= p.broken {
 		return order{stop: t > p.broken, valid: t == p.broken, halt: true}
@@ -84,7 +84,7 @@ func (p *pace) enter(i, t int) order {
 
 // cross records that agent i has gone beyond logical time t, in a run that skips times. The first
 // agent to get as far meets a request to save.
-func (p *pace) cross(i, t int) order {
+func (p *progress) cross(i, t int) order {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.at[i] = t
@@ -100,7 +100,7 @@ func (p *pace) cross(i, t int) order {
 // request asks for a checkpoint at the first step that no agent has reached; with stop, for the end
 // of the run there. It returns that step. A request to save returns an earlier one that some agent
 // has still to reach.
-func (p *pace) request(stop bool) int {
+func (p *progress) request(stop bool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := slices.Collect(maps.Values(p.at))
@@ -122,7 +122,7 @@ func (p *pace) request(stop bool) int {
 // the same in every run: agents that are behind still go there, and through their own half of t, so
 // that all who diverge in it are known. diverge returns the agents that are inside t or beyond it,
 // which may be waiting for messages that will not come.
-func (p *pace) diverge(t int) (beyond []int) {
+func (p *progress) diverge(t int) (beyond []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.broken = min(p.broken, t)
@@ -137,7 +137,7 @@ func (p *pace) diverge(t int) (beyond []int) {
 
 // beyond reports whether the head of step t lies behind the step inside which the run diverged: not
 // all agents will get there.
-func (p *pace) beyond(t int) bool {
+func (p *progress) beyond(t int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return t > p.broken

@@ -8,10 +8,10 @@ import (
 	"fspda/train"
 )
 
-// Pace follows the rows of a run: how many examples, or tokens of text, its agents train on a
+// ProgressMeter follows the rows of a run: how many examples, or tokens of text, its agents train on a
 // second, and the time that is left. It knows evaluations: the time of an iteration is that between
 // two rows, evaluations included, smoothed over rows.
-type Pace struct {
+type ProgressMeter struct {
 	setup *train.Setup
 	each  float64 // seconds of an iteration; 0: not known
 	rate  float64 // examples or tokens a second since the previous row; 0: not known
@@ -19,21 +19,21 @@ type Pace struct {
 	rows  int
 }
 
-// NewPace returns the pace of a run that begins, or is resumed.
-func NewPace(s *train.Setup) *Pace { return &Pace{setup: s} }
+// NewProgressMeter returns the meter of a run that begins, or is resumed.
+func NewProgressMeter(s *train.Setup) *ProgressMeter { return &ProgressMeter{setup: s} }
 
 // newestShare is the weight of the latest row in the smoothed time of an iteration.
 const newestShare = 0.3
 
 // Expect sets the estimate before the first rows: so many iterations are left, and take so long.
-func (p *Pace) Expect(left int, took time.Duration) {
+func (p *ProgressMeter) Expect(left int, took time.Duration) {
 	if left > 0 {
 		p.each = took.Seconds() / float64(left)
 	}
 }
 
 // Row takes an evaluation.
-func (p *Pace) Row(r train.Row) {
+func (p *ProgressMeter) Row(r train.Row) {
 	was := p.last
 	p.last = r
 	p.rows++
@@ -53,16 +53,16 @@ func (p *Pace) Row(r train.Row) {
 }
 
 // Left estimates the seconds from an iteration to the end, rounded; 0: not known, or less than one.
-func (p *Pace) Left(iteration int) float64 {
+func (p *ProgressMeter) Left(iteration int) float64 {
 	return math.Round(math.Max(0, float64(p.setup.Config.Iterations-iteration)*p.each))
 }
 
 // Rate returns how many examples, or tokens of text, the agents processed per second between the
 // latest two rows; 0 if it is not known.
-func (p *Pace) Rate() float64 { return p.rate }
+func (p *ProgressMeter) Rate() float64 { return p.rate }
 
 // Unit is what Rate counts: images or tokens.
-func (p *Pace) Unit() string {
+func (p *ProgressMeter) Unit() string {
 	if p.setup.Window > 0 {
 		return "tokens"
 	}
@@ -70,7 +70,7 @@ func (p *Pace) Unit() string {
 }
 
 // String writes the rate, such as 12,345 images/s; empty where it is not known.
-func (p *Pace) String() string {
+func (p *ProgressMeter) String() string {
 	if p.rate <= 0 {
 		return ""
 	}
