@@ -78,6 +78,48 @@ func TestLengthen(t *testing.T) {
 	}
 }
 
+// A run is lengthened also if its last two evaluations were one, or if eval_points was above its
+// iterations. At 5 iterations an epoch, the evaluation after 4.5 epochs, 22.5 iterations, is at 23.
+func TestLengthenOddEvaluations(t *testing.T) {
+	for name, c := range map[string]struct {
+		change, longer func(c *Config)
+		points         int // eval_points that a run of the longer length needs
+	}{
+		"rounded up to the end": {
+			func(c *Config) { c.Iterations, c.EvalEpochs, c.EvalPoints = 23, 1.5, Default().EvalPoints },
+			func(c *Config) { c.Iterations = 46 }, 7},
+		"every iteration, the default": {func(c *Config) { c.Iterations, c.EvalPoints = 10, 20 },
+			func(c *Config) { c.Iterations = 40 }, 40},
+		"every iteration, as many as the longer": {func(c *Config) { c.Iterations, c.EvalPoints = 10, 30 },
+			func(c *Config) { c.Iterations = 30 }, 30},
+	} {
+		run := small()
+		c.change(&run)
+		dir := runFolder(t)
+		if _, err := inFolder(t, context.Background(), run, dir, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		old, err := ReadConfig(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		more := old
+		c.longer(&more)
+		if err := more.Lengthen(old); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := inFolder(t, context.Background(), more, dir, Options{})
+		if err != nil || got.First != run.Iterations {
+			t.Fatalf("%s: %+v, %v", name, got, err)
+		}
+		c.longer(&run)
+		run.EvalPoints = c.points
+		if trace(t, got) != trace(t, play(t, run, Options{})) {
+			t.Errorf("%s: continued not as a run of that length", name)
+		}
+	}
+}
+
 // What would not begin as the shorter run did is refused, with the reason.
 func TestLengthenRefuses(t *testing.T) {
 	cosine := func(c *Config) { c.Schedule, c.Warmup = "cosine", 1 }
@@ -96,6 +138,12 @@ func TestLengthenRefuses(t *testing.T) {
 			"ended at different times"},
 		{func(c *Config) { c.Iterations, c.Epochs = Default().Iterations, 6 }, func(c *Config) { c.Iterations = 120 },
 			"given by epochs 6"},
+		{func(c *Config) { c.Iterations, c.EvalPoints = 10, 50 }, func(c *Config) { c.Iterations = 30 },
+			"checkpoint at iteration 10 is of a run with epochs 0 and eval_points 50"},
+		{func(c *Config) {
+			c.Iterations, c.Epochs, c.EvalEpochs, c.EvalPoints = Default().Iterations, 4.61, 1.5, Default().EvalPoints
+		},
+			func(c *Config) { c.Epochs = 9 }, "use a multiple of 4.61 epochs"},
 	} {
 		run := small()
 		c.change(&run)
@@ -114,6 +162,9 @@ func TestLengthenRefuses(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%v, want %q", err, c.words)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "summary.json")); err != nil {
+			t.Errorf("%s: the run has no summary any more: %v", c.words, err)
 		}
 	}
 	dir := runFolder(t)

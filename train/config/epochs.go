@@ -46,13 +46,13 @@ func (s *Setup) settleEpochs() error {
 		return Invalid("eval_epochs", c.EvalEpochs, "an epoch has %.4g iterations: expected at least %.4g, which "+
 			"evaluates every iteration", s.PerEpoch(), 1/s.PerEpoch())
 	}
-	points := int(math.Ceil(float64(c.Iterations)/(c.EvalEpochs*s.PerEpoch()) - 1e-9))
+	s.evals.every = c.EvalEpochs * s.PerEpoch()
+	points := s.evals.points(c.Iterations)
 	if c.EvalPoints != base.EvalPoints && c.EvalPoints != points {
 		return Invalid("eval_points", c.EvalPoints, "eval_epochs %v makes %d of them: leave one of the two out",
 			c.EvalEpochs, points)
 	}
 	c.EvalPoints = points
-	s.evals.every = c.EvalEpochs * s.PerEpoch()
 	return nil
 }
 
@@ -80,14 +80,23 @@ func (s *Setup) EvalPoint(k int) int {
 	return int(math.Round(float64(k) * float64(s.Config.Iterations) / float64(s.EvalCount())))
 }
 
-// EvalCount returns P, the number of evaluations after the one of iteration 0. With eval_epochs the
-// one before the last may be rounded up to the end of the run: the two are one evaluation.
-func (s *Setup) EvalCount() int {
-	points := min(s.Config.EvalPoints, s.Config.Iterations)
-	if s.evals.every > 0 && points > 1 && s.evals.at(points-1) >= s.Config.Iterations {
+// EvalCount returns P, the number of evaluations after the one of iteration 0.
+func (s *Setup) EvalCount() int { return s.evals.count(s.Config) }
+
+// count returns the number of evaluations of a run of length c after the one of iteration 0. With
+// eval_epochs the one before the last may be rounded up to the end of the run: the two are one
+// evaluation.
+func (e evaluations) count(c Config) int {
+	points := min(c.EvalPoints, c.Iterations)
+	if e.every > 0 && points > 1 && e.at(points-1) >= c.Iterations {
 		return points - 1
 	}
 	return points
+}
+
+// points returns eval_points of a run of so many iterations with eval_epochs.
+func (e evaluations) points(iterations int) int {
+	return int(math.Ceil(float64(iterations)/e.every - 1e-9))
 }
 
 // at returns the iteration of evaluation k with eval_epochs, unless it is the last one.

@@ -75,7 +75,7 @@ func (s *Setup) Lengthened(old Config) bool {
 // continued to the length of s; nil if the longer run begins exactly as that one did.
 func (s *Setup) Continues(old Config) error {
 	c := s.Config
-	count := min(old.EvalPoints, old.Iterations)
+	count := s.evals.count(old)
 	switch {
 	case c.Iterations <= old.Iterations:
 		return Invalid("iterations", c.Iterations, "the run has %d and cannot become shorter", old.Iterations)
@@ -117,23 +117,42 @@ func (s *Setup) Continues(old Config) error {
 			)
 		}
 	}
+	if !slices.Contains(s.FingerprintsAt(old.Iterations), old.Fingerprint()) {
+		return Invalid("iterations", c.Iterations, "the checkpoint at iteration %d is of a run with epochs %v and "+
+			"eval_points %d, and one of this length would have had epochs %v and eval_points %d there: use a multiple "+
+			"of %[2]v epochs, or train anew in another folder", old.Iterations, old.Epochs, old.EvalPoints,
+			s.epochsAt(old.Iterations), s.EvalsBefore(old.Iterations))
+	}
 	return nil
 }
 
-// FingerprintsAt returns the fingerprints of the run and of a shorter one that ended at an iteration, as
-// checkpoints of a run that was lengthened there have it.
+// epochsAt returns the value of epochs of a shorter run that ends at an iteration.
+func (s *Setup) epochsAt(iteration int) float64 {
+	return math.Round(s.Config.Epochs*float64(iteration)/float64(s.Config.Iterations)*1e9) / 1e9
+}
+
+// FingerprintsAt returns the fingerprints of the run and of shorter ones that ended at an iteration,
+// one of which checkpoints of a run that was lengthened there have.
 func (s *Setup) FingerprintsAt(iteration int) []string {
 	all := []string{s.Config.Fingerprint(), s.Config.FingerprintWithDevice()}
 	if iteration <= 0 || iteration >= s.Config.Iterations {
 		return all
 	}
 	short := s.Config
-	share := float64(iteration) / float64(short.Iterations)
-	short.Epochs = math.Round(short.Epochs*share*1e9) / 1e9
-	short.EvalPoints = int(math.Round(float64(s.EvalCount()) * share))
-	short.Iterations = iteration
-	if s.EvalPoint(short.EvalPoints) != iteration {
+	last := s.EvalsBefore(iteration)
+	if s.EvalPoint(last) != iteration {
 		return all
 	}
-	return slices.Concat(all, []string{short.Fingerprint(), short.FingerprintWithDevice()})
+	short.Iterations, short.Epochs = iteration, s.epochsAt(iteration)
+	points := []int{last}
+	switch {
+	case s.evals.every > 0:
+		points = []int{s.evals.points(iteration)}
+	case last == iteration: // evaluated at each iteration: eval_points may have been above them
+		points = append(points, short.EvalPoints, Default().EvalPoints)
+	}
+	for _, short.EvalPoints = range points {
+		all = append(all, short.Fingerprint(), short.FingerprintWithDevice())
+	}
+	return all
 }
