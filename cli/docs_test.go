@@ -4,9 +4,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -108,6 +110,37 @@ func TestMan(t *testing.T) {
 		if status, stdout, _ := call(t, "completion", shell); status != 0 || len(stdout) < 1000 {
 			t.Errorf("completion for %s: exit status %d, %d bytes", shell, status, len(stdout))
 		}
+	}
+}
+
+// Output that cannot be written is an error that says what it was and what to do.
+func TestManCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600),
+		os.MkdirAll(filepath.Join(dir, "taken", "fspda-train.1"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{file: "name a folder that can be made and written to",
+		filepath.Join(dir, "taken"): "make room, or name another folder"} {
+		status, _, stderr := call(t, "man", path)
+		if status != command.ExitBadInput || !strings.Contains(stderr, path+" cannot be written: ") ||
+			!strings.Contains(stderr, want) {
+			t.Errorf("man %s: exit status %d, %s", path, status, stderr)
+		}
+	}
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full")
+	}
+	defer full.Close()
+	cmd := exec.Command(os.Args[0], "docs", "start")
+	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+	var stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = full, &stderr
+	if err := cmd.Run(); command.ExitStatus(err) != command.ExitDiskFull ||
+		!strings.Contains(stderr.String(), "the standard output cannot be written: ") {
+		t.Errorf("docs to a full disk: %v, %s", err, stderr.String())
 	}
 }
 

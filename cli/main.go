@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"os/signal"
@@ -79,6 +80,10 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		err = badTopic()
+	}
+	var at *fs.PathError
+	if errors.As(err, &at) && at.Path == os.Stdout.Name() {
+		err = command.CannotWrite("the standard output", "make room where it goes, or send it elsewhere", at)
 	}
 	status := command.ExitStatus(err)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"fspda/train"
+	"fspda/internal/wholefile"
 )
 
 // RunsDir is the default folder of runs.
@@ -43,11 +43,7 @@ func MakeFolder(path string) error {
 			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 		}
 	}
-	if err != nil {
-		return &train.ConfigError{Key: "folder", Got: path, Err: err,
-			Want: "results cannot be written there: name a folder that can be made and written to"}
-	}
-	return nil
+	return CannotWrite(path, "name a folder that can be made and written to", err)
 }
 
 // writeError reports a file or folder that cannot be written.
@@ -68,17 +64,14 @@ func (e *writeError) ExitCode() int { return ExitBadInput }
 // CannotWrite adds to an error of the file system what could not be written and what to do. Other
 // errors stay as they are.
 func CannotWrite(path, hint string, err error) error {
-	var inPath *fs.PathError
-	if !errors.As(err, &inPath) {
+	if !errors.As(err, new(*fs.PathError)) && !errors.As(err, new(*os.LinkError)) {
 		return err
 	}
 	return &writeError{path, hint, err}
 }
 
-// WriteFile writes a text file of results.
+// WriteFile writes a text file of results. A file that is there stays whole if that fails.
 func WriteFile(path, text string) error {
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		return &train.FolderError{Path: filepath.Dir(path), Got: filepath.Base(path) + " cannot be written", Err: err}
-	}
-	return nil
+	return CannotWrite(path, "make room and give the folder to your user, or choose another one",
+		wholefile.Publish(path, []byte(text)))
 }

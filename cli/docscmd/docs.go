@@ -12,7 +12,6 @@ import (
 
 	"fspda/cli/command"
 	"fspda/docs"
-	"fspda/train"
 	"fspda/train/config"
 	"fspda/web"
 )
@@ -106,11 +105,8 @@ func newMan() *cobra.Command {
 			}
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
-			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "FSPDA", Section: "1", Source: "fspda",
-				Manual: "fspda"}, args[0]); err != nil {
-				return &train.FolderError{Path: args[0], Got: "cannot be written", Err: err}
-			}
-			return nil
+			return command.CannotWrite(args[0], "make room, or name another folder", doc.GenManTree(root,
+				&doc.GenManHeader{Title: "FSPDA", Section: "1", Source: "fspda", Manual: "fspda"}, args[0]))
 		},
 	}
 }

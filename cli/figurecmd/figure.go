@@ -506,6 +506,15 @@ type figureLine struct {
 	time     string   // the same as text; empty if not requested
 }
 
+func (l figureLine) String() string {
+	text := fmt.Sprintf("%d  %s: %s\n   runs: %s\n   expected: %s\n", l.Number, l.ID, l.Title,
+		strings.Join(l.Runs, ", "), l.Expected)
+	if l.time != "" {
+		text += "   time" + l.time + "\n"
+	}
+	return text
+}
+
 func listFigures(ctx context.Context, f figureFlags, stdout io.Writer) error {
 	all, err := bench.Figures()
 	if err != nil {
@@ -518,12 +527,11 @@ func listFigures(ctx context.Context, f figureFlags, stdout io.Writer) error {
 			return err
 		}
 		lines = append(lines, line)
-		if !f.json {
-			fmt.Fprintf(stdout, "%d  %s: %s\n   runs: %s\n   expected: %s\n", line.Number, line.ID, line.Title,
-				strings.Join(line.Runs, ", "), line.Expected)
-			if line.time != "" {
-				fmt.Fprintf(stdout, "   time%s\n", line.time)
-			}
+		if f.json {
+			continue
+		}
+		if _, err := fmt.Fprint(stdout, line); err != nil { // the next figure is measured for seconds
+			return err
 		}
 	}
 	tuned, err := bench.TuningFigures()

@@ -30,16 +30,23 @@ type trainFlags struct {
 	dry         bool
 }
 
-// config returns the configuration that the flags describe.
+// config returns the configuration that the flags describe. With --resume it is that of the run in
+// --out, with what the flags change, and it may be longer.
 func (f *trainFlags) config(fs *pflag.FlagSet) (train.Config, error) {
 	if f.file == "" && fs.Changed("config") {
 		return train.Config{}, command.UsageErrorf("--config is empty: name a YAML file, or leave it out")
 	}
-	resumed := ""
-	if f.resume {
-		resumed = f.out
+	if !f.resume {
+		return setup.ReadConfig(f.file, "", fs)
 	}
-	return setup.ReadConfig(f.file, resumed, fs)
+	c, err := setup.ReadConfig(f.file, f.out, fs)
+	if err != nil {
+		return c, err
+	}
+	if old, err := train.ReadConfig(f.out); err == nil {
+		return c, c.Lengthen(old)
+	}
+	return c, nil
 }
 
 // add defines the flags that all commands of a run have; out explains --out.
@@ -135,11 +142,6 @@ func (m *allAgents) configure(fs *pflag.FlagSet) (train.Config, error) {
 	c, err := m.config(fs)
 	if err != nil {
 		return c, err
-	}
-	if old, err := train.ReadConfig(m.out); m.resume && err == nil {
-		if err := c.Lengthen(old); err != nil {
-			return c, err
-		}
 	}
 	return c, c.Check()
 }

@@ -22,6 +22,7 @@ import (
 	"fspda/train"
 	"fspda/train/memory"
 	"fspda/train/process"
+	"fspda/train/runfolder"
 )
 
 // upFlags are the flags of a run of many processes on this machine that are no keys of its
@@ -154,8 +155,32 @@ func (f *upFlags) checkFolder(c train.Config) error {
 	case inUse(f.out):
 		return &train.FolderError{Path: f.out, Got: "is in use by another process",
 			Hint: "wait for it, or choose another folder with --out"}
+	case len(c.Differences(old)) == 0:
+		return nil
 	}
-	return nil
+	return checkResume(f.out, c)
+}
+
+// checkResume returns why the run in a folder cannot be resumed with a configuration, which may
+// have values that are yet to be resolved.
+func checkResume(folder string, c train.Config) error {
+	host := c
+	host.Device = "cpu"
+	dev, err := setup.OpenDevice(host, 1)
+	if err != nil {
+		return err
+	}
+	defer dev.Close()
+	set, err := setup.OpenData(c)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	s, _, err := setup.ResolveAgent(c, set, dev.Device)
+	if err != nil {
+		return err
+	}
+	return runfolder.CheckResume(folder, s)
 }
 
 // leastProcess is less than the bytes that the process of an agent takes, whatever it trains.

@@ -94,26 +94,46 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	case err != nil:
 		return nil, &FolderError{Path: path, Got: "cannot be read", Err: err}
 	}
-	diff := s.Config.Differences(old)
-	if len(diff) > 0 && resume && s.Lengthened(old) {
-		return f, f.lengthen(s, old)
+	if err := f.check(s, old, resume); err != nil {
+		return nil, err
 	}
-	if len(diff) > 0 {
-		return nil, &FolderError{Path: path, Got: "holds a run of another configuration: " + strings.Join(diff, ", "),
-			Hint: "choose another folder with --out, or give the same configuration"}
-	}
-	if !resume {
-		hint := "add --resume to go on with it, or choose another folder with --out"
-		if _, err := os.Stat(filepath.Join(path, summaryFile)); err == nil {
-			hint = "it is finished; choose another folder with --out, or lengthen it with --resume --iterations MORE"
-		}
-		return nil, &FolderError{Path: path, Got: "already holds this run", Hint: hint}
+	if len(s.Config.Differences(old)) > 0 {
+		return f, f.lengthen(s)
 	}
 	return f, f.lockFolder()
 }
 
-// lengthen opens the folder of a finished run that s continues beyond its end.
-func (f *Folder) lengthen(s *config.Setup, old config.Config) error {
+// CheckResume returns why OpenFolder would not resume the run in a folder with a setup. It writes
+// nothing.
+func CheckResume(path string, s *config.Setup) error {
+	old, err := ReadConfig(path)
+	if err != nil {
+		return &FolderError{Path: path, Got: "cannot be read", Err: err}
+	}
+	return (&Folder{Path: path}).check(s, old, true)
+}
+
+// check returns why the folder of a run of configuration old cannot be opened for s.
+func (f *Folder) check(s *config.Setup, old config.Config, resume bool) error {
+	diff := s.Config.Differences(old)
+	switch {
+	case len(diff) > 0 && resume && s.Lengthened(old):
+		return f.checkLength(s, old)
+	case len(diff) > 0:
+		return &FolderError{Path: f.Path, Got: "holds a run of another configuration: " + strings.Join(diff, ", "),
+			Hint: "choose another folder with --out, or give the same configuration"}
+	case resume:
+		return nil
+	}
+	hint := "add --resume to go on with it, or choose another folder with --out"
+	if _, err := os.Stat(filepath.Join(f.Path, summaryFile)); err == nil {
+		hint = "it is finished; choose another folder with --out, or lengthen it with --resume --iterations MORE"
+	}
+	return &FolderError{Path: f.Path, Got: "already holds this run", Hint: hint}
+}
+
+// checkLength returns why s cannot continue the run of configuration old beyond its end.
+func (f *Folder) checkLength(s *config.Setup, old config.Config) error {
 	if err := s.Continues(old); err != nil {
 		return &FolderError{Path: f.Path, Got: "holds a run that cannot be lengthened", Err: err}
 	}
@@ -125,18 +145,19 @@ func (f *Folder) lengthen(s *config.Setup, old config.Config) error {
 	case err != nil:
 		return &FolderError{Path: f.Path, Got: "summary.json cannot be read", Err: err}
 	case done.Status != Finished:
-		return &FolderError{
-			Path: f.Path,
-			Got:  "holds a run that " + string(done.Status),
-			Hint: "only a finished run can be " +
-				"lengthened",
-		}
+		return &FolderError{Path: f.Path, Got: "holds a run that " + string(done.Status),
+			Hint: "only a finished run can be lengthened"}
 	}
+	return nil
+}
+
+// lengthen opens the folder of a finished run that s continues beyond its end.
+func (f *Folder) lengthen(s *config.Setup) error {
 	if err := f.lockFolder(); err != nil {
 		return err
 	}
 	// the checkpoint fits both lengths, so that the run can be resumed whatever is written before a crash
-	err = replaceText(f.Disk, filepath.Join(f.Path, "config.yaml"), s.Config.YAML())
+	err := replaceText(f.Disk, filepath.Join(f.Path, "config.yaml"), s.Config.YAML())
 	if err == nil {
 		err = os.Remove(filepath.Join(f.Path, summaryFile))
 	}
