@@ -164,7 +164,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(command.FlagError)
 	for _, commands := range [][]*cobra.Command{traincmd.Commands(), modelcmd.Commands(), figurecmd.Commands(),
-		queuecmd.Commands(), runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(),
+		queuecmd.Commands(silentRoot), runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(),
 		devicecmd.Commands()} {
 		root.AddCommand(commands...)
 	}
@@ -177,6 +177,9 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetUsageTemplate(usage)
 	return root
 }
+
+// silentRoot is the program without output, for checks of command lines.
+func silentRoot() *cobra.Command { return newRoot(io.Discard, io.Discard) }
 
 // takeAliases lets flags have the names that other programs give them, and says what they are
 // called here.

@@ -133,7 +133,7 @@ func TestQueueFailure(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "q.yaml")
 	if err := os.WriteFile(path, []byte("folder: "+filepath.Join(dir, "q")+"\ntasks:\n"+
-		"- {name: bad, priority: 1, command: figure 77}\n"+
+		"- {name: bad, priority: 1, command: train --data mnist --data-dir nosuch}\n"+
 		"- {name: good, command: figure 9, cores: 99}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestQueueFailure(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "q", "good", "figure.html")); err != nil {
 		t.Error(err)
 	}
-	if log, err := os.ReadFile(filepath.Join(dir, "q", "bad.log")); err != nil || !strings.Contains(string(log), "77") {
+	if log, err := os.ReadFile(filepath.Join(dir, "q", "bad.log")); err != nil || !strings.Contains(string(log), "nosuch") {
 		t.Errorf("%v\n%s", err, log)
 	}
 	if status, stdout, _ := call(t, "queue", path, "--list"); status != 0 ||

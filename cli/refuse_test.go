@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -102,6 +103,10 @@ func TestStepSizesAsJSON(t *testing.T) {
 
 // A queue checks the commands of all tasks before it starts the first.
 func TestQueueChecksTasks(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.yaml")
+	if err := os.WriteFile(bad, []byte("alpha: -2\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	var all []refusal
 	for command, words := range map[string]string{
 		"train --bogus":                  "unknown flag: --bogus",
@@ -112,9 +117,17 @@ func TestQueueChecksTasks(t *testing.T) {
 		"train --dry-run":                "--dry-run trains nothing",
 		"theory list":                    "list trains nothing",
 		"figure":                         "expected list, or the number or name of one figure",
+		"train --alpha -1":               "alpha -1",
+		"train -c bad.yaml":              "alpha -2",
+		"sweep -c bad.yaml":              "bad.yaml",
+		"tune -c bad.yaml":               "bad.yaml",
+		"figure -c bad.yaml":             "bad.yaml",
+		"figure 1 --set nosuch=1":        "nosuch",
+		"figure 5 --set alpha=-1":        "alpha -1",
+		"theory nosuch":                  "nosuch",
 	} {
-		all = append(all, refusal{"queue in.yaml", "tasks:\n- {name: good, priority: 1, command: figure 9}\n" +
-			"- {name: bad, command: " + command + "}\n", words})
+		all = append(all, refusal{"queue in.yaml --list", "tasks:\n- {name: good, priority: 1, command: figure 9}\n" +
+			"- {name: bad, command: " + strings.Replace(command, "bad.yaml", bad, 1) + "}\n", words})
 	}
 	all = append(all, refusal{"queue in.yaml", "tasks: [{name: a.json, command: figure 9}]",
 		"a file that the queue writes"})

@@ -73,6 +73,17 @@ func (o *opener) set(c train.Config) (*data.Set, error) {
 	return s, err
 }
 
+// checkJobs returns what is wrong with the configurations of runs, as far as it can be told without
+// their data; or err.
+func checkJobs(jobs []bench.Job, err error) error {
+	for _, j := range jobs {
+		if err == nil {
+			err = j.Config.Check()
+		}
+	}
+	return err
+}
+
 // runCampaign trains all runs of a campaign by play, and shows a line for each.
 func runCampaign(ctx context.Context, c *bench.Campaign,
 	play func(context.Context, *bench.Campaign) ([]*bench.Outcome, error), quiet bool,

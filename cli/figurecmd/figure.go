@@ -89,6 +89,7 @@ func newFigure() *cobra.Command {
 	}
 	f.add(cmd.Flags())
 	f.flags = cmd.Flags()
+	cmd.PreRunE = func(_ *cobra.Command, args []string) error { return f.check(args) }
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) }
 	return cmd
 }
@@ -145,7 +146,8 @@ func (f *figureFlags) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.json, "json", false, "print the list, the table of the figure, or its step sizes, as JSON")
 }
 
-func (f *figureFlags) run(cmd *cobra.Command, args []string) error {
+// check refuses what the command line and the file of a figure say wrongly, before anything is made.
+func (f *figureFlags) check(args []string) error {
 	if f.jobs < 1 {
 		return command.UsageErrorf("--jobs is %d, expected at least 1", f.jobs)
 	}
@@ -159,19 +161,39 @@ func (f *figureFlags) run(cmd *cobra.Command, args []string) error {
 			args[0],
 		)
 	case f.file == "" && args[0] == "list":
-		if err := command.OnlyFlags(f.flags, "figure list", "flavour", "scale", "retune", "threads", "eval-points",
-			"data", "data-dir", "seed", "set", "no-time", "json"); err != nil {
-			return err
-		}
-		return listFigures(cmd.Context(), *f, cmd.OutOrStdout())
+		return command.OnlyFlags(f.flags, "figure list", "flavour", "scale", "retune", "threads", "eval-points",
+			"data", "data-dir", "seed", "set", "no-time", "json")
 	}
 	if f.changed("no-time") {
 		return command.UsageErrorf("--no-time has an effect on figure list only: leave it out")
 	}
-	if f.file == "" {
-		if t, err := bench.FindTuning(args[0]); t != nil || err != nil {
-			return f.runTuned(cmd.Context(), t, err, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	if t, err := f.tuning(args); t != nil || err != nil {
+		if err != nil {
+			return err
 		}
+		return checkJobs(t.Search())
+	}
+	fig, err := f.find(args)
+	if err != nil {
+		return err
+	}
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	return checkJobs(fig.Jobs(o))
+}
+
+// run plays what check has admitted.
+func (f *figureFlags) run(cmd *cobra.Command, args []string) error {
+	if f.file == "" && args[0] == "list" {
+		return listFigures(cmd.Context(), *f, cmd.OutOrStdout())
+	}
+	if t, err := f.tuning(args); t != nil || err != nil {
+		if err != nil {
+			return err
+		}
+		return f.runTuned(cmd.Context(), t, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
 	fig, err := f.find(args)
 	if err != nil {
@@ -180,25 +202,33 @@ func (f *figureFlags) run(cmd *cobra.Command, args []string) error {
 	return runFigure(cmd.Context(), fig, *f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
-// runTuned plays a figure that compares tuned methods.
-func (f *figureFlags) runTuned(ctx context.Context, t *bench.Tuning, err error, stdout, stderr io.Writer) error {
-	if err != nil {
-		return err
+// tuning returns the figure of tuned methods that the arguments name, with what the flags change;
+// nil if they name none.
+func (f *figureFlags) tuning(args []string) (*bench.Tuning, error) {
+	if f.file != "" {
+		return nil, nil
+	}
+	t, err := bench.FindTuning(args[0])
+	if t == nil || err != nil {
+		return nil, err
 	}
 	for _, flag := range []string{"flavour", "scale", "retune", "with", "eval-points", "seed", "accounting"} {
 		if f.changed(flag) {
-			return command.UsageErrorf("figure %s has no --%s: its methods, seeds and budgets are those of its "+
+			return nil, command.UsageErrorf("figure %s has no --%s: its methods, seeds and budgets are those of its "+
 				"file; --set changes keys of all runs, --seeds the seeds that are reported", t.ID, flag)
 		}
 	}
 	if err := errors.Join(t.Keep(f.only, f.without), t.Set(f.data, f.dataDir, f.set)); err != nil {
-		return err
+		return nil, err
 	}
 	if len(f.seeds) > 0 {
-		if err := t.SetReport(f.seeds); err != nil {
-			return err
-		}
+		return t, t.SetReport(f.seeds)
 	}
+	return t, nil
+}
+
+// runTuned plays a figure that compares tuned methods.
+func (f *figureFlags) runTuned(ctx context.Context, t *bench.Tuning, stdout, stderr io.Writer) error {
 	out := f.out
 	if out == "" {
 		out = filepath.Join(command.RunsDir, folderName(t.ID))

@@ -54,13 +54,17 @@ every run, and sweep.html with the curves of the best ten. What is done is kept 
 same command runs again.`,
 		Example: `  fspda sweep -c grid.yaml --jobs 2
   fspda sweep -c grid.yaml --seeds 3`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			switch {
 			case f.file == "":
 				return command.UsageErrorf("-c is missing: name the file that says what to search; --help shows one")
 			case f.jobs < 1:
 				return command.UsageErrorf("--jobs is %d, expected at least 1", f.jobs)
 			}
+			_, jobs, err := f.read()
+			return checkJobs(jobs, err)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runSweep(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
@@ -88,18 +92,24 @@ const (
 var errRawSeed = command.UsageErrorf("--raw has no effect: it draws the curve of every seed beside their mean, and " +
 	"no setting has several seeds; leave it out, or give several seeds")
 
-func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error {
+// read reads the file of a sweep and makes its runs.
+func (f *sweepFlags) read() (*bench.Sweep, []bench.Job, error) {
 	s, err := bench.ReadSweep(f.file)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if len(f.seeds) > 0 {
 		s.Seeds = f.seeds
 	}
 	if f.raw && len(s.Seeds) < 2 {
-		return errRawSeed
+		return nil, nil, errRawSeed
 	}
 	jobs, err := s.Jobs()
+	return s, jobs, err
+}
+
+func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error {
+	s, jobs, err := f.read()
 	if err != nil {
 		return err
 	}

@@ -41,14 +41,21 @@ func newTheory() *cobra.Command {
   fspda theory iterations speed-up
   fspda theory all --seeds 8`,
 		Args: command.Arguments(1, 100, "list, all, or names of studies"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		PreRunE: func(_ *cobra.Command, args []string) error {
 			if f.seeds < 2 || f.seeds > 1000 {
 				return command.UsageErrorf("--seeds is %d, expected 2 to 1000: the interval is over them", f.seeds)
 			}
 			if f.threads < 0 {
 				return command.UsageErrorf("--threads is %d, expected at least 1, or 0 for all", f.threads)
 			}
-			if len(args) == 1 && args[0] == "list" {
+			if !isList(args) {
+				_, err := theStudies(args)
+				return err
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if isList(args) {
 				if err := command.OnlyFlags(cmd.Flags(), "theory list"); err != nil {
 					return err
 				}
@@ -64,6 +71,9 @@ func newTheory() *cobra.Command {
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	return cmd
 }
+
+// isList reports whether the arguments ask for the list of studies.
+func isList(args []string) bool { return len(args) == 1 && args[0] == "list" }
 
 func runTheory(ctx context.Context, names []string, f theoryFlags, stdout, stderr io.Writer) error {
 	studies, err := theStudies(names)

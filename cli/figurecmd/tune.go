@@ -43,13 +43,20 @@ again with the fresh seeds. Grids of different size are refused. The folder hold
 ranking.svg and .png, and tuning.html, .svg and .png with the curves of the reported runs until the budget is spent, one
 plot for each group of methods. What is done is kept when the same command runs again.`,
 		Example: "  fspda tune -c methods.yaml --jobs 2",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			switch {
 			case f.file == "":
 				return command.UsageErrorf("-c is missing: name the file that says what to compare; --help shows one")
 			case f.jobs < 1:
 				return command.UsageErrorf("--jobs is %d, expected at least 1", f.jobs)
 			}
+			t, err := bench.ReadTuning(f.file)
+			if err != nil {
+				return err
+			}
+			return checkJobs(t.Search())
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runTune(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}

@@ -2,7 +2,6 @@ package queuecmd
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,8 +11,8 @@ import (
 	"fspda/train"
 )
 
-// checkTasks parses the commands of the tasks that are not finished, each once, with the commands
-// of the program. A mistake is then found before the first task starts, not when its turn comes.
+// checkTasks checks the commands of the tasks that are not finished, each once, as the program does
+// before it runs one. A mistake is then found before the first task starts, not when its turn comes.
 func (q *queue) checkTasks() error {
 	var errs []error
 	for _, t := range q.file.Tasks {
@@ -23,7 +22,7 @@ func (q *queue) checkTasks() error {
 		}
 		r, err := readRecord(q.file.Folder, t)
 		if err == nil && r.Status != Finished {
-			err = t.parse(q.root, q.file.Folder)
+			err = t.parse(q.root(), q.file.Folder)
 		}
 		if err != nil {
 			errs = append(errs, &train.ConfigError{Key: q.path + ": task " + strconv.Quote(t.Name),
@@ -34,40 +33,33 @@ func (q *queue) checkTasks() error {
 	return errors.Join(errs...)
 }
 
-// parse reads the command line of a task with the commands below root. folder is that of the queue.
+// parse reads the command line of a task and the files that it names, with a program of its own, and
+// runs nothing. folder is that of the queue: a file below it may be a result of another task.
 func (t *Task) parse(root *cobra.Command, folder string) error {
-	cmd, args, err := root.Find(t.Command)
+	cmd, _, err := root.Find(t.Command)
 	if err != nil {
 		return err
 	}
-	cmd.InitDefaultHelpFlag()
-	fs := cmd.Flags()
-	for _, name := range []string{"help", "dry-run", "config"} { // which a task before may have set
-		if f := fs.Lookup(name); f != nil {
-			err = errors.Join(err, f.Value.Set(f.DefValue))
-			f.Changed = false
+	check, read := cmd.PreRunE, false
+	cmd.PreRunE = nil
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		read = true
+		fs := cmd.Flags()
+		switch f := fs.Lookup("config"); {
+		case fs.Changed("dry-run"):
+			return errors.New("--dry-run trains nothing: leave it out")
+		case fs.Arg(0) == "list":
+			return errors.New("list trains nothing: name what to run")
+		case check == nil, f != nil && f.Changed && below(folder, f.Value.String()):
+			return nil
 		}
+		return check(cmd, args)
 	}
-	if err = errors.Join(err, cmd.ParseFlags(args)); err != nil {
-		return cmd.FlagErrorFunc()(cmd, err)
-	}
-	for _, name := range []string{"help", "dry-run"} {
-		if f := fs.Lookup(name); f != nil && f.Changed {
-			return errors.New("--" + name + " trains nothing: leave it out")
-		}
-	}
-	if fs.Arg(0) == "list" {
-		return errors.New("list trains nothing: name what to run")
-	}
-	if err := cmd.ValidateArgs(fs.Args()); err != nil {
+	root.SetArgs(t.Command)
+	if err := root.Execute(); err != nil || read {
 		return err
 	}
-	f := fs.Lookup("config")
-	if f == nil || !f.Changed || below(folder, f.Value.String()) { // the results of another task
-		return nil
-	}
-	_, err = os.Stat(f.Value.String())
-	return err
+	return errors.New("--help trains nothing: leave it out")
 }
 
 // below reports whether a path is in a folder.

@@ -13,5 +13,6 @@ package queuecmd
 
 import "github.com/spf13/cobra"
 
-// Commands returns the commands of this package.
-func Commands() []*cobra.Command { return []*cobra.Command{newQueue()} }
+// Commands returns the commands of this package. root makes the command of the program, without
+// output, in whose terms the tasks are checked.
+func Commands(root func() *cobra.Command) []*cobra.Command { return []*cobra.Command{newQueue(root)} }

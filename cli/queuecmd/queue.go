@@ -47,7 +47,7 @@ The folder holds a folder for each task, NAME.log with its output, NAME.json wit
 table of all tasks that is current while they run. When the same command runs again, also after kill -9 or a restart of
 the machine, finished tasks are kept and unfinished ones continue from their checkpoints, with the same bits.`
 
-func newQueue() *cobra.Command {
+func newQueue(root func() *cobra.Command) *cobra.Command {
 	var f flags
 	cmd := &cobra.Command{
 		Use:   "queue FILE.yaml",
@@ -70,7 +70,7 @@ func newQueue() *cobra.Command {
 					return err
 				}
 			}
-			return run(cmd, args[0], f)
+			return run(cmd, root, args[0], f)
 		},
 	}
 	fs := cmd.Flags()
@@ -90,8 +90,8 @@ type queue struct {
 	path    string // of the file
 	load    string // the file of the load averages
 	file    *File
-	root    *cobra.Command  // of the program
-	checked map[string]bool // names with commands that were parsed
+	root    func() *cobra.Command // makes the command of the program
+	checked map[string]bool       // names with commands that were parsed
 	lock    *flock.Flock
 	stderr  io.Writer
 	program string
@@ -111,7 +111,7 @@ type process struct {
 // interval is how often the queue looks at the load and renews its table.
 const interval = 10 * time.Second
 
-func run(cmd *cobra.Command, path string, f flags) error {
+func run(cmd *cobra.Command, root func() *cobra.Command, path string, f flags) error {
 	ctx := cmd.Context()
 	file, err := ReadFile(path)
 	if err != nil {
@@ -120,7 +120,7 @@ func run(cmd *cobra.Command, path string, f flags) error {
 	if f.cores == 0 {
 		f.cores = runtime.NumCPU()
 	}
-	q := &queue{flags: f, path: path, load: loadFile, file: file, root: cmd.Root(), stderr: cmd.ErrOrStderr(),
+	q := &queue{flags: f, path: path, load: loadFile, file: file, root: root, stderr: cmd.ErrOrStderr(),
 		checked: map[string]bool{}, running: map[string]*process{}, tried: map[string]bool{},
 		ended: make(chan *process)}
 	if err := q.checkTasks(); err != nil {

@@ -108,7 +108,7 @@ func figures() *cobra.Command {
 func TestNext(t *testing.T) {
 	path, file := tasks(t, "- {name: low, command: figure 9}\n- {name: high, priority: 3, command: figure 9}\n"+
 		"- {name: also-high, priority: 3, command: figure 9}\n")
-	q := &queue{path: path, file: file, root: figures(), checked: map[string]bool{}, running: map[string]*process{},
+	q := &queue{path: path, file: file, root: figures, checked: map[string]bool{}, running: map[string]*process{},
 		tried: map[string]bool{}}
 	expect := func(want string) {
 		t.Helper()
@@ -177,7 +177,7 @@ func TestNice(t *testing.T) {
 func TestInterruptedWait(t *testing.T) {
 	path, file := tasks(t, "- {name: a, command: figure 9}\n")
 	load := write(t, "1.00 1.00 1.00 2/300 4711\n")
-	q := &queue{flags: flags{cores: 1, maxLoad: 1}, path: path, load: load, file: file, root: figures(),
+	q := &queue{flags: flags{cores: 1, maxLoad: 1}, path: path, load: load, file: file, root: figures,
 		checked: map[string]bool{}, stderr: io.Discard, running: map[string]*process{},
 		tried: map[string]bool{}, ended: make(chan *process)}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)

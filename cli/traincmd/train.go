@@ -100,8 +100,16 @@ sets and networks.`,
 		"serve the live page at HOST:PORT, such as :8080; without a host only to this machine")
 	setup.Topic(fs, "run", "resume", "dry-run")
 	setup.Topic(fs, "output", "web")
+	help := func() bool { return fs.Lookup("algo").Value.String() == "help" }
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if help() {
+			return nil
+		}
+		_, err := (&allAgents{trainFlags: f}).configure(fs)
+		return err
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if algo := fs.Lookup("algo"); algo.Value.String() == "help" {
+		if help() {
 			_, err := io.WriteString(cmd.OutOrStdout(), config.MethodHelp())
 			return err
 		}
