@@ -9,7 +9,8 @@
 //
 // Between two barriers, threads run in a random order, and so do blocks ([OrderVariable]): a kernel
 // that lacks a barrier, or relies on the order of blocks, gives different results in different
-// orders. Shared memory holds NaN when a block begins. With [CheckedVariable] the compiler's
+// orders. In cooperative launches, warps that barriers do not hold together get far ahead of each
+// other. Shared memory holds NaN when a block begins. With [CheckedVariable] the compiler's
 // sanitizers find misaligned accesses. Races that no order of whole intervals between barriers
 // shows are not found.
 package hostrun

@@ -4,8 +4,9 @@
 // The threads of a block are fibres with stacks of their own, which switch at barriers and warp
 // operations. One system thread runs them all, block after block, or all blocks in turns in a
 // cooperative launch. So barriers, shuffles and ballots work as on a GPU, and a barrier that not
-// all threads reach is reported. Not modelled: races between blocks or warps, memory order, and
-// non-IEEE arithmetic of GPUs, which the kernels do not use (fma only where written).
+// all threads reach is reported. In a cooperative launch some warps rest while others go on as far as
+// barriers let them. Not modelled: other races between blocks or warps, memory order, and non-IEEE
+// arithmetic of GPUs, which the kernels do not use (fma only where written).
 #pragma once
 #define FSPDA_HOST 1
 
@@ -115,6 +116,8 @@ struct Warp {
 struct Block {
   Thread thread[most_threads];
   Warp warp[most_warps];
+  int arrived[most_barriers]; // threads at a barrier for a number of threads
+  unsigned resting;           // warps
   unsigned char *shared;
   dim3 at;
 };
@@ -131,6 +134,7 @@ HOST_STATE static Stack *stack, *idle_stacks, *all_stacks; // stack is that of t
 HOST_STATE static int threads, current, left_to_visit;
 HOST_STATE static unsigned next_thread, step; // of the pass over the threads of a block
 HOST_STATE static bool moved;                 // a thread of the pass made progress
+HOST_STATE static bool uneven;                // some warps of a block rest while others can go on
 HOST_STATE static Context scheduler;
 HOST_STATE static unsigned char *shared; // of the running block
 HOST_STATE static void (*body)(void **);
@@ -152,6 +156,8 @@ __attribute__((noinline)) inline void wait_for_thread() {
   if (!HOST_SAVE(stack->at)) jump(scheduler);
 }
 
+inline bool rests(unsigned thread) { return here->resting >> thread / 32 & 1; }
+
 // select makes the next thread of the pass the current one.
 inline Thread &select() {
   current = (int)next_thread;
@@ -172,7 +178,7 @@ inline void start() {
       body(arguments);
       here->thread[current].state = done;
       moved = true;
-      if (!left_to_visit || here->thread[next_thread].state != fresh) break;
+      if (!left_to_visit || here->thread[next_thread].state != fresh || rests(next_thread)) break;
     }
   }
 }
@@ -281,12 +287,16 @@ inline void begin(Block &b) {
     if (y == blockDim.y) y = 0, z++;
   }
   memset(b.warp, 0, (threads + 31) / 32 * sizeof b.warp[0]);
+  memset(b.arrived, 0, sizeof b.arrived);
+  b.resting = uneven ? (unsigned)draw() : 0;
 }
 
-// advance resumes every runnable thread of a block once. It reports whether one made progress, and
-// whether some are left.
+// advance resumes every runnable thread of a block once, except those of resting warps. Where no other
+// makes progress, it has other warps rest. It reports whether one made progress or rests, and whether
+// some are left.
 inline bool advance(Block &b, bool &left) {
   const Order order = next_order(threads);
+  bool later = false;
   moved = false;
   here = &b;
   blockIdx = b.at;
@@ -294,13 +304,17 @@ inline bool advance(Block &b, bool &left) {
   next_thread = (unsigned)order.from, step = (unsigned)order.by, left_to_visit = threads;
   while (left_to_visit) {
     const State s = select().state;
-    if (s == fresh || s == running || s == looking) {
+    const bool runs = s == fresh || s == running || s == looking;
+    if (runs && rests(current)) {
+      later = true;
+    } else if (runs) {
       resume();
       moved = moved || b.thread[current].state != looking; // current is the last that ran
     }
     left = left || b.thread[current].state != done;
   }
-  return moved;
+  if (uneven && (!moved || draw() % 16 == 0)) b.resting = (unsigned)draw();
+  return moved || later;
 }
 
 // run_blocks runs the first count blocks at the same time.
@@ -386,6 +400,7 @@ inline void run(dim3 grid, dim3 block_of, size_t shared_bytes, bool cooperative,
   const size_t per_block = (shared_bytes + 127) / 64 * 64;
   unsigned char *all_shared = (unsigned char *)aligned_alloc(64, alive * per_block);
   drawn = seed;
+  uneven = cooperative && seed > 1;
   const Order order = next_order(all);
   for (unsigned long first = 0; first < all && !failure; first += alive) {
     for (int i = 0; i < alive; i++) {
@@ -458,12 +473,23 @@ extern "C" void host_order(uint64_t seed) { host::seed = seed; }
   HOST_RUN(name, launch_##name, false)                                                                                 \
   HOST_RUN(name, cooperative_##name, true)
 
-// barrier_sync is bar.sync of PTX: `expected` threads wait for each other; 0 stands for all.
+// barrier_sync is bar.sync of PTX: `expected` threads wait for each other; 0 stands for all. The last
+// of a number of threads goes on at once, while other threads of the block are still at what they did
+// before: so memory that these read is overwritten where nothing orders the two.
 inline void barrier_sync(unsigned barrier, unsigned expected) {
-  host::Thread &f = host::here->thread[host::current];
+  host::Block &b = *host::here;
+  host::Thread &f = b.thread[host::current];
   f.in_warp = false;
   f.barrier = (int)barrier;
   f.expected = (int)expected;
+  if (expected && ++b.arrived[barrier] == (int)expected) {
+    b.arrived[barrier] = 0;
+    for (int t = 0; t < host::threads; t++) {
+      host::Thread &other = b.thread[t];
+      if (other.state == host::waiting && !other.in_warp && other.barrier == f.barrier) other.state = host::running;
+    }
+    return;
+  }
   host::leave(host::waiting);
 }
 inline void __syncthreads() { barrier_sync(0, 0); }

@@ -37,6 +37,7 @@ func Checks() []Check {
 		{"casts/unscaled", unscaling}, {"norms/relu masks", reluMasks}, {"norms/two maps", twoMaps},
 		{"lists/gradient pieces", gradPieces}, {"lists/moves", moves}, {"lists/penalties", penalties},
 		{"products/tensor cores", tensorProducts}, {"products/not finite", divergence}, {"megakernel", megakernel},
+		{"megakernel sizes", megakernelSizes},
 	} {
 		all = append(all, Check{c.name, func(t testing.TB, r Runner) {
 			b := &fixture{TB: t, runner: r, at: map[unsafe.Pointer]kernels.Address{}}

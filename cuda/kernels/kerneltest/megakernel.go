@@ -61,20 +61,62 @@ func megakernel(h *fixture) {
 	want, got := newListOperands(), newListOperands()
 	h.run(slices.Concat(want.phases(h)...)...)
 
+	h.runList(listBlocks, got.phases(h))
+	for i, v := range [][2][]float32{{got.x, want.x}, {got.y, want.y}, {got.b, want.b}, {got.c, want.c},
+		{got.bias, want.bias}, {got.loss, want.loss}} {
+		sameBits(h, fmt.Sprintf("a list of many phases: vector %d", i), v[0], v[1])
+	}
+}
+
+// runList runs phases in one launch of the megakernel.
+func (b *fixture) runList(blocks int, phases [][]kernels.Call) {
 	list, count := make([]byte, 64<<10), make([]uint32, 1)
 	var m kernels.CommandList
-	m.Reset(at(h, make([]byte, len(list))), list)
-	for phase, calls := range got.phases(h) {
+	m.Reset(at(b, make([]byte, len(list))), list)
+	for phase, calls := range phases {
 		for _, c := range calls {
 			if !m.Fits(phase+1, 1, len(c.Args), 0) {
-				h.Fatalf("a list of %d phases does not fit in %d bytes", phase+1, len(list))
+				b.Fatalf("a list of %d phases does not fit in %d bytes", phase+1, len(list))
 			}
 			m.Add(phase, c)
 		}
 	}
-	h.run(m.Call(at(h, list), at(h, count), listBlocks))
-	for i, v := range [][2][]float32{{got.x, want.x}, {got.y, want.y}, {got.b, want.b}, {got.c, want.c},
-		{got.bias, want.bias}, {got.loss, want.loss}} {
-		sameBits(h, fmt.Sprintf("a list of %d phases: vector %d", m.Phases(), i), v[0], v[1])
+	b.run(m.Call(at(b, list), at(b, count), blocks))
+}
+
+// products are independent matrix products whose blocks have 128 threads and 64 in turns.
+type products struct {
+	a, b []float32
+	c    [][]float32
+}
+
+func newProducts() *products {
+	p := &products{a: normals("a", 200*130), b: normals("b", 140*130)}
+	for range 6 {
+		p.c = append(p.c, make([]float32, 200*140))
+	}
+	return p
+}
+
+func (p *products) calls(h *fixture) (all []kernels.Call) {
+	for i, c := range p.c {
+		all = append(all, kernels.Gemm{Agents: 1, M: 200, N: 140, K: 130, Form: "nt", A: kernels.Operand{At: at(h, p.a)},
+			B: kernels.Operand{At: at(h, p.b)}, C: kernels.Operand{At: at(h, c)}, TF32: i%2 == 0}.Call())
+	}
+	return all
+}
+
+// megakernelSizes compares calls of one phase, with blocks of different sizes and more of them than
+// have a place at the same time, with separate launches: threads that begin a block must not write to
+// the shared memory of one that others still compute.
+func megakernelSizes(h *fixture) {
+	want := newProducts()
+	h.run(want.calls(h)...)
+	for blocks := 1; blocks <= listBlocks; blocks++ {
+		got := newProducts()
+		h.runList(blocks, [][]kernels.Call{got.calls(h)})
+		for i := range got.c {
+			sameBits(h, fmt.Sprintf("product %d in a megakernel of %d blocks", i, blocks), got.c[i], want.c[i])
+		}
 	}
 }

@@ -104,6 +104,9 @@ struct Run<void (*)(const VirtualBlock<THREADS> &, P...), body> {
     for (u32 b = turn; b < s.blocks; b += places)
       one(VirtualBlock<THREADS>{b % s.x, b / s.x % s.y, b / s.x / s.y, slices + group * (THREADS / 64) * SHARED_SLICE},
           args, typename Count<sizeof...(P)>::type());
+    // A smaller group begins the next call without the other threads, in shared memory that these may
+    // still read.
+    if (THREADS > 64 && turn < s.blocks) VirtualBlock<THREADS>{}.sync();
   }
 };
 
