@@ -1,0 +1,21 @@
+package acceptance_test
+
+import (
+	"fmt"
+
+	"fspda/bench/acceptance"
+)
+
+// The parts of a run on one GPU begin with the headline.
+func ExampleOptions_Parts() {
+	o := acceptance.Options{Device: "cuda:0"}
+	parts := o.Parts()
+	for _, p := range parts[:4] {
+		fmt.Println(p.Name, p.Limit)
+	}
+	// Output:
+	// selftest/fp32 1m15s
+	// figure1/step-fp32 1m0s
+	// selftest/fused 25s
+	// resnet50/tune-bf16-128-224 50s
+}
