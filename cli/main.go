@@ -30,6 +30,7 @@ import (
 	"fspda/train"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Part is something of a program's own that its command has too: an algorithm, a network or a data set.
@@ -186,16 +187,33 @@ func silentRoot() *cobra.Command { return newRoot(io.Discard, io.Discard) }
 func takeAliases(root *cobra.Command) {
 	hints := map[string]bool{}
 	root.SetGlobalNormalizationFunc(setup.Aliases(func(hint string) { hints[hint] = true }))
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		if err := refuseEmpty(cmd.Flags()); err != nil {
+			return err
+		}
 		for _, name := range []string{"quiet", "json"} {
 			if f := cmd.Flags().Lookup(name); f != nil && f.Value.String() == "true" {
-				return
+				return nil
 			}
 		}
 		for _, hint := range slices.Sorted(maps.Keys(hints)) {
 			fmt.Fprintln(cmd.ErrOrStderr(), hint)
 		}
+		return nil
 	}
+}
+
+// refuseEmpty refuses texts that were given and are empty, as from a variable of the shell that is
+// not set. Keys of the configuration may be empty: that takes back the value of a file.
+func refuseEmpty(fs *pflag.FlagSet) (err error) {
+	keys := train.Keys()
+	fs.Visit(func(f *pflag.Flag) {
+		if err == nil && f.Value.Type() == "string" && f.Value.String() == "" &&
+			!slices.ContainsFunc(keys, func(key string) bool { return setup.FlagName(key) == f.Name }) {
+			err = command.UsageErrorf("--%s is empty: give it a value, or leave it out", f.Name)
+		}
+	})
+	return err
 }
 
 // complete makes commands refuse arguments unless they say what they take, and list their flags in

@@ -64,9 +64,18 @@ func writePlot(d *drawing, base string, formats ...string) error {
 		if err != nil {
 			return fmt.Errorf("web: paint %s.%s: %w", base, format, err)
 		}
-		if err := wholefile.Publish(base+"."+format, content); err != nil {
-			return fmt.Errorf("web: write plot: %w", err)
+		if err := publish(base+"."+format, content); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// publish writes a file of results.
+func publish(path string, content []byte) error {
+	if err := wholefile.Publish(path, content); err != nil {
+		return fmt.Errorf("web: %s cannot be written: %w: make room and give the folder to your user, or choose "+
+			"another one", path, err)
 	}
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"fspda/internal/bounded"
-	"fspda/internal/wholefile"
 )
 
 //go:embed report.html.tmpl
@@ -73,10 +72,7 @@ func WriteReport(dir string) error {
 	if err := publishPage(page, v, filepath.Join(dir, "report.html")); err != nil {
 		return err
 	}
-	if err := wholefile.Publish(filepath.Join(dir, "report.md"), v.markdown()); err != nil {
-		return fmt.Errorf("web: write report: %w", err)
-	}
-	return nil
+	return publish(filepath.Join(dir, "report.md"), v.markdown())
 }
 
 // publishPage writes the page that a template makes of view.
@@ -85,10 +81,7 @@ func publishPage(t *template.Template, view any, path string) error {
 	if err := t.Execute(&b, view); err != nil {
 		return fmt.Errorf("web: render %s: %w", path, err)
 	}
-	if err := wholefile.Publish(path, b.Bytes()); err != nil {
-		return fmt.Errorf("web: write page: %w", err)
-	}
-	return nil
+	return publish(path, b.Bytes())
 }
 
 // readRun reads all files of a run.

@@ -89,8 +89,6 @@ func (f *sampleFlags) check(fs *pflag.FlagSet) error {
 		return command.UsageErrorf("--tokens %d: expected at least 1", f.options.Count)
 	case f.samples < 1:
 		return command.UsageErrorf("--samples %d: expected at least 1", f.samples)
-	case f.prompt == "":
-		return command.UsageErrorf(`--prompt is empty: expected a text to begin with, such as \n`)
 	}
 	return nil
 }

@@ -33,9 +33,6 @@ type trainFlags struct {
 // config returns the configuration that the flags describe. With --resume it is that of the run in
 // --out, with what the flags change, and it may be longer.
 func (f *trainFlags) config(fs *pflag.FlagSet) (train.Config, error) {
-	if f.file == "" && fs.Changed("config") {
-		return train.Config{}, command.UsageErrorf("--config is empty: name a YAML file, or leave it out")
-	}
 	if !f.resume {
 		return setup.ReadConfig(f.file, "", fs)
 	}

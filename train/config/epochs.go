@@ -46,7 +46,7 @@ func (s *Setup) settleEpochs() error {
 		return Invalid("eval_epochs", c.EvalEpochs, "an epoch has %.4g iterations: expected at least %.4g, which "+
 			"evaluates every iteration", s.PerEpoch(), 1/s.PerEpoch())
 	}
-	s.evals.every = c.EvalEpochs * s.PerEpoch()
+	s.evals.every = min(c.EvalEpochs*s.PerEpoch(), math.MaxInt32)
 	points := s.evals.points(c.Iterations)
 	if c.EvalPoints != base.EvalPoints && c.EvalPoints != points {
 		return Invalid("eval_points", c.EvalPoints, "eval_epochs %v makes %d of them: leave one of the two out",
@@ -96,7 +96,7 @@ func (e evaluations) count(c Config) int {
 
 // points returns eval_points of a run of so many iterations with eval_epochs.
 func (e evaluations) points(iterations int) int {
-	return int(math.Ceil(float64(iterations)/e.every - 1e-9))
+	return max(1, int(math.Ceil(float64(iterations)/e.every-1e-9)))
 }
 
 // at returns the iteration of evaluation k with eval_epochs, unless it is the last one.

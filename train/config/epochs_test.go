@@ -62,6 +62,17 @@ func TestEvalEpochsAreDistinct(t *testing.T) {
 	}
 }
 
+// A run of less than eval_epochs is evaluated at iteration 0 and at its end, as with eval_points 1.
+func TestEvalEpochsBeyondTheEnd(t *testing.T) {
+	c := small()
+	c.EvalPoints, c.EvalEpochs = Default().EvalPoints, 1e308
+	s, _ := resolve(t, c)
+	if s.Config.EvalPoints != 1 || !s.EvalAt(0) || !s.EvalAt(c.Iterations) {
+		t.Errorf("eval_points %d, evaluated at 0: %v, at the end: %v", s.Config.EvalPoints, s.EvalAt(0),
+			s.EvalAt(c.Iterations))
+	}
+}
+
 func TestEpochsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		edit func(*Config)

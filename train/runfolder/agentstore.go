@@ -41,7 +41,7 @@ const (
 func OpenAgentStore(run string, rank int) (*AgentStore, error) {
 	h := &AgentStore{Path: filepath.Join(run, agentsFolder, fmt.Sprintf("%03d", rank)), fs: OSDisk{}}
 	if err := h.fs.MkdirAll(h.Path); err != nil {
-		return nil, &FolderError{Path: h.Path, Got: "cannot be made", Err: err}
+		return nil, unusable(h.Path, "cannot be made", err)
 	}
 	var err error
 	h.lock, err = lock(h.Path, "each agent needs a rank of its own")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"fspda/data/text"
 	"fspda/internal/bounded"
+	"fspda/internal/wholefile"
 	"fspda/train/config"
 	"fspda/train/evaluate"
 	"fspda/train/tensorboard"
@@ -62,6 +64,18 @@ func (e *FolderError) ExitCode() int { return 2 }
 
 func (e *FolderError) Unwrap() error { return e.Err }
 
+// unusable reports a folder that the file system does not let a run use because of err.
+func unusable(path, got string, err error) error {
+	hint := ""
+	switch {
+	case wholefile.DiskFull(err):
+		hint = "make room, or choose another folder with --out"
+	case errors.As(err, new(*fs.PathError)):
+		hint = "choose a folder with --out that can be made, read and written to"
+	}
+	return &FolderError{Path: path, Got: got, Err: err, Hint: hint}
+}
+
 // ReadConfig returns the configuration of an existing run folder. The error wraps os.ErrNotExist if
 // there is none.
 func ReadConfig(path string) (config.Config, error) {
@@ -85,14 +99,14 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 			return nil, &FolderError{Path: path, Got: "is not empty and holds no run (no config.yaml)",
 				Hint: "choose another folder with --out"}
 		} else if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, &FolderError{Path: path, Got: "cannot be opened", Err: err}
+			return nil, unusable(path, "cannot be opened", err)
 		}
 		if resume {
 			return nil, &FolderError{Path: path, Got: "holds no run to resume", Hint: "leave --resume out to start one"}
 		}
 		return f, f.create(s)
 	case err != nil:
-		return nil, &FolderError{Path: path, Got: "cannot be read", Err: err}
+		return nil, unusable(path, "cannot be read", err)
 	}
 	if err := f.check(s, old, resume); err != nil {
 		return nil, err
@@ -108,7 +122,7 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 func CheckResume(path string, s *config.Setup) error {
 	old, err := ReadConfig(path)
 	if err != nil {
-		return &FolderError{Path: path, Got: "cannot be read", Err: err}
+		return unusable(path, "cannot be read", err)
 	}
 	return (&Folder{Path: path}).check(s, old, true)
 }
@@ -162,7 +176,7 @@ func (f *Folder) lengthen(s *config.Setup) error {
 		err = os.Remove(filepath.Join(f.Path, summaryFile))
 	}
 	if err != nil {
-		return errors.Join(&FolderError{Path: f.Path, Got: "cannot be written", Err: err}, f.Close())
+		return errors.Join(unusable(f.Path, "cannot be written", err), f.Close())
 	}
 	return nil
 }
@@ -178,7 +192,7 @@ func lock(path, hint string) (*flock.Flock, error) {
 	l := flock.New(filepath.Join(path, ".lock"))
 	switch ok, err := l.TryLock(); {
 	case err != nil:
-		return nil, &FolderError{Path: path, Got: "cannot be locked", Err: err}
+		return nil, unusable(path, "cannot be locked", err)
 	case !ok:
 		return nil, &FolderError{Path: path, Got: "is in use by another process", Hint: hint}
 	}
@@ -187,14 +201,14 @@ func lock(path, hint string) (*flock.Flock, error) {
 
 func (f *Folder) create(s *config.Setup) error {
 	if err := f.Disk.MkdirAll(f.Path); err != nil {
-		return &FolderError{Path: f.Path, Got: "cannot be made", Err: err}
+		return unusable(f.Path, "cannot be made", err)
 	}
 	if err := f.lockFolder(); err != nil {
 		return err
 	}
 	for _, file := range startFiles {
 		if err := f.writeStart(file, s); err != nil {
-			return errors.Join(&FolderError{Path: f.Path, Got: "cannot be written", Err: err}, f.Close())
+			return errors.Join(unusable(f.Path, "cannot be written", err), f.Close())
 		}
 	}
 	return nil
@@ -289,7 +303,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 		c.WriteString(r.CSV() + "\n")
 	}
 	if err := errors.Join(replaceText(f.Disk, jsonl, j.Bytes()), replaceText(f.Disk, csv, c.Bytes())); err != nil {
-		return &FolderError{Path: f.Path, Got: "cannot be written", Err: err}
+		return unusable(f.Path, "cannot be written", err)
 	}
 	var errs [3]error
 	f.jsonl, errs[0] = os.OpenFile(jsonl, os.O_WRONLY|os.O_APPEND, 0o644)
