@@ -9,6 +9,7 @@ import (
 	"fspda/cuda/driver"
 	"fspda/cuda/dynlib"
 	"fspda/cuda/executor"
+	"fspda/cuda/kernels"
 	"fspda/device"
 )
 
@@ -130,11 +131,11 @@ func (d *Device) start(b backend) (err error) {
 	return err
 }
 
-// hasCooperativeLaunches reports whether the GPU has cooperative launches and the settings allow
-// them.
+// hasCooperativeLaunches reports whether the GPU has cooperative launches, and the shared memory of
+// the megakernel, and the settings allow them.
 func (d *Device) hasCooperativeLaunches() bool {
 	return !d.separateLaunches && os.Getenv(executor.SeparateLaunchesVariable) == "" && d.properties.Cooperative &&
-		d.exec.API.LaunchCooperative != nil
+		d.properties.Shared >= kernels.MegakernelShared && d.exec.API.LaunchCooperative != nil
 }
 
 // Name returns "cuda:N".

@@ -23,19 +23,26 @@ const (
 	InvalidContext            Result = 201
 	NoBinary                  Result = 209
 	ECCUncorrectable          Result = 214
+	NVLinkUncorrectable       Result = 220
+	Contained                 Result = 226 // CUDA 12.8 and newer: an error of the hardware or of a peer
 	NotFound                  Result = 500
 	NotReady                  Result = 600
 	IllegalAddress            Result = 700
 	LaunchOutOfResources      Result = 701
 	LaunchTimeout             Result = 702
 	PeerAlreadyEnabled        Result = 704
+	ContextDestroyed          Result = 709
 	Assert                    Result = 710
+	HardwareStack             Result = 714
 	LaunchFailed              Result = 719
 	CooperativeLaunchTooLarge Result = 720
+	TensorMemoryLeak          Result = 721
 	NotSupported              Result = 801
 	SystemMismatch            Result = 803
+	MPSClientTerminated       Result = 810
 	CaptureUnsupported        Result = 900
 	CaptureInvalidated        Result = 901
+	ExternalDevice            Result = 911
 	Unknown                   Result = 999
 )
 
@@ -93,12 +100,13 @@ func (r Result) String() string {
 // and the contents of device memory are lost.
 func (r Result) Sticky() bool {
 	switch r {
-	case Deinitialized, DeviceUnavailable, ECCUncorrectable, IllegalAddress, LaunchTimeout, Assert, LaunchFailed,
-		Unknown, InvalidContext:
+	case Deinitialized, DeviceUnavailable, InvalidContext, ECCUncorrectable, NVLinkUncorrectable, Contained,
+		IllegalAddress, LaunchTimeout, ContextDestroyed, Assert, LaunchFailed, TensorMemoryLeak, MPSClientTerminated,
+		ExternalDevice, Unknown:
 		return true
 	}
 	// errors of the hardware stack, instruction, alignment, address space, program counter
-	return r > LaunchOutOfResources && r < 720 && r != PeerAlreadyEnabled && r != 705
+	return r >= HardwareStack && r < LaunchFailed
 }
 
 // Lost reports whether an error means that the device is lost.

@@ -13,10 +13,13 @@ var _ = define("megakernel.cu", "megakernel device_list:p list:p words:u command
 const MegakernelThreads = 256
 
 const (
-	maxCommandWords  = 3072  // MAX_COMMAND_WORDS of megakernel.cu
-	sharedSlice      = 12288 // SHARED_SLICE of megakernel.cu
-	megakernelShared = 8*maxCommandWords + MegakernelThreads/64*sharedSlice
+	maxCommandWords = 3072  // MAX_COMMAND_WORDS of megakernel.cu
+	sharedSlice     = 12288 // SHARED_SLICE of megakernel.cu
 )
+
+// MegakernelShared is the shared memory of a block of the megakernel, in bytes. GPUs of compute
+// capability 7.5 have less.
+const MegakernelShared = 8*maxCommandWords + MegakernelThreads/64*sharedSlice
 
 // megakernelCommand is a kernel that the megakernel can run: its threads per block, and its body.
 type megakernelCommand struct {
@@ -67,7 +70,7 @@ var megakernelCommands = []megakernelCommand{
 
 // Stores the numbers of the commands once all kernels are in the table.
 func init() {
-	table["megakernel"].MaxShared = megakernelShared
+	table["megakernel"].MaxShared = MegakernelShared
 	for i, s := range megakernelCommands {
 		k := table[s.kernel]
 		if k == nil {
@@ -216,7 +219,7 @@ func (m *CommandList) Call(list, count Address, blocks int) Call {
 	size := m.commandBytes(len(m.phases), m.count, m.args)
 	m.write(m.buffer[m.data:m.data+size], blocks)
 	l := Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{MegakernelThreads, 1, 1},
-		Shared: megakernelShared, Cooperative: true}
+		Shared: MegakernelShared, Cooperative: true}
 	return call("megakernel", l, m.deviceList, list, (m.data+size)/8, size/8, count)
 }
 

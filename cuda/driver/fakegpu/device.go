@@ -102,9 +102,24 @@ func (m *Machine) attribute(a driver.Attribute) int32 {
 			return 0
 		}
 	case driver.SharedPerBlock:
-		return 227 << 10
+		return m.options.mostShared()
 	case driver.L2Bytes:
 		return 4 << 20
 	}
 	return 1
+}
+
+// mostShared returns the bytes of shared memory that GPUs of the compute capability give a block.
+func (o Options) mostShared() int32 {
+	switch {
+	case o.CC < 75:
+		return 96 << 10
+	case o.CC < 80:
+		return 64 << 10
+	case o.CC == 80:
+		return 163 << 10
+	case o.CC < 90:
+		return 99 << 10
+	}
+	return 227 << 10
 }

@@ -245,7 +245,8 @@ func (m *Machine) setModules(a *driver.API) {
 	}
 	a.ModuleUnload = destroy(m.modules)
 	a.FuncSetAttribute = func(f driver.Function, at, value int32) driver.Result {
-		if m.kernels[f] == "" || at != driver.MaxDynamicShared || value < 0 {
+		if m.kernels[f] == "" || at != driver.MaxDynamicShared || value < 0 ||
+			value > m.options.mostShared() {
 			return driver.InvalidValue
 		}
 		m.shared[f] = uint32(value)
