@@ -10,6 +10,7 @@ import (
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/dynlib"
+	"fspda/cuda/executor"
 	"fspda/device"
 )
 
@@ -86,6 +87,39 @@ func TestLost(t *testing.T) {
 	}
 	if _, err := d.Load(doubling(3)); !driver.Lost(err) || !driver.Lost(d.Err()) {
 		t.Errorf("loading on a lost GPU: %v", err)
+	}
+}
+
+// With launches that wait, programs have neither graphs nor cooperative launches, and the error of a
+// kernel names it with its geometry and arguments. Else the error says how to get there.
+func TestSynchronousLaunches(t *testing.T) {
+	run := func() (*fakegpu.Machine, error) {
+		d, m := openFake(t, fakegpu.Options{}, false)
+		p, err := d.Load(doubling(3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, g, b := d.NewVector(3), d.NewVector(3), device.Batch{X: make([]float32, 3), Y: []int32{0}}
+		for range 3 {
+			if err := p.Run(x, g, b, make([]float64, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.Fail("StreamSynchronize", 0, driver.IllegalAddress)
+		m.Fail("EventQuery", 0, driver.IllegalAddress)
+		return m, p.Run(x, g, b, make([]float64, 1))
+	}
+	if _, err := run(); err == nil || !strings.Contains(err.Error(), "FSPDA_CUDA_LAUNCHES=sync names the kernel") {
+		t.Errorf("%v", err)
+	}
+	t.Setenv(executor.SeparateLaunchesVariable, executor.SynchronousLaunches)
+	m, err := run()
+	if captured, whole := m.Count("StreamBeginCapture"), m.Count("LaunchCooperative"); captured > 0 || whole > 0 {
+		t.Errorf("%d captures and %d cooperative launches, want none", captured, whole)
+	}
+	const want = "launching add on a grid [1 1 1] of blocks [256 1 1] with 0 bytes of shared memory: y 0x"
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), " n 3: cuLaunchKernel") {
+		t.Errorf("%v, want %s…", err, want)
 	}
 }
 

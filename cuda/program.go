@@ -293,7 +293,11 @@ func (p *Program) env(ex *executor.Executor, key programKey) *launchEnv {
 
 func (p *Program) sendSteps(env *launchEnv) error {
 	for i, s := range p.steps {
-		if err := s(env); err != nil {
+		err := s(env)
+		if err == nil && env.ex.Synchronous() { // libraries have launches of their own
+			err = env.ex.Synchronize()
+		}
+		if err != nil {
 			return fmt.Errorf("call %d, %s: %w", i, p.plan.Tasks[i].Title(), err)
 		}
 	}

@@ -105,5 +105,5 @@ type HotAPI struct {
 	EventRecord       func(e Event, s Stream) Result
 	EventQuery        func(e Event) Result
 	StreamWaitEvent   func(s Stream, e Event, flags uint32) Result
-	GraphLaunch       func(e GraphExec, s Stream) Result
+	GraphLaunch       func(e GraphExec, s Stream) Result // nil: see Synchronous
 }

@@ -114,7 +114,7 @@ func (ex *Executor) Launch(calls ...kernels.Call) error {
 		runtime.KeepAlive(c.Args)
 		// checked here: the arguments of Check would be allocated for every launch
 		if r != driver.Success {
-			return ex.API.Check(r, function, "launching %s on a grid %v of blocks %v", c.Kernel.Name, c.Grid, c.Block)
+			return ex.API.Check(r, function, "launching %v", c)
 		}
 	}
 	return nil

@@ -72,8 +72,23 @@ func (ex *Executor) Synchronize() error {
 	if ex.Mega.launches() { // the driver would wait forever for one that does not end
 		return ex.syncWithin(ex.watch.limit)
 	}
-	return ex.API.Check(ex.API.StreamSynchronize(ex.Stream), "cuStreamSynchronize", "waiting for the GPU")
+	return ex.waited(ex.API.StreamSynchronize(ex.Stream), "cuStreamSynchronize")
 }
+
+// waited returns the error of a call that waits for the GPU: that of any work before it.
+func (ex *Executor) waited(r driver.Result, call string) error {
+	if r == driver.Success {
+		return nil
+	}
+	err := ex.API.Check(r, call, "waiting for the GPU")
+	if r.Sticky() && !ex.Synchronous() {
+		err = fmt.Errorf("%w; %s=%s names the kernel", err, SeparateLaunchesVariable, SynchronousLaunches)
+	}
+	return err
+}
+
+// Synchronous reports whether launches wait for the GPU: see driver.Synchronous.
+func (ex *Executor) Synchronous() bool { return ex.API.GraphLaunch == nil }
 
 // syncWithin waits until the GPU has completed all that was sent. Where that takes longer than
 // limit the GPU counts as hung, since nothing runs after a launch that does not end.
@@ -89,7 +104,7 @@ func (ex *Executor) syncWithin(limit time.Duration) error {
 	for begin := time.Now(); ; time.Sleep(50 * time.Microsecond) {
 		r := ex.API.EventQuery(e)
 		if r != driver.NotReady {
-			return ex.API.Check(r, "cuEventQuery", "waiting for the GPU")
+			return ex.waited(r, "cuEventQuery")
 		}
 		if time.Since(begin) > limit {
 			return ex.hang(limit)
@@ -105,14 +120,18 @@ func (ex *Executor) TimeWork(n, turns int, send func() error) (fastest float64, 
 	if n == 0 {
 		return ex.elapsed(send)
 	}
-	exec, err := ex.capture("timed work", func() error {
+	repeated := func() error {
 		for range n {
 			if err := send(); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
+	}
+	if ex.Synchronous() {
+		return ex.elapsed(repeated)
+	}
+	exec, err := ex.capture("timed work", repeated)
 	if err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrNotCapturable, err)
 	}
@@ -160,7 +179,7 @@ func (ex *Executor) TimedEvent(e *driver.Event) error {
 
 // Between waits for the later of two timestamps and returns the time between them, in ms.
 func (ex *Executor) Between(from, to driver.Event) (float64, error) {
-	if err := ex.API.Check(ex.API.EventSynchronize(to), "cuEventSynchronize", "waiting for the GPU"); err != nil {
+	if err := ex.waited(ex.API.EventSynchronize(to), "cuEventSynchronize"); err != nil {
 		return 0, err
 	}
 	var ms float32

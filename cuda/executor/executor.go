@@ -203,7 +203,7 @@ func (ex *Executor) pollStream(all *[]completion) bool {
 		return false
 	}
 	ex.watch.since = time.Time{}
-	ex.Fail(ex.API.Check(r, "cuEventQuery", "waiting for the GPU"))
+	ex.Fail(ex.waited(r, "cuEventQuery"))
 	*all = append((*all)[:0], (*all)[1:]...) // few: in their memory
 	ex.events.idle = append(ex.events.idle, c.event)
 	ex.runAll(c.then)
@@ -256,8 +256,8 @@ func (ex *Executor) Fail(err error) {
 	}
 }
 
-// Do runs a task on the executor and returns its error, which is not recorded as a failure. It does
-// not wait for the GPU nor for queued operations.
+// Do runs a task on the executor and returns its error, which is recorded as a failure only if the GPU
+// is lost. It does not wait for the GPU nor for queued operations.
 func (ex *Executor) Do(task func() error) error {
 	answer := make(chan error, 1)
 	if !ex.post(item{task: func() {
@@ -265,7 +265,11 @@ func (ex *Executor) Do(task func() error) error {
 			answer <- err
 			return
 		}
-		answer <- task()
+		err := task()
+		if driver.Lost(err) {
+			ex.Fail(err)
+		}
+		answer <- err
 	}}) {
 		return ErrClosed
 	}

@@ -60,6 +60,35 @@ type Call struct {
 	Args []uint64
 }
 
+// String returns the kernel, its geometry and its arguments, of many the first, for errors.
+func (c Call) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "%s on a grid %v of blocks %v with %d bytes of shared memory:", c.Kernel.Name, c.Grid, c.Block,
+		c.Shared)
+	const most = 40
+	for i, p := range c.Kernel.Params[:min(len(c.Kernel.Params), len(c.Args), most)] {
+		fmt.Fprintf(&s, " %s %s", p.Name, p.Kind.format(c.Args[i]))
+	}
+	return s.String()
+}
+
+// format writes an argument: addresses in base 16.
+func (k Kind) format(slot uint64) string {
+	switch k {
+	case Int32:
+		return fmt.Sprint(int32(slot))
+	case Uint32:
+		return fmt.Sprint(uint32(slot))
+	case Int64:
+		return fmt.Sprint(int64(slot))
+	case Float32:
+		return fmt.Sprint(math.Float32frombits(uint32(slot)))
+	case Float64:
+		return fmt.Sprint(math.Float64frombits(slot))
+	}
+	return fmt.Sprintf("%#x", slot)
+}
+
 // Empty reports whether the grid has no blocks. The driver rejects such a launch.
 func (c Call) Empty() bool { return c.Grid[0] == 0 || c.Grid[1] == 0 || c.Grid[2] == 0 }
 
