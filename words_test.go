@@ -34,8 +34,9 @@ var retiredNames = map[string][]string{
 	"data/":  {"lend", "place", "room", "spare"},
 	"dist/":  {"Door", "Hear", "letter", "life", "Say", "seal", "Switchboard", "Talk", "way"},
 	"model/": {"begun", "placement", "recipe", "room"},
-	"train/": {"Eager", "eager", "lent", "Member", "member", "people", "place", "Room", "room", "spare", "Watch"},
-	"web/":   {"draft", "guest", "look", "shoot", "welcome"},
+	"train/": {"Borrow", "Eager", "eager", "Edged", "lent", "Member", "member", "people", "place", "Room", "room",
+		"spare", "Turns", "Watch"},
+	"web/": {"draft", "guest", "look", "shoot", "welcome"},
 }
 
 // textFiles are the kinds of files that people read.

@@ -38,7 +38,8 @@ func TestSplit(t *testing.T) {
 
 func TestNearestForm(t *testing.T) {
 	forms := []string{"ring", "er(p)"}
-	for spec, want := range map[string]string{"rign": "ring", "grid(0.5)": "", "eer(0.5)": "er(p)", "ring": "", "er": ""} {
+	for spec, want := range map[string]string{"rign": "ring", "grid(0.5)": "", "eer(0.5)": "er(p)", "ring": "",
+		"er": ""} {
 		if got := NearestForm(spec, forms); got != want {
 			t.Errorf("%q: %q, want %q", spec, got, want)
 		}

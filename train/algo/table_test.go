@@ -101,7 +101,8 @@ var table = []entry{
 	{algo: &PowerGossip{Theta: 1, Tensors: []Tensor{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}, mu: 0.5,
 		follow: true, dress: sketching},
 	{
-		algo:   &SketchedSA{0.25, 1, PowerGossip{Tensors: []Tensor{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}},
+		algo: &SketchedSA{0.25, 1, PowerGossip{Tensors: []Tensor{{0, 2, 3}}, Draw: drawn(1),
+			Descent: heavyBall(0.5)}},
 		mu:     0.5,
 		exact:  true,
 		follow: true,
