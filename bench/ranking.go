@@ -330,11 +330,17 @@ func (s *Sweep) WriteRanking(w io.Writer, ranked []Ranked, asCSV bool) error {
 	return writeMarkdownTable(w, lines)
 }
 
+// cellText escapes a text, such as a title, for a cell of a table in Markdown.
+var cellText = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
+
 // writeMarkdownTable writes lines of cells, the first of which is the head.
 func writeMarkdownTable(w io.Writer, lines [][]string) error {
 	var b strings.Builder
 	for i, cells := range lines {
-		fmt.Fprintln(&b, "| "+strings.Join(cells, " | ")+" |")
+		for _, c := range cells {
+			b.WriteString("| " + cellText.Replace(c) + " ")
+		}
+		b.WriteString("|\n")
 		if i == 0 {
 			fmt.Fprintln(&b, "|"+strings.Repeat("---|", len(cells)))
 		}

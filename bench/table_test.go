@@ -45,6 +45,16 @@ func TestTableOfTimes(t *testing.T) {
 	}
 }
 
+// Titles do not end cells of a table in Markdown.
+func TestTitlesInTables(t *testing.T) {
+	o := &Outcome{Job: Job{Title: "a|b\n<c>", Config: train.Default()}, Status: train.Finished, Rows: []train.Row{{}}}
+	var md strings.Builder
+	table := &Table{Accounting: "packed", Levels: []float64{0.5}, Outcomes: []*Outcome{o}}
+	if err := table.WriteMarkdown(&md); err != nil || strings.Count(md.String(), `| a\|b &lt;c> |`) != 2 {
+		t.Errorf("%v\n%s", err, md.String())
+	}
+}
+
 // The table in CSV tells how many runs have reached an accuracy: its mean is over these.
 func TestTableOfSomeRuns(t *testing.T) {
 	run := func(seed uint64, accuracy float64) *Outcome {

@@ -72,7 +72,9 @@ func MethodHelp() string {
 		cells := m.aboutCells()
 		fmt.Fprintf(&b, "%s\n", cells[0])
 		for k, head := range aboutHeads[1:] {
-			fmt.Fprintf(&b, "  %-26s %s\n", head, cells[k+1])
+			if cells[k+1] != "" { // a method of another program may not say it
+				fmt.Fprintf(&b, "  %-26s %s\n", head, cells[k+1])
+			}
 		}
 		fmt.Fprintf(&b, "  %-26s %s\n", "settings", m.settings())
 		fmt.Fprintf(&b, "  %-26s %s\n", "optimizers", m.optimizers())
