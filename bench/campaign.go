@@ -92,7 +92,8 @@ func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(c.Folder, 0o777); err != nil {
-		return nil, &train.FolderError{Path: c.Folder, Got: "cannot be made", Err: err}
+		return nil, &train.FolderError{Path: c.Folder, Got: "cannot be made", Err: err,
+			Hint: "choose another folder with --out"}
 	}
 	p := &campaignRun{Campaign: c, outcomes: make([]*Outcome, len(plans)), errs: make([]error, len(plans))}
 	ctx, p.cancel = context.WithCancelCause(ctx)

@@ -30,7 +30,8 @@ func ReadOutcome(folder string) (*Outcome, error) {
 			Hint: "name the folder of a run, such as one that fspda train made"}
 	}
 	if err != nil {
-		return nil, &train.FolderError{Path: folder, Got: "cannot be read", Err: err}
+		return nil, &train.FolderError{Path: folder, Got: "cannot be read", Err: err,
+			Hint: "name the folder of a run, or repair the file"}
 	}
 	o := &Outcome{Job: Job{Name: name(folder), Title: name(folder), Config: c}, Folder: folder}
 	if o.Rows, err = train.ReadMetrics(filepath.Join(folder, "metrics.jsonl"), math.MaxInt); err != nil {

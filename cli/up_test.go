@@ -264,13 +264,16 @@ func TestUpRefusals(t *testing.T) {
 		args []string
 		want string
 	}{
-		"algo":   {[]string{"--async", "--algo", "dsgd"}, "--async is --algo fspda-async"},
-		"clock":  {[]string{"--async", "--clock", "virtual"}, "--async is --clock real"},
-		"agents": {[]string{"-n", "3", "--agents", "4"}, "--processes 3 --agents 4"},
-		"resume": {[]string{"-n", "4", "--resume", "--out", three}, "agents (3 there, 4 here)"},
-		"alpha":  {[]string{"--resume", "--out", three, "--alpha", "0.2"}, "alpha (0.3 there, 0.2 here)"},
-		"auto":   {[]string{"--resume", "--out", three, "--eta", "0.05"}, "eta ("},
-		"length": {[]string{"--resume", "--out", three, "--iterations", "5"}, "use a multiple of 2"},
+		"algo":     {[]string{"--async", "--algo", "dsgd"}, "--async is --algo fspda-async"},
+		"clock":    {[]string{"--async", "--clock", "virtual"}, "--async is --clock real"},
+		"agents":   {[]string{"-n", "3", "--agents", "4"}, "--processes 3 --agents 4"},
+		"resume":   {[]string{"-n", "4", "--resume", "--out", three}, "agents (3 there, 4 here)"},
+		"alpha":    {[]string{"--resume", "--out", three, "--alpha", "0.2"}, "alpha (0.3 there, 0.2 here)"},
+		"auto":     {[]string{"--resume", "--out", three, "--eta", "0.05"}, "eta ("},
+		"packing":  {[]string{"--packing", "zip"}, `--packing: no compression is named "zip"`},
+		"name":     {[]string{"--run", "a b"}, `--run: the run is named "a b"`},
+		"restarts": {[]string{"--restarts", "-1"}, "--restarts -1: expected 0 or more"},
+		"length":   {[]string{"--resume", "--out", three, "--iterations", "5"}, "use a multiple of 2"},
 	} {
 		status, _, stderr := call(t, append([]string{"up", "--out", filepath.Join(dir, "none")}, c.args...)...)
 		if status != command.ExitBadInput || !strings.Contains(stderr, c.want) || strings.Contains(stderr, "started") {

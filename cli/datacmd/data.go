@@ -28,7 +28,7 @@ func sourceFlags(fs *pflag.FlagSet, o *images.Options) {
 func onePath(_ *cobra.Command, args []string) error {
 	switch len(args) {
 	case 0:
-		return command.UsageErrorf("no path given: name a folder, an archive or shards with pictures")
+		return command.UsageErrorf("no path given: name a folder, an archive or shards of pictures, or a text")
 	case 1:
 		return nil
 	}

@@ -2,7 +2,6 @@ package figurecmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -100,8 +99,10 @@ func (f *figureFlags) baseGraph(stdout io.Writer) error {
 	if f.out == "" {
 		f.out = filepath.Join(command.RunsDir, "replay-base-graph")
 	}
-	if err := errors.Join(command.MakeFolder(f.out),
-		command.WriteFile(filepath.Join(f.out, "paper.md"), text.String())); err != nil || f.quiet {
+	if err := command.MakeFolder(f.out); err != nil {
+		return err
+	}
+	if err := command.WriteFile(filepath.Join(f.out, "paper.md"), text.String()); err != nil || f.quiet {
 		return err
 	}
 	_, err := io.WriteString(stdout, text.String())

@@ -142,7 +142,10 @@ func (f *sweepFlags) writeNetwork(t *bench.Tuning) error {
 	text, err := t.LinksText()
 	path := filepath.Join(f.out, "network.yaml")
 	t.Base = append(t.Base, yaml.MapItem{Key: "links", Value: path})
-	return errors.Join(err, command.MakeFolder(f.out), command.WriteFile(path, text))
+	if err = errors.Join(err, command.MakeFolder(f.out)); err != nil {
+		return err
+	}
+	return command.WriteFile(path, text)
 }
 
 // drawTuning draws a ranking of the methods, and the curves of the reported runs until their budget

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"fspda/cli/command"
 	"fspda/dist/nats"
 	"fspda/train"
 )
@@ -31,7 +32,8 @@ func openStart(run string) (*startFolder, error) {
 		s.made = append(s.made, run)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, &train.FolderError{Path: dir, Got: "cannot be created", Err: err}
+		return nil, &train.FolderError{Path: dir, Got: "cannot be created", Err: err,
+			Hint: "choose another folder with --out"}
 	}
 	switch ok, err := s.lock.TryLock(); {
 	case err != nil:
@@ -55,10 +57,7 @@ func (s *startFolder) write(name string, c train.Config) error {
 	if err == nil {
 		err = os.WriteFile(s.config(), c.YAML(), 0o600)
 	}
-	if err != nil {
-		return &train.FolderError{Path: s.dir, Got: "cannot be written", Err: err}
-	}
-	return nil
+	return command.CannotWrite(s.dir, "make room, or choose another folder with --out", err)
 }
 
 // inUse reports whether a process holds the lock of a run folder.

@@ -2,6 +2,7 @@ package traincmd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 	"fspda/cli/command"
 	"fspda/cli/setup"
+	"fspda/dist/nats"
 	"fspda/train"
 	"fspda/train/memory"
 	"fspda/train/process"
@@ -80,10 +82,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if err := checkTimeout(f.timeout); err != nil {
-		return err
-	}
-	if _, err := metricsAddress(f.metrics, c.Agents-1); err != nil {
+	if err := f.check(c.Agents); err != nil {
 		return err
 	}
 	if free, ok := memory.Free(); ok && uint64(c.Agents) > free/leastProcess {
@@ -113,6 +112,21 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		certs: start.certs(), port: port, stdout: stdout, stderr: &lockedWriter{w: stderr},
 		log: newLogger(&f.trainFlags, stderr)}
 	return u.run(ctx)
+}
+
+// check checks the flags of all agents, so that none is started in vain.
+func (f *upFlags) check(agents int) error {
+	if f.restarts < 0 {
+		return command.UsageErrorf("--restarts %d: expected 0 or more", f.restarts)
+	}
+	if _, err := nats.ParseCompression(f.packing); err != nil {
+		return command.UsageErrorf("--packing: %v", err)
+	}
+	if err := nats.CheckRun(f.run); err != nil {
+		return command.UsageErrorf("--run: %v", err)
+	}
+	_, err := metricsAddress(f.metrics, agents-1)
+	return cmp.Or(checkTimeout(f.timeout), err)
 }
 
 // change sets the keys that --processes and --async stand for. As these flags, they win over a file,

@@ -104,8 +104,8 @@ var onnxStart = string(onnx.Start())
 // saveFile writes a file and moves it to its path when it is complete.
 func saveFile(path string, write func(w io.Writer) error) error {
 	failed := func(err error) error {
-		return &train.FolderError{Path: path, Got: "cannot be written", Err: err,
-			Hint: "choose another file with --out"}
+		return &train.ConfigError{Key: "--out", Got: path, Err: err,
+			Want: "it cannot be written: make room, or choose another file"}
 	}
 	if err := wholefile.PublishBy(path, write); err != nil {
 		return failed(err)

@@ -35,8 +35,8 @@ const (
 // Each machine needs ca.pem and the two files of its own agent. The authority's key, ca-key.pem, is
 // needed only for further agents and should not be copied. An existing authority is reused.
 func WriteCredentials(dir, run string, agents int, valid time.Duration) error {
-	if !validRunName.MatchString(run) {
-		return fmt.Errorf("nats: the run is named %q: use letters, digits, - and _, at most 64", clip(run))
+	if err := CheckRun(run); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

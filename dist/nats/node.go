@@ -115,13 +115,21 @@ func Open(o Options) (*Node, error) {
 	return n, nil
 }
 
+// CheckRun returns what is wrong with the name of a run.
+func CheckRun(name string) error {
+	if !validRunName.MatchString(name) {
+		return fmt.Errorf("nats: the run is named %q: use letters, digits, - and _, at most 64", clip(name))
+	}
+	return nil
+}
+
 func (o *Options) check() error {
 	if o.Self < 0 || o.Self >= o.Agents || o.Pool == nil || o.Dim < 1 {
 		panic(fmt.Sprintf("nats: Open for agent %d of %d with vectors of length %d: it needs a pool, a rank in range "+
 			"and a positive length", o.Self, o.Agents, o.Dim))
 	}
-	if !validRunName.MatchString(o.Run) {
-		return fmt.Errorf("nats: the run is named %q: use letters, digits, - and _, at most 64", clip(o.Run))
+	if err := CheckRun(o.Run); err != nil {
+		return err
 	}
 	if most := uint64(1) << 32; uint64((&bodyCodec{dim: o.Dim}).limit()) >= most {
 		return fmt.Errorf("nats: a model of %d parameters makes messages above 4 GB, the limit of the protocol", o.Dim)

@@ -50,9 +50,13 @@ func RemoveFolder(path string) error {
 		defer l.Unlock()
 	}
 	// config.yaml first: without it the folder holds no run, even if the rest fails
-	if err := errors.Join(os.Remove(filepath.Join(path, "config.yaml")), os.RemoveAll(path),
-		f.lock.Unlock()); err != nil {
-		return &FolderError{Path: path, Got: "cannot be removed", Err: err}
+	err = os.Remove(filepath.Join(path, "config.yaml"))
+	if err == nil {
+		err = os.RemoveAll(path)
+	}
+	if err = errors.Join(err, f.lock.Unlock()); err != nil {
+		return &FolderError{Path: path, Got: "cannot be removed", Err: err,
+			Hint: "remove it as the user whose folder it is"}
 	}
 	return nil
 }
