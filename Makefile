@@ -83,10 +83,11 @@ peers: # the same work in NumPy, PyTorch and JAX beside ours; installs them (5 G
 	FSPDA_PEERS=$(abspath $(PEERS))/trackers/bin/python $(GO) test -count 1 -v -run TestTrackers ./cli
 	test -z "$(PICTURES)" || $(PEERS)/bin/python bench/peers/load.py $(PEERS)/fspda $(PICTURES)
 
-card: # one file for a machine with a GPU: sh bin/card.sh OUT [part...]; CHOICES names choices.jsonl of an earlier run
+card: # one file for a machine with a GPU: sh bin/card.sh OUT [part...]; CHOICES and CUBINS name files of an earlier run
 	rm -rf bin/card && mkdir -p bin/card
 	GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '-s -w' -o bin/card/fspda ./cmd/fspda
 	test -z "$(CHOICES)" || cp "$(CHOICES)" bin/card/choices.jsonl
+	test -z "$(CUBINS)" || cp "$(CUBINS)" bin/card/cubins.tar.gz
 	cp bench/bundle/card.sh bin/card.sh
 	tar -C bin/card -cf - . | gzip -9 >> bin/card.sh
 	@ls -l bin/card.sh

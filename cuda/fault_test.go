@@ -90,8 +90,8 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// With launches that wait, programs have neither graphs nor cooperative launches, and the error of a
-// kernel names it with its geometry and arguments. Else the error says how to get there.
+// With launches that wait, programs have neither graphs nor cooperative launches, and the error of
+// a kernel names it with its geometry and arguments. Else the error says how to get there.
 func TestSynchronousLaunches(t *testing.T) {
 	run := func() (*fakegpu.Machine, error) {
 		d, m := openFake(t, fakegpu.Options{}, false)

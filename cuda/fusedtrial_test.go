@@ -167,7 +167,8 @@ func TestSelftestOfFusedKernels(t *testing.T) {
 	for precision, want := range map[Precision]string{BF16: "ok", FP32: "left out"} {
 		d, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(precision), Deterministic(true))
 		target := selftest.Target{Device: d, Precision: string(precision), Small: true}
-		r, err := target.Run(context.Background(), "fused/", func(r selftest.Result) { t.Log(r) })
+		which := selftest.Selection{Only: "fused/"}
+		r, err := target.Run(context.Background(), which, func(r selftest.Result) { t.Log(r) })
 		if err != nil || len(r.Results) != 1 || r.Results[0].Verdict != want {
 			t.Errorf("%s: %+v, %v, want %s", precision, r.Results, err, want)
 		}

@@ -153,7 +153,7 @@ func TestHalfKernels(t *testing.T) {
 		if p == BF16 && target.Small {
 			only = string(p) + "/,networks/mlp by"
 		}
-		r, err := target.Run(context.Background(), only, func(selftest.Result) {})
+		r, err := target.Run(context.Background(), selftest.Selection{Only: only}, func(selftest.Result) {})
 		if err != nil || len(r.Results) < len(device.Kernels()) {
 			t.Errorf("%s: %d checks, %v", p, len(r.Results), err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"fspda/cuda/driver"
 	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/selftest"
@@ -33,7 +34,7 @@ func TestSelftest(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") != "" {
 		only = "kernels,masks,convolutions,networks,algorithms,memory"
 	}
-	r, err := fakeTarget(t).Run(context.Background(), only, func(r selftest.Result) { t.Log(r) })
+	r, err := fakeTarget(t).Run(context.Background(), selftest.Selection{Only: only}, func(r selftest.Result) { t.Log(r) })
 	if err != nil || r.Failed > 0 || len(r.Results) < 20 {
 		t.Errorf("%d of %d checks failed, %v", r.Failed, len(r.Results), err)
 	}
@@ -50,7 +51,8 @@ func TestSelftestNotices(t *testing.T) {
 	target.Device = wrongDevice{target.Device}
 	free := 1 << 30
 	target.Free = func() (int, error) { free -= 1 << 28; return free, nil }
-	r, err := target.Run(context.Background(), "algorithms/dsgd,networks/mlp by,memory", func(selftest.Result) {})
+	r, err := target.Run(context.Background(), selftest.Selection{Only: "algorithms/dsgd,networks/mlp by,memory"},
+		func(selftest.Result) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +63,29 @@ func TestSelftestNotices(t *testing.T) {
 	}
 	if text := r.Results[0].String(); !strings.HasPrefix(text, r.Results[0].Name) || r.Failed != len(r.Results) {
 		t.Errorf("%d failed, %q", r.Failed, text)
+	}
+}
+
+// After a loss of the GPU no further check is made; those that are left can be made by another
+// process.
+func TestSelftestStopsAfterLoss(t *testing.T) {
+	d, m := openFake(t, fakegpu.Options{}, false)
+	target := selftest.Target{Device: d, Precision: "fp32", Kernels: d.Raw(), Small: true, Err: d.Err}
+	which := selftest.Selection{Only: "contract/dot,kernels/casts/loss scale,algorithms/dsgd,algorithms/fspda-sa"}
+	var seen []string
+	r, err := target.Run(context.Background(), which, func(r selftest.Result) {
+		seen = append(seen, r.Name)
+		if len(seen) == 1 {
+			m.Lose(driver.IllegalAddress)
+		}
+	})
+	if err != nil || r.Failed != 1 || len(seen) != 2 || r.Left == 0 {
+		t.Fatalf("%v, %+v, %v", err, r, seen)
+	}
+	which.After = seen[1]
+	again, err := fakeTarget(t).Run(context.Background(), which, func(selftest.Result) {})
+	if err != nil || again.Failed > 0 || len(again.Results) != r.Left || again.Results[0].Name == seen[1] {
+		t.Errorf("%v, %+v after %+v", err, again, r)
 	}
 }
 

@@ -27,7 +27,16 @@ type Target struct {
 	// the checks of memory are skipped.
 	Again func() (dev device.Device, end func() error, err error)
 	Free  func() (int, error)
+	// Err returns the failure after which the device does nothing any more, or nil. If Err is nil, it
+	// has none.
+	Err   func() error
 	Small bool // use small networks and shapes, for a slow device
+}
+
+// Selection selects checks.
+type Selection struct {
+	Only  string // parts of names, separated by commas; empty: all
+	After string // leaves out the check of this name and all before it; empty: none
 }
 
 // Check is one check. Run returns a short description of what it measured, or an error; a SkipError
@@ -62,6 +71,7 @@ type Report struct {
 	Precision string   `json:"precision"`
 	Results   []Result `json:"results"`
 	Failed    int      `json:"failed"`
+	Left      int      `json:"left,omitempty"` // checks that were not made, as the device failed
 }
 
 const (
@@ -70,15 +80,12 @@ const (
 	failed  = "FAILED"
 )
 
-// Run runs the checks whose name contains one of the comma-separated parts of only, or all if it is
-// empty, and continues after a failure. It passes each result to then. The error is that of the
-// context.
-func (t Target) Run(ctx context.Context, only string, then func(Result)) (Report, error) {
+// Run runs the selected checks, and continues after a failure, unless it is one of the device
+// itself. It passes each result to then. The error is that of the context.
+func (t Target) Run(ctx context.Context, which Selection, then func(Result)) (Report, error) {
 	r := Report{Device: t.Device.Name(), Precision: t.Precision}
-	for _, c := range t.Checks() {
-		if !wanted(c.Name, only) {
-			continue
-		}
+	checks := t.selected(which)
+	for i, c := range checks {
 		begin := time.Now()
 		saw, err := c.Run(ctx)
 		if ctx.Err() != nil {
@@ -93,8 +100,21 @@ func (t Target) Run(ctx context.Context, only string, then func(Result)) (Report
 		}
 		r.Results = append(r.Results, result)
 		then(result)
+		if t.Err != nil && t.Err() != nil {
+			r.Left = len(checks) - i - 1
+			break
+		}
 	}
 	return r, nil
+}
+
+// selected returns the selected checks.
+func (t Target) selected(s Selection) []Check {
+	all := t.Checks()
+	if i := slices.IndexFunc(all, func(c Check) bool { return c.Name == s.After }); s.After != "" {
+		all = all[i+1:]
+	}
+	return slices.DeleteFunc(all, func(c Check) bool { return !wanted(c.Name, s.Only) })
 }
 
 func wanted(name, only string) bool {

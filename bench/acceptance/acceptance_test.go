@@ -118,7 +118,7 @@ func TestChecks(t *testing.T) {
 		"kernels/a name that is longer than what a line has room for FAILED     12.5 s  far: 3\n    and more\n" +
 		"training                                 ok          3.0 s  repeats, loss within 1.0e-06 of " +
 		"1e-03\ncontract/ha")
-	if want := (checks{4, 1, 1}); seen != want || len(k.out.Notes) != 1 ||
+	if want := (checks{4, 1, 1, "training"}); seen != want || len(k.out.Notes) != 1 ||
 		k.out.Notes[0] != "kernels/a name that is longer than what a line has room for: far: 3" {
 		t.Errorf("%+v, %q", seen, k.out.Notes)
 	}
@@ -140,7 +140,7 @@ func TestChosen(t *testing.T) {
 	if got := o.chosen(r); len(got) != 5 {
 		t.Errorf("%d parts have the name", len(got))
 	}
-	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 15+2*12 {
+	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 16+2*12 {
 		t.Errorf("%d parts: %v", len(names), names)
 	}
 }
@@ -242,8 +242,8 @@ func TestHeadlineFitsBudget(t *testing.T) {
 		}
 		sum += p.Limit
 	}
-	if sum > DefaultBudget || len(headline) != 8 {
-		t.Errorf("%d parts may take %v, want 8 within %v", len(headline), sum, DefaultBudget)
+	if sum > DefaultBudget || len(headline) != 9 {
+		t.Errorf("%d parts may take %v, want 9 within %v", len(headline), sum, DefaultBudget)
 	}
 	if seen := map[string]bool{}; true {
 		for _, p := range o.Parts() {

@@ -55,13 +55,14 @@ func (r *Results) Lines() []Line {
 		r.ofNetworks("the same over torch.compile", "compiled_ratio", compiledTarget, "%.2f ×", 1),
 		r.ofNetworks("the same, of the memory's roofline", "roofline", rooflineTarget, "%.0f %%", 100),
 	}
-	for _, of := range append([]string{"fused"}, all...) {
-		what := "self-test in " + of
-		if "selftest/"+of == fusedPart {
-			if what = "fused kernels, in " + strings.Join(judged, " and "); r.Device == "cpu" {
-				continue
-			}
+	guarded := map[string]string{megakernelPart: "kernels in a cooperative launch",
+		fusedPart: "fused kernels, in " + strings.Join(judged, " and ")}
+	for _, of := range append([]string{"megakernel", "fused"}, all...) {
+		what, ok := guarded["selftest/"+of]
+		if ok && r.Device == "cpu" {
+			continue
 		}
+		what = cmp.Or(what, "self-test in "+of)
 		lines = append(lines, r.line("selftest/"+of, what, "0 checks fail",
 			func(v map[string]float64) (string, bool, bool) {
 				failed, ok := v["failed"]

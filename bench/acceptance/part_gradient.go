@@ -13,7 +13,7 @@ import (
 
 // gradient measures the large network in a precision, here and in PyTorch in turns.
 func (o *Options) gradient(g gradient) Part {
-	return Part{g.name(), o.limit(95 * time.Second), func(ctx context.Context, b *job) error {
+	return Part{g.name(), o.limit(90 * time.Second), func(ctx context.Context, b *job) error {
 		p, err := b.startPeer(ctx)
 		if err != nil {
 			return err
@@ -124,7 +124,7 @@ func (o *Options) separate() Part {
 	s := o.shapes()
 	g := gradient{s.network, judged[0], s.batches[0], s.pixels[0]}
 	return Part{g.network + "/separate-" + g.shape(), o.limit(time.Minute), func(ctx context.Context, b *job) error {
-		b.env = append(b.env, withoutFused)
+		b.env = append(b.env, guards[1].without)
 		if err := b.ourGradient(ctx, g); err != nil {
 			return err
 		}

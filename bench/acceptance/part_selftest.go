@@ -1,16 +1,18 @@
 package acceptance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
 
 // Limits of a self-test: in the headline, and after it.
 const (
-	shortSelftest = 75 * time.Second
+	shortSelftest = 55 * time.Second
 	longSelftest  = 150 * time.Second
 )
 
@@ -18,12 +20,7 @@ const (
 // time is over count.
 func (o *Options) selftest(precision string, limit time.Duration) Part {
 	return Part{"selftest/" + precision, o.limit(limit), func(ctx context.Context, b *job) error {
-		args := []string{"selftest", "--device", b.Device, "--precision", precision}
-		if only := b.shapes().checks; only != "" {
-			args = append(args, "--only", only)
-		}
-		text, err := b.program(ctx, args...)
-		seen := b.readChecks(string(text))
+		seen, err := b.selftest(ctx, precision, b.shapes().checks)
 		switch {
 		case seen.all == 0:
 			return err
@@ -32,23 +29,84 @@ func (o *Options) selftest(precision string, limit time.Duration) Part {
 			b.out.Summary = "none of " + seen.String() + " failed until then"
 			return err
 		}
-		b.out.set("checks", float64(seen.all))
-		b.out.set("failed", float64(seen.failed))
+		b.setChecks(seen)
 		b.out.Summary = fmt.Sprintf("%d of %s failed", seen.failed, seen)
 		return nil
 	}}
 }
 
-// fusedPart is the name of the part that checks fused kernels.
-const fusedPart = "selftest/fused"
+// checksLeft is in the message of fspda selftest where the device failed and checks are left.
+const checksLeft = "checks are left, with --after "
 
-// withoutFused is the variable of the program that leaves out fused kernels: see docs/gpus.md.
-const withoutFused = "FSPDA_CUDA_FUSED=0"
+// selftest runs fspda selftest. Where a check ends the work of the process on the GPU, that check
+// is made again with launches that wait, whose error names the kernel, and another process makes
+// those that are left.
+func (b *job) selftest(ctx context.Context, precision, only string) (seen checks, err error) {
+	args := []string{"selftest", "--device", b.Device, "--precision", precision}
+	these := args
+	if only != "" {
+		these = with(args, "--only", only)
+	}
+	for run := these; ; run = with(these, "--after", seen.last) {
+		var text []byte
+		text, err = b.program(ctx, run...)
+		before := seen.all
+		seen.add(b.readChecks(string(text)))
+		if err == nil || seen.all == before || !strings.Contains(err.Error(), checksLeft) {
+			return seen, err
+		}
+		k := *b
+		k.env = append(slices.Clone(b.env), waitingLaunches)
+		why, failed := k.program(ctx, with(args, "--only", seen.last)...)
+		if failed != nil && ctx.Err() == nil {
+			b.out.note("with launches that wait: " + strings.Join(strings.Fields(string(why)), " "))
+		}
+	}
+}
+
+func (b *job) setChecks(seen checks) {
+	b.out.set("checks", float64(seen.all))
+	b.out.set("failed", float64(seen.failed))
+}
+
+// waitingLaunches is the variable of the program with which each launch waits: see docs/gpus.md.
+const waitingLaunches = "FSPDA_CUDA_LAUNCHES=sync"
+
+// guards are parts that check kernels which the program can do without. Unless all checks pass, all
+// other parts do without, by this variable: see docs/gpus.md.
+var guards = []struct{ part, without string }{
+	{megakernelPart, "FSPDA_CUDA_LAUNCHES=1"}, {fusedPart, "FSPDA_CUDA_FUSED=0"},
+}
+
+// Names of the guards.
+const (
+	megakernelPart = "selftest/megakernel"
+	fusedPart      = "selftest/fused"
+)
+
+// megakernel checks cooperative launches, whose blocks wait for each other: if they hang, nothing
+// else works either. It also compiles the kernels, and so tells whether the GPU can be used at all.
+func (o *Options) megakernel() Part {
+	return Part{megakernelPart, o.limit(35 * time.Second), func(ctx context.Context, b *job) error {
+		text, err := b.program(ctx, "selftest", "--device", b.Device, "--only", "kernels/megakernel")
+		seen := b.readChecks(string(text))
+		// before the first line kernels are compiled, which may take all the time
+		if seen.failed > 0 || err != nil && (len(text) > 0 || strings.Contains(err.Error(), guards[0].without)) {
+			b.out.set("without", 1)
+		}
+		if seen.failed == 0 && err != nil {
+			return err
+		}
+		b.setChecks(seen)
+		b.out.Summary = fmt.Sprintf("%d of %s failed", seen.failed, seen)
+		return nil
+	}}
+}
 
 // fused compares fused kernels with the separate kernels that they replace, in the precisions that
-// have a target. Unless all pass, all other parts run without fused kernels.
+// have a target.
 func (o *Options) fused() Part {
-	return Part{fusedPart, o.limit(25 * time.Second), func(ctx context.Context, b *job) error {
+	return Part{fusedPart, o.limit(20 * time.Second), func(ctx context.Context, b *job) error {
 		if b.Tiny {
 			b.out.Summary = "left out: the check has no tiny shapes"
 			return nil
@@ -62,11 +120,10 @@ func (o *Options) fused() Part {
 			if seen.failed == 0 && err != nil {
 				return err
 			}
-			sum = checks{sum.all + seen.all, sum.failed + seen.failed, sum.leftOut + seen.leftOut}
+			sum.add(seen)
 			saw = append(saw, precision+": "+b.saw)
 		}
-		b.out.set("checks", float64(sum.all))
-		b.out.set("failed", float64(sum.failed))
+		b.setChecks(sum)
 		if sum.failed == 0 {
 			b.out.set("without", 0)
 		}
@@ -76,7 +133,14 @@ func (o *Options) fused() Part {
 }
 
 // checks counts those of a self-test.
-type checks struct{ all, failed, leftOut int }
+type checks struct {
+	all, failed, leftOut int
+	last                 string // name
+}
+
+func (c *checks) add(more checks) {
+	*c = checks{c.all + more.all, c.failed + more.failed, c.leftOut + more.leftOut, cmp.Or(more.last, c.last)}
+}
 
 func (c checks) String() string { return fmt.Sprintf("%d checks (%d do not apply)", c.all, c.leftOut) }
 
@@ -90,7 +154,7 @@ func (b *job) readChecks(text string) (seen checks) {
 		if m == nil { // the head, or more of what is wrong
 			continue
 		}
-		seen.all++
+		seen.all, seen.last = seen.all+1, m[1]
 		b.saw = m[3]
 		switch m[2] {
 		case "FAILED":

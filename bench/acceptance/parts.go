@@ -36,7 +36,7 @@ func (o *Options) headline() []Part {
 	networks := o.networks()
 	parts := []Part{o.selftest("fp32", shortSelftest), o.step("fp32")}
 	if o.Device != "cpu" {
-		parts = append(parts, o.fused())
+		parts = append(append([]Part{o.megakernel()}, parts...), o.fused())
 	}
 	parts = append(parts, networks[:min(headlineNetworks*o.partsOfNetwork(), len(networks))]...)
 	return append(parts, o.million(o.shapes()))

@@ -111,9 +111,11 @@ func (r *Results) run(ctx context.Context, p Part, out *Outcome) error {
 	if step := r.outcome("figure1/step-fp32"); step != nil {
 		k.rate = step.Values["ours"]
 	}
-	if f := r.outcome(fusedPart); f != nil && f.Values["without"] != 0 && p.Name != fusedPart {
-		k.env = append(k.env, withoutFused)
-		out.note("without fused kernels, as " + fusedPart + " did not pass")
+	for _, g := range guards {
+		if f := r.outcome(g.part); f != nil && f.Values["without"] != 0 && p.Name != g.part {
+			k.env = append(k.env, g.without)
+			out.note("with " + g.without + ", as " + g.part + " did not pass")
+		}
 	}
 	return p.Run(ctx, k)
 }

@@ -38,8 +38,10 @@ trap 'finish; exit 130' INT TERM HUP
 
 start=$(LC_ALL=C grep -a -n -m 1 '^# the archive follows$' "$0" | cut -d: -f1)
 tail -n +$((start + 1)) "$0" | tar -C "$work" -xzf - || { echo "$0 is damaged: copy it again" >&2; rm -rf "$work"; exit 1; }
-# choices of convolutions that were made before, on the same kind of GPU
-[ ! -f "$work/choices.jsonl" ] || [ -f "$out/choices.jsonl" ] || cp "$work/choices.jsonl" "$out"
+# choices of convolutions, and compiled kernels, that were made before, on the same kind of GPU
+for made in choices.jsonl cubins.tar.gz; do
+  [ ! -f "$work/$made" ] || [ -f "$out/$made" ] || cp "$work/$made" "$out"
+done
 [ ! -f "$out/logs.tar.gz" ] || tar -C "$out" -xzf "$out/logs.tar.gz"
 
 python=${PYTHON-python3}

@@ -16,8 +16,9 @@ import (
 
 // selftestFlags are the flags of fspda selftest.
 type selftestFlags struct {
-	device, precision, only string
-	json                    bool
+	device, precision string
+	which             selftest.Selection
+	json              bool
 }
 
 func newSelftest() *cobra.Command {
@@ -28,7 +29,8 @@ func newSelftest() *cobra.Command {
 		Long: `Check the results of a device on this machine: every operation on vectors and every draw of a mask to the last bit,
 every kernel within the bounds of its roundings, networks against the CPU engine and against differences of their own
 loss, the algorithms' golden values, a short training that must repeat to the last bit, and memory that must come
-back. It needs no files. The exit status is 1 if a check fails.`,
+back. It needs no files. The exit status is 1 if a check fails. If a check ends the work of this process on a GPU, the
+message has the command that makes the checks that are left.`,
 		Example: `  fspda selftest --device cuda
   fspda selftest --device cuda --precision fp16
   fspda selftest --device cpu --only algorithms,networks`,
@@ -38,7 +40,8 @@ back. It needs no files. The exit status is 1 if a check fails.`,
 	fs.StringVar(&f.device, "device", "auto", "auto, cpu, cuda, or cuda:N for GPU N")
 	fs.StringVar(&f.precision, "precision", "fp32",
 		"of networks on a GPU, as in train; kernels are held to the bounds of fp32 only with fp32")
-	fs.StringVar(&f.only, "only", "", "checks whose name has this part, or one of several by commas")
+	fs.StringVar(&f.which.Only, "only", "", "checks whose name has this part, or one of several by commas")
+	fs.StringVar(&f.which.After, "after", "", "only checks after the one of this name")
 	fs.BoolVar(&f.json, "json", false, "print JSON")
 	return cmd
 }
@@ -60,7 +63,7 @@ func (f selftestFlags) run(cmd *cobra.Command) error {
 	if !f.json {
 		fmt.Fprintf(w, "%s, %s\n", dev, f.precision)
 	}
-	r, err := selftestTarget(dev.Device, c).Run(cmd.Context(), f.only, func(r selftest.Result) {
+	r, err := selftestTarget(dev.Device, c).Run(cmd.Context(), f.which, func(r selftest.Result) {
 		if !f.json {
 			fmt.Fprintln(w, r)
 		}
@@ -69,13 +72,18 @@ func (f selftestFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if len(r.Results) == 0 {
-		return &train.ConfigError{Key: "only", Got: f.only,
+		return &train.ConfigError{Key: "only", Got: f.which.Only,
 			Want: "expected a part of a check's name; without --only all names are listed"}
 	}
 	if f.json {
 		if err := command.PrintJSON(w, r); err != nil {
 			return err
 		}
+	}
+	if r.Left > 0 {
+		last := r.Results[len(r.Results)-1].Name
+		return fmt.Errorf("selftest: %s does nothing any more after the check %s: %d checks are left, with --after %q",
+			dev, last, r.Left, last)
 	}
 	if r.Failed > 0 {
 		return fmt.Errorf("selftest: %d of %d checks failed on %s", r.Failed, len(r.Results), dev)
@@ -92,7 +100,7 @@ func selftestTarget(dev device.Device, c train.Config) selftest.Target {
 	}}
 	if gpu, ok := dev.(*cuda.Device); ok {
 		bare := gpu.Raw()
-		t.Kernels, t.Free = bare, bare.FreeMemory
+		t.Kernels, t.Free, t.Err = bare, bare.FreeMemory, gpu.Err
 		t.Again = func() (device.Device, func() error, error) {
 			e, err := setup.OpenDevice(c, 1)
 			if err != nil {

@@ -2,9 +2,9 @@ package driver
 
 import "unsafe"
 
-// Synchronous returns an API whose launches wait until the GPU has completed them, so that the error of
-// a kernel is that of its own launch, and not of a later call. It has neither cooperative launches nor
-// graphs.
+// Synchronous returns an API whose launches wait until the GPU has completed them, so that the error
+// of a kernel is that of its own launch, and not of a later call. It has neither cooperative
+// launches nor graphs.
 func Synchronous(a *API) *API {
 	b := *a
 	b.LaunchKernel = func(f Function, grid, block [3]uint32, shared uint32, s Stream, args []unsafe.Pointer) Result {

@@ -256,8 +256,8 @@ func (ex *Executor) Fail(err error) {
 	}
 }
 
-// Do runs a task on the executor and returns its error, which is recorded as a failure only if the GPU
-// is lost. It does not wait for the GPU nor for queued operations.
+// Do runs a task on the executor and returns its error, which is recorded as a failure only if the
+// GPU is lost. It does not wait for the GPU nor for queued operations.
 func (ex *Executor) Do(task func() error) error {
 	answer := make(chan error, 1)
 	if !ex.post(item{task: func() {

@@ -102,12 +102,18 @@ func normalsOf(s rng.Stream, n int) []float32 {
 	return v
 }
 
-// sameBits reports the first number whose bits differ.
+// sameBits reports the first number whose bits differ, and how many do.
 func sameBits(b *fixture, what string, got, want []float32) {
+	first, differ := 0, 0
 	for i := range want {
 		if math.Float32bits(got[i]) != math.Float32bits(want[i]) && (got[i] == got[i] || want[i] == want[i]) {
-			b.Errorf("%s: number %d of %d is %v, want %v", what, i, len(got), got[i], want[i])
-			return
+			if differ++; differ == 1 {
+				first = i
+			}
 		}
+	}
+	if differ > 0 {
+		b.Errorf("%s: number %d is %v, want %v; %d of %d differ", what, first, got[first], want[first], differ,
+			len(got))
 	}
 }

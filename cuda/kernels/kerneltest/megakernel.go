@@ -100,15 +100,16 @@ func newProducts() *products {
 
 func (p *products) calls(h *fixture) (all []kernels.Call) {
 	for i, c := range p.c {
-		all = append(all, kernels.Gemm{Agents: 1, M: 200, N: 140, K: 130, Form: "nt", A: kernels.Operand{At: at(h, p.a)},
-			B: kernels.Operand{At: at(h, p.b)}, C: kernels.Operand{At: at(h, c)}, TF32: i%2 == 0}.Call())
+		all = append(all, kernels.Gemm{Agents: 1, M: 200, N: 140, K: 130, Form: "nt",
+			A: kernels.Operand{At: at(h, p.a)}, B: kernels.Operand{At: at(h, p.b)}, C: kernels.Operand{At: at(h, c)},
+			TF32: i%2 == 0}.Call())
 	}
 	return all
 }
 
 // megakernelSizes compares calls of one phase, with blocks of different sizes and more of them than
-// have a place at the same time, with separate launches: threads that begin a block must not write to
-// the shared memory of one that others still compute.
+// have a place at the same time, with separate launches: threads that begin a block must not write
+// to the shared memory of one that others still compute.
 func megakernelSizes(h *fixture) {
 	want := newProducts()
 	h.run(want.calls(h)...)

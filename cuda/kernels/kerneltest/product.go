@@ -1,6 +1,7 @@
 package kerneltest
 
 import (
+	"fmt"
 	"math"
 
 	"fspda/cuda/kernels"
@@ -35,11 +36,11 @@ func tensorProducts(b *fixture) {
 			if e == kernels.F32 {
 				bound += 0x1p-10 // or may not round the factors
 			}
-			if !closeTo(c, m, n, k, bound, func(i, j, p int) float64 {
+			if wrong := firstFar(c, m, n, k, bound, func(i, j, p int) float64 {
 				l, r := at3(i, j, p)
 				return factor(x[l]) * factor(y[r])
-			}) {
-				b.Errorf("products of form %s in %v are wrong", form, e)
+			}); wrong != "" {
+				b.Errorf("products of form %s in %v are wrong: %s", form, e, wrong)
 			}
 		}
 	}
@@ -71,9 +72,11 @@ func divergence(b *fixture) {
 	}
 }
 
-// closeTo reports whether every element of C is the sum of its products, within bound times the sum
-// of their absolute values.
-func closeTo(c []float32, m, n, k int, bound float64, product func(i, j, p int) float64) bool {
+// firstFar describes the first element of C, m×n, that is further from the sum of its k products
+// than bound times the sum of their absolute values, and counts such elements. It is empty where
+// there is none.
+func firstFar(c []float32, m, n, k int, bound float64, product func(i, j, p int) float64) (text string) {
+	far := 0
 	for i := range m {
 		for j := range n {
 			want, size := 0.0, 0.0
@@ -81,10 +84,16 @@ func closeTo(c []float32, m, n, k int, bound float64, product func(i, j, p int) 
 				v := product(i, j, p)
 				want, size = want+v, size+math.Abs(v)
 			}
-			if !(math.Abs(float64(c[i*n+j])-want) <= bound*size) {
-				return false
+			if math.Abs(float64(c[i*n+j])-want) <= bound*size {
+				continue
+			}
+			if far++; far == 1 {
+				text = fmt.Sprintf("element %d, %d is %v, want %v within %.2g", i, j, c[i*n+j], want, bound*size)
 			}
 		}
 	}
-	return true
+	if far > 1 {
+		text += fmt.Sprintf(", as the first of %d of %d", far, m*n)
+	}
+	return text
 }
