@@ -34,7 +34,8 @@ func TestSelftest(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") != "" {
 		only = "kernels,masks,convolutions,networks,algorithms,memory"
 	}
-	r, err := fakeTarget(t).Run(context.Background(), selftest.Selection{Only: only}, func(r selftest.Result) { t.Log(r) })
+	which := selftest.Selection{Only: only}
+	r, err := fakeTarget(t).Run(context.Background(), which, func(r selftest.Result) { t.Log(r) })
 	if err != nil || r.Failed > 0 || len(r.Results) < 20 {
 		t.Errorf("%d of %d checks failed, %v", r.Failed, len(r.Results), err)
 	}
@@ -71,7 +72,7 @@ func TestSelftestNotices(t *testing.T) {
 func TestSelftestStopsAfterLoss(t *testing.T) {
 	d, m := openFake(t, fakegpu.Options{}, false)
 	target := selftest.Target{Device: d, Precision: "fp32", Kernels: d.Raw(), Small: true, Err: d.Err}
-	which := selftest.Selection{Only: "contract/dot,kernels/casts/loss scale,algorithms/dsgd,algorithms/fspda-sa"}
+	which := selftest.Selection{Only: "contract/gather,contract/dot,algorithms/dsgd,algorithms/fspda-sa"}
 	var seen []string
 	r, err := target.Run(context.Background(), which, func(r selftest.Result) {
 		seen = append(seen, r.Name)
@@ -79,7 +80,7 @@ func TestSelftestStopsAfterLoss(t *testing.T) {
 			m.Lose(driver.IllegalAddress)
 		}
 	})
-	if err != nil || r.Failed != 1 || len(seen) != 2 || r.Left == 0 {
+	if err != nil || r.Failed != 1 || len(seen) != 2 || r.Left == 0 || !strings.HasPrefix(r.Results[1].Saw, "cuda: ") {
 		t.Fatalf("%v, %+v, %v", err, r, seen)
 	}
 	which.After = seen[1]

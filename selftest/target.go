@@ -91,6 +91,10 @@ func (t Target) Run(ctx context.Context, which Selection, then func(Result)) (Re
 		if ctx.Err() != nil {
 			return r, ctx.Err()
 		}
+		gone := t.Err != nil && t.Err() != nil
+		if gone && !errors.Is(err, t.Err()) { // first: operations on vectors only give NaN
+			err = errors.Join(t.Err(), err)
+		}
 		result := Result{c.Name, passed, saw, time.Since(begin).Seconds()}
 		if skip, ok := errors.AsType[SkipError](err); ok {
 			result.Verdict, result.Saw = skipped, string(skip)
@@ -100,7 +104,7 @@ func (t Target) Run(ctx context.Context, which Selection, then func(Result)) (Re
 		}
 		r.Results = append(r.Results, result)
 		then(result)
-		if t.Err != nil && t.Err() != nil {
+		if gone {
 			r.Left = len(checks) - i - 1
 			break
 		}
