@@ -72,8 +72,8 @@ func Open(index int, options ...Option) (*Device, error) {
 }
 
 func open(b backend, options ...Option) (*Device, error) {
-	if os.Getenv(executor.SeparateLaunchesVariable) == executor.SynchronousLaunches {
-		b.api = driver.Synchronous(b.api)
+	if os.Getenv(driver.LaunchBlockingVariable) == "1" {
+		b.api = driver.BlockLaunches(b.api)
 	}
 	d := &Device{name: fmt.Sprintf("cuda:%d", b.index), settings: settings{precision: FP32},
 		exec: executor.New(b.api, b.inline)}

@@ -10,7 +10,6 @@ import (
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/dynlib"
-	"fspda/cuda/executor"
 	"fspda/device"
 )
 
@@ -92,7 +91,7 @@ func TestLost(t *testing.T) {
 
 // With launches that wait, programs have neither graphs nor cooperative launches, and the error of
 // a kernel names it with its geometry and arguments. Else the error says how to get there.
-func TestSynchronousLaunches(t *testing.T) {
+func TestLaunchBlocking(t *testing.T) {
 	run := func() (*fakegpu.Machine, error) {
 		d, m := openFake(t, fakegpu.Options{}, false)
 		p, err := d.Load(doubling(3))
@@ -109,10 +108,10 @@ func TestSynchronousLaunches(t *testing.T) {
 		m.Fail("EventQuery", 0, driver.IllegalAddress)
 		return m, p.Run(x, g, b, make([]float64, 1))
 	}
-	if _, err := run(); err == nil || !strings.Contains(err.Error(), "FSPDA_CUDA_LAUNCHES=sync names the kernel") {
+	if _, err := run(); err == nil || !strings.Contains(err.Error(), "CUDA_LAUNCH_BLOCKING=1 names the kernel") {
 		t.Errorf("%v", err)
 	}
-	t.Setenv(executor.SeparateLaunchesVariable, executor.SynchronousLaunches)
+	t.Setenv(driver.LaunchBlockingVariable, "1")
 	m, err := run()
 	if captured, whole := m.Count("StreamBeginCapture"), m.Count("LaunchCooperative"); captured > 0 || whole > 0 {
 		t.Errorf("%d captures and %d cooperative launches, want none", captured, whole)

@@ -294,7 +294,7 @@ func (p *Program) env(ex *executor.Executor, key programKey) *launchEnv {
 func (p *Program) sendSteps(env *launchEnv) error {
 	for i, s := range p.steps {
 		err := s(env)
-		if err == nil && env.ex.Synchronous() { // libraries have launches of their own
+		if err == nil && env.ex.API.Blocking { // libraries have launches of their own
 			err = env.ex.Synchronize()
 		}
 		if err != nil {

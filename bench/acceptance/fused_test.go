@@ -100,7 +100,7 @@ func TestSelftestGoesOn(t *testing.T) {
 	const script = `#!/bin/sh
 case "$*" in
 *"--after b") echo "c   ok  0.1 s" ;;
-*"--only b") echo "b   FAILED  0.1 s  launching gemm with $FSPDA_CUDA_LAUNCHES"; exit 1 ;;
+*"--only b") echo "b   FAILED  0.1 s  launching gemm with $CUDA_LAUNCH_BLOCKING"; exit 1 ;;
 *) printf 'a   ok  0.1 s\nb   FAILED  0.1 s  an illegal access\n'
   echo 'fspda: selftest: the GPU does nothing any more after the check b: 1 checks are left, with --after "b"' >&2
   exit 1 ;;
@@ -112,7 +112,7 @@ esac
 	out, err := opened(t, o).play(t.Context(), o.selftest("fp32", time.Minute), time.Minute)
 	notes := strings.Join(out.Notes, "; ")
 	if err != nil || out.Status != Done || out.Values["checks"] != 3 || out.Values["failed"] != 1 ||
-		!strings.Contains(notes, "b: an illegal access") || !strings.Contains(notes, "launching gemm with sync") {
+		!strings.Contains(notes, "b: an illegal access") || !strings.Contains(notes, "launching gemm with 1") {
 		t.Errorf("%+v, %v", out, err)
 	}
 }

@@ -69,8 +69,8 @@ func (b *job) setChecks(seen checks) {
 	b.out.set("failed", float64(seen.failed))
 }
 
-// waitingLaunches is the variable of the program with which each launch waits: see docs/gpus.md.
-const waitingLaunches = "FSPDA_CUDA_LAUNCHES=sync"
+// waitingLaunches is NVIDIA's variable with which each launch waits: see docs/gpus.md.
+const waitingLaunches = "CUDA_LAUNCH_BLOCKING=1"
 
 // guards are parts that check kernels which the program can do without. Unless all checks pass, all
 // other parts do without, by this variable: see docs/gpus.md.

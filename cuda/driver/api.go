@@ -26,6 +26,7 @@ type API struct {
 	StreamAPI
 	GraphAPI
 	HotAPI
+	Blocking bool // launches wait for the GPU: see BlockLaunches
 }
 
 // DeviceAPI initialises the driver and describes the devices.
@@ -105,5 +106,5 @@ type HotAPI struct {
 	EventRecord       func(e Event, s Stream) Result
 	EventQuery        func(e Event) Result
 	StreamWaitEvent   func(s Stream, e Event, flags uint32) Result
-	GraphLaunch       func(e GraphExec, s Stream) Result // nil: see Synchronous
+	GraphLaunch       func(e GraphExec, s Stream) Result
 }

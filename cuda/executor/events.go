@@ -81,14 +81,11 @@ func (ex *Executor) waited(r driver.Result, call string) error {
 		return nil
 	}
 	err := ex.API.Check(r, call, "waiting for the GPU")
-	if r.Sticky() && !ex.Synchronous() {
-		err = fmt.Errorf("%w; %s=%s names the kernel", err, SeparateLaunchesVariable, SynchronousLaunches)
+	if r.Sticky() && !ex.API.Blocking {
+		err = fmt.Errorf("%w; %s=1 names the kernel", err, driver.LaunchBlockingVariable)
 	}
 	return err
 }
-
-// Synchronous reports whether launches wait for the GPU: see driver.Synchronous.
-func (ex *Executor) Synchronous() bool { return ex.API.GraphLaunch == nil }
 
 // syncWithin waits until the GPU has completed all that was sent. Where that takes longer than
 // limit the GPU counts as hung, since nothing runs after a launch that does not end.
@@ -128,7 +125,7 @@ func (ex *Executor) TimeWork(n, turns int, send func() error) (fastest float64, 
 		}
 		return nil
 	}
-	if ex.Synchronous() {
+	if ex.API.Blocking {
 		return ex.elapsed(repeated)
 	}
 	exec, err := ex.capture("timed work", repeated)

@@ -16,9 +16,9 @@ const MaxGraphs = 256
 type GraphCache[K comparable] map[K]driver.GraphExec
 
 // Launch launches the graph of a key, which it captures from what send sends where it does not
-// exist yet. name names the sequence in errors. A synchronous executor calls send each time.
+// exist yet. name names the sequence in errors. Where launches block it calls send each time.
 func (c GraphCache[K]) Launch(ex *Executor, key K, name string, send func() error) error {
-	if ex.Synchronous() {
+	if ex.API.Blocking {
 		return send()
 	}
 	exec, ok := c[key]

@@ -44,10 +44,6 @@ const megakernelThreads = 1 << 18
 // the option SeparateLaunches of a device does.
 const SeparateLaunchesVariable = "FSPDA_CUDA_LAUNCHES"
 
-// SynchronousLaunches is the value of that variable with which launches also wait for the GPU: see
-// driver.Synchronous.
-const SynchronousLaunches = "sync"
-
 // StartMegakernel makes the megakernel of a GPU with so many multiprocessors, where a probe shows
 // that the driver runs it. Without one each kernel has a launch of its own.
 func (ex *Executor) StartMegakernel(multiprocessors int) (err error) {
