@@ -1,4 +1,4 @@
-package docs_test
+package fspda_test
 
 import (
 	"context"
