@@ -81,7 +81,7 @@ func checkClocks(t *testing.T, row methodRow, c Config, one *Result) {
 	t.Helper()
 	timed, real := c, c
 	timed.Links = withLinks(t, wan)
-	s, _ := resolve(t, c)
+	s, m := resolve(t, c)
 	if base := Default(); s.Asynchronous() {
 		timed.ComputeTime, timed.Slowness = base.ComputeTime, base.Slowness
 		real.ComputeTime, real.Slowness = base.ComputeTime, base.Slowness
@@ -91,7 +91,7 @@ func checkClocks(t *testing.T, row methodRow, c Config, one *Result) {
 		t.Error("in virtual time it takes no time, or is another run")
 	}
 	real.Clock = "real"
-	_, err := real.Resolve(labSet, labModel(t, real))
+	_, err := real.Resolve(labSet, m)
 	if said := strings.Contains(row.runsIn, "real time"); said != (err == nil) || err != nil && !strings.Contains(
 		err.Error(), "clock") {
 		t.Errorf("the table says %q, and with clock real the error is %v", row.runsIn, err)
@@ -104,7 +104,7 @@ func checkClocks(t *testing.T, row methodRow, c Config, one *Result) {
 // checkCells compares vectors, graphs and bits.
 func checkCells(t *testing.T, row methodRow, c Config, one *Result) {
 	t.Helper()
-	s, _ := resolve(t, c)
+	s, m := resolve(t, c)
 	cell := row.vectors
 	if form, ok := s.Config.Params["form"]; ok && form == "atc" {
 		_, cell, _ = strings.Cut(cell, "form atc ")
@@ -132,7 +132,7 @@ func checkCells(t *testing.T, row methodRow, c Config, one *Result) {
 		}
 		wrong := c
 		bad(&wrong)
-		if _, err := wrong.Resolve(labSet, labModel(t, wrong)); err == nil {
+		if _, err := wrong.Resolve(labSet, m); err == nil {
 			t.Errorf("the table says %q, and graph %s with edges %s is accepted", row.graphs, wrong.Graph, wrong.Edges)
 		}
 	}
@@ -143,7 +143,7 @@ func checkCells(t *testing.T, row methodRow, c Config, one *Result) {
 			if c.Gamma == Default().Gamma {
 				other.Gamma = c.Gamma
 			}
-			if _, err := other.Resolve(labSet, labModel(t, other)); err != nil && !strings.Contains(err.Error(),
+			if _, err := other.Resolve(labSet, m); err != nil && !strings.Contains(err.Error(),
 				"stable region") {
 				t.Errorf("edges %s on a star: %v", edges, err)
 			}

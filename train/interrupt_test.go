@@ -32,7 +32,7 @@ func (m *slow) ScoreWith(x, buffers device.Vector, b device.Batch) (loss, hits, 
 // in the middle and in the last evaluation, also with an algorithm that keeps memory for its edges.
 func TestStopInAnEvaluation(t *testing.T) {
 	c := withNorm()
-	c.Iterations, c.EvalPoints, c.Threads = 60, 3, 1 // models are scored one after the other
+	c.Iterations, c.EvalPoints, c.Threads = 24, 3, 1 // models are scored one after the other
 	relay := c
 	relay.Algo, relay.Graph, relay.Mask, relay.Density = "relaysgd", "path", "auto", Default().Density
 	gossip := relay
@@ -40,13 +40,13 @@ func TestStopInAnEvaluation(t *testing.T) {
 	for _, c := range []Config{c, relay, gossip} {
 		plain := newNormed(c.WeightDecay)
 		_, want := playNormed(t, c, plain, Options{})
-		for _, at := range []int{20, 60} {
+		for _, at := range []int{8, 24} {
 			stopInEvaluation(t, c, plain, at, want)
 		}
 	}
 }
 
-// stopInEvaluation stops a run of 60 iterations in the evaluation of an iteration, resumes it, and
+// stopInEvaluation stops a run of 24 iterations in the evaluation of an iteration, resumes it, and
 // compares it with want.
 func stopInEvaluation(t *testing.T, c Config, plain normed, at int, want *Result) {
 	t.Helper()
@@ -57,11 +57,11 @@ func stopInEvaluation(t *testing.T, c Config, plain normed, at int, want *Result
 	rows := 0
 	opt := Options{grace: -1, Log: hearing(func() { close(heard) }), OnRow: func(r Row) {
 		rows++
-		m.hang.Store(r.Iteration == at-20)
+		m.hang.Store(r.Iteration == at-8)
 	}}
 	first := runIn(t, ctx, c, dir, m, opt)
 	stop()
-	if first.Status != Stopped || first.Iteration != at || rows != at/20 || runfolder.LatestIteration(dir) != at {
+	if first.Status != Stopped || first.Iteration != at || rows != at/8 || runfolder.LatestIteration(dir) != at {
 		t.Fatalf("%s, at %d: status %s at iteration %d after %d rows, checkpoint %d", c.Algo, at, first.Status,
 			first.Iteration, rows, runfolder.LatestIteration(dir))
 	}

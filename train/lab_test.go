@@ -41,7 +41,7 @@ func labModel(tb testing.TB, c Config) *model.Engine {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return model.NewEngine(net, cpu.New())
+	return model.NewEngine(net, cpuDevice)
 }
 
 func resolve(tb testing.TB, c Config) (*Setup, *model.Engine) {
@@ -67,7 +67,7 @@ func play(tb testing.TB, c Config, opt Options) *Result {
 func try(tb testing.TB, ctx context.Context, c Config, opt Options) (*Result, error) {
 	tb.Helper()
 	s, m := resolve(tb, c)
-	opt.Device = device.Device(cpu.New())
+	opt.Device = cpuDevice
 	if opt.Model == nil {
 		opt.Model = m
 	}
@@ -109,6 +109,7 @@ func trace(tb testing.TB, r *Result) string {
 
 func runFolder(tb testing.TB) string { return filepath.Join(tb.TempDir(), "run") }
 
+// cpuDevice is shared by all tests, so that the vectors of many runs are cut from one slab.
 var cpuDevice = device.Device(cpu.New())
 
 // checkpointsOf lists the names of the checkpoints in a run folder, oldest first.

@@ -69,7 +69,7 @@ func ringOf(t *testing.T, n int) (*Setup, Model) {
 	}
 	c := small()
 	c.Agents, c.Edges, c.Gamma, c.Partition, c.Batch, c.Hidden = n, "full", 0.3, "shuffled", 2, Widths{}
-	c.Iterations, c.EvalPoints, c.EvalAgents, c.Eta = 30, 1, 1, AutoFloat{V: 1e-4}
+	c.Iterations, c.EvalPoints, c.EvalAgents, c.Eta = 12, 1, 1, AutoFloat{V: 1e-4}
 	c.Links = withLinks(t, "{gradient_ms: 5, gradient_law: exp, default: {latency_ms: 50, bandwidth_mbit: 10, loss: "+
 		"0.01}}")
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Activation: c.Activation,

@@ -128,7 +128,7 @@ func untimed(t *testing.T, r *Result) string {
 func TestTableUnderLinks(t *testing.T) {
 	name := withLinks(t, wan)
 	forSomeLines(t, 0, func(t *testing.T, l line, c Config) {
-		c.EvalPoints, c.Iterations, c.Batch = 2, 60, min(c.Batch, 4)
+		c.EvalPoints, c.Iterations, c.Batch = 2, 40, min(c.Batch, 4)
 		plain := play(t, c, Options{})
 		s, _ := resolve(t, c)
 		if s.Asynchronous() {

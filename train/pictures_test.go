@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/cpu"
 	"fspda/data"
 	"fspda/model"
 )
@@ -22,13 +21,14 @@ func picturesRun(t *testing.T, ctx context.Context, workers int, jpeg data.Decod
 	}
 	c := small()
 	c.Data, c.DataTrain, c.DataTest, c.Crop, c.Batch, c.Agents, c.Iterations, c.Partition = "synthetic-images", 60, 20,
-		12, 7, 3, 30, "shuffled"
+		12, 7, 3, 20, "shuffled"
+	c.EvalPoints = 2
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden,
 		Activation: c.Activation})
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt.Device = cpu.New()
+	opt.Device = cpuDevice
 	m := model.NewEngine(net, opt.Device)
 	s, err := c.Resolve(set, m)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestResumeOnPictures(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	got, err := picturesRun(t, ctx, 1, data.GoJPEG, part, stopping(10, stop))
+	got, err := picturesRun(t, ctx, 1, data.GoJPEG, part, stopping(4, stop))
 	if err != nil || got.Status != Stopped {
 		t.Fatalf("status %v, error %v", got, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"fspda/cpu"
 	"fspda/device"
 	"fspda/dist"
 	"fspda/dist/disttest"
@@ -126,7 +125,7 @@ func TestRunIsLockstep(t *testing.T) {
 }
 
 func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
-	dev := cpu.New()
+	dev := cpuDevice
 	n := s.Graph.N
 	states := make([]*algo.State, n)
 	for i := range states {
