@@ -181,6 +181,7 @@ func TestPredictFiles(t *testing.T) {
 		"expected test or":   {"eval", run, "--split", "dev"},
 		"safetensors file":   {"eval", file},
 		"expected a run fol": {"predict"},
+		"name files of ima":  {"predict", run, run},
 	} {
 		if status, _, stderr := call(t, args...); status == 0 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit status %d, %s, want %q", args, status, stderr, want)

@@ -187,7 +187,7 @@ func TestBadImagesFail(t *testing.T) {
 				_, err := l.Next()
 				var bad *images.PictureError
 				if !errors.As(err, &bad) || bad.Name != "7" || !strings.Contains(err.Error(),
-					"batch of agent 5 at step 0") {
+					"batch of agent 5 at step 0") || !strings.Contains(err.Error(), "on_bad skip") {
 					t.Fatalf("error %v, want one about picture 7", err)
 				}
 			}

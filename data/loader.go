@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"fspda/data/images"
 	"fspda/device"
 	"fspda/internal/rng"
 )
@@ -143,7 +144,11 @@ func (l *Loader) fillExamples(m *batchMaker, dst *device.Batch, step int) error 
 		if errors.Is(err, ErrClosed) {
 			return err
 		}
-		return fmt.Errorf("data: batch of agent %d at step %d: %w", m.order.agent, step, err)
+		hint := ""
+		if errors.As(err, new(*images.PictureError)) {
+			hint = ": repair or remove it, or leave such pictures out with on_bad skip"
+		}
+		return fmt.Errorf("data: batch of agent %d at step %d: %w%s", m.order.agent, step, err, hint)
 	}
 	return nil
 }

@@ -168,6 +168,20 @@ func TestLengthenRefuses(t *testing.T) {
 		}
 	}
 	dir := runFolder(t)
+	if _, err := inFolder(t, context.Background(), small(), dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "checkpoints")); err != nil {
+		t.Fatal(err)
+	}
+	longer := small()
+	longer.Iterations, longer.EvalPoints = 120, 8
+	_, err := inFolder(t, context.Background(), longer, dir, Options{})
+	if _, gone := os.Stat(filepath.Join(dir, "summary.json")); gone != nil || err == nil ||
+		!strings.Contains(err.Error(), "without a checkpoint") {
+		t.Errorf("without a checkpoint: %v, %v", err, gone)
+	}
+	dir = runFolder(t)
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	if _, err := inFolder(t, ctx, small(), dir, Options{}); err != nil {

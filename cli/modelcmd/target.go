@@ -231,6 +231,11 @@ func (f imageFiles) Len() int          { return len(f) }
 func (imageFiles) Label(int) int32     { return 0 }
 func (f imageFiles) Name(i int) string { return f[i] }
 
+// cannotRead reports a file that is no image, or cannot be read.
+func (f imageFiles) cannotRead(i int, err error) error {
+	return config.Invalid("image", f[i], "cannot be read: %v: name files of images", err)
+}
+
 // Image decodes a file.
 func (f imageFiles) Image(dst *images.RGB, i int) error {
 	text, err := os.ReadFile(f[i])
@@ -238,13 +243,19 @@ func (f imageFiles) Image(dst *images.RGB, i int) error {
 		err = images.Decode(dst, text, 0)
 	}
 	if err != nil {
-		return config.Invalid("image", f[i], "cannot be read: %v", err)
+		return f.cannotRead(i, err)
 	}
 	return nil
 }
 
 // Encoded reads a file.
-func (f imageFiles) Encoded(_ []byte, i int) ([]byte, error) { return os.ReadFile(f[i]) }
+func (f imageFiles) Encoded(_ []byte, i int) ([]byte, error) {
+	text, err := os.ReadFile(f[i])
+	if err != nil {
+		return nil, f.cannotRead(i, err)
+	}
+	return text, nil
+}
 
 // batchFeatures bounds the size of a batch: 27 images of 224×224.
 const batchFeatures = 1 << 22

@@ -162,7 +162,15 @@ func (f *Folder) checkLength(s *config.Setup, old config.Config) error {
 		return &FolderError{Path: f.Path, Got: "holds a run that " + string(done.Status),
 			Hint: "only a finished run can be lengthened"}
 	}
-	return nil
+	last, err := f.OpenCheckpoint(s) // before anything is written
+	if err != nil {
+		return err
+	}
+	if last == nil {
+		return &FolderError{Path: f.Path, Got: "holds a finished run without a checkpoint, which cannot be lengthened",
+			Hint: "put its folder checkpoints back, or train anew in another folder"}
+	}
+	return last.Close()
 }
 
 // lengthen opens the folder of a finished run that s continues beyond its end.
