@@ -11,7 +11,8 @@ import (
 // The golden values of an algorithm, on the device of the host.
 func ExampleTarget_Run() {
 	t := selftest.Target{Device: cpu.New(), Precision: "fp32", Small: true}
-	report, err := t.Run(context.Background(), "fspda-sa", func(r selftest.Result) { fmt.Println(r.Name, r.Verdict) })
+	which := selftest.Selection{Only: "fspda-sa"}
+	report, err := t.Run(context.Background(), which, func(r selftest.Result) { fmt.Println(r.Name, r.Verdict) })
 	fmt.Println(len(report.Results), report.Failed, err)
 	// Output:
 	// algorithms/fspda-sa ok
