@@ -29,7 +29,7 @@ func TestReplay(t *testing.T) {
 		"model=mlp", "--set", "hidden=4", "--set", "batch=8", "--set", "partition=dirichlet(1)"}
 	status, stdout, stderr := call(t, qg...)
 	if status != 0 || !strings.Contains(stdout, "| DSGD, skew 1 | 88.88 |") || !strings.Contains(stdout, "(partial)") ||
-		!strings.Contains(stdout, "Quasi-Global Momentum, ICML 2021") {
+		!strings.Contains(stdout, "Quasi-Global Momentum, ICML 2021") || !strings.Contains(stdout, "model=mlp") {
 		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 	if status, _, stderr := call(t, qg...); status != 0 || strings.Count(stderr, "already done") != 3 {

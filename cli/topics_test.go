@@ -27,7 +27,7 @@ func TestCommandsOfTopics(t *testing.T) {
 		"docs man reference version": docscmd.Commands(),
 		"figure sweep tune theory replay compare plot": figurecmd.Commands(),
 		"export eval predict sample":                   modelcmd.Commands(),
-		"queue":                                        queuecmd.Commands(),
+		"queue":                                        queuecmd.Commands(silentRoot),
 		"runs web":                                     runscmd.Commands(),
 		"train up agent certs":                         traincmd.Commands(),
 	} {

@@ -403,7 +403,7 @@ func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figur
 	againstBits.Title, againstBits.Panels, againstBits.Across = title+", against bits", bits, 3
 	page.Panels = append(panels, bits...)
 	if fig.HasPrinted() {
-		if err := writeComparison(folder, fig, f.scale.Share, made); err != nil {
+		if err := writeComparison(folder, fig, f.scale.Share, made, f.settings(made)); err != nil {
 			return err
 		}
 	}
@@ -452,6 +452,17 @@ func (f *figureFlags) title(fig *bench.Figure) string {
 
 // caption returns the text below the plots.
 func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string {
+	var lines []string
+	if fig.About != "" {
+		lines = append(lines, "Expected: "+fig.About)
+	}
+	settings := f.settings(made)
+	settings[0] += " Bits are counted once, at the sending side, in " + f.accounting + " accounting."
+	return slices.Concat(lines, settings, f.scale.Caption())
+}
+
+// settings describes the data and the network of the runs, and what was changed in all of them.
+func (f *figureFlags) settings(made []*bench.Outcome) []string {
 	c := made[0].Job.Config
 	seed := fmt.Sprintf("seed %d", f.seed)
 	if len(f.seeds) > 0 {
@@ -468,16 +479,11 @@ func (f *figureFlags) caption(fig *bench.Figure, made []*bench.Outcome) []string
 	if c.EvalTest > 0 {
 		data += fmt.Sprintf(" Evaluations use %d test examples.", c.EvalTest)
 	}
-	var lines []string
-	if fig.About != "" {
-		lines = append(lines, "Expected: "+fig.About)
-	}
-	lines = append(lines, strings.ToUpper(data[:1])+data[1:]+" Bits are counted once, at the sending side, in "+
-		f.accounting+" accounting.")
+	lines := []string{strings.ToUpper(data[:1]) + data[1:]}
 	if len(f.set) > 0 {
 		lines = append(lines, "Changed in every run: "+strings.Join(f.set, ", ")+".")
 	}
-	return append(lines, f.scale.Caption()...)
+	return lines
 }
 
 // drawSchedule draws step sizes. It trains nothing.

@@ -138,8 +138,8 @@ func (f *figureFlags) replay(ctx context.Context, name string, stdout, stderr io
 // writeComparison writes the printed values beside the measured ones as a table in Markdown: the
 // mean accuracy of the agents at the last evaluation, its difference, the share of the iterations
 // that was made, and the hours that the whole run takes at this speed. The runs are a share of the
-// figure's.
-func writeComparison(folder string, fig *bench.Figure, share float64, made []*bench.Outcome) error {
+// figure's. The settings of the runs follow, as they may differ from those of the source.
+func writeComparison(folder string, fig *bench.Figure, share float64, made []*bench.Outcome, settings []string) error {
 	var b strings.Builder
 	b.WriteString("| run | paper | ours | difference | share of the iterations | seconds | hours for all |\n" +
 		"|---|---|---|---|---|---|---|\n")
@@ -149,9 +149,7 @@ func writeComparison(folder string, fig *bench.Figure, share float64, made []*be
 			b.WriteString(comparisonLine(fig.Runs[at], share, s))
 		}
 	}
-	if k := made[0].Job.Config.EvalTest; k > 0 {
-		fmt.Fprintf(&b, "\nOurs is the accuracy on %d test examples, evenly spaced.\n", k)
-	}
+	fmt.Fprintf(&b, "\nOurs: %s\n", strings.Join(settings, " "))
 	if fig.Source != "" {
 		fmt.Fprintf(&b, "\n%s\n", fig.Source)
 	}

@@ -28,7 +28,7 @@ func TestComparison(t *testing.T) {
 		made = append(made, &bench.Outcome{Job: j, Rows: []train.Row{row}})
 	}
 	dir := t.TempDir()
-	if err := writeComparison(dir, f, 0.1, made); err != nil {
+	if err := writeComparison(dir, f, 0.1, made, []string{"Seed 1.", "Changed in every run: model=mlp."}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "paper.md"))
@@ -36,7 +36,7 @@ func TestComparison(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| DSGD, skew 1 | 87.40 | 80.40 | -7.00 (partial) | 10 % | 360 | 1.0 |",
-		"| FSPDA-SA, skew 1 | – | 80.40 | – | 10 % | 360 | 1.0 |", "table 2"} {
+		"| FSPDA-SA, skew 1 | – | 80.40 | – | 10 % | 360 | 1.0 |", "table 2", "Ours: Seed 1. Changed in every run: model=mlp."} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, string(text))
 		}
