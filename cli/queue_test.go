@@ -147,7 +147,8 @@ func TestQueueFailure(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "q", "good", "figure.html")); err != nil {
 		t.Error(err)
 	}
-	if log, err := os.ReadFile(filepath.Join(dir, "q", "bad.log")); err != nil || !strings.Contains(string(log), "nosuch") {
+	log, err := os.ReadFile(filepath.Join(dir, "q", "bad.log"))
+	if err != nil || !strings.Contains(string(log), "nosuch") {
 		t.Errorf("%v\n%s", err, log)
 	}
 	if status, stdout, _ := call(t, "queue", path, "--list"); status != 0 ||
