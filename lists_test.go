@@ -245,7 +245,7 @@ func TestListedRandomStreams(t *testing.T) {
 
 // TestListedVariables compares the table of environment variables with the names in the code.
 func TestListedVariables(t *testing.T) {
-	variable := regexp.MustCompile(`"FSPDA_[A-Z_]+"`)
+	variable := regexp.MustCompile(`"(FSPDA|CUDA)_[A-Z_]+"`)
 	names := map[string]bool{}
 	for _, file := range readableFiles(t) {
 		if path.Ext(file) != ".go" || file == "lists_test.go" {

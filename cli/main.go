@@ -204,11 +204,12 @@ func takeAliases(root *cobra.Command) {
 }
 
 // refuseEmpty refuses texts that were given and are empty, as from a variable of the shell that is
-// not set. Keys of the configuration may be empty: that takes back the value of a file.
+// not set. Keys of the configuration may be empty, which takes back the value of a file, and so may
+// flags whose default is not: see --python of fspda bench card.
 func refuseEmpty(fs *pflag.FlagSet) (err error) {
 	keys := train.Keys()
 	fs.Visit(func(f *pflag.Flag) {
-		if err == nil && f.Value.Type() == "string" && f.Value.String() == "" &&
+		if err == nil && f.Value.Type() == "string" && f.Value.String() == "" && f.DefValue == "" &&
 			!slices.ContainsFunc(keys, func(key string) bool { return setup.FlagName(key) == f.Name }) {
 			err = command.UsageErrorf("--%s is empty: give it a value, or leave it out", f.Name)
 		}

@@ -14,8 +14,8 @@ func ExampleOptions_Parts() {
 		fmt.Println(p.Name, p.Limit)
 	}
 	// Output:
-	// selftest/fp32 1m15s
+	// selftest/megakernel 35s
+	// selftest/fp32 55s
 	// figure1/step-fp32 1m0s
-	// selftest/fused 25s
-	// resnet50/tune-bf16-128-224 50s
+	// selftest/fused 20s
 }
