@@ -5,14 +5,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// The program of library.md is the example of the module, which is run.
+// The program of library.md is the example that is run.
 func TestLibraryIsTheExample(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "example_test.go"))
+	text, err := os.ReadFile("example_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package fspda_test
+package docs_test
 
 import (
 	"context"
