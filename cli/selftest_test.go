@@ -46,9 +46,10 @@ func TestSelftestOfOtherPrecision(t *testing.T) {
 			t.Errorf("%+v, want %s", c, want)
 		}
 	}
-	if status, _, stderr := call(t, "selftest", "--device", "cpu", "--only",
-		"nothing"); status != command.ExitBadInput ||
-		!strings.Contains(stderr, "only") {
-		t.Errorf("exit status %d, %s", status, stderr)
+	for _, flag := range []string{"--only", "--after"} {
+		status, _, stderr := call(t, "selftest", "--device", "cpu", flag, "nothing")
+		if status != command.ExitBadInput || !strings.Contains(stderr, flag+` "nothing"`) {
+			t.Errorf("exit status %d, %s", status, stderr)
+		}
 	}
 }

@@ -36,7 +36,7 @@ type Target struct {
 // Selection selects checks.
 type Selection struct {
 	Only  string // parts of names, separated by commas; empty: all
-	After string // leaves out the check of this name and all before it; empty: none
+	After string // leaves out the check of this name and all before it, all if there is none; empty: none
 }
 
 // Check is one check. Run returns a short description of what it measured, or an error; a SkipError
@@ -115,7 +115,11 @@ func (t Target) Run(ctx context.Context, which Selection, then func(Result)) (Re
 // selected returns the selected checks.
 func (t Target) selected(s Selection) []Check {
 	all := t.Checks()
-	if i := slices.IndexFunc(all, func(c Check) bool { return c.Name == s.After }); s.After != "" {
+	if s.After != "" {
+		i := slices.IndexFunc(all, func(c Check) bool { return c.Name == s.After })
+		if i < 0 {
+			return nil
+		}
 		all = all[i+1:]
 	}
 	return slices.DeleteFunc(all, func(c Check) bool { return !wanted(c.Name, s.Only) })

@@ -78,6 +78,21 @@ func TestLengthen(t *testing.T) {
 	}
 }
 
+// finished makes a small run with a change, and returns its configuration, that of its folder, and
+// the folder.
+func finished(t *testing.T, change func(c *Config)) (run, old Config, dir string) {
+	run, dir = small(), runFolder(t)
+	change(&run)
+	if _, err := inFolder(t, context.Background(), run, dir, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	old, err := ReadConfig(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run, old, dir
+}
+
 // A run is lengthened also if its last two evaluations were one, or if eval_points was above its
 // iterations. At 5 iterations an epoch, the evaluation after 4.5 epochs, 22.5 iterations, is at 23.
 func TestLengthenOddEvaluations(t *testing.T) {
@@ -93,16 +108,7 @@ func TestLengthenOddEvaluations(t *testing.T) {
 		"every iteration, as many as the longer": {func(c *Config) { c.Iterations, c.EvalPoints = 10, 30 },
 			func(c *Config) { c.Iterations = 30 }, 30},
 	} {
-		run := small()
-		c.change(&run)
-		dir := runFolder(t)
-		if _, err := inFolder(t, context.Background(), run, dir, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		old, err := ReadConfig(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run, old, dir := finished(t, c.change)
 		more := old
 		c.longer(&more)
 		if err := more.Lengthen(old); err != nil {
@@ -145,19 +151,11 @@ func TestLengthenRefuses(t *testing.T) {
 		},
 			func(c *Config) { c.Epochs = 9 }, "use a multiple of 4.61 epochs"},
 	} {
-		run := small()
-		c.change(&run)
-		dir := runFolder(t)
-		if _, err := inFolder(t, context.Background(), run, dir, Options{}); err != nil {
-			t.Fatal(err)
-		}
-		old, err := ReadConfig(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, old, dir := finished(t, c.change)
 		more := old
 		c.longer(&more)
-		if err = more.Lengthen(old); err == nil {
+		err := more.Lengthen(old)
+		if err == nil {
 			_, err = inFolder(t, context.Background(), more, dir, Options{})
 		}
 		if err == nil || !strings.Contains(err.Error(), c.words) {

@@ -55,10 +55,10 @@ func (r *Results) Lines() []Line {
 		r.ofNetworks("the same over torch.compile", "compiled_ratio", compiledTarget, "%.2f ×", 1),
 		r.ofNetworks("the same, of the memory's roofline", "roofline", rooflineTarget, "%.0f %%", 100),
 	}
-	guarded := map[string]string{megakernelPart: "kernels in a cooperative launch",
+	titles := map[string]string{megakernelPart: "kernels in a cooperative launch",
 		fusedPart: "fused kernels, in " + strings.Join(judged, " and ")}
 	for _, of := range append([]string{"megakernel", "fused"}, all...) {
-		what, ok := guarded["selftest/"+of]
+		what, ok := titles["selftest/"+of]
 		if ok && r.Device == "cpu" {
 			continue
 		}

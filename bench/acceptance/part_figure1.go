@@ -75,7 +75,7 @@ func (b *job) figure1Step(ctx context.Context, precision string) (r stepReport, 
 // cooperative launch.
 func (o *Options) launches() Part {
 	return Part{"figure1/launches", o.limit(time.Minute), func(ctx context.Context, b *job) error {
-		b.env = append(b.env, guards[0].without)
+		b.env = append(b.env, withoutMegakernel)
 		if _, err := b.figure1Step(ctx, "fp32"); err != nil {
 			return err
 		}

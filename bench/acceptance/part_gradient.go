@@ -124,7 +124,7 @@ func (o *Options) separate() Part {
 	s := o.shapes()
 	g := gradient{s.network, judged[0], s.batches[0], s.pixels[0]}
 	return Part{g.network + "/separate-" + g.shape(), o.limit(time.Minute), func(ctx context.Context, b *job) error {
-		b.env = append(b.env, guards[1].without)
+		b.env = append(b.env, withoutFused)
 		if err := b.ourGradient(ctx, g); err != nil {
 			return err
 		}

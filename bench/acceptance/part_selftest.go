@@ -39,7 +39,7 @@ func (o *Options) selftest(precision string, limit time.Duration) Part {
 const checksLeft = "checks are left, with --after "
 
 // selftest runs fspda selftest. Where a check ends the work of the process on the GPU, that check
-// is made again with launches that wait, whose error names the kernel, and another process makes
+// is made again with blocking launches, whose error names the kernel, and another process makes
 // those that are left.
 func (b *job) selftest(ctx context.Context, precision, only string) (seen checks, err error) {
 	args := []string{"selftest", "--device", b.Device, "--precision", precision}
@@ -56,10 +56,10 @@ func (b *job) selftest(ctx context.Context, precision, only string) (seen checks
 			return seen, err
 		}
 		k := *b
-		k.env = append(slices.Clone(b.env), waitingLaunches)
+		k.env = append(slices.Clone(b.env), blockingLaunches)
 		why, failed := k.program(ctx, with(args, "--only", seen.last)...)
 		if failed != nil && ctx.Err() == nil {
-			b.out.note("with launches that wait: " + strings.Join(strings.Fields(string(why)), " "))
+			b.out.note("with blocking launches: " + strings.Join(strings.Fields(string(why)), " "))
 		}
 	}
 }
@@ -69,20 +69,22 @@ func (b *job) setChecks(seen checks) {
 	b.out.set("failed", float64(seen.failed))
 }
 
-// waitingLaunches is NVIDIA's variable with which each launch waits: see docs/gpus.md.
-const waitingLaunches = "CUDA_LAUNCH_BLOCKING=1"
+// Environment variables of the program: see docs/gpus.md. The first is NVIDIA's.
+const (
+	blockingLaunches  = "CUDA_LAUNCH_BLOCKING=1"
+	withoutMegakernel = "FSPDA_CUDA_LAUNCHES=1"
+	withoutFused      = "FSPDA_CUDA_FUSED=0"
+)
 
-// guards are parts that check kernels which the program can do without. Unless all checks pass, all
-// other parts do without, by this variable: see docs/gpus.md.
-var guards = []struct{ part, without string }{
-	{megakernelPart, "FSPDA_CUDA_LAUNCHES=1"}, {fusedPart, "FSPDA_CUDA_FUSED=0"},
-}
-
-// Names of the guards.
+// Names of the parts that check kernels which the program can do without.
 const (
 	megakernelPart = "selftest/megakernel"
 	fusedPart      = "selftest/fused"
 )
+
+// optional maps these parts to the variables with which all other parts run unless all their checks
+// pass.
+var optional = map[string]string{megakernelPart: withoutMegakernel, fusedPart: withoutFused}
 
 // megakernel checks cooperative launches, whose blocks wait for each other: if they hang, nothing
 // else works either. It also compiles the kernels, and so tells whether the GPU can be used at all.
@@ -91,7 +93,7 @@ func (o *Options) megakernel() Part {
 		text, err := b.program(ctx, "selftest", "--device", b.Device, "--only", "kernels/megakernel")
 		seen := b.readChecks(string(text))
 		// before the first line kernels are compiled, which may take all the time
-		if seen.failed > 0 || err != nil && (len(text) > 0 || strings.Contains(err.Error(), guards[0].without)) {
+		if seen.failed > 0 || err != nil && (len(text) > 0 || strings.Contains(err.Error(), withoutMegakernel)) {
 			b.out.set("without", 1)
 		}
 		if seen.failed == 0 && err != nil {

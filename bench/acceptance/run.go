@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,10 +112,10 @@ func (r *Results) run(ctx context.Context, p Part, out *Outcome) error {
 	if step := r.outcome("figure1/step-fp32"); step != nil {
 		k.rate = step.Values["ours"]
 	}
-	for _, g := range guards {
-		if f := r.outcome(g.part); f != nil && f.Values["without"] != 0 && p.Name != g.part {
-			k.env = append(k.env, g.without)
-			out.note("with " + g.without + ", as " + g.part + " did not pass")
+	for _, part := range slices.Sorted(maps.Keys(optional)) {
+		if f := r.outcome(part); f != nil && f.Values["without"] != 0 && p.Name != part {
+			k.env = append(k.env, optional[part])
+			out.note("with " + optional[part] + ", as " + part + " did not pass")
 		}
 	}
 	return p.Run(ctx, k)

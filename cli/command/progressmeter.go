@@ -8,8 +8,8 @@ import (
 	"fspda/train"
 )
 
-// ProgressMeter follows the rows of a run: how many examples, or tokens of text, its agents train on a
-// second, and the time that is left. It knows evaluations: the time of an iteration is that between
+// ProgressMeter follows the rows of a run. It estimates how many examples, or tokens of text, its
+// agents train on in a second, and the time that is left. The time of an iteration is that between
 // two rows, evaluations included, smoothed over rows.
 type ProgressMeter struct {
 	setup *train.Setup

@@ -72,8 +72,8 @@ func (f selftestFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if len(r.Results) == 0 {
-		return &train.ConfigError{Key: "only", Got: f.which.Only,
-			Want: "expected a part of a check's name; without --only all names are listed"}
+		return command.UsageErrorf("--only %q --after %q select no check: expected a part of a check's name, and the "+
+			"whole name of one; without them all names are listed", f.which.Only, f.which.After)
 	}
 	if f.json {
 		if err := command.PrintJSON(w, r); err != nil {

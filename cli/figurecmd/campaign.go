@@ -73,8 +73,8 @@ func (o *opener) set(c train.Config) (*data.Set, error) {
 	return s, err
 }
 
-// checkJobs returns what is wrong with the configurations of runs, as far as it can be told without
-// their data; or err.
+// checkJobs returns err, or the first error of the configurations of runs that can be found without
+// their data.
 func checkJobs(jobs []bench.Job, err error) error {
 	for _, j := range jobs {
 		if err == nil {

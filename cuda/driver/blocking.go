@@ -2,8 +2,7 @@ package driver
 
 import "unsafe"
 
-// LaunchBlockingVariable is NVIDIA's environment variable for launches that wait for the GPU. The
-// driver obeys it where it is 1, but not for graphs, nor for errors.
+// LaunchBlockingVariable is NVIDIA's environment variable: 1 makes launches wait for the GPU.
 const LaunchBlockingVariable = "CUDA_LAUNCH_BLOCKING"
 
 // BlockLaunches returns an API whose launches wait until the GPU has completed them, so that the

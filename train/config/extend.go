@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"slices"
 )
@@ -118,10 +119,14 @@ func (s *Setup) Continues(old Config) error {
 		}
 	}
 	if !slices.Contains(s.FingerprintsAt(old.Iterations), old.Fingerprint()) {
+		advice := "train anew in another folder"
+		if old.Epochs > 0 {
+			advice = fmt.Sprintf("use a multiple of %v epochs, or ", old.Epochs) + advice
+		}
 		return Invalid("iterations", c.Iterations, "the checkpoint at iteration %d is of a run with epochs %v and "+
-			"eval_points %d, and one of this length would have had epochs %v and eval_points %d there: use a multiple "+
-			"of %[2]v epochs, or train anew in another folder", old.Iterations, old.Epochs, old.EvalPoints,
-			s.epochsAt(old.Iterations), s.EvalsBefore(old.Iterations))
+			"eval_points %d, and one of this length would have had epochs %v and eval_points %d there: %s",
+			old.Iterations, old.Epochs, old.EvalPoints,
+			s.epochsAt(old.Iterations), s.EvalsBefore(old.Iterations), advice)
 	}
 	return nil
 }
