@@ -280,12 +280,12 @@ func TestEvalText(t *testing.T) {
 		t.Errorf("export to ONNX: exit status %d, %s", status, stderr)
 	}
 	for want, args := range map[string][]string{
-		"'A', which is not among": {"sample", run, "--prompt", "A"},
-		"temperature -1":          {"sample", run, "--temperature", "-1"},
-		"--seed has no effect":    {"sample", run, "--temperature", "0", "--seed", "3"},
-		"predicts no classes":     {"predict", run},
-		"did you mean fp32?":      {"sample", run, "--precision", "fp33"},
-		"threads -1":              {"eval", run, "--threads", "-1"},
+		"--prompt \"A\": text: character 0 is 'A', which is not among": {"sample", run, "--prompt", "A"},
+		"temperature -1":       {"sample", run, "--temperature", "-1"},
+		"--seed has no effect": {"sample", run, "--temperature", "0", "--seed", "3"},
+		"predicts no classes":  {"predict", run},
+		"did you mean fp32?":   {"sample", run, "--precision", "fp33"},
+		"threads -1":           {"eval", run, "--threads", "-1"},
 	} {
 		if status, _, stderr := call(t, args...); status != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%v: exit status %d, %s", args, status, stderr)

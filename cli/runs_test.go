@@ -5,6 +5,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -68,6 +69,22 @@ func TestRunsListPlotPrune(t *testing.T) {
 		}
 		if status, _, stderr := call(t, name, "runs/plots-1"); status != command.ExitBadInput {
 			t.Errorf("%s of no run: exit status %d, %s", name, status, stderr)
+		}
+		damaged := filepath.Join("runs", "damaged")
+		if err := errors.Join(os.MkdirAll(damaged, 0o755), os.WriteFile(filepath.Join(damaged, "config.yaml"),
+			[]byte("alpha: [\n"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		status, _, stderr = call(t, name, "runs/dsgd-synthetic-1", damaged)
+		if status != 0 || !strings.Contains(stderr, "left out: "+damaged+": cannot be read") {
+			t.Errorf("%s with a damaged run: exit status %d, %s", name, status, stderr)
+		}
+		status, _, stderr = call(t, name, "runs/dsgd-synthetic-1", "runs/mistyped")
+		if status != command.ExitBadInput || !strings.Contains(stderr, "runs/mistyped") {
+			t.Errorf("%s with no such run: exit status %d, %s", name, status, stderr)
+		}
+		if err := os.RemoveAll(damaged); err != nil {
+			t.Fatal(err)
 		}
 		if err := os.WriteFile("file", nil, 0o644); err != nil {
 			t.Fatal(err)

@@ -272,6 +272,7 @@ func TestUpRefusals(t *testing.T) {
 		"auto":     {[]string{"--resume", "--out", three, "--eta", "0.05"}, "eta ("},
 		"packing":  {[]string{"--packing", "zip"}, `--packing: no compression is named "zip"`},
 		"name":     {[]string{"--run", "a b"}, `--run: the run is named "a b"`},
+		"links":    {[]string{"--links", "nosuch.yaml"}, "links nosuch.yaml: stat nosuch.yaml"},
 		"restarts": {[]string{"--restarts", "-1"}, "--restarts -1: expected 0 or more"},
 		"length":   {[]string{"--resume", "--out", three, "--iterations", "5"}, "use a multiple of 2"},
 	} {

@@ -31,7 +31,8 @@ func newPlot() *cobra.Command {
 		Short: "Draw the curves of runs, as SVG, PNG or PDF",
 		Long: `Draw the curves of runs, as SVG, PNG or PDF. Of one run: training loss, accuracy, consensus error and gradient norm,
 each against the iteration and against bits, into its folder plots. Of several: the same in common plots, into
---out. Of several, as in runs/*, those that hold no run are left out, with a note.`,
+--out. Of several, as in runs/*, those that hold no run are left out, with a note, and those that cannot be read
+with their errors.`,
 		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format svg,pdf --out " +
 			"figures",
 		Args: command.Arguments(1, math.MaxInt, "the folders of runs to draw"),

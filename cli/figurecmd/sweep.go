@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -177,7 +178,7 @@ func newCompare() *cobra.Command {
 		Short: "Compare finished or unfinished runs: a table, and their curves in the same plots",
 		Long: `Compare finished or unfinished runs: a table of their last numbers and of the bits they needed to reach given
 accuracies, and their curves in the same plots, as SVG, PNG and a page. A RUN is the folder of a run. Of several,
-as in runs/*, those that hold no run are left out, with a note.
+as in runs/*, those that hold no run are left out, with a note, and those that cannot be read with their errors.
 
 Runs that differ in nothing but their seeds are one line and one curve: the mean, with the standard deviation.
 evaluations.csv has every evaluation of every run.`,
@@ -250,9 +251,9 @@ func runCompare(folders []string, levels []float64, accounting, out string, raw,
 }
 
 // readRuns reads the outcomes of runs. Of several paths, as the shell makes of runs/*, it leaves
-// out those that hold no run, with a note.
+// out those that hold no run, with a note, and those that cannot be read, with their errors.
 func readRuns(paths []string, stderr io.Writer) (made []*bench.Outcome, err error) {
-	runs := paths
+	runs, unread := paths, []error(nil)
 	if len(paths) > 1 {
 		runs = slices.DeleteFunc(slices.Clone(paths), bench.HoldsNoRun)
 	}
@@ -261,10 +262,21 @@ func readRuns(paths []string, stderr io.Writer) (made []*bench.Outcome, err erro
 	}
 	for _, folder := range runs {
 		o, err := bench.ReadOutcome(folder)
-		if err != nil {
+		_, missing := os.Lstat(folder)
+		switch {
+		case err == nil:
+			made = append(made, o)
+		case missing != nil: // the name may be mistyped
 			return nil, err
+		default:
+			unread = append(unread, err)
 		}
-		made = append(made, o)
+	}
+	if len(made) == 0 {
+		return nil, errors.Join(unread...)
+	}
+	for _, err := range unread {
+		fmt.Fprintf(stderr, "left out: %v\n", err)
 	}
 	if len(runs) < len(paths) {
 		left := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return slices.Contains(runs, path) })

@@ -162,7 +162,7 @@ func (f *sampleFlags) write(
 	prompt := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t").Replace(f.prompt)
 	tokens, err := t.Encode(nil, []byte(prompt))
 	if err != nil {
-		return config.Invalid("prompt", fmt.Sprintf("%q", f.prompt), "%v", err)
+		return command.UsageErrorf("--prompt %q: %v", prompt, err)
 	}
 	for k := range f.samples {
 		f.options.Sample = uint64(k)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -131,7 +132,7 @@ func listRuns(w io.Writer, dir string, runs []web.RunInfo) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "run\tstatus\talgorithm\tdata\tagents\tgraph\taccuracy\tbits\tlatest")
 	for _, r := range runs {
-		fmt.Fprintln(t, strings.Join([]string{filepath.Join(dir, r.Run), ended(r), orDash(r.Algo), orDash(r.Data),
+		fmt.Fprintln(t, strings.Join([]string{printable(filepath.Join(dir, r.Run)), ended(r), orDash(r.Algo), orDash(r.Data),
 			shown(r.Agents, func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }), orDash(r.Graph),
 			shown(r.Accuracy, func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) + " %" }), shown(
 				r.Bits, func(v float64) string { return command.Bits(uint64(v)) }),
@@ -146,6 +147,14 @@ func ended(r web.RunInfo) string {
 		return r.Status + ", failed to converge"
 	}
 	return r.Status
+}
+
+// printable returns a path as it is, or quoted if it would break the lines of a table.
+func printable(path string) string {
+	if strings.ContainsFunc(path, unicode.IsControl) {
+		return strconv.Quote(path)
+	}
+	return path
 }
 
 func orDash(s string) string {
@@ -192,7 +201,7 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 	}
 	return pruneAll(f.dir, runs, func(deleted []string) error {
 		for _, path := range deleted {
-			fmt.Fprintf(stdout, "deleted %s\n", path)
+			fmt.Fprintf(stdout, "deleted %s\n", printable(path))
 		}
 		return nil
 	})

@@ -85,6 +85,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err := f.check(c.Agents); err != nil {
 		return err
 	}
+	if _, err := c.ReadLinks(); err != nil { // one error in place of one from each agent
+		return err
+	}
 	if free, ok := memory.Free(); ok && uint64(c.Agents) > free/leastProcess {
 		return &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents), Want: "as many processes take more " +
 			"than the " + memory.Gigabytes(free) + " of memory that are free: use fewer, or fspda train, which holds " +

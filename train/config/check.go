@@ -198,7 +198,8 @@ func atLeast(least int) check {
 	}
 }
 
-// number accepts auto, where the key has it, and finite numbers for which ok returns true.
+// number accepts auto, where the key has it, and finite numbers for which ok returns true, unless
+// single precision, in which networks train, makes them infinite or a 0 that ok refuses.
 func number(want string, ok func(v float64) bool) check {
 	return func(key string, value any) error {
 		var v float64
@@ -213,6 +214,9 @@ func number(want string, ok func(v float64) bool) check {
 		}
 		if !ok(v) || math.IsNaN(v) || math.IsInf(v, 0) {
 			return Invalid(key, v, "expected %s", want)
+		}
+		if single := float64(float32(v)); math.IsInf(single, 0) || single == 0 && !ok(0) {
+			return Invalid(key, v, "it is %g in single precision, in which networks train: expected %s", single, want)
 		}
 		return nil
 	}

@@ -147,20 +147,26 @@ func maxLinks(agents int) int64 {
 	return bounded.MaxYAML + int64(min(128*float64(agents)*float64(agents-1)/2, 64<<20))
 }
 
-// readLinks reads the file that the key links names.
-func (s *Setup) readLinks() error {
-	c := &s.Config
+func (s *Setup) readLinks() (err error) {
+	s.Links, err = s.Config.ReadLinks()
+	return err
+}
+
+// ReadLinks reads the file that the key links names. Without one it returns nil.
+func (c Config) ReadLinks() (*simnet.Links, error) {
 	if c.Links == "" {
-		return nil
+		return nil, nil
 	}
 	text, err := bounded.File(c.Links, maxLinks(c.Agents))
 	if err != nil {
-		return &Error{Key: "links", Got: c.Links, Err: err, Want: "name a file such as docs/links.md shows"}
+		return nil, &Error{Key: "links", Got: c.Links, Err: err, Want: "name a file such as docs/links.md shows; " +
+			"the folder of a run with links has a copy of theirs, links.yaml"}
 	}
-	if s.Links, err = simnet.Parse(text, c.Agents, c.Seed); err != nil {
-		return &Error{Key: "links", Got: c.Links, Err: err}
+	links, err := simnet.Parse(text, c.Agents, c.Seed)
+	if err != nil {
+		return nil, &Error{Key: "links", Got: c.Links, Err: err}
 	}
-	return nil
+	return links, nil
 }
 
 // HasClocks reports whether each agent has a clock of virtual time. An asynchronous run has a

@@ -97,8 +97,14 @@ func TestRefusals(t *testing.T) {
 		edit func(*Config)
 		want []string
 	}{
-		"density 0":   {func(c *Config) { c.Density = 0 }, []string{"density 0", "above 0 and at most 1"}},
-		"density 2":   {func(c *Config) { c.Density = 2 }, []string{"density 2", "above 0 and at most 1"}},
+		"density 0": {func(c *Config) { c.Density = 0 }, []string{"density 0", "above 0 and at most 1"}},
+		"density 2": {func(c *Config) { c.Density = 2 }, []string{"density 2", "above 0 and at most 1"}},
+		"alpha 0 in single precision": {func(c *Config) { c.Alpha = 1e-46 },
+			[]string{"alpha 1e-46", "it is 0 in single precision", "above 0"}},
+		"alpha infinite in single precision": {func(c *Config) { c.Alpha = 1e39 },
+			[]string{"alpha 1e+39", "it is +Inf in single precision"}},
+		"eps 0 in single precision": {func(c *Config) { c.Algo, c.Eps = "adamw", 1e-60 },
+			[]string{"eps 1e-60", "it is 0 in single precision"}},
 		"two at once": {func(c *Config) { c.Density = 2; c.Alpha = -1 }, []string{"density 2", "alpha -1"}},
 		"algo": {func(c *Config) { c.Algo = "fspda-as" },
 			[]string{`algo "fspda-as"`, "did you mean fspda-sa"}},

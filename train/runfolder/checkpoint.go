@@ -492,8 +492,9 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 		}
 	case c.Links != s.Links.Digest():
 		return &CheckpointError{
-			Got:  "was made with other simulated links, or without: its virtual time would not be that of one network",
-			Hint: "resume with the same file of links, or start over in another folder",
+			Got: "was made with other simulated links, or without: its virtual time would not be that of one network",
+			Hint: "resume with the file of links that the run used, a copy of which is links.yaml in its folder, or " +
+				"without links if it has none, or start over in another folder",
 		}
 	case s.HasClocks() && len(c.Clocks) != c.Agents:
 		return &CheckpointError{Got: "is damaged: it lacks the virtual times of its agents"}
