@@ -280,7 +280,7 @@ func TestEvalText(t *testing.T) {
 		t.Errorf("export to ONNX: exit status %d, %s", status, stderr)
 	}
 	for want, args := range map[string][]string{
-		"--prompt \"A\": text: character 0 is 'A', which is not among": {"sample", run, "--prompt", "A"},
+		`--prompt "A": character 0 is 'A', which is not among`: {"sample", run, "--prompt", "A"},
 		"temperature -1":       {"sample", run, "--temperature", "-1"},
 		"--seed has no effect": {"sample", run, "--temperature", "0", "--seed", "3"},
 		"predicts no classes":  {"predict", run},

@@ -76,7 +76,7 @@ func TestRunsListPlotPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 		status, _, stderr = call(t, name, "runs/dsgd-synthetic-1", damaged)
-		if status != 0 || !strings.Contains(stderr, "left out: "+damaged+": cannot be read") {
+		if status != 0 || !strings.Contains(stderr, "left out: run folder "+damaged+": cannot be read") {
 			t.Errorf("%s with a damaged run: exit status %d, %s", name, status, stderr)
 		}
 		status, _, stderr = call(t, name, "runs/dsgd-synthetic-1", "runs/mistyped")

@@ -198,8 +198,9 @@ func atLeast(least int) check {
 	}
 }
 
-// number accepts auto, where the key has it, and finite numbers for which ok returns true, unless
-// single precision, in which networks train, makes them infinite or a 0 that ok refuses.
+// number accepts auto, where the key has it, and finite numbers for which ok returns true. Where ok
+// refuses 0, as for step sizes, the number must neither become 0 nor infinite in single precision,
+// in which networks train.
 func number(want string, ok func(v float64) bool) check {
 	return func(key string, value any) error {
 		var v float64
@@ -215,7 +216,7 @@ func number(want string, ok func(v float64) bool) check {
 		if !ok(v) || math.IsNaN(v) || math.IsInf(v, 0) {
 			return Invalid(key, v, "expected %s", want)
 		}
-		if single := float64(float32(v)); math.IsInf(single, 0) || single == 0 && !ok(0) {
+		if single := float64(float32(v)); !ok(0) && (single == 0 || math.IsInf(single, 0)) {
 			return Invalid(key, v, "it is %g in single precision, in which networks train: expected %s", single, want)
 		}
 		return nil
