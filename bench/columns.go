@@ -73,9 +73,8 @@ func (c *Campaign) checkColumns(plans []planned) error {
 		for _, name := range []string{column, p.X} {
 			fills := func(q planned) bool { return q.lacks[name] == "" }
 			if len(shown) > 0 && !slices.ContainsFunc(shown, fills) {
-				return &train.ConfigError{Key: "panels: " + name, Want: fmt.Sprintf(
-					"no run that the panel shows has numbers of it: they need %s; choose another metric or x",
-					shown[0].lacks[name])}
+				return &train.ConfigError{Key: "panels: " + name, Want: fmt.Sprintf("no run that the panel shows has "+
+					"numbers of it: they need %s; choose another metric or x", shown[0].lacks[name])}
 			}
 		}
 	}

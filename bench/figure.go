@@ -135,11 +135,8 @@ func (f *Figure) check() error {
 	var names []string
 	for _, r := range f.Runs {
 		if strings.Trim(r.Name, ".") == "" || slices.Contains(names, r.Name) || r.Name != plainName(r.Name) {
-			return fmt.Errorf(
-				"run name %q is empty, occurs twice or is no name of a folder: use letters, digits, points "+
-					"and dashes",
-				r.Name,
-			)
+			return fmt.Errorf("run name %q is empty, occurs twice or is no name of a folder: use letters, digits, "+
+				"points and dashes", r.Name)
 		}
 		if slices.Contains(ownFiles, strings.ToLower(r.Name)) {
 			return fmt.Errorf("run name %q is that of a file that the figure writes: give the run another name", r.Name)
@@ -242,11 +239,8 @@ func (f *Figure) Jobs(o FigureOptions) ([]Job, error) {
 		return nil, unknownName("flavour", o.Variant, VariantNames)
 	}
 	if _, ok := f.Variants[o.Variant]; !ok && o.Variant != "" {
-		return nil, &train.ConfigError{
-			Key:  "flavour",
-			Got:  o.Variant,
-			Want: "the figure's file has no flavour of this name",
-		}
+		return nil, &train.ConfigError{Key: "flavour", Got: o.Variant,
+			Want: "the figure's file has no flavour of this name"}
 	}
 	if err := o.Scale.check(); err != nil {
 		return nil, err

@@ -49,12 +49,7 @@ func parseFigure(path string, text []byte) (*Figure, error) {
 	if len(f.Panels) == 0 {
 		f.Panels = []Panel{
 			{Metric: "test_acc", Model: "mean", X: "iteration", Y: "linear"},
-			{
-				Metric: "train_loss",
-				Model:  "worst",
-				X:      "iteration",
-				Y:      "log",
-			},
+			{Metric: "train_loss", Model: "worst", X: "iteration", Y: "log"},
 			{Metric: "consensus", X: "iteration", Y: "log"},
 		}
 	}
@@ -64,11 +59,8 @@ func parseFigure(path string, text []byte) (*Figure, error) {
 		}
 	}
 	if len(f.Runs) == 0 && f.Schedule == nil {
-		return nil, &train.ConfigError{
-			Key:  path,
-			Got:  "has no runs",
-			Want: "add runs: [{name: NAME, config: {algo: NAME}}]",
-		}
+		return nil, &train.ConfigError{Key: path, Got: "has no runs",
+			Want: "add runs: [{name: NAME, config: {algo: NAME}}]"}
 	}
 	if err := f.check(); err != nil {
 		return nil, &train.ConfigError{Key: path, Err: err}
@@ -106,12 +98,8 @@ func (f *Figure) Add(spec string) error {
 			name += "-" + plainName(group)
 		}
 		if slices.Contains(f.RunNames(), name) {
-			return &train.ConfigError{
-				Key: "--with",
-				Got: spec,
-				Want: "the figure has this curve: change a setting, as in " +
-					method + ",alpha=0.1",
-			}
+			return &train.ConfigError{Key: "--with", Got: spec,
+				Want: "the figure has this curve: change a setting, as in " + method + ",alpha=0.1"}
 		}
 		f.Runs = append(f.Runs, FigureRun{Name: name, Title: title, Group: group, Config: config, like: &like,
 			method: method})

@@ -100,11 +100,10 @@ func (s Scale) Caption() []string {
 		return append(lines, "Not retuned: the figure's own step sizes, so that the curves are the beginning of "+
 			"those of the figure.")
 	}
-	return append(lines, fmt.Sprintf(
-		"Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up to ten times critical "+
-			"damping, or to gamma² times an agent's rate of exchange; or eta/scale up to critical damping, if "+
-			"larger), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a lattice's "+
-			"side times √m.", 1/s.Share, maxEffectiveStep),
+	return append(lines, fmt.Sprintf("Retuned: steps times m = min(%.4g, %g(1−mu)/alpha): alpha and eta (eta·beta up "+
+		"to ten times critical damping, or to gamma² times an agent's rate of exchange; or eta/scale up to critical "+
+		"damping, if larger), theta up to half of its stable limit; a_x times m^(2/3), a_lambda times m^(1/3), a "+
+		"lattice's side times √m.", 1/s.Share, maxEffectiveStep),
 		fmt.Sprintf("Exchanges times c = √(1/scale) = %.3g for all, unless one of the figure's runs cannot: density "+
 			"and probabilities times c, local steps divided by c, a matching instead of one pair for Swarm-SGD.",
 			math.Sqrt(1/s.Share)))

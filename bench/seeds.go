@@ -30,12 +30,8 @@ func (s Seeds) String() string {
 // Set reads a number of seeds, which are then 1, 2 and so on, or a list such as 1,5,9.
 func (s *Seeds) Set(text string) error {
 	parts := strings.Split(strings.TrimSpace(text), ",")
-	bad := fmt.Errorf(
-		"%q is neither a number of seeds from 1 to %d, such as 3, nor a list of different seeds, such as "+
-			"1,2,3",
-		text,
-		maxSeeds,
-	)
+	bad := fmt.Errorf("%q is neither a number of seeds from 1 to %d, such as 3, nor a list of different seeds, such "+
+		"as 1,2,3", text, maxSeeds)
 	if len(parts) == 1 {
 		n, err := strconv.Atoi(parts[0])
 		if err != nil || n < 1 || n > maxSeeds {

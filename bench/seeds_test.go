@@ -130,10 +130,8 @@ func TestRankSeeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if has := strings.Contains(table.String(), "resolution"); has != strings.Contains(metric, "_to") ||
-			!strings.Contains(
-				md.String(),
-				"| std | runs |",
-			) || !strings.Contains(table.String(), "\"1 finished, 1 diverged\"") {
+			!strings.Contains(md.String(), "| std | runs |") ||
+			!strings.Contains(table.String(), "\"1 finished, 1 diverged\"") {
 			t.Errorf("%s\n%s", md.String(), table.String())
 		}
 	}

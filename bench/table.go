@@ -268,11 +268,8 @@ func (t *Table) Costs() (lines [][]string, note string) {
 		}
 		lines = append(lines, line)
 	}
-	note = fmt.Sprintf(
-		"Bits (%s accounting) to reach this test accuracy, mean model / worst agent: interpolated between "+
-			"the evaluation before and the first that reached it",
-		t.Accounting,
-	)
+	note = fmt.Sprintf("Bits (%s accounting) to reach this test accuracy, mean model / worst agent: interpolated "+
+		"between the evaluation before and the first that reached it", t.Accounting)
 	switch {
 	case most == 0:
 		return lines, note + "."

@@ -146,11 +146,8 @@ func (t *Tuning) settleMethods() error {
 		}
 		m.Name = cmp.Or(m.Name, c.Algo)
 		if names[plainName(m.Name)] {
-			return &train.ConfigError{
-				Key:  "methods",
-				Got:  m.Name,
-				Want: "occurs twice: give each line a name of its own",
-			}
+			return &train.ConfigError{Key: "methods", Got: m.Name,
+				Want: "occurs twice: give each line a name of its own"}
 		}
 		names[plainName(m.Name)] = true
 		if m.points, err = (&Sweep{Grid: m.Grid}).points(); err != nil {
@@ -167,12 +164,8 @@ func (t *Tuning) settleMethods() error {
 		unequal = unequal || len(m.points) != len(t.Methods[0].points)
 	}
 	if unequal {
-		return &train.ConfigError{
-			Key: "methods",
-			Got: strings.Join(sizes, ", "),
-			Want: "are the points of the grids: " +
-				"give each method as many as the others, or the comparison is not fair",
-		}
+		return &train.ConfigError{Key: "methods", Got: strings.Join(sizes, ", "),
+			Want: "are the points of the grids: give each method as many as the others, or the comparison is not fair"}
 	}
 	for key, by := range values {
 		if len(by) > 1 {

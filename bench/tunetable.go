@@ -18,17 +18,9 @@ func (t *Tuning) Criterion() string {
 		at = append(at, t.At(b))
 	}
 	points := len(t.Methods[0].points)
-	return fmt.Sprintf(
-		"Judged by the %s of %s %s. Each method was tuned by %d runs: %d points of its grid, with seeds %s. "+
-			"The chosen point ran again with seeds %s, which are reported.",
-		t.Best,
-		t.Metric,
-		strings.Join(at, ", and "),
-		points*len(t.Seeds),
-		points,
-		t.Seeds,
-		t.Report,
-	)
+	return fmt.Sprintf("Judged by the %s of %s %s. Each method was tuned by %d runs: %d points of its grid, with "+
+		"seeds %s. The chosen point ran again with seeds %s, which are reported.", t.Best, t.Metric,
+		strings.Join(at, ", and "), points*len(t.Seeds), points, t.Seeds, t.Report)
 }
 
 // At says at which evaluation a run is judged.

@@ -193,43 +193,10 @@ func TestPredictFiles(t *testing.T) {
 // classes.
 func TestEvalText(t *testing.T) {
 	run := filepath.Join(t.TempDir(), "run")
-	if status, _, stderr := call(
-		t,
-		"train",
-		"--data",
-		"synthetic-text",
-		"--data-train",
-		"600",
-		"--data-test",
-		"100",
-		"--agents",
-		"2",
-		"--layers",
-		"1",
-		"--heads",
-		"2",
-		"--width",
-		"8",
-		"--block",
-		"8",
-		"--gelu",
-		"erf",
-		"--batch",
-		"2",
-		"--iterations",
-		"4",
-		"--warmup-iterations",
-		"1",
-		"--eval-points",
-		"1",
-		"--sample-tokens",
-		"5",
-		"--device",
-		"cpu",
-		"--out",
-		run,
-		"--quiet",
-	); status != 0 {
+	if status, _, stderr := call(t, "train", "--data", "synthetic-text", "--data-train", "600", "--data-test", "100",
+		"--agents", "2", "--layers", "1", "--heads", "2", "--width", "8", "--block", "8", "--gelu", "erf", "--batch",
+		"2", "--iterations", "4", "--warmup-iterations", "1", "--eval-points", "1", "--sample-tokens", "5", "--device",
+		"cpu", "--out", run, "--quiet"); status != 0 {
 		t.Fatal(stderr)
 	}
 	status, stdout, stderr := call(t, "eval", run, "--every-agent", "--json", "--device", "cpu")

@@ -48,21 +48,14 @@ func TestExampleModule(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--algo", "quasi-global", "--param", "mu=0.8"},
 		{"--algo", "qg-dsgdm", "--momentum", "0.8"}} {
-		args = append(
-			[]string{"train", "--data-train", "400", "--data-test", "100", "--iterations", "30", "--batch", "8",
-				"--edges", "matching", "--quiet", "--out", args[1]},
-			args...)
+		args = append([]string{"train", "--data-train", "400", "--data-test", "100", "--iterations", "30", "--batch",
+			"8", "--edges", "matching", "--quiet", "--out", args[1]}, args...)
 		if out, err := run(args...); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	mine, theirs := withoutTimes(
-		t,
-		filepath.Join(work, "quasi-global"),
-	), withoutTimes(
-		t,
-		filepath.Join(work, "qg-dsgdm"),
-	)
+	mine := withoutTimes(t, filepath.Join(work, "quasi-global"))
+	theirs := withoutTimes(t, filepath.Join(work, "qg-dsgdm"))
 	if mine != theirs {
 		t.Errorf("the example computes\n%s\nand the built-in method\n%s", mine, theirs)
 	}

@@ -86,9 +86,8 @@ func TestSlurmJob(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := filepath.Join(dir, "run.yaml")
-	if err := os.WriteFile(config, []byte(
-		"agents: 2\ndata_train: 200\ndata_test: 50\nhidden: [6]\nbatch: 8\niterations: 60\neval_points: "+
-			"3\ngradient_time: 0.01\n"), 0o644); err != nil {
+	if err := os.WriteFile(config, []byte("agents: 2\ndata_train: 200\ndata_test: 50\nhidden: [6]\nbatch: "+
+		"8\niterations: 60\neval_points: 3\ngradient_time: 0.01\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	job := func() (*exec.Cmd, *output) {

@@ -184,16 +184,8 @@ func (s *soak) run(k int, end time.Time) {
 	}
 	r.args = append(r.args, "--gradient-time", fmt.Sprint(soakGradient.Seconds()), "--checkpoint-every", "1")
 	certs := filepath.Join(dir, "certs")
-	if status, _, stderr := call(
-		s.t,
-		"certs",
-		"--run",
-		"soak",
-		"-n",
-		strconv.Itoa(r.agents),
-		"--out",
-		certs,
-	); status != 0 {
+	n := strconv.Itoa(r.agents)
+	if status, _, stderr := call(s.t, "certs", "--run", "soak", "-n", n, "--out", certs); status != 0 {
 		s.t.Fatal(stderr)
 	}
 	r.pids, r.held, r.over, r.stopped = make([]int, r.agents), make([]bool, r.agents), make([]bool, r.agents),

@@ -40,14 +40,8 @@ func near(t *testing.T, what string, got []float32, want []float64, limit float6
 		largest, off = math.Max(largest, math.Abs(w)), math.Max(off, math.Abs(float64(got[i])-w))
 	}
 	if len(got) != len(want) || !(off <= limit*largest) { // all zeros must be zeros
-		t.Errorf(
-			"%s: %d numbers off by %v of the largest, want %d within %v",
-			what,
-			len(got),
-			off/largest,
-			len(want),
-			limit,
-		)
+		t.Errorf("%s: %d numbers off by %v of the largest, want %d within %v", what, len(got), off/largest, len(want),
+			limit)
 	}
 }
 

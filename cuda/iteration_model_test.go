@@ -185,15 +185,8 @@ func TestModelOfIteration(t *testing.T) {
 	}
 	slices.Sort(all)
 	each := sum / float64(count)
-	t.Logf(
-		"%d launches of %d iterations: %.1f to %.1f µs an iteration, on average %.1f; %.1f barriers",
-		len(all),
-		count,
-		all[0]*1e6,
-		all[len(all)-1]*1e6,
-		each*1e6,
-		float64(phases)/float64(count),
-	)
+	t.Logf("%d launches of %d iterations: %.1f to %.1f µs an iteration, on average %.1f; %.1f barriers", len(all),
+		count, all[0]*1e6, all[len(all)-1]*1e6, each*1e6, float64(phases)/float64(count))
 	if b := float64(phases) / float64(count); b > modelBarriers {
 		t.Errorf("%.1f barriers an iteration, want at most %v", b, modelBarriers)
 	}

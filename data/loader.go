@@ -79,15 +79,8 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 		}
 	}
 	other := *order // no permutation yet: the two share only the shard
-	l := &Loader{
-		split:      split,
-		seed:       o.Seed,
-		foreground: &batchMaker{order: order},
-		background: &batchMaker{order: &other},
-		step:       o.First,
-		buffers:    o.Ahead + 1,
-		stop:       make(chan struct{}),
-	}
+	l := &Loader{split: split, seed: o.Seed, foreground: &batchMaker{order: order},
+		background: &batchMaker{order: &other}, step: o.First, buffers: o.Ahead + 1, stop: make(chan struct{})}
 	l.free = make(chan device.Batch, l.buffers)
 	l.ready = make(chan prepared, l.buffers)
 	l.inline = split.Refers() || o.Ahead == 0 // faster than waking a goroutine

@@ -96,13 +96,8 @@ func (p Sorted) deal(d documents, agents int, _ uint64) ([][]int32, error) {
 
 func (ByClass) deal(d documents, agents int, _ uint64) ([][]int32, error) {
 	if agents != d.classes {
-		return nil, fmt.Errorf(
-			"%d agents and %d classes of documents (speakers, folders or files), want as many agents "+
-				"as classes: use %d agents, or the partition sorted",
-			agents,
-			d.classes,
-			d.classes,
-		)
+		return nil, fmt.Errorf("%d agents and %d classes of documents (speakers, folders or files), want as many "+
+			"agents as classes: use %d agents, or the partition sorted", agents, d.classes, d.classes)
 	}
 	return members(d.labels, d.classes), nil
 }

@@ -75,11 +75,8 @@ func newStyle(s *rng.Stream) style {
 	y.centre = point{around(s, side/2, 4), around(s, side/2, 4)}
 	y.wobble = between(s, 0.02, 0.11)
 	for i := range y.bend {
-		y.bend[i] = wave{
-			direction: point{around(s, 0, 0.06), around(s, 0, 0.06)},
-			amount:    point{around(s, 0, 1.8), around(s, 0, 1.8)},
-			phase:     s.Float64(),
-		}
+		y.bend[i] = wave{direction: point{around(s, 0, 0.06), around(s, 0, 0.06)},
+			amount: point{around(s, 0, 1.8), around(s, 0, 1.8)}, phase: s.Float64()}
 	}
 	y.radius = around(s, 1.28, 0.8)
 	y.swell, y.phase = between(s, 0, 0.3), s.Float64()

@@ -69,11 +69,8 @@ func FromText(name string, c *text.Corpus, window int) (*Set, error) {
 		return nil, fmt.Errorf("data: set %s: windows of %d tokens, want at least 1", name, window)
 	}
 	if c.Vocabulary < 2 {
-		return nil, fmt.Errorf(
-			"data: set %s: a vocabulary of %d tokens, want at least 2: is the text all one character?",
-			name,
-			c.Vocabulary,
-		)
+		return nil, fmt.Errorf("data: set %s: a vocabulary of %d tokens, want at least 2: is the text all one "+
+			"character?", name, c.Vocabulary)
 	}
 	s := &Set{Name: name, Shape: []int{window}, Classes: c.Vocabulary, Text: c, close: c.Close}
 	for _, half := range []struct {

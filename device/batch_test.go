@@ -122,12 +122,8 @@ func TestBatchOfTokens(t *testing.T) {
 	}
 	x := device.Batch{X: make([]float32, 6), Y: make([]int32, 6), Length: 2}
 	if p := x.Slice(1, 3); p.N() != 2 || len(p.X) != 4 || len(p.Y) != 4 {
-		t.Errorf(
-			"slice of two examples with two labels each: %d examples, %d numbers, %d labels",
-			p.N(),
-			len(p.X),
-			len(p.Y),
-		)
+		t.Errorf("slice of two examples with two labels each: %d examples, %d numbers, %d labels", p.N(), len(p.X),
+			len(p.Y))
 	}
 	x.Y = x.Y[:5]
 	if err := x.Check(&device.Code{Batch: 2, Features: 2, Labels: 2}); err == nil {

@@ -101,14 +101,8 @@ func newExponential(p parsedSpec, g *Graph) (Process, error) {
 			to := (i + 1<<k) % n
 			edge, ok := g.EdgeIndex(i, to)
 			if !ok {
-				return nil, p.bad(
-					"agent %d sends to agent %d, which is no edge of the graph %s: use graph exponential, "+
-						"complete or %s, or edges push(1)",
-					i,
-					to,
-					g,
-					p.name,
-				)
+				return nil, p.bad("agent %d sends to agent %d, which is no edge of the graph %s: use graph "+
+					"exponential, complete or %s, or edges push(1)", i, to, g, p.name)
 			}
 			if !slices.Contains(byHop[k], Arc{edge, to, i}) { // of an edge with two arcs, one counts
 				rates[edge] += 1 / float64(hops)

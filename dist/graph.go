@@ -67,10 +67,7 @@ func build(spec string, n int, edges []Edge) *Graph {
 		sorted[k] = Edge{min(e.I, e.J), max(e.I, e.J)}
 	}
 	slices.SortFunc(sorted, compareEdges)
-	g := &Graph{
-		N: n, Edges: slices.Compact(sorted), spec: spec,
-		peers: make([][]int, n), incident: make([][]int, n),
-	}
+	g := &Graph{N: n, Edges: slices.Compact(sorted), spec: spec, peers: make([][]int, n), incident: make([][]int, n)}
 	// Lower neighbours first, then higher ones: each list is ascending.
 	for k, e := range g.Edges {
 		g.peers[e.J] = append(g.peers[e.J], e.I)

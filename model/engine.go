@@ -204,14 +204,8 @@ func (e *Engine) Predict(out []float64, x, buffers device.Vector, b device.Batch
 // largest window of the network, to out: Classes numbers.
 func (e *Engine) Next(out []float64, x device.Vector, tokens []uint16) error {
 	if !e.tokens || len(tokens) == 0 || len(out) != e.classes {
-		return fmt.Errorf(
-			"model: %s: the next token of %d with %d logits, want a language model and one logit for each "+
-				"of its %d tokens",
-			e.name,
-			len(tokens),
-			len(out),
-			e.classes,
-		)
+		return fmt.Errorf("model: %s: the next token of %d with %d logits, want a language model and one logit for "+
+			"each of its %d tokens", e.name, len(tokens), len(out), e.classes)
 	}
 	// a window has one token more than features: the last one is not used
 	stream := append(slices.Clone(tokens), tokens[len(tokens)-1])

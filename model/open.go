@@ -62,11 +62,8 @@ func Open(name string, o Options) (*Network, error) {
 		return openTransformer(name, o)
 	}
 	if o.Transformer != (Transformer{}) {
-		return nil, fmt.Errorf(
-			"model: %s: option Transformer is %+v, which only language models support: remove it",
-			name,
-			o.Transformer,
-		)
+		return nil, fmt.Errorf("model: %s: option Transformer is %+v, which only language models support: remove it",
+			name, o.Transformer)
 	}
 	if name == "mlp" {
 		if o.Recompute != "" && o.Recompute != RecomputeNone {

@@ -96,9 +96,8 @@ func (t Target) everyImplementation(dev convolver, c convolution) (string, error
 		ran++
 		far := distance(out, c.want)
 		if !(far <= bound) {
-			wrong = append(wrong, fmt.Errorf(
-				"%s: the result differs from the CPU's by %.2g of its norm, at most %.2g is allowed", route,
-				far, bound))
+			wrong = append(wrong, fmt.Errorf("%s: the result differs from the CPU's by %.2g of its norm, at most "+
+				"%.2g is allowed", route, far, bound))
 		}
 		worst = max(worst, far)
 	})

@@ -38,9 +38,8 @@ func TestTimelineByHand(t *testing.T) {
 	c.Iterations, c.EvalPoints = 3, 3
 	s, _ := resolve(t, c)
 	bandwidth := 32 * float64(s.Dim) / 1e6 // a message takes a second
-	c.Links = withLinks(t, fmt.Sprintf(
-		"{gradient_ms: 1000, default: {latency_ms: 100, bandwidth_mbit: %.17g}, agents: [{agents: 0, gradient_ms: "+
-			"5000}, {agents: 2, gradient_ms: 2000}]}", bandwidth))
+	c.Links = withLinks(t, fmt.Sprintf("{gradient_ms: 1000, default: {latency_ms: 100, bandwidth_mbit: %.17g}, "+
+		"agents: [{agents: 0, gradient_ms: 5000}, {agents: 2, gradient_ms: 2000}]}", bandwidth))
 	want := [][3]float64{{0, 0, 0}}
 	for range 3 {
 		b := want[len(want)-1]

@@ -54,8 +54,7 @@ func (c *Comparison) WritePage(path string) error {
 		Data    template.JS
 		Script  template.JS
 	}{clean(c.Title), c.Caption, c.Tables, template.CSS(paletteCSS() + stylesCSS(pageColour)), template.JS(text),
-		template.JS(
-			comparisonScript)}
+		template.JS(comparisonScript)}
 	return publishPage(comparisonPage, view, path)
 }
 

@@ -310,12 +310,8 @@ func (r *run) milestones() []milestone {
 			}
 			return c[row-1] + share*(c[row]-c[row-1])
 		}
-		s := milestone{
-			Level:     units.Percent(level),
-			Iteration: grouped(math.Round(at("iteration"))),
-			Wall:      units.Duration(at("wall_s")),
-			Apart:     apart,
-		}
+		s := milestone{Level: units.Percent(level), Iteration: grouped(math.Round(at("iteration"))),
+			Wall: units.Duration(at("wall_s")), Apart: apart}
 		for _, k := range modes {
 			s.Bits = append(s.Bits, units.SI(at(k.key(r)), "bit"))
 		}

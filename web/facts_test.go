@@ -25,10 +25,8 @@ func TestMilestones(t *testing.T) {
 		t.Fatalf("%d milestones, want %d", len(got), len(want))
 	}
 	for i, m := range got {
-		if s := strings.Join(
-			append([]string{m.Level, m.Iteration, m.Wall}, append(m.Bits, m.Apart)...),
-			" ",
-		); s != want[i] {
+		words := append([]string{m.Level, m.Iteration, m.Wall}, append(m.Bits, m.Apart)...)
+		if s := strings.Join(words, " "); s != want[i] {
 			t.Errorf("milestone %d: %s, want %s", i, s, want[i])
 		}
 	}

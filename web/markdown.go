@@ -64,15 +64,8 @@ func (v *view) milestoneTable(b *strings.Builder) {
 	}
 	b.WriteString(" apart |\n|" + strings.Repeat("--:|", 4+len(v.Modes)) + "\n")
 	for _, m := range v.Milestones {
-		fmt.Fprintf(
-			b,
-			"| %s | %s | %s | %s | %s |\n",
-			m.Level,
-			m.Iteration,
-			m.Wall,
-			strings.Join(m.Bits, " | "),
-			m.Apart,
-		)
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", m.Level, m.Iteration, m.Wall, strings.Join(m.Bits, " | "),
+			m.Apart)
 	}
 	b.WriteString("\n")
 }

@@ -147,9 +147,8 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 	case ctx.Err() != nil:
 		return measurement{}, fmt.Errorf("measure: interrupted in iteration %d: %w", res.Iteration, ctx.Err())
 	case !all.closed:
-		return measurement{}, fmt.Errorf(
-			"measure: only %d iterations in the run, too few to measure %s of them after %d to warm up: give more "+
-				"iterations", res.Iteration, o.Each, warmUp)
+		return measurement{}, fmt.Errorf("measure: only %d iterations in the run, too few to measure %s of them "+
+			"after %d to warm up: give more iterations", res.Iteration, o.Each, warmUp)
 	}
 	// All agents stop at the same iteration. The iteration of the result may be earlier, if an
 	// evaluation was abandoned.

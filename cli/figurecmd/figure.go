@@ -156,10 +156,8 @@ func (f *figureFlags) check(args []string) error {
 	}
 	switch {
 	case f.file != "" && len(args) > 0:
-		return command.UsageErrorf(
-			"-c names a figure of your own, and %s another one: leave one of the two out",
-			args[0],
-		)
+		return command.UsageErrorf("-c names a figure of your own, and %s another one: leave one of the two out",
+			args[0])
 	case f.file == "" && args[0] == "list":
 		return command.OnlyFlags(f.flags, "figure list", "flavour", "scale", "retune", "threads", "eval-points",
 			"data", "data-dir", "seed", "set", "no-time", "json")
@@ -262,14 +260,8 @@ func (f *figureFlags) options() (bench.FigureOptions, error) {
 		}
 		_ = setKeys(c, f.set) // checked above
 	}
-	return bench.FigureOptions{
-		Variant: f.flavour,
-		Scale:   f.scale,
-		Only:    f.only,
-		Without: f.without,
-		Points:  f.points,
-		Adjust:  adjust,
-	}, nil
+	return bench.FigureOptions{Variant: f.flavour, Scale: f.scale, Only: f.only, Without: f.without, Points: f.points,
+		Adjust: adjust}, nil
 }
 
 // folder returns the folder of the figure.

@@ -37,12 +37,8 @@ line. Image files are scaled and normalised as those of the data sets imagenet a
 			}
 			defer func() { err = errors.Join(err, t.close()) }()
 			if t.engine.Tokens() {
-				return config.Invalid(
-					"model",
-					t.Network,
-					"a language model predicts no classes: fspda sample lets it write, "+
-						"fspda eval measures it",
-				)
+				return config.Invalid("model", t.Network, "a language model predicts no classes: fspda sample lets "+
+					"it write, fspda eval measures it")
 			}
 			var failed error
 			err = t.predict(cmd.Context(), func(model, example int, label int32, p []float64) {

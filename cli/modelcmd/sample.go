@@ -36,10 +36,8 @@ type sampleFlags struct {
 var sampleKeys = []string{"device", "precision", "threads"}
 
 func newSample() *cobra.Command {
-	f := sampleFlags{
-		options: generate.Options{Choice: generate.Choice{Temperature: 0.8, TopK: 200}, Count: 500, Seed: 1},
-		samples: 1,
-	}
+	choice := generate.Choice{Temperature: 0.8, TopK: 200}
+	f := sampleFlags{options: generate.Options{Choice: choice, Count: 500, Seed: 1}, samples: 1}
 	cmd := &cobra.Command{
 		Use:   "sample RUN",
 		Short: "Let the language model of a run write text",
@@ -107,12 +105,8 @@ func (f *sampleFlags) run(cmd *cobra.Command, run string) (err error) {
 		return err
 	}
 	if !net.Tokens() {
-		return config.Invalid(
-			"model",
-			saved.Config.Model,
-			"it is no language model, which alone writes text: fspda predict "+
-				"prints what it predicts",
-		)
+		return config.Invalid("model", saved.Config.Model, "it is no language model, which alone writes text: fspda "+
+			"predict prints what it predicts")
 	}
 	tokenizer, err := text.ReadTokenizer(run, runfolder.TokenizerFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,11 +116,8 @@ func (f *sampleFlags) run(cmd *cobra.Command, run string) (err error) {
 		return err
 	}
 	if tokenizer.Size() != saved.Classes {
-		return &train.FolderError{
-			Path: run,
-			Got: fmt.Sprintf("its tokenizer has %d tokens, its model %d", tokenizer.Size(),
-				saved.Classes),
-		}
+		return &train.FolderError{Path: run, Got: fmt.Sprintf("its tokenizer has %d tokens, its model %d",
+			tokenizer.Size(), saved.Classes)}
 	}
 	picked, err := f.pick(run, saved, net)
 	if err != nil {

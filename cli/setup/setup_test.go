@@ -70,19 +70,15 @@ func TestExplicitKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.yaml")
 	train.Register(train.Method{Name: "with-params", New: func(*train.Setup) algo.Algorithm { return algo.DSGD{} },
 		Params: []train.Param{{Name: "a", Help: "first"}, {Name: "b", Help: "second"}, {Name: "c", Help: "third"}}})
-	if err := os.WriteFile(
-		file,
-		[]byte("{params: {a: 1, b: 2}, edges: 'bernoulli(0.1)', hidden: [8, 4], eta: auto}"),
-		0o644,
-	); err != nil {
+	if err := os.WriteFile(file, []byte("{params: {a: 1, b: 2}, edges: 'bernoulli(0.1)', hidden: [8, 4], eta: auto}"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	c := train.Default()
 	fs := pflag.NewFlagSet("train", pflag.ContinueOnError)
 	ConfigFlags(fs, &c)
-	if err := fs.Parse(
-		[]string{"--param", "b=3", "--param=c=4", "--data-train", "400", "--deterministic"},
-	); err != nil {
+	if err := fs.Parse([]string{"--param", "b=3", "--param=c=4", "--data-train", "400",
+		"--deterministic"}); err != nil {
 		t.Fatal(err)
 	}
 	c, err := ReadConfig(file, "", fs)

@@ -35,20 +35,10 @@ func forecastLine(f train.Forecast) string {
 	if f.Iterations == 0 {
 		return "nothing left to train"
 	}
-	return fmt.Sprintf(
-		"%s iterations in about %s (%s %s/s; an iteration %s, a row %s), %s "+
-			"sent, %s of memory",
-		command.Thousands(uint64(f.Iterations)),
-		command.Duration(f.Total.Seconds()),
-		command.Thousands(
-			uint64(f.ImagesPerS),
-		),
-		f.Unit,
-		command.Duration(f.Step.Seconds()),
-		command.Duration(f.Row.Seconds()),
-		command.Bits(uint64(f.Bits)),
-		command.Bytes(f.Memory),
-	)
+	return fmt.Sprintf("%s iterations in about %s (%s %s/s; an iteration %s, a row %s), %s sent, %s of memory",
+		command.Thousands(uint64(f.Iterations)), command.Duration(f.Total.Seconds()),
+		command.Thousands(uint64(f.ImagesPerS)), f.Unit, command.Duration(f.Step.Seconds()),
+		command.Duration(f.Row.Seconds()), command.Bits(uint64(f.Bits)), command.Bytes(f.Memory))
 }
 
 // memoryLines list the memory of each GPU that a run needs, and for what.

@@ -84,13 +84,8 @@ sets and networks.`,
 	}
 	fs := cmd.Flags()
 	f.add(fs, "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
-	fs.BoolVar(
-		&f.resume,
-		"resume",
-		false,
-		"resume the run in --out, or the latest unfinished one in runs/; with more --iterations, a finished one "+
-			"continues beyond its end",
-	)
+	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out, or the latest unfinished one in runs/; with "+
+		"more --iterations, a finished one continues beyond its end")
 	fs.BoolVar(&f.dry, "dry-run", false,
 		"time a few iterations, print how long the run would take and what it needs, and write nothing")
 	fs.StringVar(&f.web, "web", "",

@@ -167,11 +167,8 @@ func (r *reader) language() error {
 			return err
 		}
 		if slices.ContainsFunc(values, func(v float32) bool { return v != 0 }) {
-			return fmt.Errorf(
-				"its tensor %q is not zero, and %s has no biases: leave --bias=false out",
-				file,
-				r.net.Name(),
-			)
+			return fmt.Errorf("its tensor %q is not zero, and %s has no biases: leave --bias=false out", file,
+				r.net.Name())
 		}
 		r.known[file] = true
 	}
@@ -246,12 +243,8 @@ func (r *reader) tied() error {
 	if first, err := r.floats(tokens); err != nil {
 		return err
 	} else if !slices.Equal(first, last) {
-		return fmt.Errorf(
-			"its tensor %q is not the embedding %q: %s uses the embedding as its last layer",
-			file,
-			tokens,
-			r.net.Name(),
-		)
+		return fmt.Errorf("its tensor %q is not the embedding %q: %s uses the embedding as its last layer", file,
+			tokens, r.net.Name())
 	}
 	r.known[file] = true
 	return nil

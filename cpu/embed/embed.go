@@ -29,13 +29,8 @@ func tokenAt(ids []float32, i, n int) (int, error) {
 			return c, nil
 		}
 	}
-	return 0, fmt.Errorf(
-		"token of row %d is %v, want an integer from 0 to %d: check that the stream was made with the "+
-			"vocabulary of the model",
-		i,
-		v,
-		n-1,
-	)
+	return 0, fmt.Errorf("token of row %d is %v, want an integer from 0 to %d: check that the stream was made with "+
+		"the vocabulary of the model", i, v, n-1)
 }
 
 // forward: y = tokens[ids], plus positions if there are any.

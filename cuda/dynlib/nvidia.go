@@ -51,12 +51,8 @@ func CUBLAS(major int) *Library {
 func CUBLASLt(major int) *Library { return cublas("cuBLASLt", "libcublasLt.so.%d", major) }
 
 func cublas(name, file string, major int) *Library {
-	return &Library{
-		Name:      name,
-		Files:     []string{fmt.Sprintf(file, major)},
-		WheelDirs: []string{fmt.Sprintf("nvidia/cu%d/lib", major), "nvidia/cublas/lib"},
-		Hint:      pip(major, "cublas"),
-	}
+	return &Library{Name: name, Files: []string{fmt.Sprintf(file, major)},
+		WheelDirs: []string{fmt.Sprintf("nvidia/cu%d/lib", major), "nvidia/cublas/lib"}, Hint: pip(major, "cublas")}
 }
 
 // lastCUDNNForVolta is the last cuDNN version with kernels for GPUs below 7.5.

@@ -198,20 +198,6 @@ func (g Gemm) PartsCall(part Address) Call {
 func BiasGradient(agents int, db, dy, b Operand, factor float32, m, n int) Call {
 	l := blocks(n, 64)
 	l.Grid[2] = uint32(agents)
-	return call(
-		"bias_gradient",
-		l,
-		db.List,
-		db.At,
-		db.Offset,
-		dy.List,
-		dy.At,
-		dy.Offset,
-		b.List,
-		b.At,
-		b.Offset,
-		factor,
-		m,
-		n,
-	)
+	return call("bias_gradient", l, db.List, db.At, db.Offset, dy.List, dy.At, dy.Offset, b.List, b.At, b.Offset,
+		factor, m, n)
 }

@@ -204,17 +204,8 @@ func checkWide(t *testing.T, made map[string]nvrtc.Binary) {
 		t.Logf("%s: a loop of %d instructions, %d multiply-adds and %d loads from shared memory", name, loop, products,
 			shared)
 		if products != 8*56 || shared != 8*6 || float64(loop) > 8*wideLoop+wideSetup {
-			t.Errorf(
-				"%s: a loop of %d instructions with %d multiply-adds and %d loads from shared memory; want at most "+
-					"%v with %d and %d",
-				name,
-				loop,
-				products,
-				shared,
-				8*wideLoop+wideSetup,
-				8*56,
-				8*6,
-			)
+			t.Errorf("%s: a loop of %d instructions with %d multiply-adds and %d loads from shared memory; want at "+
+				"most %v with %d and %d", name, loop, products, shared, 8*wideLoop+wideSetup, 8*56, 8*6)
 		}
 	}
 }

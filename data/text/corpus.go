@@ -66,12 +66,8 @@ func binFiles(dir string) (train, val string, err error) {
 	}
 	for k, other := range []int{1, 0} {
 		if found[k] == "" && found[other] != "" {
-			return "", "", &FormatError{
-				Path: dir,
-				Got: "there is " + filepath.Base(found[other]) + ", but no " + names[k] +
-					".bin",
-				Want: "both train.bin and val.bin",
-			}
+			return "", "", &FormatError{Path: dir, Got: "there is " + filepath.Base(found[other]) + ", but no " +
+				names[k] + ".bin", Want: "both train.bin and val.bin"}
 		}
 	}
 	return found[0], found[1], nil

@@ -19,14 +19,9 @@ type CharError struct {
 }
 
 func (e *CharError) Error() string {
-	return fmt.Sprintf(
-		"text: character %d is %s, which is not among the %d characters of the tokenizer %s: remove it, "+
-			"or use a tokenizer that knows every text (byte, gpt2)",
-		e.At,
-		strconv.QuoteRune(e.Char),
-		e.Known,
-		e.Tokenizer,
-	)
+	return fmt.Sprintf("text: character %d is %s, which is not among the %d characters of the tokenizer %s: remove "+
+		"it, or use a tokenizer that knows every text (byte, gpt2)", e.At, strconv.QuoteRune(e.Char), e.Known,
+		e.Tokenizer)
 }
 
 // ExitCode returns 2, the exit status for bad input.

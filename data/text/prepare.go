@@ -299,10 +299,8 @@ func (c *Corpus) write(dir string) (*Meta, error) {
 		return nil, &FormatError{Path: dir, Got: "it cannot be made: " + err.Error(), Want: "a folder",
 			Hint: "choose another", Err: err}
 	}
-	err = errors.Join(
-		WriteBin(filepath.Join(dir, "train.bin"), c.Train),
-		WriteBin(filepath.Join(dir, "val.bin"), c.Val),
-	)
+	err = errors.Join(WriteBin(filepath.Join(dir, "train.bin"), c.Train),
+		WriteBin(filepath.Join(dir, "val.bin"), c.Val))
 	if err == nil {
 		err = wholefile.Publish(filepath.Join(dir, metaFile), meta)
 	}

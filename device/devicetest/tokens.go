@@ -84,9 +84,7 @@ func checkTokens(f *field) {
 		if err == nil || !strings.Contains(err.Error(), what) {
 			f.Errorf("windows of tokens: error %v, want it to say %q", err, what)
 		}
-		if wrong := (*device.TokenError)(
-			nil,
-		); errors.As(err, &wrong) &&
+		if wrong := (*device.TokenError)(nil); errors.As(err, &wrong) &&
 			(wrong.Token != vocabulary || wrong.Place != 2) {
 			f.Errorf("the error names token %d at place %d, want %d at 2", wrong.Token, wrong.Place, vocabulary)
 		}

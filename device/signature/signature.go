@@ -168,12 +168,8 @@ func checkTokens(c *device.Call) error {
 	switch d := c.Dims; c.Kernel {
 	case device.Embed, device.EmbedGrad, device.EmbedGradAdd:
 		if m, p, t := d[0], d[3], d[4]; t > p || m%t != 0 {
-			return fmt.Errorf(
-				"%d rows in windows of %d tokens, with %d positions: want whole windows that have positions",
-				m,
-				t,
-				p,
-			)
+			return fmt.Errorf("%d rows in windows of %d tokens, with %d positions: want whole windows that have "+
+				"positions", m, t, p)
 		}
 	case device.RoPE, device.RoPEGrad, device.RoPEStep:
 		if h := d[len(d)-1]; h%2 != 0 {

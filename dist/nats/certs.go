@@ -161,9 +161,8 @@ func ReadCredentials(dir, run string, rank int) (Credentials, error) {
 	cert, key := agentFiles(rank)
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, cert), filepath.Join(dir, key))
 	if err != nil {
-		return Credentials{}, fmt.Errorf(
-			"nats: the certificate of agent %d in %s cannot be read: %w: make it with fspda certs, and copy ca.pem, "+
-				"%s and %s to this machine", rank, dir, err, cert, key)
+		return Credentials{}, fmt.Errorf("nats: the certificate of agent %d in %s cannot be read: %w: make it with "+
+			"fspda certs, and copy ca.pem, %s and %s to this machine", rank, dir, err, cert, key)
 	}
 	text, err := bounded.File(filepath.Join(dir, authorityCert), 1<<20)
 	if err != nil {

@@ -24,13 +24,8 @@ type eventSim struct {
 }
 
 func newBottle(g *game, a Asynchronous) *eventSim {
-	b := &eventSim{
-		g:      g,
-		a:      a,
-		clocks: make([]LogicalClock, len(g.state)),
-		edges:  map[int][][2]int{},
-		masks:  map[[3]int][]uint32{},
-	}
+	b := &eventSim{g: g, a: a, clocks: make([]LogicalClock, len(g.state)), edges: map[int][][2]int{},
+		masks: map[[3]int][]uint32{}}
 	for range g.state {
 		b.coef = append(b.coef, map[int]float64{})
 	}
@@ -309,10 +304,7 @@ func TestAsyncProtocol(t *testing.T) {
 	}
 	for coef, want := range map[Coefficient]float64{Inverse: 11. / 4, One: 1, Printed: 4. / 11} {
 		d := i
-		if st := (Async{Protocol: Protocol{Coef: coef, CMax: 3}}).Finish(
-			&d,
-			true,
-		); st.Gossip ||
+		if st := (Async{Protocol: Protocol{Coef: coef, CMax: 3}}).Finish(&d, true); st.Gossip ||
 			math.Abs(st.C-want) > 1e-15 {
 			t.Errorf("%s: %+v, want c = %v", coef, st, want)
 		}

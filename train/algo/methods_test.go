@@ -343,13 +343,8 @@ func TestSGPKeepsSums(t *testing.T) {
 				}
 			}
 			if e := distance(sum, want); e > 1e-12 || math.Abs(weights-float64(w.n)) > 1e-12 {
-				t.Fatalf(
-					"iteration %d: the sum of X is %g off, the weights sum to %v of %d agents",
-					it,
-					e,
-					weights,
-					w.n,
-				)
+				t.Fatalf("iteration %d: the sum of X is %g off, the weights sum to %v of %d agents", it, e, weights,
+					w.n)
 			}
 		}
 	})

@@ -336,14 +336,8 @@ func (s *Setup) pull() float64 { return cmp.Or(s.Param("pull"), s.Param(outerLR.
 func nolocoStable(s *Setup) ([]string, error) {
 	mu := s.Param(outerMomentum)
 	if most := math.Sqrt(2 + mu*mu); !(s.pull() > mu && s.pull() < most) {
-		return nil, Invalid(
-			"params.pull",
-			s.pull(),
-			"must be above outer_momentum %v and below %.4g, or the slow models "+
-				"of the agents drift apart",
-			mu,
-			most,
-		)
+		return nil, Invalid("params.pull", s.pull(), "must be above outer_momentum %v and below %.4g, or the slow "+
+			"models of the agents drift apart", mu, most)
 	}
 	return nil, s.momentumStable("params."+outerMomentum, gossipMomentum{sumOfPulls{}, mu, s.Config.LocalSteps,
 		constantWeight(s.pull() / 2)})
@@ -388,13 +382,8 @@ func sgpStable(s *Setup) ([]string, error) {
 		return nil, nil
 	}
 	if s.WireFormat().Bits() < 32 {
-		return nil, Invalid(
-			"wire",
-			s.Config.Wire,
-			"the weights that sgp sends with edges %s need 32 bits: use wire fp32, "+
-				"or one-peer-exp or static-exp, which send none",
-			s.Config.Edges,
-		)
+		return nil, Invalid("wire", s.Config.Wire, "the weights that sgp sends with edges %s need 32 bits: use wire "+
+			"fp32, or one-peer-exp or static-exp, which send none", s.Config.Edges)
 	}
 	return []string{
 		fmt.Sprintf("edges %s let the weights of agents that give more than they get become small, and the "+
@@ -431,24 +420,13 @@ func inParts(s *Setup) ([]string, error) {
 // treeOnly refuses graphs with cycles, in which a model would be counted several times.
 func treeOnly(s *Setup) ([]string, error) {
 	if n := s.Graph.N; len(s.Graph.Edges) != n-1 {
-		return nil, Invalid(
-			"graph",
-			s.Config.Graph,
-			"has %d edges among %d agents, and so cycles; %s sums models along "+
-				"the branches of a tree, which has %d: use path, star, binary-tree, or file(PATH) with a tree",
-			len(s.Graph.Edges),
-			n,
-			s.Config.Algo,
-			n-1,
-		)
+		return nil, Invalid("graph", s.Config.Graph, "has %d edges among %d agents, and so cycles; %s sums models "+
+			"along the branches of a tree, which has %d: use path, star, binary-tree, or file(PATH) with a tree",
+			len(s.Graph.Edges), n, s.Config.Algo, n-1)
 	}
 	if s.WireFormat().Bits() < 32 {
-		return nil, Invalid(
-			"wire",
-			s.Config.Wire,
-			"the counts that %s sends need 32 bits: use wire fp32",
-			s.Config.Algo,
-		)
+		return nil, Invalid("wire", s.Config.Wire, "the counts that %s sends need 32 bits: use wire fp32",
+			s.Config.Algo)
 	}
 	return nil, nil
 }

@@ -16,12 +16,8 @@ func (c *Config) Lengthen(old Config) error {
 	key, from, to := "iterations", float64(old.Iterations), float64(c.Iterations)
 	if old.Epochs > 0 {
 		if c.Iterations != old.Iterations {
-			return Invalid(
-				"iterations",
-				c.Iterations,
-				"the length of this run is given by epochs %v: set epochs instead",
-				old.Epochs,
-			)
+			return Invalid("iterations", c.Iterations, "the length of this run is given by epochs %v: set epochs "+
+				"instead", old.Epochs)
 		}
 		key, from, to = "epochs", old.Epochs, c.Epochs
 		c.Iterations = Default().Iterations // epochs says how many
@@ -46,14 +42,8 @@ func (c *Config) Lengthen(old Config) error {
 		if old.Epochs == 0 {
 			part = from / float64(gcd(count, old.Iterations))
 		}
-		return Invalid(
-			key,
-			to,
-			"the run was evaluated at %d equal distances, and the next evaluations would lie elsewhere: "+
-				"use a multiple of %.6g",
-			count,
-			part,
-		)
+		return Invalid(key, to, "the run was evaluated at %d equal distances, and the next evaluations would lie "+
+			"elsewhere: use a multiple of %.6g", count, part)
 	}
 	c.EvalPoints = int(points)
 	return nil
@@ -81,22 +71,12 @@ func (s *Setup) Continues(old Config) error {
 	case c.Iterations <= old.Iterations:
 		return Invalid("iterations", c.Iterations, "the run has %d and cannot become shorter", old.Iterations)
 	case c.Schedule == "cosine" && !(c.cosineByIterations() && c.DecayT > 0):
-		return Invalid(
-			"schedule",
-			c.Schedule,
-			"it led the step size to its end at iteration %d, and a run of %d iterations "+
-				"would have had other step sizes from the start: train anew with that length, or with decay_iterations",
-			old.Iterations,
-			c.Iterations,
-		)
+		return Invalid("schedule", c.Schedule, "it led the step size to its end at iteration %d, and a run of %d "+
+			"iterations would have had other step sizes from the start: train anew with that length, or with "+
+			"decay_iterations", old.Iterations, c.Iterations)
 	case s.Asynchronous():
-		return Invalid(
-			"algo",
-			c.Algo,
-			"its agents ended at different times, and a longer run would have gone on at each of "+
-				"them: train anew with iterations %d",
-			c.Iterations,
-		)
+		return Invalid("algo", c.Algo, "its agents ended at different times, and a longer run would have gone on at "+
+			"each of them: train anew with iterations %d", c.Iterations)
 	}
 	for k := range count + 1 {
 		was := old.Iterations // the last one
@@ -107,15 +87,8 @@ func (s *Setup) Continues(old Config) error {
 			was = int(math.Round(float64(k) * float64(old.Iterations) / float64(count)))
 		}
 		if at := s.EvalPoint(k); at != was {
-			return Invalid(
-				"iterations",
-				c.Iterations,
-				"evaluation %d would be at iteration %d, and was at %d: choose a length "+
-					"that keeps the distance of the evaluations",
-				k,
-				at,
-				was,
-			)
+			return Invalid("iterations", c.Iterations, "evaluation %d would be at iteration %d, and was at %d: "+
+				"choose a length that keeps the distance of the evaluations", k, at, was)
 		}
 	}
 	if !slices.Contains(s.FingerprintsAt(old.Iterations), old.Fingerprint()) {

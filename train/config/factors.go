@@ -58,13 +58,8 @@ func (s *Setup) admitFreeze() error {
 	}
 	switch {
 	case s.method.Shifts:
-		return Invalid(
-			"freeze",
-			c.Freeze,
-			"%s moves coordinates on which all agents agree, by rounding or more, and with "+
-				"them frozen ones: choose another algorithm",
-			c.Algo,
-		)
+		return Invalid("freeze", c.Freeze, "%s moves coordinates on which all agents agree, by rounding or more, and "+
+			"with them frozen ones: choose another algorithm", c.Algo)
 	case s.method.Edges == Broadcast:
 		return Invalid("freeze", c.Freeze,
 			"%s sends compressed differences from copies that start at zero, and would move "+

@@ -325,13 +325,8 @@ func (s *Setup) settleWeights() error {
 		return Invalid("weights", c.Weights, "edges %s have no weights of their own: use weights metropolis, or a "+
 			"graph of rounds such as base(2)", c.Edges)
 	case c.Weights == weightsMetropolis && weighted:
-		return Invalid(
-			"weights",
-			c.Weights,
-			"edges %s have weights of their own, with which all agents have the exact "+
-				"mean after some rounds: use weights process, or constant",
-			c.Edges,
-		)
+		return Invalid("weights", c.Weights, "edges %s have weights of their own, with which all agents have the "+
+			"exact mean after some rounds: use weights process, or constant", c.Edges)
 	}
 	return nil
 }

@@ -158,10 +158,8 @@ func TestParamsFingerprint(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	withMethods(t, other)
-	if help := ParamHelp(); !strings.Contains(
-		help,
-		"mine: rounds (a whole number in [1, inf), default 4): local rounds",
-	) ||
+	help := ParamHelp()
+	if !strings.Contains(help, "mine: rounds (a whole number in [1, inf), default 4): local rounds") ||
 		!strings.Contains(help, "other: kept (a finite number, default 2): kept") {
 		t.Error(help)
 	}

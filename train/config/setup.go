@@ -235,17 +235,8 @@ func (s *Setup) connect(sizes []int) error {
 	if s.method.roundEnds() {
 		s.Process = dist.AtRoundEnds(s.Process, max(1, c.LocalSteps))
 	}
-	return errors.Join(
-		s.settleRounds(),
-		s.settleWeights(),
-		s.mix(),
-		s.compress(sizes),
-		s.admitFreeze(),
-		s.admitWire(),
-		s.readLinks(),
-		s.settleClocks(),
-		s.checkRealTime(),
-	)
+	return errors.Join(s.settleRounds(), s.settleWeights(), s.mix(), s.compress(sizes), s.admitFreeze(), s.admitWire(),
+		s.readLinks(), s.settleClocks(), s.checkRealTime())
 }
 
 // mix makes the fixed mixing matrix W, if the algorithm averages with it.

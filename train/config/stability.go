@@ -54,12 +54,9 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	}
 	degree := float64(meeting)
 	if load := degree * s.Mask.Density(); gain*degree >= 1 && load > 1 {
-		warnings = append(
-			warnings,
-			fmt.Sprintf("%s·(most active edges at an agent, %d) is %.3g and about %.2g edges meet at "+
-				"an agent and coordinate at once: the gossip may diverge; a safe value is below %.3g",
-				key, meeting, gain*degree, load, 1/degree),
-		)
+		warnings = append(warnings, fmt.Sprintf("%s·(most active edges at an agent, %d) is %.3g and about %.2g edges "+
+			"meet at an agent and coordinate at once: the gossip may diverge; a safe value is below %.3g", key, meeting,
+			gain*degree, load, 1/degree))
 	}
 	return warnings, nil
 }

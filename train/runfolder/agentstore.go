@@ -113,10 +113,8 @@ func (h *AgentStore) Write(s *config.Setup, sn *snapshot.Snapshot, wall float64)
 
 // fill writes the files of a checkpoint.
 func (h *AgentStore) fill(dir string, s *config.Setup, sn *snapshot.Snapshot, wall float64) (err error) {
-	m := agentManifest{
-		Manifest: describe(s, CheckpointData{Snapshots: []*snapshot.Snapshot{sn}, WallS: wall}),
-		Rank:     sn.Agent,
-	}
+	m := agentManifest{Manifest: describe(s, CheckpointData{Snapshots: []*snapshot.Snapshot{sn}, WallS: wall}),
+		Rank: sn.Agent}
 	m.spread(s.Graph.N, sn)
 	m.Live = sn.RealTime
 	sum := sha256.New()

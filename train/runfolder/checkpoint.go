@@ -486,10 +486,8 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 		return &CheckpointError{Got: fmt.Sprintf("does not fit the network: it holds %d buffers of batch norm, "+
 			"the network has %d", c.Buffers, s.BufferLen())}
 	case c.otherFile(s) != "":
-		return &CheckpointError{
-			Got:  "was made with other content of the file that " + c.otherFile(s) + " names",
-			Hint: "resume with the same content, or start over in another folder",
-		}
+		return &CheckpointError{Got: "was made with other content of the file that " + c.otherFile(s) + " names",
+			Hint: "resume with the same content, or start over in another folder"}
 	case c.Links != s.Links.Digest():
 		return &CheckpointError{
 			Got: "was made with other simulated links, or without: its virtual time would not be that of one network",

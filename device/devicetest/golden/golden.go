@@ -182,14 +182,8 @@ func near(t testing.TB, what string, got []float32, want []float64, limit float6
 		largest, off = math.Max(largest, math.Abs(w)), math.Max(off, math.Abs(float64(got[i])-w))
 	}
 	if len(got) != len(want) || !(off <= limit*largest) { // all zeros must be zeros
-		t.Errorf(
-			"%s: %d numbers off by %v of the largest, want %d within %v",
-			what,
-			len(got),
-			off/largest,
-			len(want),
-			limit,
-		)
+		t.Errorf("%s: %d numbers off by %v of the largest, want %d within %v", what, len(got), off/largest, len(want),
+			limit)
 	}
 }
 
@@ -224,13 +218,7 @@ func Kernels(t testing.TB, run RunKernel) {
 		}
 	}
 	dims = []int{e.B * e.T, e.V, e.C, e.Positions, e.T}
-	near(
-		t,
-		"embed",
-		run(device.Embed, 0, dims, [][]float32{ids, single(e.WTE), single(e.WPE)}, len(e.Y))[0],
-		e.Y,
-		5e-7,
-	)
+	near(t, "embed", run(device.Embed, 0, dims, [][]float32{ids, single(e.WTE), single(e.WPE)}, len(e.Y))[0], e.Y, 5e-7)
 	de := run(device.EmbedGrad, 0, dims, [][]float32{ids, single(e.DY)}, len(e.DWTE), len(e.DWPE))
 	near(t, "embed dwte", de[0], e.DWTE, 5e-7)
 	near(t, "embed dwpe", de[1], e.DWPE, 5e-7)

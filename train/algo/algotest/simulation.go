@@ -80,13 +80,8 @@ func (g *simulation) round(t, i int) *algo.Round {
 			if i == peer || e != [2]int{min(i, peer), max(i, peer)} {
 				continue
 			}
-			l := algo.Link{
-				Peer:         peer,
-				Initiator:    i == e[0],
-				Len:          dim,
-				ActiveWeight: 1 / float64(1+max(degree[i], degree[peer])),
-				FixedWeight:  g.fixed,
-			}
+			l := algo.Link{Peer: peer, Initiator: i == e[0], Len: dim,
+				ActiveWeight: 1 / float64(1+max(degree[i], degree[peer])), FixedWeight: g.fixed}
 			if g.masked {
 				a, b := uint32(t%dim), uint32((t+1)%dim)
 				l.Mask, l.Len = g.dev.NewIndex([]uint32{min(a, b), max(a, b)}, nil), 2
