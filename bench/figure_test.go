@@ -165,8 +165,7 @@ func TestFigureMistakes(t *testing.T) {
 		{scale, []string{"scale 2", "at most 1"}},
 		{retune, []string{"retune", "without a scale below 1"}},
 	} {
-		var e *train.ConfigError
-		if !errors.As(c.err, &e) {
+		if _, ok := errors.AsType[*train.ConfigError](c.err); !ok {
 			t.Errorf("%v is no ConfigError", c.err)
 			continue
 		}

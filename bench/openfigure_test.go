@@ -59,8 +59,7 @@ func TestOwnFigure(t *testing.T) {
 		if err == nil {
 			_, err = f.Jobs(FigureOptions{Scale: Scale{Share: 1}})
 		}
-		var ce *train.ConfigError
-		if !errors.As(err, &ce) || !strings.Contains(err.Error(), words) {
+		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v, want %q", text, err, words)
 		}
 	}

@@ -45,8 +45,7 @@ func TestSeeds(t *testing.T) {
 		if err == nil {
 			_, err = s.Jobs()
 		}
-		var ce *train.ConfigError
-		if !errors.As(err, &ce) || !strings.Contains(err.Error(), words) {
+		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v, want %q", text, err, words)
 		}
 	}

@@ -143,8 +143,7 @@ func TestSweepMistakes(t *testing.T) {
 			}
 			continue
 		}
-		var e *train.ConfigError
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), word) {
+		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), word) {
 			t.Errorf("%s: %v, want an error that speaks of %q", text, err, word)
 		}
 	}

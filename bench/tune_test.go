@@ -269,8 +269,7 @@ func TestTuningMistakes(t *testing.T) {
 		if err == nil {
 			_, err = s.Search()
 		}
-		var e *train.ConfigError
-		if !errors.As(err, &e) || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}

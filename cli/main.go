@@ -82,8 +82,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		err = badTopic()
 	}
-	var at *fs.PathError
-	if errors.As(err, &at) && at.Path == os.Stdout.Name() {
+	if at, ok := errors.AsType[*fs.PathError](err); ok && at.Path == os.Stdout.Name() {
 		err = command.CannotWrite("the standard output", "make room where it goes, or send it elsewhere", at)
 	}
 	status := command.ExitStatus(err)

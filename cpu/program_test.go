@@ -156,8 +156,7 @@ func TestRunRefusesLabels(t *testing.T) {
 	out := []float64{-7, -7}
 	b.Y[2] = 1<<24 + 1 // not a float32
 	err := p.Run(x, grad, b, out)
-	var bad *LabelError
-	if !errors.As(err, &bad) || bad.Row != 2 || bad.Value != 1<<24+1 || bad.Classes != 3 {
+	if bad, ok := errors.AsType[*LabelError](err); !ok || bad.Row != 2 || bad.Value != 1<<24+1 || bad.Classes != 3 {
 		t.Fatalf("error %v", err)
 	}
 	if want := "cpu: run layer: label of row 2 is 1.6777217e+07, want an integer from 0 to 2"; !strings.HasPrefix(

@@ -35,8 +35,7 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 		return d.handles.dnn.Candidates(shape, convDirections[c.Kernel], dnnTypes[t.element], d.convMath(), how,
 			func(conv *cudnn.Conv) error {
 				made, err := t.run(conv)
-				var refused *cudnn.Error
-				if err != nil && !errors.As(err, &refused) {
+				if _, ok := errors.AsType[*cudnn.Error](err); err != nil && !ok {
 					return fmt.Errorf("%s: %w", conv.Route(), err)
 				}
 				then(conv.Route(), made, err)

@@ -49,8 +49,7 @@ func openFake(t testing.TB, o fakegpu.Options, inline bool, options ...Option) (
 func fakeBackend(t testing.TB, o fakegpu.Options) (*fakegpu.Machine, backend) {
 	t.Helper()
 	host, err := hostrun.Open()
-	var noLibrary *dynlib.Error
-	if errors.Is(err, hostrun.ErrNoCompiler) || errors.As(err, &noLibrary) && !dynlib.Supported {
+	if _, ok := errors.AsType[*dynlib.Error](err); errors.Is(err, hostrun.ErrNoCompiler) || ok && !dynlib.Supported {
 		t.Skip(err)
 	}
 	if err != nil {

@@ -93,8 +93,7 @@ func TestLoadCIFAR100Refuses(t *testing.T) {
 		}),
 	} {
 		_, err := LoadCIFAR100(from, "")
-		var format *FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[*FormatError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

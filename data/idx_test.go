@@ -108,8 +108,7 @@ func TestReadIDXPassesOnDiskErrors(t *testing.T) {
 	for _, good := range []int{0, 9, 20, len(raw)} {
 		broken := errors.New("disk on fire")
 		_, err := decodeIDX("x", io.MultiReader(bytes.NewReader(raw[:good]), iotest.ErrReader(broken)), 0)
-		var format *FormatError
-		if !errors.Is(err, broken) || errors.As(err, &format) {
+		if _, ok := errors.AsType[*FormatError](err); !errors.Is(err, broken) || ok {
 			t.Errorf("after %d bytes: error %v, want that of the disk", good, err)
 		}
 	}
@@ -127,8 +126,7 @@ func FuzzIDX(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		x, err := decodeIDX("fuzz", bytes.NewReader(raw), 0)
 		if err != nil {
-			var format *FormatError
-			if !errors.As(err, &format) {
+			if _, ok := errors.AsType[*FormatError](err); !ok {
 				t.Errorf("error %v is no FormatError", err)
 			}
 			return

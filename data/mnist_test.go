@@ -66,8 +66,7 @@ func TestLoadMNISTRefuses(t *testing.T) {
 		{"t10k-labels.idx1-ubyte.gz", idxFile(5)[:9], "9 bytes, want 13"},
 	} {
 		_, err := LoadMNIST(writeMNIST(t, map[string][]byte{c.file: c.content}))
-		var format *FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) {
+		if _, ok := errors.AsType[*FormatError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want a FormatError with %q", c.file, err, c.want)
 		}
 	}

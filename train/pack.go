@@ -242,8 +242,7 @@ func (x *exchange) read(host []float32, v device.Vector) []float32 {
 
 // diverging turns the error of a codec about values that are not finite into a divergence.
 func (x *exchange) diverging(err error) error {
-	var bad *dist.NotFiniteError
-	if !errors.As(err, &bad) {
+	if _, ok := errors.AsType[*dist.NotFiniteError](err); !ok {
 		return err
 	}
 	return &DivergedError{Agent: x.id, T: x.round.T, Loss: math.NaN(), Cause: err}

@@ -461,8 +461,7 @@ func TestDamagedMetrics(t *testing.T) {
 			c.damage(t, dir)
 			before, _ := os.ReadFile(filepath.Join(dir, "metrics.jsonl"))
 			_, err := inFolder(t, context.Background(), cfg, dir, Options{})
-			var fe *FolderError
-			if !errors.As(err, &fe) || !strings.Contains(err.Error(), c.want) {
+			if _, ok := errors.AsType[*FolderError](err); !ok || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want one about %q", err, c.want)
 			}
 			if after, _ := os.ReadFile(filepath.Join(dir, "metrics.jsonl")); name != "events" &&
@@ -517,8 +516,7 @@ func TestFolderRefusals(t *testing.T) {
 		{filepath.Join(busy, "thesis.txt"), s, false, "cannot"},
 	} {
 		_, err := OpenFolder(c.path, c.setup, c.resume)
-		var fe *FolderError
-		if !errors.As(err, &fe) || !strings.Contains(err.Error(), c.want) {
+		if _, ok := errors.AsType[*FolderError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one about %q", c.path, err, c.want)
 		}
 	}

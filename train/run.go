@@ -333,8 +333,7 @@ func (r *run) diverged(d *DivergedError) {
 // absorb records the divergence that ended an agent, in the given event if time is virtual. It
 // returns err, or nil if the agent diverged or was halted because another one did.
 func (r *run) absorb(err error, event int) error {
-	var lost *DivergedError
-	if errors.As(err, &lost) {
+	if lost, ok := errors.AsType[*DivergedError](err); ok {
 		lost.Event = event
 		r.diverged(lost)
 		return nil

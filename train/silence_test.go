@@ -43,8 +43,7 @@ func (w *processes) start() (end []context.CancelFunc, wait func() []error) {
 // checkSilent checks that an agent has ended because another one was silent.
 func checkSilent(t *testing.T, rank int, err error, of int) {
 	t.Helper()
-	var silent *process.SilentError
-	if !errors.As(err, &silent) || silent.Agent != of {
+	if silent, ok := errors.AsType[*process.SilentError](err); !ok || silent.Agent != of {
 		t.Errorf("agent %d ended with %v, want that agent %d was silent", rank, err, of)
 	}
 }

@@ -69,8 +69,7 @@ func ExitStatus(err error) int {
 // FlagError suggests the most similar flag where a flag is unknown, and says what a flag takes where
 // its value is wrong.
 func FlagError(cmd *cobra.Command, err error) error {
-	var value *pflag.InvalidValueError
-	if errors.As(err, &value) {
+	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := value.GetFlag()
 		return UsageErrorf("--%s %s: %s", f.Name, value.GetValue(), wants(f, value.GetValue(), value.Unwrap()))
 	}

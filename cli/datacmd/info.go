@@ -74,8 +74,7 @@ func newDataInfo() *cobra.Command {
 // inspect describes the data set at a path.
 func inspect(ctx context.Context, path string, o images.Options, all bool, stderr io.Writer) (report, error) {
 	set, err := images.Open(path, o)
-	var format *images.FormatError
-	if errors.As(err, &format) {
+	if _, ok := errors.AsType[*images.FormatError](err); ok {
 		if r := inMemory(path); r != nil {
 			return r, nil
 		}

@@ -360,8 +360,7 @@ func (q *queue) end(p *process) error {
 	exit := 0
 	if p.err != nil {
 		exit = command.ExitFailed
-		var coder *exec.ExitError
-		if errors.As(p.err, &coder) {
+		if coder, ok := errors.AsType[*exec.ExitError](p.err); ok {
 			exit = coder.ExitCode()
 		}
 	}

@@ -109,8 +109,7 @@ func TestInitRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := Read(path, net, Options{})
-		var ce *train.ConfigError
-		if !errors.As(err, &ce) {
+		if _, ok := errors.AsType[*train.ConfigError](err); !ok {
 			t.Errorf("%s: error %v", name, err)
 			continue
 		}

@@ -113,8 +113,7 @@ var ErrRefused = errors.New("cudnn: cannot be run or captured")
 func (t *autotuner) measure(limit float64, send func() error) (ms float64, ran bool, err error) {
 	once := func(n, turns int) (float64, bool, error) {
 		took, err := t.how.Measure(n, turns, send)
-		var refused *Error
-		if errors.As(err, &refused) || errors.Is(err, ErrRefused) {
+		if _, ok := errors.AsType[*Error](err); ok || errors.Is(err, ErrRefused) {
 			return 0, false, nil
 		}
 		return took / float64(max(n, 1)), err == nil, err

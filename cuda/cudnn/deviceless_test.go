@@ -60,8 +60,7 @@ func deviceless(t *testing.T, api *API, c gpuProperties) *Handle {
 	d := n.create(DeviceNode)
 	set(n, d, DeviceJSON, CharactersValue, c.json(t)...)
 	n.finalize(d)
-	var refused *Error
-	if errors.As(n.err, &refused) && refused.Status == libraryNotLoaded {
+	if refused, ok := errors.AsType[*Error](n.err); ok && refused.Status == libraryNotLoaded {
 		t.Skipf("%v: cuDNN 9.28 needs libcuda.so.1 for this", n.err)
 	}
 	if n.err != nil {
@@ -251,8 +250,7 @@ func TestDevicelessAdvice(t *testing.T) {
 	for what, e := range map[string]Engine{"an index": {Index: 4000},
 		"a knob": {Index: 0, Knobs: []Knob{{Type: 45, Value: 77}}}} {
 		_, err := c.makePlan(e, 16)
-		var refused *Error
-		if !errors.As(err, &refused) {
+		if _, ok := errors.AsType[*Error](err); !ok {
 			t.Errorf("%s that does not exist: %v", what, err)
 		}
 	}

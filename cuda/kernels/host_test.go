@@ -21,8 +21,7 @@ type host struct {
 func onHost(t testing.TB) *host {
 	t.Helper()
 	l, err := hostrun.Open()
-	var noLibrary *dynlib.Error
-	if errors.Is(err, hostrun.ErrNoCompiler) || errors.As(err, &noLibrary) && !dynlib.Supported {
+	if _, ok := errors.AsType[*dynlib.Error](err); errors.Is(err, hostrun.ErrNoCompiler) || ok && !dynlib.Supported {
 		t.Skip(err)
 	}
 	if err != nil {

@@ -54,8 +54,7 @@ func TestCompileError(t *testing.T) {
 	bad := source
 	bad.Text = "__global__ void half(float *x) { y = 1; }\n"
 	_, err := l.Compile(bad)
-	var failure *CompileError
-	if !errors.As(err, &failure) {
+	if _, ok := errors.AsType[*CompileError](err); !ok {
 		t.Fatalf("%v", err)
 	}
 	for _, want := range []string{"half.cu", "sm_80", `"y" is undefined`, "NVRTC_ERROR_COMPILATION"} {

@@ -125,8 +125,7 @@ func (s Set) Verify(ctx context.Context, dir string, progress Progress) ([]Repor
 	for _, f := range s.Files {
 		r := Report{File: f, Path: filepath.Join(dir, f.Name)}
 		r.Err = f.verify(ctx, r.Path, orNone(progress))
-		var sum *ChecksumError
-		if r.Err != nil && !errors.As(r.Err, &sum) && !errors.Is(r.Err, os.ErrNotExist) {
+		if _, ok := errors.AsType[*ChecksumError](r.Err); r.Err != nil && !ok && !errors.Is(r.Err, os.ErrNotExist) {
 			return nil, r.Err
 		}
 		all = append(all, r)

@@ -112,8 +112,7 @@ func (g *getter) get(ctx context.Context, f File, path, url string) error {
 		}
 	}
 	if err := f.verify(ctx, path+suffix, g.progress); err != nil {
-		var sum *ChecksumError
-		if errors.As(err, &sum) {
+		if sum, ok := errors.AsType[*ChecksumError](err); ok {
 			_ = os.Remove(path + suffix) // it is unusable
 			sum.Path, sum.Hint = url, "the server has another file, or it was damaged on its way; call again, or "+
 				"choose another address with --url"

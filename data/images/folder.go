@@ -161,8 +161,7 @@ func (s folderStore) read(dst []byte, p *picture) ([]byte, error) {
 
 // cause removes the path from a file error, since the message names the image already.
 func cause(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err
 	}
 	return err

@@ -80,8 +80,7 @@ func TestImageNetTarsRefuse(t *testing.T) {
 			"no picture"},
 	} {
 		_, err := Open(original(t, c.files...), Options{})
-		var format *FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) {
+		if _, ok := errors.AsType[*FormatError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want a FormatError with %q", err, c.want)
 		}
 	}

@@ -234,8 +234,7 @@ func TestOpenRefusesDamagedTars(t *testing.T) {
 			"damage at byte 2048, after 3 files"},
 	} {
 		_, err := Open(written(t, "x.tar", c.content), Options{})
-		var format *FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) {
+		if _, ok := errors.AsType[*FormatError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want a FormatError with %q", name, err, c.want)
 		}
 	}

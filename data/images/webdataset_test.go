@@ -63,8 +63,7 @@ func TestWebDatasetRefuses(t *testing.T) {
 		"no picture": {[]file{{"1.cls", []byte("1")}}, "no picture"},
 	} {
 		_, err := Open(written(t, "x.tar", tarOf(t, c.files...)), Options{})
-		var format *FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), c.want) {
+		if _, ok := errors.AsType[*FormatError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want a FormatError with %q", name, err, c.want)
 		}
 	}

@@ -225,8 +225,7 @@ func TestChars(t *testing.T) {
 		t.Errorf("val %d of %d bytes", c.Val, c.Bytes(c.Val))
 	}
 	_, err = c.Tokenizer.Encode(nil, []byte("aéb"))
-	var unknown *text.CharError
-	if !errors.As(err, &unknown) || unknown.At != 2 || unknown.Char != 'b' {
+	if unknown, ok := errors.AsType[*text.CharError](err); !ok || unknown.At != 2 || unknown.Char != 'b' {
 		t.Errorf("an unknown character: %v", err)
 	}
 	b, err := text.Open(path, text.OpenOptions{Tokenizer: "byte"})
@@ -467,8 +466,7 @@ func TestPrepareRefuses(t *testing.T) {
 		in := t.TempDir()
 		write(t, in, "a.txt", c.content)
 		_, err := text.Prepare(in, c.tokenizer, c.out)
-		var bad *text.FormatError
-		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[*text.FormatError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

@@ -92,8 +92,7 @@ func TestGarbageStreamsUseBoundedMemory(t *testing.T) {
 		for ; err == nil && sent < 256<<20; sent += len(noise) {
 			_, err = conn.Write(noise)
 		}
-		var failure net.Error
-		if err == nil || errors.As(err, &failure) && failure.Timeout() {
+		if failure, ok := errors.AsType[net.Error](err); err == nil || ok && failure.Timeout() {
 			t.Errorf("%s: accepted %d bytes of garbage: %v", name, sent, err)
 		}
 		_ = conn.Close()

@@ -446,8 +446,7 @@ func TestForeignNodesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := n.Ready(testContext(t))
-		var h *HandshakeError
-		if !errors.As(err, &h) || h.Field != name {
+		if h, ok := errors.AsType[*HandshakeError](err); !ok || h.Field != name {
 			t.Errorf("%s: error %v", name, err)
 		}
 		n.Close()
@@ -478,8 +477,7 @@ func TestSecondProcessOfAnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := receive(testContext(t), m[1], 0, 99)
-	var h *HandshakeError
-	if !errors.As(err, &h) || h.Field != fieldProcess {
+	if h, ok := errors.AsType[*HandshakeError](err); !ok || h.Field != fieldProcess {
 		t.Errorf("error %v", err)
 	}
 	m[1] = second

@@ -67,8 +67,7 @@ func TestParseErrors(t *testing.T) {
 	} {
 		c := Default()
 		err := c.Parse("x.yaml", []byte(text))
-		var ce *Error
-		if !errors.As(err, &ce) || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[*Error](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one about %q", text, err, want)
 		}
 	}
@@ -149,8 +148,7 @@ func TestRefusals(t *testing.T) {
 			cfg := small()
 			c.edit(&cfg)
 			_, err := cfg.Resolve(labSet, labModel(t, small()))
-			var ce *Error
-			if !errors.As(err, &ce) {
+			if _, ok := errors.AsType[*Error](err); !ok {
 				t.Fatalf("error %v", err)
 			}
 			for _, w := range c.want {

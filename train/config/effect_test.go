@@ -110,8 +110,7 @@ func resolveText(t *testing.T, text string) error {
 func TestKeysWithoutEffect(t *testing.T) {
 	for key, c := range effectCases {
 		err := resolveText(t, c.refused)
-		var ce *Error
-		if !errors.As(err, &ce) || ce.Key != key ||
+		if ce, ok := errors.AsType[*Error](err); !ok || ce.Key != key ||
 			!strings.Contains(err.Error(), "has no effect on this run: it needs") {
 			t.Errorf("%s: error %v", c.refused, err)
 		}

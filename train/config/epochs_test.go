@@ -92,8 +92,7 @@ func TestEpochsRefused(t *testing.T) {
 		cfg := small()
 		c.edit(&cfg)
 		_, err := cfg.Resolve(labSet, labModel(t, small()))
-		var ce *Error
-		if !errors.As(err, &ce) {
+		if _, ok := errors.AsType[*Error](err); !ok {
 			t.Errorf("%s: error %v", name, err)
 			continue
 		}

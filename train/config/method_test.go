@@ -131,8 +131,7 @@ func TestMethodRefusals(t *testing.T) {
 			cfg := small()
 			c.edit(&cfg)
 			_, err := cfg.Resolve(labSet, labModel(t, small()))
-			var ce *Error
-			if !errors.As(err, &ce) {
+			if _, ok := errors.AsType[*Error](err); !ok {
 				t.Fatalf("error %v", err)
 			}
 			for _, w := range c.want {

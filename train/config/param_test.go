@@ -108,8 +108,7 @@ func TestParamsRefuses(t *testing.T) {
 		if err == nil {
 			_, err = c.Resolve(labSet, labModel(t, c))
 		}
-		var ce *Error
-		if !errors.As(err, &ce) || !strings.Contains(err.Error(), words) {
+		if _, ok := errors.AsType[*Error](err); !ok || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v, want %q", text, err, words)
 		}
 	}

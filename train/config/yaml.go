@@ -78,8 +78,7 @@ func (c *Config) Parse(name string, text []byte) error {
 
 // inFile puts the name of the file before that of the key in an error.
 func inFile(name string, err error) error {
-	var e *Error
-	if errors.As(err, &e) && name != "" {
+	if e, ok := errors.AsType[*Error](err); ok && name != "" {
 		e.Key = name + ": " + e.Key
 	}
 	return err

@@ -81,8 +81,7 @@ func (e *edge) serve(ctx context.Context) {
 		}
 		err = e.runSession(ctx, session)
 		e.closeSession()
-		var invalid *MessageError
-		if errors.As(err, &invalid) {
+		if _, ok := errors.AsType[*MessageError](err); ok {
 			e.a.opt.Log.Error("an edge is closed after an invalid message", zap.Int("peer", e.peer), zap.Error(err))
 			return
 		}

@@ -172,8 +172,7 @@ func TestRun(t *testing.T) {
 	drive(t, with, "run", l, screenshots(t))
 	select {
 	case err := <-l.done:
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 130 {
 			t.Errorf("the stopped run ended with %v, want exit status 130", err)
 		}
 	case <-time.After(30 * time.Second):

@@ -111,8 +111,7 @@ func opened(t *testing.T) (*Library, map[string]*kernels.Kernel) {
 	t.Helper()
 	all := testKernels()
 	l, err := openUnits(map[string]string{"test.cu": unit}, all)
-	var noLibrary *dynlib.Error
-	if errors.Is(err, ErrNoCompiler) || errors.As(err, &noLibrary) && !dynlib.Supported {
+	if _, ok := errors.AsType[*dynlib.Error](err); errors.Is(err, ErrNoCompiler) || ok && !dynlib.Supported {
 		t.Skip(err)
 	}
 	if err != nil {

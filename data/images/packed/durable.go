@@ -34,12 +34,10 @@ func writeBytes(path string, content []byte) error {
 
 // writing adds the remedy to a write error.
 func writing(path string, err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*os.PathError](err); ok {
 		err = p.Err
 	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
 		err = link.Err
 	}
 	switch {

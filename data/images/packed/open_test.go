@@ -105,8 +105,7 @@ func TestManifestRefuses(t *testing.T) {
 		m := good()
 		change(&m)
 		_, err := decodeManifest("m", sealed(t, m))
-		var format *images.FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[*images.FormatError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}

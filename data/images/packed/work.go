@@ -240,8 +240,7 @@ func (o *output) abandon() {
 
 // reason returns the cause of a bad image, without its name.
 func reason(err error) string {
-	var p *images.PictureError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*images.PictureError](err); ok {
 		return p.Err.Error()
 	}
 	return err.Error()

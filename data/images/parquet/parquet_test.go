@@ -101,8 +101,7 @@ func TestRefuses(t *testing.T) {
 			"columns can be named with --image-column and --label-column",
 	} {
 		_, err := images.Open("testdata/cases/"+name+".parquet", images.Options{})
-		var format *images.FormatError
-		if !errors.As(err, &format) || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[*images.FormatError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want a FormatError with %q", name, err, want)
 		}
 	}
