@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,10 +48,7 @@ const (
 // Forecast returns the time of all jobs, run one after the other, in seconds: iterations and
 // evaluations.
 func (k *Calibration) Forecast(ctx context.Context, jobs []Job) (float64, error) {
-	threads := k.Threads
-	if threads == 0 {
-		threads = runtime.NumCPU()
-	}
+	threads := cmp.Or(k.Threads, runtime.NumCPU())
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 	known, err := k.read()
 	if err != nil {

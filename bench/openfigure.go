@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -40,12 +41,8 @@ func parseFigure(path string, text []byte) (*Figure, error) {
 	if err := decode(path, text, f, figureForms); err != nil {
 		return nil, err
 	}
-	if f.ID == "" {
-		f.ID = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
-	}
-	if f.Title == "" {
-		f.Title = f.ID
-	}
+	f.ID = cmp.Or(f.ID, strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)))
+	f.Title = cmp.Or(f.Title, f.ID)
 	if len(f.Panels) == 0 {
 		f.Panels = []Panel{
 			{Metric: "test_acc", Model: "mean", X: "iteration", Y: "linear"},

@@ -310,9 +310,7 @@ func (r *soakRun) isHeld(i int) bool {
 func (r *soakRun) finished() bool { return r.isOver(process.Coordinator) }
 
 // isQuiet reports whether nothing more happens to the run.
-func (r *soakRun) isQuiet() bool {
-	return r.finished() || r.live && time.Now().After(r.calm)
-}
+func (r *soakRun) isQuiet() bool { return r.finished() || r.live && time.Now().After(r.calm) }
 
 // signal sends a signal to an agent's process, and reports whether it has one.
 func (r *soakRun) signal(i int, sig syscall.Signal) bool {

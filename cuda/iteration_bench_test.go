@@ -144,9 +144,7 @@ func (o *observation) watch(b *testing.B, d *Device) {
 	}
 }
 
-func (o *observation) sinceBegin(b *testing.B) time.Duration {
-	return threadTime(b) - o.begun
-}
+func (o *observation) sinceBegin(b *testing.B) time.Duration { return threadTime(b) - o.begun }
 
 // processorTime returns the processor time of all threads.
 func processorTime(b *testing.B) time.Duration {

@@ -195,6 +195,4 @@ func tridiagonal(diagonal, offDiagonal []float64) (top, away float64) {
 }
 
 // center subtracts the mean from x.
-func center(x []float64) {
-	floats.AddConst(-floats.Sum(x)/float64(len(x)), x)
-}
+func center(x []float64) { floats.AddConst(-floats.Sum(x)/float64(len(x)), x) }

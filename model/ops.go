@@ -130,9 +130,7 @@ func crossEntropyDerivative(d derivation, grads gorgonia.Nodes) {
 	grads[0] = d.times(d.b.project(d.out, 1), 1)
 }
 
-func halfSquareDerivative(d derivation, grads gorgonia.Nodes) {
-	grads[0] = d.times(d.in[0], d.op.attr)
-}
+func halfSquareDerivative(d derivation, grads gorgonia.Nodes) { grads[0] = d.times(d.in[0], d.op.attr) }
 
 func scaleDerivative(d derivation, grads gorgonia.Nodes) {
 	if c, constant := d.b.constants[d.grad]; constant {
@@ -146,9 +144,7 @@ func scaleByDerivative(d derivation, grads gorgonia.Nodes) {
 	grads[0] = d.b.apply(device.ScaleBy, d.op.attr, d.grad, d.in[1])
 }
 
-func addDerivative(d derivation, grads gorgonia.Nodes) {
-	grads[0], grads[1] = d.grad, d.grad
-}
+func addDerivative(d derivation, grads gorgonia.Nodes) { grads[0], grads[1] = d.grad, d.grad }
 
 func addScaledDerivative(d derivation, grads gorgonia.Nodes) {
 	grads[0] = d.grad

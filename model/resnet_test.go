@@ -14,9 +14,7 @@ import (
 
 func resNetOf(t testing.TB, o ResNetOptions) *Network {
 	t.Helper()
-	if o.Classes == 0 {
-		o.Classes = 10
-	}
+	o.Classes = cmp.Or(o.Classes, 10)
 	net, err := ResNet(o)
 	if err != nil {
 		t.Fatal(err)

@@ -70,6 +70,4 @@ func (c *Control) wait(ctx context.Context) {
 }
 
 // asked delivers requests for checkpoints.
-func (c *Control) asked() <-chan struct{} {
-	return c.saves
-}
+func (c *Control) asked() <-chan struct{} { return c.saves }

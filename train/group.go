@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -147,14 +148,9 @@ const evaluationGrace = 3 * time.Second
 
 // abandonEvaluations ends evaluations when they have had their time.
 func (r *run) abandonEvaluations() {
-	grace := r.opt.grace
-	switch {
-	case grace < 0:
+	if r.opt.grace < 0 {
 		close(r.hurry)
-	case grace == 0:
-		grace = evaluationGrace
-		fallthrough
-	default:
-		time.AfterFunc(grace, func() { close(r.hurry) })
+		return
 	}
+	time.AfterFunc(cmp.Or(r.opt.grace, evaluationGrace), func() { close(r.hurry) })
 }

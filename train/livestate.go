@@ -113,9 +113,7 @@ func (l *LiveState) Edges(since uint64) (pairs [][2]int, total uint64) {
 	return pairs, total
 }
 
-func (l *LiveState) enter(agent, t int) {
-	l.agents[agent].iteration.Store(int64(t))
-}
+func (l *LiveState) enter(agent, t int) { l.agents[agent].iteration.Store(int64(t)) }
 
 func (l *LiveState) gradient(agent int, loss float64) {
 	l.agents[agent].loss.Store(math.Float64bits(loss))

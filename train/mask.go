@@ -142,7 +142,7 @@ func (m *masks) release(all []*mask) {
 // edgeMask returns the coordinates that travel between the agent and a peer in iteration t, until
 // the end of the iteration.
 func (x *exchange) edgeMask(t, peer int) device.Index {
-	return x.borrowMask(comingMask{maskKey{t, min(x.id, peer), max(x.id, peer)}, x.run.ends(x.worker, x.id, peer)})
+	return x.borrowMask(comingMask{maskKey{t, min(x.id, peer), max(x.id, peer)}, x.run.countOn(x.worker, x.id, peer)})
 }
 
 // broadcastMask returns the coordinates of an agent's broadcast in iteration t, until the end of
@@ -155,11 +155,6 @@ func (x *exchange) borrowMask(key comingMask) device.Index {
 	m := x.worker.masks.get(key)
 	x.held = append(x.held, m)
 	return m.index
-}
-
-// ends is the number of an edge's ends on a worker.
-func (r *run) ends(w *worker, i, j int) int {
-	return r.countOn(w, i, j)
 }
 
 // countOn counts the agents that are on worker w.
@@ -198,7 +193,7 @@ func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask 
 	return func(dst []comingMask, t int) []comingMask {
 		events = r.setup.Process.Active(events, t)
 		for _, e := range events {
-			if n := r.ends(w, e.From, e.To); n > 0 {
+			if n := r.countOn(w, e.From, e.To); n > 0 {
 				dst = append(dst, comingMask{maskKey{t, min(e.From, e.To), max(e.From, e.To)}, n})
 			}
 		}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -43,10 +44,7 @@ const (
 // lo ≤ hi and |lo|, |hi| ≤ largest.
 func linearAxis(title string, lo, hi float64, label func(v, step float64) string) axis {
 	if hi-lo <= 1e-9*math.Max(math.Abs(lo), math.Abs(hi)) { // centre a constant curve
-		d := math.Abs(lo) / 10
-		if d == 0 {
-			d = 1
-		}
+		d := cmp.Or(math.Abs(lo)/10, 1)
 		lo, hi = lo-d, hi+d
 	} else {
 		margin := (hi - lo) * 0.04

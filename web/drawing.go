@@ -50,9 +50,7 @@ const (
 
 func (d *drawing) add(m mark) { d.marks = append(d.marks, m) }
 
-func (d *drawing) line(style string, at ...point) {
-	d.add(mark{kind: polyline, style: style, at: at})
-}
+func (d *drawing) line(style string, at ...point) { d.add(mark{kind: polyline, style: style, at: at}) }
 
 func (d *drawing) text(style string, x, y float64, a align, s string) {
 	d.add(mark{kind: text, style: style, at: []point{{x, y}}, align: a, text: s})

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -325,10 +326,7 @@ func (r *run) environment() []fact {
 	var facts []fact
 	for _, k := range []fact{{"Version", "version", ""}, {"Machine", "machine", ""}, {"Device", "device", ""},
 		{"Seed", "seed", ""}} {
-		v := first(k.Value, r.summary, r.config)
-		if v == "" {
-			v = units.Dash
-		}
+		v := cmp.Or(first(k.Value, r.summary, r.config), units.Dash)
 		facts = append(facts, fact{k.Name, v, ""})
 	}
 	return facts

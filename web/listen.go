@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"fmt"
@@ -19,9 +20,7 @@ func Listen(address string) (l net.Listener, loopback bool, err error) {
 		return nil, false, fmt.Errorf("web: address %q: want HOST:PORT, or :PORT for this machine only: %w", address,
 			err)
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
+	host = cmp.Or(host, "127.0.0.1")
 	l, err = net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return nil, false, fmt.Errorf("web: listen on %q: %w: choose another port, or 0 for any free one", address, err)

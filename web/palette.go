@@ -13,9 +13,7 @@ type tone struct {
 	light, dark color.RGBA
 }
 
-func rgb(v uint32) color.RGBA {
-	return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 255}
-}
+func rgb(v uint32) color.RGBA { return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 255} }
 
 // tones is the palette. The data colours are those of Okabe and Ito ("Color universal design",
 // 2008), which colour-blind readers can tell apart, with lightness adjusted for contrast. Curves

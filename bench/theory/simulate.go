@@ -1,6 +1,7 @@
 package theory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -40,9 +41,7 @@ func (c Settings) Run(ctx context.Context) (Result, error) {
 	if c.Central {
 		return c.central(), nil
 	}
-	if c.Eta == 0 {
-		c.Eta = c.Gamma * c.Gamma * c.gap() / 4
-	}
+	c.Eta = cmp.Or(c.Eta, c.Gamma*c.Gamma*c.gap()/4)
 	g, err := dist.ParseGraph(c.Graph, c.N, c.Seed)
 	if err != nil {
 		return Result{}, err

@@ -5,6 +5,4 @@ package benchcmd
 import "github.com/spf13/cobra"
 
 // Commands returns the commands of this package.
-func Commands() []*cobra.Command {
-	return []*cobra.Command{newBench()}
-}
+func Commands() []*cobra.Command { return []*cobra.Command{newBench()} }

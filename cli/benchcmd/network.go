@@ -82,9 +82,7 @@ func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 	if err != nil {
 		return r, &train.ConfigError{Key: "batch", Got: fmt.Sprint(f.batch), Err: err}
 	}
-	if f.threads == 0 {
-		f.threads = runtime.GOMAXPROCS(0)
-	}
+	f.threads = cmp.Or(f.threads, runtime.GOMAXPROCS(0))
 	e, err := setup.OpenDevice(c, f.threads)
 	if err != nil {
 		return r, err

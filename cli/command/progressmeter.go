@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -42,9 +43,7 @@ func (p *ProgressMeter) Row(r train.Row) {
 		return
 	}
 	each := took / float64(iterations)
-	if p.each == 0 {
-		p.each = each
-	}
+	p.each = cmp.Or(p.each, each)
 	p.each += newestShare * (each - p.each)
 	p.rate = 0
 	if seen := float64(r.Epoch-was.Epoch) * float64(p.setup.Set.Train.Len()*max(1, p.setup.Window)); seen > 0 {

@@ -4,6 +4,4 @@ package datacmd
 import "github.com/spf13/cobra"
 
 // Commands returns the commands of this package.
-func Commands() []*cobra.Command {
-	return []*cobra.Command{newData()}
-}
+func Commands() []*cobra.Command { return []*cobra.Command{newData()} }

@@ -5,6 +5,4 @@ package devicecmd
 import "github.com/spf13/cobra"
 
 // Commands returns the commands of this package.
-func Commands() []*cobra.Command {
-	return []*cobra.Command{newDevices(), newSelftest()}
-}
+func Commands() []*cobra.Command { return []*cobra.Command{newDevices(), newSelftest()} }

@@ -1,6 +1,7 @@
 package docscmd
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -61,10 +62,7 @@ func anchor(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath()
 // writeCommand writes the section of a command.
 func writeCommand(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "## %s\n\n", c.CommandPath())
-	long := c.Long
-	if long == "" {
-		long = c.Short + "."
-	}
+	long := cmp.Or(c.Long, c.Short+".")
 	fmt.Fprintf(b, "%s\n\n```\n%s\n```\n\n", long, c.UseLine())
 	if c.Example != "" {
 		fmt.Fprintf(b, "Examples:\n\n```\n%s\n```\n\n", strings.ReplaceAll(strings.TrimLeft(c.Example, " "), "\n  ",

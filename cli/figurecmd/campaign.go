@@ -1,6 +1,7 @@
 package figurecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,9 +90,7 @@ func runCampaign(ctx context.Context, c *bench.Campaign,
 	play func(context.Context, *bench.Campaign) ([]*bench.Outcome, error), quiet bool,
 	stderr io.Writer) ([]*bench.Outcome, error) {
 
-	if c.Threads == 0 {
-		c.Threads = runtime.NumCPU()
-	}
+	c.Threads = cmp.Or(c.Threads, runtime.NumCPU())
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	c.Version, c.Report = command.Version(), true
 	show := func(bench.Event) {}

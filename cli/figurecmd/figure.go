@@ -1,6 +1,7 @@
 package figurecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -227,10 +228,7 @@ func (f *figureFlags) tuning(args []string) (*bench.Tuning, error) {
 
 // runTuned plays a figure that compares tuned methods.
 func (f *figureFlags) runTuned(ctx context.Context, t *bench.Tuning, stdout, stderr io.Writer) error {
-	out := f.out
-	if out == "" {
-		out = filepath.Join(command.RunsDir, folderName(t.ID))
-	}
+	out := cmp.Or(f.out, filepath.Join(command.RunsDir, folderName(t.ID)))
 	if !f.quiet {
 		fmt.Fprintf(stderr, "%s\n%s\nexpected: %s\n", t.Title, out, t.About)
 	}
@@ -377,21 +375,14 @@ func drawFigure(fig *bench.Figure, made []*bench.Outcome, folder string, f figur
 		c.Style = fig.IndexInGroup(setting.Name)
 		curves = append(curves, c)
 	}
-	var panels []web.Panel
-	for _, p := range fig.Panels {
-		panels = append(panels, f.panel(p))
-	}
-	across := len(panels)
-	if across > 4 {
-		across = 4
-	}
+	panels := f.panels(fig)
 	title := f.title(fig)
 	table := tableOf(f.accounting, made)
 	bits := bitsPanels(bitsColumn(f.accounting), fig.Groups())
 	c := web.Comparison{Title: title, Caption: append(f.caption(fig, made), seedNote(curves)...), Curves: curves,
 		Raw: f.raw, Tables: []web.PageTable{costTable(table)}}
 	paper, againstBits, page := c, c, c
-	paper.Panels, paper.Across = panels, across
+	paper.Panels, paper.Across = panels, min(4, len(panels))
 	againstBits.Title, againstBits.Panels, againstBits.Across = title+", against bits", bits, 3
 	page.Panels = append(panels, bits...)
 	if fig.HasPrinted() {
@@ -408,14 +399,17 @@ func tableOf(accounting string, made []*bench.Outcome) *bench.Table {
 	return &bench.Table{Accounting: accounting, Levels: bench.Milestones, Outcomes: made}
 }
 
-// panel returns a panel with the names of its columns. Check has made sure that they exist.
-func (f *figureFlags) panel(p bench.Panel) web.Panel {
-	column, _ := p.Column()
-	x := p.X
-	if x == "bits" {
-		x = bitsColumn(f.accounting)
+// panels returns the panels with the names of their columns. Check has made sure that they exist.
+func (f *figureFlags) panels(fig *bench.Figure) (panels []web.Panel) {
+	for _, p := range fig.Panels {
+		column, _ := p.Column()
+		x := p.X
+		if x == "bits" {
+			x = bitsColumn(f.accounting)
+		}
+		panels = append(panels, web.Panel{Title: p.Title, Group: p.Group, Column: column, X: x, Log: p.Y == "log"})
 	}
-	return web.Panel{Title: p.Title, Group: p.Group, Column: column, X: x, Log: p.Y == "log"}
+	return panels
 }
 
 // bitsPanels returns the main panels of a comparison: accuracy and loss against bits, for each
@@ -491,10 +485,7 @@ func drawSchedule(fig *bench.Figure, jobs []bench.Job, folder string, f figureFl
 		curves = append(curves, web.Curve{Name: j.Title, Columns: c})
 		lines = append(lines, scheduleLine{j.Title, c["iteration"], c["epoch"], c["lr"], c["eta"]})
 	}
-	var panels []web.Panel
-	for _, p := range fig.Panels {
-		panels = append(panels, f.panel(p))
-	}
+	panels := f.panels(fig)
 	if err := command.MakeFolder(folder); err != nil {
 		return err
 	}

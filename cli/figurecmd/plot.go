@@ -1,6 +1,7 @@
 package figurecmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -73,9 +74,7 @@ func runPlot(runs []string, f plotFlags, stdout, stderr io.Writer) error {
 	out := f.out
 	var err error
 	if len(runs) == 1 {
-		if out == "" {
-			out = filepath.Join(runs[0], "plots")
-		}
+		out = cmp.Or(out, filepath.Join(runs[0], "plots"))
 		if _, err = bench.ReadOutcome(runs[0]); err == nil {
 			err = command.MakeFolder(out)
 		}

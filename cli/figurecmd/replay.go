@@ -1,6 +1,7 @@
 package figurecmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -96,9 +97,7 @@ func (f *figureFlags) baseGraph(stdout io.Writer) error {
 	if err := theory.WriteBaseGraphs(&text); err != nil {
 		return err
 	}
-	if f.out == "" {
-		f.out = filepath.Join(command.RunsDir, "replay-base-graph")
-	}
+	f.out = cmp.Or(f.out, filepath.Join(command.RunsDir, "replay-base-graph"))
 	if err := command.MakeFolder(f.out); err != nil {
 		return err
 	}

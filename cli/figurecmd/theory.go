@@ -1,6 +1,7 @@
 package figurecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,9 +84,7 @@ func runTheory(ctx context.Context, names []string, f theoryFlags, stdout, stder
 	if err := command.MakeFolder(f.out); err != nil {
 		return err
 	}
-	if f.threads == 0 {
-		f.threads = runtime.NumCPU()
-	}
+	f.threads = cmp.Or(f.threads, runtime.NumCPU())
 	page := theoryPage{table: theory.Header, csv: "study,curve,x,seed,y\n"}
 	for _, s := range studies {
 		all, err := s.Measure(ctx, filepath.Join(f.out, "measurements.jsonl"), f.seeds, f.threads,

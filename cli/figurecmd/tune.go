@@ -1,6 +1,7 @@
 package figurecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,12 +78,8 @@ func runTune(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error 
 	}
 	base := filepath.Base(f.file)
 	base = strings.TrimSuffix(base, filepath.Ext(base))
-	if f.out == "" {
-		f.out = filepath.Join(command.RunsDir, "tune-"+base)
-	}
-	if t.Title == "" {
-		t.Title = fmt.Sprintf("%d methods, tuned alike", len(t.Methods))
-	}
+	f.out = cmp.Or(f.out, filepath.Join(command.RunsDir, "tune-"+base))
+	t.Title = cmp.Or(t.Title, fmt.Sprintf("%d methods, tuned alike", len(t.Methods)))
 	return playTuning(ctx, t, f, stdout, stderr)
 }
 

@@ -104,9 +104,7 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if f.out == "" {
-		f.out = filepath.Join(run, e.of+"."+f.format)
-	}
+	f.out = cmp.Or(f.out, filepath.Join(run, e.of+"."+f.format))
 	if err := f.checkOut(); err != nil {
 		return err
 	}

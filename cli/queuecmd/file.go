@@ -1,6 +1,7 @@
 package queuecmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -87,9 +88,7 @@ func ReadFile(path string) (*File, error) {
 	seen := map[string]bool{}
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
-		if t.Cores == 0 {
-			t.Cores = 1
-		}
+		t.Cores = cmp.Or(t.Cores, 1)
 		errs = append(errs, t.check(path, seen[t.Name]))
 		seen[t.Name] = true
 	}

@@ -1,6 +1,7 @@
 package queuecmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,9 +118,7 @@ func run(cmd *cobra.Command, root func() *cobra.Command, path string, f flags) e
 	if err != nil {
 		return err
 	}
-	if f.cores == 0 {
-		f.cores = runtime.NumCPU()
-	}
+	f.cores = cmp.Or(f.cores, runtime.NumCPU())
 	q := &queue{flags: f, path: path, load: loadFile, file: file, root: root, stderr: cmd.ErrOrStderr(),
 		checked: map[string]bool{}, running: map[string]*process{}, tried: map[string]bool{},
 		ended: make(chan *process)}

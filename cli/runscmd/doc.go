@@ -5,6 +5,4 @@ package runscmd
 import "github.com/spf13/cobra"
 
 // Commands returns the commands of this package.
-func Commands() []*cobra.Command {
-	return []*cobra.Command{newRuns(), newWeb()}
-}
+func Commands() []*cobra.Command { return []*cobra.Command{newRuns(), newWeb()} }

@@ -2,6 +2,7 @@ package runscmd
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -131,12 +132,13 @@ func listRuns(w io.Writer, dir string, runs []web.RunInfo) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "run\tstatus\talgorithm\tdata\tagents\tgraph\taccuracy\tbits\tlatest")
+	whole := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	percent := func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) + " %" }
+	bits := func(v float64) string { return command.Bits(uint64(v)) }
 	for _, r := range runs {
-		fmt.Fprintln(t, strings.Join([]string{printable(filepath.Join(dir, r.Run)), ended(r), orDash(r.Algo), orDash(r.Data),
-			shown(r.Agents, func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }), orDash(r.Graph),
-			shown(r.Accuracy, func(v float64) string { return strconv.FormatFloat(100*v, 'f', 2, 64) + " %" }), shown(
-				r.Bits, func(v float64) string { return command.Bits(uint64(v)) }),
-			time.Unix(r.Changed, 0).Format("2006-01-02 15:04")}, "\t"))
+		fmt.Fprintln(t, strings.Join([]string{printable(filepath.Join(dir, r.Run)), ended(r), cmp.Or(r.Algo, "–"),
+			cmp.Or(r.Data, "–"), shown(r.Agents, whole), cmp.Or(r.Graph, "–"), shown(r.Accuracy, percent),
+			shown(r.Bits, bits), time.Unix(r.Changed, 0).Format("2006-01-02 15:04")}, "\t"))
 	}
 	return t.Flush()
 }
@@ -155,13 +157,6 @@ func printable(path string) string {
 		return strconv.Quote(path)
 	}
 	return path
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "–"
-	}
-	return s
 }
 
 func shown(v *float64, write func(float64) string) string {

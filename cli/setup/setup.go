@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"fspda/cli/weights"
 	"fspda/data"
 	_ "fspda/data/text/gpt2" // registers the tokenizer
@@ -18,10 +19,7 @@ const syntheticSeed = 1
 
 // AgentThreads returns the number of threads of an agent: an equal share of all cores, at least 1.
 func AgentThreads(c train.Config) int {
-	cores := c.Threads
-	if cores == 0 {
-		cores = runtime.NumCPU()
-	}
+	cores := cmp.Or(c.Threads, runtime.NumCPU())
 	return max(1, cores/c.Agents)
 }
 

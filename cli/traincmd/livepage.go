@@ -1,6 +1,7 @@
 package traincmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -111,9 +112,7 @@ func (p *pageServer) serve(ctx context.Context, folder string, r *run) (context.
 // only this run.
 func shownRuns(run string) web.Options {
 	dir, name := filepath.Split(filepath.Clean(run))
-	if dir == "" {
-		dir = "."
-	}
+	dir = cmp.Or(dir, ".")
 	if filepath.Clean(dir) == command.RunsDir {
 		return web.Options{Dir: dir}
 	}

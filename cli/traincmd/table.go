@@ -118,6 +118,4 @@ func table(title []string, rows [][3]string) string {
 }
 
 // pad appends spaces up to a width in runes.
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", width-utf8.RuneCountInString(s))
-}
+func pad(s string, width int) string { return s + strings.Repeat(" ", width-utf8.RuneCountInString(s)) }

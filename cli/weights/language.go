@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -232,10 +233,7 @@ func (r *reader) tied() error {
 	if !ok {
 		return nil
 	}
-	tokens := r.names[gptTokens]
-	if tokens == "" {
-		tokens = r.names[llamaTokens]
-	}
+	tokens := cmp.Or(r.names[gptTokens], r.names[llamaTokens])
 	last, err := r.floats(file)
 	if err != nil {
 		return err

@@ -168,9 +168,7 @@ func (d *weightGrad) blockStrides() (next, jump, gap int) {
 }
 
 // gradOffset returns where the part begins in dy.
-func (d *weightGrad) gradOffset() int {
-	return ((d.part.n*d.v.p+d.part.i)*d.v.q + d.part.j) * d.v.k
-}
+func (d *weightGrad) gradOffset() int { return ((d.part.n*d.v.p+d.part.i)*d.v.q + d.part.j) * d.v.k }
 
 // add adds the part to dW. Both operands are read in place: their columns are contiguous.
 func (d *weightGrad) add() {

@@ -16,9 +16,7 @@ import (
 
 // TakesBytes reports whether products over so many examples can read them as bytes: as columns,
 // they must fill panels.
-func TakesBytes(examples int) bool {
-	return isa.Active != isa.Go && examples >= vec.PanelWidth()
-}
+func TakesBytes(examples int) bool { return isa.Active != isa.Go && examples >= vec.PanelWidth() }
 
 // productOfBytesA computes C = alpha·A·B and the epilogue, for an A of bytes.
 func productOfBytesA(m, n, k int, alpha float32, a kernel.ByteMatrix, b, c tile.View, then epilogue) {

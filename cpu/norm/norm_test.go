@@ -53,9 +53,7 @@ func bordered(name string, n, skip, odd int) []float32 {
 }
 
 // around returns a slice with the guard words behind it.
-func around(v []float32) []float32 {
-	return v[:len(v)+16]
-}
+func around(v []float32) []float32 { return v[:len(v)+16] }
 
 func sameSums(t *testing.T, what string, got, want []float64) {
 	t.Helper()

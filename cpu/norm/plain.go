@@ -138,9 +138,7 @@ func gradSumsAddReLUGo(s span, x, dy, y, dz, mean []float32, s1, s2 []float64) {
 }
 
 // gradientOf returns dx of one number.
-func gradientOf(x, g, mean, a, b, e float32) float32 {
-	return float32(a*g) + (float32((x-mean)*b) + e)
-}
+func gradientOf(x, g, mean, a, b, e float32) float32 { return float32(a*g) + (float32((x-mean)*b) + e) }
 
 func gradientGo(s span, x, dy, _, dx, mean, a, b, e []float32) {
 	mean, a, b, e = mean[:s.cols], a[:s.cols], b[:s.cols], e[:s.cols]

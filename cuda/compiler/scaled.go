@@ -19,9 +19,7 @@ func (p *planner) isScaled(s source) bool {
 
 // readsScaled reports whether an input of a call has the loss scale. Then its outputs have it too,
 // for a backward pass is linear in the gradient of the loss.
-func (p *planner) readsScaled(c *tracedCall) bool {
-	return slices.ContainsFunc(c.in, p.isScaled)
-}
+func (p *planner) readsScaled(c *tracedCall) bool { return slices.ContainsFunc(c.in, p.isScaled) }
 
 // lacksScale reports which summand of a call lacks the loss scale that the other one has: weight
 // decay that is added to a gradient. It is nil where both or none have it.

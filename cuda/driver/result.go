@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"unsafe"
@@ -81,10 +82,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	text := e.Text
-	if text == "" {
-		text = e.Result.String()
-	}
+	text := cmp.Or(e.Text, e.Result.String())
 	return fmt.Sprintf("cuda: %s: %s: %s (%d)", e.What, e.Call, text, int32(e.Result))
 }
 

@@ -229,6 +229,4 @@ func TestOptionalParts(t *testing.T) {
 	}
 }
 
-func distinct(all []string) int {
-	return len(slices.Compact(slices.Sorted(slices.Values(all))))
-}
+func distinct(all []string) int { return len(slices.Compact(slices.Sorted(slices.Values(all)))) }

@@ -45,9 +45,7 @@ const groupSums = 3
 func (n *GroupNorm) ScratchBytes() int { return n.Images * n.C * (8*groupSums + 4*groupSums) }
 
 // factor returns the address of the i-th vector of factors.
-func (n *GroupNorm) factor(i int) Address {
-	return n.Scratch + Address(n.Images*n.C*(8*groupSums+4*i))
-}
+func (n *GroupNorm) factor(i int) Address { return n.Scratch + Address(n.Images*n.C*(8*groupSums+4*i)) }
 
 // each returns the geometry of a number of blocks for each image.
 func (n *GroupNorm) each(blocksOfImage int) Launch {

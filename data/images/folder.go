@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -65,7 +66,7 @@ func (l *listing) classes(root, folder, split string) error {
 		if isHidden(e.Name()) || !isDir(filepath.Join(root, rel)) {
 			continue
 		}
-		f := l.split(split, folderName(folder))
+		f := l.split(split, cmp.Or(folder, "the folder"))
 		f.classes[e.Name()] += 0
 		if err := l.class(f, root, rel, e.Name(), maxDepth); err != nil {
 			return err
@@ -99,13 +100,6 @@ func (l *listing) class(f *found, root, rel, class string, depth int) error {
 		}
 	}
 	return nil
-}
-
-func folderName(folder string) string {
-	if folder == "" {
-		return "the folder"
-	}
-	return folder
 }
 
 // hasFolders reports whether a folder contains folders (classes) instead of files.

@@ -71,9 +71,7 @@ func pngHeader(b []byte) (header, error) {
 
 func decodePNG(b []byte, _ header) (image.Image, error) { return png.Decode(bytes.NewReader(b)) }
 
-func decodeJPEG(b []byte, h header) (image.Image, error) {
-	return jpeg.Decode(withMarker(b, h))
-}
+func decodeJPEG(b []byte, h header) (image.Image, error) { return jpeg.Decode(withMarker(b, h)) }
 
 // jpegHeader skips the segments of a JPEG up to its frame header (ITU-T T.81, B.2.2).
 func jpegHeader(b []byte) (header, error) {

@@ -65,10 +65,7 @@ func isHidden(name string) bool { return strings.HasPrefix(path.Base(name), ".")
 
 // skip counts a file that is not an image.
 func (l *listing) skip(name string) {
-	ext := strings.ToLower(path.Ext(name))
-	if ext == "" {
-		ext = "no extension"
-	}
+	ext := cmp.Or(strings.ToLower(path.Ext(name)), "no extension")
 	l.other[ext]++
 }
 

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 )
@@ -53,10 +54,7 @@ func Splits(root string, files []string) (train, test, left []string) {
 	best := ""
 	for _, f := range files {
 		if split, word := splitBelow(root, f); split == testSplit {
-			if best == "" {
-				best = word
-			}
-			best = preferred(word, best)
+			best = preferred(word, cmp.Or(best, word))
 		}
 	}
 	for _, f := range files {

@@ -34,16 +34,12 @@ func float32Arithmetic(v float64) float64 { return float64(float32(v)) }
 // Contract tests that the device returned by open conforms to device.Device and device.Kernel:
 // every vector operation to the last bit, every kernel within its error bounds, no writes outside
 // the outputs, reproducible bits, and the specified panics and errors.
-func Contract(t *testing.T, open func() device.Device) {
-	contract(t, open, Checks())
-}
+func Contract(t *testing.T, open func() device.Device) { contract(t, open, Checks()) }
 
 // ShortContract is Contract with a third of the lengths of vectors, a fifth of the small shapes of
 // matrices, and the operands of a kernel in one of two spaces in turn: for a slow device, one that
 // does not compute in vector registers.
-func ShortContract(t *testing.T, open func() device.Device) {
-	contract(t, open, checksOf(true))
-}
+func ShortContract(t *testing.T, open func() device.Device) { contract(t, open, checksOf(true)) }
 
 func contract(t *testing.T, open func() device.Device, checks []Check) {
 	for _, c := range checks {
@@ -163,9 +159,7 @@ func equal(t testing.TB, what string, got []float32, want []float64) {
 	}
 }
 
-func same(a, b float32) bool {
-	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
-}
+func same(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b }
 
 // specials are mixed into test data: every kind of float32, and numbers whose products are
 // denormal.

@@ -178,9 +178,7 @@ type placement struct {
 }
 
 // takesLabels reports whether the second input of a kernel is the batch's labels.
-func takesLabels(k device.Kernel) bool {
-	return k == device.SoftmaxCrossEntropy || k == device.Score
-}
+func takesLabels(k device.Kernel) bool { return k == device.SoftmaxCrossEntropy || k == device.Score }
 
 // placements returns code for a call with its operands in different spaces.
 func placements(c *device.Call, in [][]float32) []placement {

@@ -5,9 +5,7 @@ package devicetest
 type ConvShape struct{ N, H, W, C, K, R, S, Stride, Pad, Count int }
 
 // Dims returns the dimensions of the kernels device.Conv, ConvGradX and ConvGradW.
-func (s ConvShape) Dims() []int {
-	return []int{s.N, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride, s.Pad}
-}
+func (s ConvShape) Dims() []int { return []int{s.N, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride, s.Pad} }
 
 // Out returns the height and the width of the output.
 func (s ConvShape) Out() (p, q int) {

@@ -1,6 +1,7 @@
 package nats
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -85,9 +86,7 @@ func startServer(o Options, token string) (*server.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if port == 0 {
-		port = server.RANDOM_PORT
-	}
+	port = cmp.Or(port, server.RANDOM_PORT)
 	cluster := server.ClusterOpts{Name: "fspda-" + o.Run, Host: host, Port: port, Advertise: o.Server.Advertise,
 		PoolSize: -1, Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30}
 	if t := o.TLS.Routes; t != nil {

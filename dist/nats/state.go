@@ -122,9 +122,7 @@ func (r *stateReader) uint32() uint32 {
 
 // follows reports whether the entry after m may have the number seq. Further empty messages may lie
 // between an empty one and the next entry.
-func follows(m sentMessage, seq uint64) bool {
-	return seq > m.seq && (seq == m.seq+1 || m.size == 0)
-}
+func follows(m sentMessage, seq uint64) bool { return seq > m.seq && (seq == m.seq+1 || m.size == 0) }
 
 // peer decodes the streams of one other agent.
 func (r *stateReader) peer(limit int) (next uint64, out [numStreams]sendStream, err error) {

@@ -1,6 +1,7 @@
 package spelling
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -25,11 +26,9 @@ func Nearest(wrong string, names []string) string {
 		if len(wrong) < 4 || !strings.Contains(lower, wrong) {
 			continue
 		}
-		if part == "" {
-			part = n
-		}
-		if word == "" && slices.Contains(strings.Split(lower, "-"), wrong) {
-			word = n
+		part = cmp.Or(part, n)
+		if slices.Contains(strings.Split(lower, "-"), wrong) {
+			word = cmp.Or(word, n)
 		}
 	}
 	switch {

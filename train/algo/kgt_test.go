@@ -68,9 +68,7 @@ func TestKGTIsItsRounds(t *testing.T) {
 }
 
 // mixed is W x with the Metropolis weights of the whole graph.
-func mixed(w world, x [][]float64) [][]float64 {
-	return mixedBy(w.graph, w.metropolis(), x)
-}
+func mixed(w world, x [][]float64) [][]float64 { return mixedBy(w.graph, w.metropolis(), x) }
 
 func mixedBy(edges [][2]int, weight func(i, j int) float64, x [][]float64) [][]float64 {
 	out := zeros(len(x), len(x[0]))

@@ -66,11 +66,7 @@ var builtin = []Method{
 		About: About{"model and tracker", "nE 4 v d", "1; form atc 2", exactOnSkew, anyGraph,
 			"dsgt with momentum behind the tracker"},
 		Params:     []Param{trackingForm("semi-atc", "cta", "atc")},
-		Optimizers: []string{optimizerHeavyBall, optimizerNesterov}, New: func(s *Setup) algo.Algorithm {
-			d := s.Descent()
-			d.Corrected = true
-			return s.tracking(d)
-		}},
+		Optimizers: []string{optimizerHeavyBall, optimizerNesterov}, New: (*Setup).correctedTracking},
 	{Name: "momentum-tracking",
 		About: About{"model and tracker", "nE 4 v d", "1; form atc 2", exactOnSkew, anyGraph,
 			"Takezawa and others 2022"},
@@ -81,11 +77,7 @@ var builtin = []Method{
 		About: About{"model and tracker", "nE 4 v d", "2; form atc 3", "error of the order of alpha", anyGraph,
 			"Carnevale, Farina, Notarnicola and Notarstefano 2022"},
 		Params: []Param{trackingForm("cta", "semi-atc", "atc")}, Optimizers: []string{optimizerGTAdam},
-		New: func(s *Setup) algo.Algorithm {
-			d := s.Descent()
-			d.Corrected = true
-			return s.tracking(d)
-		}},
+		New: (*Setup).correctedTracking},
 	{Name: "sgp",
 		About: About{"the model, one way; a weight on irregular graphs", "v d an arc; + 32 with a weight", "0",
 			biasedOnSkew, "directed: one-peer-exp, static-exp, push(k), arcs(PATH)",
@@ -113,9 +105,7 @@ var builtin = []Method{
 		Optimizers: anyOptimizer,
 		Params: []Param{{Name: "theta", Default: 1, Range: "(0, 1]",
 			Help: "share of the way to the neighbours' mean, along the directions that were compared"}},
-		New: func(s *Setup) algo.Algorithm {
-			return s.sketches(s.Param("theta"))
-		},
+		New: func(s *Setup) algo.Algorithm { return s.sketches(s.Param("theta")) },
 	},
 	{Name: "fspda-sa-sketch",
 		About: About{"one product of each matrix with a vector; vectors whole",
@@ -175,16 +165,12 @@ var builtin = []Method{
 		About: About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Shi, Ling, Wu and Yin 2015"},
 		Keys:  []string{"delta"},
 		Edges: WholeGraph, Mixing: true, Exact: true, Check: mixingStable,
-		New: func(s *Setup) algo.Algorithm {
-			return algo.EXTRA{Delta: s.Config.Delta}
-		}},
+		New: func(s *Setup) algo.Algorithm { return algo.EXTRA{Delta: s.Config.Delta} }},
 	{Name: "prox-gpda",
 		About: About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Hong, Hajinezhad and Zhao 2017"},
 		Keys:  []string{"rho"},
 		Edges: WholeGraph, Exact: true, Constant: true, Check: proxStable,
-		New: func(s *Setup) algo.Algorithm {
-			return algo.ProxGPDA{Rho: s.Config.Rho.V}
-		}},
+		New: func(s *Setup) algo.Algorithm { return algo.ProxGPDA{Rho: s.Config.Rho.V} }},
 	{Name: "next",
 		About: About{"model and tracker", "nE 4 v d", "1", exactOnSkew, anyGraph,
 			"Di Lorenzo and Scutari 2016"},
@@ -373,6 +359,13 @@ func (s *Setup) tracking(d algo.Descent) algo.Algorithm {
 		return algo.DSGT{Descent: d}
 	}
 	return algo.NEXT{Descent: d}
+}
+
+// correctedTracking is tracking whose optimizer takes the corrected gradient.
+func (s *Setup) correctedTracking() algo.Algorithm {
+	d := s.Descent()
+	d.Corrected = true
+	return s.tracking(d)
 }
 
 // sgpStable refuses short values for the weights of push-sum: their sum would drift. It warns where

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -151,7 +150,7 @@ func (s *Setup) Unused(given Config) (all []Unused) {
 	}
 	for _, f := range given.Fields() {
 		if needs := s.missing(f.Key, given); needs != "" {
-			all = append(all, Unused{f.Key, fmt.Sprint(reflect.ValueOf(f.Value).Elem().Interface()), needs})
+			all = append(all, Unused{f.Key, f.text(), needs})
 		}
 	}
 	return all
@@ -196,7 +195,7 @@ func (s *Setup) Effective(given Config) string {
 	resolved := s.Config
 	for _, f := range resolved.Fields() {
 		if s.missing(f.Key, given) == "" {
-			fmt.Fprintf(&b, "%s=%v\n", f.Key, reflect.ValueOf(f.Value).Elem().Interface())
+			fmt.Fprintf(&b, "%s=%s\n", f.Key, f.text())
 		}
 	}
 	return b.String()

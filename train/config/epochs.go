@@ -13,11 +13,16 @@ func (s *Setup) PerEpoch() float64 {
 	if s.Config.Sampling == string(data.Full) {
 		return 1
 	}
+	return math.Ceil(s.meanShard() / float64(s.Config.Batch))
+}
+
+// meanShard returns the mean number of examples of a shard.
+func (s *Setup) meanShard() float64 {
 	total := 0
 	for _, shard := range s.Shards {
 		total += len(shard)
 	}
-	return math.Ceil(float64(total) / float64(len(s.Shards)) / float64(s.Config.Batch))
+	return float64(total) / float64(len(s.Shards))
 }
 
 // Epochs returns the number of local epochs before iteration t.

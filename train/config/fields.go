@@ -123,7 +123,7 @@ func (c Config) fingerprint(device bool) string {
 	c.Params = c.settleParams()
 	for _, f := range c.Fields() {
 		if !c.harmless(f) || device && f.Moves {
-			fmt.Fprintf(h, "%s=%v\n", f.Key, reflect.ValueOf(f.Value).Elem().Interface())
+			fmt.Fprintf(h, "%s=%s\n", f.Key, f.text())
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
@@ -135,8 +135,7 @@ func (c Config) Differences(other Config) []string {
 	c.Params, other.Params = c.settleParams(), other.settleParams()
 	a, b := c.Fields(), other.Fields()
 	for i := range a {
-		va, vb := fmt.Sprint(reflect.ValueOf(a[i].Value).Elem()), fmt.Sprint(reflect.ValueOf(b[i].Value).Elem())
-		if va != vb && !(c.harmless(a[i]) && other.harmless(b[i])) {
+		if va, vb := a[i].text(), b[i].text(); va != vb && !(c.harmless(a[i]) && other.harmless(b[i])) {
 			diff = append(diff, fmt.Sprintf("%s (%s there, %s here)", a[i].Key, vb, va))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -31,7 +30,7 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 	}
 	for _, f := range c.Fields() {
 		if !c.harmless(f) {
-			id = append(id, [2]string{f.Key, fmt.Sprint(reflect.ValueOf(f.Value).Elem())})
+			id = append(id, [2]string{f.Key, f.text()})
 		}
 	}
 	return id

@@ -103,9 +103,7 @@ func (s *Setup) settleOptimizer() error {
 				"beta1 of adamw", c.Optimizer)
 		}
 	case optimizerHeavyBall, optimizerNesterov:
-		if c.Momentum == 0 {
-			c.Momentum = defaultMomentum
-		}
+		c.Momentum = cmp.Or(c.Momentum, defaultMomentum)
 	}
 	if d := Default(); !c.adaptive() && (c.Beta1 != d.Beta1 || c.Beta2 != d.Beta2 || c.Eps != d.Eps) {
 		return Invalid("optimizer", c.Optimizer, "does not use beta1, beta2 and eps: leave them out, or use adamw")

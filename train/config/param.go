@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,13 +162,13 @@ func (p Param) interval() (low, high bound, err error) {
 // paramKey is the key of one setting.
 func paramKey(name string) string { return "params." + name }
 
+var paramName = regexp.MustCompile("^[a-z0-9_]+$")
+
 // fault returns what is wrong with the declarations of a method, or nil.
 func (m Method) fault() error {
 	seen := map[string]bool{}
 	for _, p := range m.Params {
-		name := func(r rune) bool { return r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }
-		if p.Name == "" || strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" ||
-			strings.IndexFunc(p.Name, func(r rune) bool { return !name(r) }) >= 0 {
+		if !paramName.MatchString(p.Name) {
 			return fmt.Errorf("parameter name %q: want lower-case letters, digits and underscores", p.Name)
 		}
 		if seen[p.Name] {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -107,9 +108,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s.method, _ = c.findMethod() // Check has verified that it exists
 	s.Config.Params, s.Config.Graph = c.settleParams(), c.usualGraph(s.method)
 	s.Dim, s.Tensors = m.Dim(), tensorsOf(m)
-	if s.Threads == 0 {
-		s.Threads = runtime.NumCPU()
-	}
+	s.Threads = cmp.Or(s.Threads, runtime.NumCPU())
 	s.AllReduces = s.method.Edges == AllReduce
 	if w, ok := m.(interface{ Undecayed() []uint32 }); ok {
 		s.Undecayed = w.Undecayed()
@@ -349,13 +348,7 @@ func (s *Setup) admitWire() error {
 }
 
 // BatchSize returns the mean number of examples of an agent's iteration.
-func (s *Setup) BatchSize() int {
-	total := 0
-	for _, shard := range s.Shards {
-		total += len(shard)
-	}
-	return int(math.Round(float64(total) / float64(len(s.Shards)) / s.PerEpoch()))
-}
+func (s *Setup) BatchSize() int { return int(math.Round(s.meanShard() / s.PerEpoch())) }
 
 // VectorsPerLink returns the number of vectors that an agent posts on a link in an iteration.
 func (s *Setup) VectorsPerLink() int {

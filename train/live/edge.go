@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -184,9 +185,7 @@ func (e *edge) nextRing() time.Duration {
 		unit = e.peerGradientTime
 	}
 	a.mu.Unlock()
-	if unit == 0 {
-		unit = 10 * time.Millisecond // unknown to both ends
-	}
+	unit = cmp.Or(unit, 10*time.Millisecond) // unknown to both ends
 	return time.Duration(math.Min(e.clock.Exp()/rate*float64(unit), float64(time.Hour)))
 }
 

@@ -2,6 +2,7 @@ package runfolder
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -386,9 +387,7 @@ func (f *Folder) OpenCheckpoint(s *config.Setup) (*Checkpoint, error) {
 	}
 	if err := c.open(s); err != nil {
 		err.Path = c.Path
-		if err.Hint == "" {
-			err.Hint = hint
-		}
+		err.Hint = cmp.Or(err.Hint, hint)
 		return nil, err
 	}
 	return c, nil

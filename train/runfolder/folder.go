@@ -417,9 +417,7 @@ func (f *Folder) metricsError(err error) error {
 
 // Sync flushes the metric files. Call it before a checkpoint, which must not be newer than the rows
 // on the disk.
-func (f *Folder) Sync() error {
-	return f.metricsError(errors.Join(f.jsonl.Sync(), f.csv.Sync()))
-}
+func (f *Folder) Sync() error { return f.metricsError(errors.Join(f.jsonl.Sync(), f.csv.Sync())) }
 
 // Close closes the metric files and unlocks the folder.
 func (f *Folder) Close() error {

@@ -29,9 +29,7 @@ func NewWriter(f *Folder, s *config.Setup, log *zap.Logger, release func(set []*
 }
 
 // Save queues a checkpoint. It waits for one that is being written.
-func (w *Writer) Save(sv CheckpointData) {
-	w.saves <- sv
-}
+func (w *Writer) Save(sv CheckpointData) { w.saves <- sv }
 
 // KeepBest queues the mean model of the best row so far. Only one goroutine may call it.
 func (w *Writer) KeepBest(ev evaluate.Evaluation) {

@@ -40,9 +40,7 @@ func Open(path string) (*File, error) {
 }
 
 // Read validates the header of a file of size bytes in r. The File keeps r.
-func Read(r io.ReaderAt, size int64) (*File, error) {
-	return read("input", r, size)
-}
+func Read(r io.ReaderAt, size int64) (*File, error) { return read("input", r, size) }
 
 func read(name string, r io.ReaderAt, size int64) (*File, error) {
 	h, err := readHeader(r, size)

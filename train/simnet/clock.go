@@ -80,9 +80,7 @@ func NewClock(l *Links, seed uint64, agent int, allReduce func(bits float64) flo
 }
 
 // Gradient adds the time of the agent's k-th gradient.
-func (c *Clock) Gradient(k int) {
-	c.now += c.net.compute(c.seed, c.id, k)
-}
+func (c *Clock) Gradient(k int) { c.now += c.net.compute(c.seed, c.id, k) }
 
 // Post returns when a message of iteration t arrives at the peer. With an all-reduce it returns
 // when the sender is ready for the all-reduce.
@@ -95,9 +93,7 @@ func (c *Clock) Post(t, peer int, bits float64) float64 {
 }
 
 // Receive records a message that arrives at the given time.
-func (c *Clock) Receive(arrives float64) {
-	c.ready = math.Max(c.ready, arrives)
-}
+func (c *Clock) Receive(arrives float64) { c.ready = math.Max(c.ready, arrives) }
 
 // Await waits until everything that was received has arrived.
 func (c *Clock) Await() { c.now = math.Max(c.now, c.ready) }

@@ -42,6 +42,4 @@ func (f *inFlight) send(e dist.Edge, now float64) {
 }
 
 // arrival returns when agent i has all values that it was sent, now at the earliest.
-func (f *inFlight) arrival(i int, now float64) float64 {
-	return math.Max(now, f.until[i])
-}
+func (f *inFlight) arrival(i int, now float64) float64 { return math.Max(now, f.until[i]) }

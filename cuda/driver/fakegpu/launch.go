@@ -31,9 +31,7 @@ type Launch struct {
 }
 
 // SetKernels sets the function that runs kernels.
-func (m *Machine) SetKernels(params Params, run func(Launch) error) {
-	m.params, m.run = params, run
-}
+func (m *Machine) SetKernels(params Params, run func(Launch) error) { m.params, m.run = params, run }
 
 // launchCooperative rejects launches with more blocks than multiprocessors: one block fits on each.
 func (m *Machine) launchCooperative(f driver.Function, grid, block [3]uint32, shared uint32, s driver.Stream,

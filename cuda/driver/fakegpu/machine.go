@@ -1,6 +1,7 @@
 package fakegpu
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -70,18 +71,10 @@ type fault struct {
 
 // New returns a machine.
 func New(o Options) *Machine {
-	if o.GPUs == 0 {
-		o.GPUs = 1
-	}
-	if o.Memory == 0 {
-		o.Memory = 1 << 30
-	}
-	if o.CC == 0 {
-		o.CC = 90
-	}
-	if o.Version == 0 {
-		o.Version = 13000
-	}
+	o.GPUs = cmp.Or(o.GPUs, 1)
+	o.Memory = cmp.Or(o.Memory, 1<<30)
+	o.CC = cmp.Or(o.CC, 90)
+	o.Version = cmp.Or(o.Version, 13000)
 	return &Machine{
 		options:  o,
 		device:   memory{countOnly: o.CountOnly, next: 1 << 40},

@@ -20,11 +20,7 @@ func (d *Decoder) checkScan() error {
 			return ErrDamaged
 		}
 		for k := d.from; k <= d.to; k++ {
-			before := d.high
-			if before == 0 {
-				before = unsent
-			}
-			if uint(p.missing[k]) != before {
+			if uint(p.missing[k]) != cmp.Or(d.high, unsent) {
 				return ErrDamaged
 			}
 			p.missing[k] = uint8(d.low)

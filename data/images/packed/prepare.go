@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,21 +31,13 @@ type Options struct {
 
 // filled returns o with defaults for zero fields, or an error for invalid ones.
 func (o Options) filled() (Options, error) {
-	if o.Size == 0 {
-		o.Size = 256
-	}
-	if o.Format == "" {
-		o.Format = Raw
-	}
+	o.Size = cmp.Or(o.Size, 256)
+	o.Format = cmp.Or(o.Format, Raw)
 	if o.Format == JPEG && o.Quality == 0 {
 		o.Quality = 90
 	}
-	if o.Jobs == 0 {
-		o.Jobs = runtime.GOMAXPROCS(0)
-	}
-	if o.ShardBytes == 0 {
-		o.ShardBytes = 256 << 20
-	}
+	o.Jobs = cmp.Or(o.Jobs, runtime.GOMAXPROCS(0))
+	o.ShardBytes = cmp.Or(o.ShardBytes, 256<<20)
 	if o.Progress == nil {
 		o.Progress = func(int, int) {}
 	}

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/edsrzf/mmap-go"
@@ -53,9 +54,7 @@ func (s *saved) columns() (all []column) {
 	kinds := map[arrow.Kind]kind{arrow.Int: integers, arrow.Bool: booleans, arrow.Bytes: texts, arrow.String: texts}
 	for _, f := range s.file.Fields() {
 		c := column{name: f.Name, kind: kinds[f.Kind]}
-		if c.kind == "" {
-			c.kind = others
-		}
+		c.kind = cmp.Or(c.kind, others)
 		all = append(all, c)
 	}
 	return all

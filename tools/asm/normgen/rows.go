@@ -198,6 +198,4 @@ func (r *rows) sum(name string, half int) operand.Mem {
 }
 
 // put stores the vector of the output.
-func (r *rows) put(x reg.VecVirtual, masked bool) {
-	r.code.put(x, r.place(r.output), masked, r.stream)
-}
+func (r *rows) put(x reg.VecVirtual, masked bool) { r.code.put(x, r.place(r.output), masked, r.stream) }
