@@ -73,26 +73,35 @@ var VariantNames = []string{"printed", "released", "bug-compat"}
 
 // Figures returns all figures of the paper with runs or schedules, by number.
 func Figures() ([]*Figure, error) {
-	files, err := figureFiles.ReadDir("figures")
+	all, err := parseAll(figureFiles, "figures", func(_ string, text []byte) (*Figure, error) {
+		f := new(Figure)
+		if err := yaml.UnmarshalWithOptions(text, f, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
+			return nil, err
+		}
+		return f, f.check()
+	})
+	slices.SortFunc(all, func(a, b *Figure) int { return a.Number - b.Number })
+	return all, err
+}
+
+// parseAll parses the files of a folder of the program.
+func parseAll(files embed.FS, dir string, parse func(name string, text []byte) (*Figure, error)) ([]*Figure, error) {
+	list, err := files.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	var all []*Figure
-	for _, file := range files {
-		text, err := figureFiles.ReadFile("figures/" + file.Name())
+	for _, file := range list {
+		text, err := files.ReadFile(dir + "/" + file.Name())
 		if err != nil {
 			return nil, err
 		}
-		f := new(Figure)
-		if err := yaml.UnmarshalWithOptions(text, f, yaml.Strict(), yaml.UseOrderedMap()); err != nil {
-			return nil, fmt.Errorf("bench: figure %s: %w", file.Name(), err)
-		}
-		if err := f.check(); err != nil {
-			return nil, fmt.Errorf("bench: figure %s: %w", file.Name(), err)
+		f, err := parse(file.Name(), text)
+		if err != nil {
+			return nil, fmt.Errorf("bench: %s/%s: %w", dir, file.Name(), err)
 		}
 		all = append(all, f)
 	}
-	slices.SortFunc(all, func(a, b *Figure) int { return a.Number - b.Number })
 	return all, nil
 }
 

@@ -18,9 +18,6 @@ import (
 // flavours may be missing.
 func ReadFigure(path string) (*Figure, error) {
 	text, err := bounded.YAMLFile(path)
-	if err == nil {
-		err = bounded.YAML(text)
-	}
 	if err != nil {
 		return nil, &train.ConfigError{Key: "-c", Got: path, Err: err}
 	}
@@ -127,10 +124,7 @@ func (f *Figure) without(runs []FigureRun, names []string) ([]FigureRun, error) 
 			return nil, unknownName("run", name, f.RunNames())
 		}
 	}
-	left := slices.DeleteFunc(
-		slices.Clone(runs),
-		func(r FigureRun) bool { return slices.ContainsFunc(names, r.matches) },
-	)
+	left := slices.DeleteFunc(slices.Clone(runs), func(r FigureRun) bool { return slices.ContainsFunc(names, r.matches) })
 	if len(left) == 0 {
 		return nil, &train.ConfigError{Key: "--without", Got: strings.Join(names, ","), Want: "no run is left"}
 	}
@@ -158,6 +152,16 @@ func (f *Figure) fitted(r FigureRun, variant string) (train.Config, error) {
 		}
 	}
 	return c, nil
+}
+
+// KeyValue returns a pair key=value, as --set has them, as a line of YAML.
+func KeyValue(pair string) (string, error) {
+	key, value, ok := strings.Cut(pair, "=")
+	if !ok {
+		return "", &train.ConfigError{Key: "--set", Got: fmt.Sprintf("%q", pair),
+			Want: "expected key=value, such as batch=32"}
+	}
+	return strings.TrimSpace(key) + ": " + quotedYAML(value), nil
 }
 
 // quotedYAML quotes a text such as bernoulli(0.1).

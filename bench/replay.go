@@ -2,10 +2,7 @@ package bench
 
 import (
 	"embed"
-	"fmt"
 	"slices"
-
-	"fspda/internal/bounded"
 )
 
 //go:embed replays/*.yaml
@@ -14,26 +11,7 @@ var replayFiles embed.FS
 // Replays returns the experiments of other papers, each a figure whose runs have printed values, by
 // name.
 func Replays() ([]*Figure, error) {
-	files, err := replayFiles.ReadDir("replays")
-	if err != nil {
-		return nil, err
-	}
-	var all []*Figure
-	for _, file := range files {
-		text, err := replayFiles.ReadFile("replays/" + file.Name())
-		if err == nil {
-			err = bounded.YAML(text)
-		}
-		if err != nil {
-			return nil, err
-		}
-		f, err := parseFigure(file.Name(), text)
-		if err != nil {
-			return nil, fmt.Errorf("bench: replay %s: %w", file.Name(), err)
-		}
-		all = append(all, f)
-	}
-	return all, nil
+	return parseAll(replayFiles, "replays", parseFigure)
 }
 
 // FindReplay returns the experiment of a name.

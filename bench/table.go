@@ -247,11 +247,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 
 // Costs returns the table of the bits to reach accuracies, the head first, and what it says.
 func (t *Table) Costs() (lines [][]string, note string) {
-	head := []string{"run"}
-	for _, l := range t.Levels {
-		head = append(head, fmt.Sprintf("%g %%", 100*l))
-	}
-	lines = [][]string{head}
+	lines = [][]string{t.levelHead()}
 	least, most := math.Inf(1), 0.0
 	for _, s := range t.settings() {
 		line := []string{s.Label()}
@@ -279,6 +275,15 @@ func (t *Table) Costs() (lines [][]string, note string) {
 	return lines, note + fmt.Sprintf(", which are %s to %s apart.", inBits(least), inBits(most))
 }
 
+// levelHead is the head of a table with a column for each accuracy.
+func (t *Table) levelHead() []string {
+	head := []string{"run"}
+	for _, l := range t.Levels {
+		head = append(head, fmt.Sprintf("%g %%", 100*l))
+	}
+	return head
+}
+
 // writeTimes writes the virtual times to reach accuracies, if runs have them.
 func (t *Table) writeTimes(b *strings.Builder, settings []Setting) {
 	if !t.timed() {
@@ -286,11 +291,7 @@ func (t *Table) writeTimes(b *strings.Builder, settings []Setting) {
 	}
 	b.WriteString("\nSeconds of the simulated network to reach this test accuracy of the mean model, interpolated " +
 		"between evaluations:\n\n")
-	head := []string{"run"}
-	for _, l := range t.Levels {
-		head = append(head, fmt.Sprintf("%g %%", 100*l))
-	}
-	lines := [][]string{append(head, "end")}
+	lines := [][]string{append(t.levelHead(), "end")}
 	for _, s := range settings {
 		if !s.Outcomes[0].Timed() {
 			continue

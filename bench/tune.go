@@ -65,9 +65,6 @@ func ReadTuning(path string) (*Tuning, error) {
 	if err != nil {
 		return nil, &train.ConfigError{Key: "-c", Got: path, Err: err}
 	}
-	if err := bounded.YAML(text); err != nil {
-		return nil, &train.ConfigError{Key: path, Err: err}
-	}
 	return parseTuning(path, text)
 }
 

@@ -124,16 +124,15 @@ func (t *Tuning) Set(data, folder string, pairs []string) error {
 		pairs = append([]string{"data_dir=" + folder}, pairs...)
 	}
 	for _, p := range pairs {
-		key, value, ok := strings.Cut(p, "=")
-		if !ok {
-			return &train.ConfigError{Key: "--set", Got: fmt.Sprintf("%q", p), Want: "expected key=value, such as " +
-				"batch=32"}
+		line, err := KeyValue(p)
+		if err != nil {
+			return err
 		}
-		if strings.TrimSpace(key) == "seed" {
+		if strings.HasPrefix(line, "seed:") {
 			return &train.ConfigError{Key: "--set", Got: fmt.Sprintf("%q", p), Want: "has no effect: each run has " +
 				"one of the seeds of the search, or of those that --seeds reports"}
 		}
-		t.last = append(t.last, strings.TrimSpace(key)+": "+quotedYAML(value))
+		t.last = append(t.last, line)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package data
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -22,9 +23,7 @@ func writeMNIST(t testing.TB, replace map[string][]byte) string {
 		"t10k-labels.idx1-ubyte.gz":  zipped(t, idxFile(5)),
 		"something-else-in-the-room": []byte("x"),
 	}
-	for name, content := range replace {
-		files[name] = content
-	}
+	maps.Copy(files, replace)
 	for name, content := range files {
 		if content != nil {
 			writeFile(t, filepath.Join(dir, name), content)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"slices"
 
 	"fspda/internal/bounded"
 )
@@ -144,10 +145,5 @@ func (m *metrics) best(key string) float64 {
 
 // reach returns the first row with key ≥ level, or -1.
 func (m *metrics) reach(key string, level float64) int {
-	for r, v := range m.column[key] {
-		if v >= level {
-			return r
-		}
-	}
-	return -1
+	return slices.IndexFunc(m.column[key], func(v float64) bool { return v >= level })
 }

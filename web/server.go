@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -201,14 +202,8 @@ var shown = map[string]string{
 
 // filesOf lists the files of a run that browsers may read.
 func (s *Server) filesOf(run string) []string {
-	var names []string
-	for name := range shown {
-		if s.runs.regular(runFile(run, name)) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	names := slices.Sorted(maps.Keys(shown))
+	return slices.DeleteFunc(names, func(name string) bool { return !s.runs.regular(runFile(run, name)) })
 }
 
 // file serves a file of a run: /files/RUN/NAME.

@@ -318,21 +318,11 @@ func bitsColumn(accounting string) string { return "bits_" + strings.ReplaceAll(
 func setKeys(c *train.Config, pairs []string) error {
 	var errs []error
 	for _, p := range pairs {
-		key, value, ok := strings.Cut(p, "=")
-		if !ok {
-			errs = append(errs, &train.ConfigError{Key: "--set", Got: fmt.Sprintf("%q", p),
-				Want: "expected key=value, such as batch=32"})
-			continue
+		line, err := bench.KeyValue(p)
+		if err == nil {
+			err = c.Parse("--set", []byte(line))
 		}
-		errs = append(errs, c.Parse("--set", []byte(strings.TrimSpace(key)+": "+quoted(value))))
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// quoted quotes a text such as bernoulli(0.1) for YAML.
-func quoted(v string) string {
-	if strings.ContainsAny(v, "(:,") {
-		return "'" + strings.ReplaceAll(v, "'", "''") + "'"
-	}
-	return v
 }

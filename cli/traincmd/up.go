@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"fspda/cli/command"
 	"fspda/cli/setup"
@@ -112,7 +113,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 		return err
 	}
 	u := &agentProcesses{flags: f, agents: c.Agents, file: start.config(), explicit: setup.Flags(c),
-		certs: start.certs(), port: port, stdout: stdout, stderr: &lockedWriter{w: stderr},
+		certs: start.certs(), port: port, stdout: stdout, stderr: zapcore.Lock(zapcore.AddSync(stderr)),
 		log: newLogger(&f.trainFlags, stderr)}
 	return u.run(ctx)
 }
@@ -410,16 +411,4 @@ func (u *agentProcesses) relay(rank int, stderr io.Reader) {
 		fmt.Fprintf(u.stderr, "[%d] %s\n", rank, sc.Bytes())
 	}
 	_, _ = io.Copy(io.Discard, stderr)
-}
-
-// lockedWriter serializes the writes of several goroutines.
-type lockedWriter struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-func (l *lockedWriter) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(b)
 }

@@ -3,6 +3,7 @@ package dynlib
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,7 +79,7 @@ func TestOrder(t *testing.T) {
 		"PATH":         "ROOT/empty:ROOT/other/bin", "HOME": "ROOT/home", "CUDA_HOME": "ROOT/toolkit"}
 	for i, want := range order {
 		s := &fakeLoader{}
-		f, root := testFinder(t, s, mapOf(env), append(order[i:], "other/bin/python3")...)
+		f, root := testFinder(t, s, maps.Clone(env), append(order[i:], "other/bin/python3")...)
 		h, err := f.Open(NVRTC(13))
 		if err != nil {
 			t.Fatalf("%v", err)
@@ -105,14 +106,6 @@ func TestDriverOfContainer(t *testing.T) {
 			t.Errorf("found %s, want %s", got, want)
 		}
 	}
-}
-
-func mapOf(m map[string]string) map[string]string {
-	c := map[string]string{}
-	for k, v := range m {
-		c[k] = v
-	}
-	return c
 }
 
 // PathVariable may name a folder of libraries, a site-packages or a Python environment.

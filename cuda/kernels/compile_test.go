@@ -2,6 +2,7 @@ package kernels_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -79,9 +80,7 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		if !strings.HasPrefix(string(b.Cubin), "\x7fELF") {
 			t.Errorf("%s: the output is not a cubin", unit)
 		}
-		for name, u := range b.Usage() {
-			uses[name] = u
-		}
+		maps.Copy(uses, b.Usage())
 		for line := range strings.Lines(b.Log) {
 			// NVRTC 12 warns that it will drop sm_70
 			if strings.Contains(line, "warning") && !strings.Contains(line, "deprecated") {

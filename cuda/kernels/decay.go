@@ -2,6 +2,7 @@ package kernels
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"fspda/device"
@@ -63,12 +64,7 @@ func reads(code *device.Code, i int, r device.Ref, skip func(i int) int) bool {
 			}
 		}
 	}
-	for _, x := range code.Results {
-		if r.Overlaps(x.Ref) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(code.Results, func(x device.Result) bool { return r.Overlaps(x.Ref) })
 }
 
 // decay lowers pairs of calls: first all sums of squares, then one call that adds them to the

@@ -80,7 +80,7 @@ func TestSPARTA(t *testing.T) {
 			for i := range w.n {
 				for k := range w.d {
 					c := g.mask(it, 0, 0)
-					if on := c == nil || holds(c, uint32(k)); on && it%2 == 1 && g.x(i)[k] != g.x(0)[k] {
+					if on := c == nil || slices.Contains(c, uint32(k)); on && it%2 == 1 && g.x(i)[k] != g.x(0)[k] {
 						t.Fatalf("iteration %d: coordinate %d of agent %d differs", it, k, i)
 					}
 				}
@@ -131,7 +131,7 @@ func TestSPARTAWithDiLoCo(t *testing.T) {
 						buffer[k] = mu*buffer[k] + d
 						slow[k] -= rate * (d + mu*buffer[k])
 						average[k] = slow[k]
-					case (it+1)%every != 0 || c != nil && !holds(c, uint32(k)):
+					case (it+1)%every != 0 || c != nil && !slices.Contains(c, uint32(k)):
 						continue
 					}
 					for i := range x {

@@ -314,21 +314,12 @@ func randomWorld(seed uint64, k int) world {
 	for i := range w.n {
 		for j := i + 2; j < w.n; j++ {
 			e := [2]int{i, j}
-			if s.Float64() < 0.3 && !has(w.graph, e) {
+			if s.Float64() < 0.3 && !slices.Contains(w.graph, e) {
 				w.graph = append(w.graph, e)
 			}
 		}
 	}
 	return w
-}
-
-func has(edges [][2]int, e [2]int) bool {
-	for _, f := range edges {
-		if f == e {
-			return true
-		}
-	}
-	return false
 }
 
 func (w world) edges(t int) [][2]int {

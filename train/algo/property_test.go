@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"fspda/internal/rng"
@@ -119,7 +120,7 @@ func TestATC(t *testing.T) {
 			}
 			for _, e := range w.edges(it) {
 				for k := range w.d {
-					if c := w.mask(it, e[0], e[1]); c != nil && !holds(c, uint32(k)) {
+					if c := w.mask(it, e[0], e[1]); c != nil && !slices.Contains(c, uint32(k)) {
 						continue
 					}
 					d := y[e[0]][k] - y[e[1]][k]
@@ -135,15 +136,6 @@ func TestATC(t *testing.T) {
 			}
 		}
 	})
-}
-
-func holds(c []uint32, k uint32) bool {
-	for _, v := range c {
-		if v == k {
-			return true
-		}
-	}
-	return false
 }
 
 // On a static graph without masks, with exact gradients, FSPDA-SA is EXTRA with W = I - gamma·L and
@@ -215,7 +207,7 @@ func TestTwoStepForm(t *testing.T) {
 			for _, e := range w.edges(it) {
 				c := w.mask(it, e[0], e[1])
 				for k := range w.d {
-					if c == nil || holds(c, uint32(k)) {
+					if c == nil || slices.Contains(c, uint32(k)) {
 						d := x[e[0]][k] - x[e[1]][k]
 						l[e[0]][k] += d
 						l[e[1]][k] -= d

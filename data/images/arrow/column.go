@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Kind is the type of a column's values.
@@ -46,12 +47,7 @@ func (c *Column) Len() int { return c.n }
 
 // IsNull reports whether row i has no value.
 func (c *Column) IsNull(i int) bool {
-	for _, v := range c.valid {
-		if v[i/8]>>(i%8)&1 == 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.valid, func(v []byte) bool { return v[i/8]>>(i%8)&1 == 0 })
 }
 
 // Int returns row i of a column of integers or booleans.

@@ -1,5 +1,7 @@
 package jpeg
 
+import "cmp"
+
 // spectrum is what the header of a progressive scan says (T.81, G.1.1.1): the scan holds the
 // coefficients from to to, of which it refines bit low if high is not 0.
 type spectrum struct {

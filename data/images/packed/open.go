@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/edsrzf/mmap-go"
 
@@ -22,12 +23,10 @@ func init() {
 
 // Recognise reports whether dir holds a packed set, complete or not.
 func Recognise(dir string) bool {
-	for _, name := range []string{manifestName, journalName} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{manifestName, journalName}, func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	})
 }
 
 // Open maps a packed set. Its sources are [images.Raw] or [images.Encoded], depending on its
