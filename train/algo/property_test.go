@@ -202,20 +202,6 @@ func TestTwoStepForm(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		const alpha, gamma, eta, beta = 0.02, 0.4, 0.03, 0.7
 		g := w.play(SA{Gamma: gamma, Beta: beta}, q, alpha, eta)
-		masked := func(it int, x [][]float64) [][]float64 {
-			l := zeros(w.n, w.d)
-			for _, e := range w.edges(it) {
-				c := w.mask(it, e[0], e[1])
-				for k := range w.d {
-					if c == nil || slices.Contains(c, uint32(k)) {
-						d := x[e[0]][k] - x[e[1]][k]
-						l[e[0]][k] += d
-						l[e[1]][k] -= d
-					}
-				}
-			}
-			return l
-		}
 		copyX := func() [][]float64 {
 			x := make([][]float64, w.n)
 			for i := range x {
@@ -229,7 +215,7 @@ func TestTwoStepForm(t *testing.T) {
 		for it := range 300 {
 			g.step(t, it+1)
 			x2 := copyX()
-			l0, l1 := masked(it, x0), masked(it+1, x1)
+			l0, l1 := maskedLaplacian(w, it, x0), maskedLaplacian(w, it+1, x1)
 			g0, g1 := make([]float64, w.d), make([]float64, w.d)
 			for i := range x2 {
 				q.grad(it, i, g0, x0[i])
@@ -320,6 +306,12 @@ func TestDSGDBias(t *testing.T) {
 		}
 		return math.Sqrt(gap), distance(m, q.optimum())
 	}
+	checkBias(t, bias)
+}
+
+// checkBias: half the alpha about halves the consensus error and the offset of the mean.
+func checkBias(t *testing.T, bias func(alpha float64) (gap, offset float64)) {
+	t.Helper()
 	gap1, off1 := bias(0.02)
 	gap2, off2 := bias(0.01)
 	if r := gap1 / gap2; r < 1.6 || r > 2.2 {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -12,10 +11,7 @@ import (
 
 // What an algorithm does not admit is refused with the key, the value, the reason and the remedy.
 func TestCodecRefusals(t *testing.T) {
-	for name, c := range map[string]struct {
-		edit func(*Config)
-		want []string
-	}{
+	refuses(t, map[string]refusal{
 		"sa topk": {func(c *Config) { c.Compress = "topk" }, []string{"compress topk", "both know beforehand",
 			"choco"}},
 		"led qsgd": {func(c *Config) { c.Algo, c.Compress = "led", "qsgd(7)" },
@@ -70,21 +66,7 @@ func TestCodecRefusals(t *testing.T) {
 		"coef":     {func(c *Config) { c.Coef = "inverted" }, []string{`coef "inverted"`, "inverse"}},
 		"c_max":    {func(c *Config) { c.CMax = AutoFloat{} }, []string{"c_max 0"}},
 		"contacts": {func(c *Config) { c.Contacts = -1 }, []string{"contacts -1"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := small()
-			c.edit(&cfg)
-			_, err := cfg.Resolve(labSet, labModel(t, small()))
-			if _, ok := errors.AsType[*Error](err); !ok {
-				t.Fatalf("error %v", err)
-			}
-			for _, w := range c.want {
-				if !strings.Contains(err.Error(), w) {
-					t.Errorf("error %q does not mention %q", err, w)
-				}
-			}
-		})
-	}
+	})
 }
 
 // theta auto of DSGD is the mean of a pair, or what all edges at once bear.

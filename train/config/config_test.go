@@ -92,10 +92,7 @@ func FuzzParse(f *testing.F) {
 // Everything that is wrong by itself, or does not fit together, is refused with the key, the value
 // and a remedy.
 func TestRefusals(t *testing.T) {
-	for name, c := range map[string]struct {
-		edit func(*Config)
-		want []string
-	}{
+	refuses(t, map[string]refusal{
 		"density 0": {func(c *Config) { c.Density = 0 }, []string{"density 0", "above 0 and at most 1"}},
 		"density 2": {func(c *Config) { c.Density = 2 }, []string{"density 2", "above 0 and at most 1"}},
 		"alpha 0 in single precision": {func(c *Config) { c.Alpha = 1e-46 },
@@ -143,21 +140,7 @@ func TestRefusals(t *testing.T) {
 		"sample_tokens":  {func(c *Config) { c.SampleTokens = 1 << 30 }, []string{"sample_tokens", "to 65536"}},
 		"random windows": {func(c *Config) { c.EvalRandom = math.MaxInt }, []string{"eval_random", "expected at most"}},
 		"warmup":         {func(c *Config) { c.Schedule, c.Warmup = "cosine", 50 }, []string{"warmup 50", "epochs"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := small()
-			c.edit(&cfg)
-			_, err := cfg.Resolve(labSet, labModel(t, small()))
-			if _, ok := errors.AsType[*Error](err); !ok {
-				t.Fatalf("error %v", err)
-			}
-			for _, w := range c.want {
-				if !strings.Contains(err.Error(), w) {
-					t.Errorf("error %q does not mention %q", err, w)
-				}
-			}
-		})
-	}
+	})
 }
 
 func TestWarnings(t *testing.T) {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -74,10 +73,7 @@ func TestEvalEpochsBeyondTheEnd(t *testing.T) {
 }
 
 func TestEpochsRefused(t *testing.T) {
-	for name, c := range map[string]struct {
-		edit func(*Config)
-		want []string
-	}{
+	refuses(t, map[string]refusal{
 		"both": {func(c *Config) { c.Epochs = 10 }, []string{"iterations 60", "epochs 10", "50",
 			"leave one of the two out"}},
 		"both points": {func(c *Config) { c.EvalPoints, c.EvalEpochs = 7, 1 },
@@ -88,20 +84,7 @@ func TestEpochsRefused(t *testing.T) {
 		"below zero": {func(c *Config) { c.Epochs = -1 }, []string{"epochs -1"}},
 		"inside a round": {func(c *Config) { c.Algo, c.LocalSteps, c.EvalPoints, c.EvalEpochs = "led", 3, 20, 1 },
 			[]string{"eval_epochs 1", "rounds of 3", "iteration 5"}},
-	} {
-		cfg := small()
-		c.edit(&cfg)
-		_, err := cfg.Resolve(labSet, labModel(t, small()))
-		if _, ok := errors.AsType[*Error](err); !ok {
-			t.Errorf("%s: error %v", name, err)
-			continue
-		}
-		for _, w := range c.want {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%s: error %q does not mention %q", name, err, w)
-			}
-		}
-	}
+	})
 }
 
 // There may be more evaluations than would fit into memory.

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"fspda/cpu"
@@ -46,6 +48,31 @@ func resolve(tb testing.TB, c Config) (*Setup, *model.Engine) {
 		tb.Fatal(err)
 	}
 	return s, m
+}
+
+// refusal is a change of the small configuration, and what the error that it causes says.
+type refusal struct {
+	edit func(*Config)
+	want []string
+}
+
+// refuses resolves changed configurations, each of which is an error of its keys.
+func refuses(t *testing.T, all map[string]refusal) {
+	for name, c := range all {
+		t.Run(name, func(t *testing.T) {
+			cfg := small()
+			c.edit(&cfg)
+			_, err := cfg.Resolve(labSet, labModel(t, small()))
+			if _, ok := errors.AsType[*Error](err); !ok {
+				t.Fatalf("error %v", err)
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error %q does not mention %q", err, w)
+				}
+			}
+		})
+	}
 }
 
 // withLinks writes a file of links and returns its path.

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -11,10 +10,7 @@ import (
 // What an algorithm has no use for is refused, with what was given, what is possible and what to
 // do.
 func TestMethodRefusals(t *testing.T) {
-	for name, c := range map[string]struct {
-		edit func(*Config)
-		want []string
-	}{
+	refuses(t, map[string]refusal{
 		"algo": {func(c *Config) { c.Algo = "fspda-strom" }, []string{`algo "fspda-strom"`,
 			"did you mean fspda-storm"}},
 		"storm heavy ball": {func(c *Config) { c.Algo, c.Momentum = "fspda-storm", 0.9 },
@@ -126,21 +122,7 @@ func TestMethodRefusals(t *testing.T) {
 		"storm_start": {func(c *Config) { c.StormStart = "zeros" }, []string{`storm_start "zeros"`,
 			"did you mean zero"}},
 		"eta_schedule": {func(c *Config) { c.EtaSchedule = "free" }, []string{`eta_schedule "free"`, "coupled"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := small()
-			c.edit(&cfg)
-			_, err := cfg.Resolve(labSet, labModel(t, small()))
-			if _, ok := errors.AsType[*Error](err); !ok {
-				t.Fatalf("error %v", err)
-			}
-			for _, w := range c.want {
-				if !strings.Contains(err.Error(), w) {
-					t.Errorf("error %q does not mention %q", err, w)
-				}
-			}
-		})
-	}
+	})
 }
 
 // What is auto becomes what the method needs, and the resolved configuration resolves to itself.
