@@ -15,6 +15,7 @@ import (
 // {cpu, model}.
 var allowed = map[string][]string{
 	"internal/pages":     {},
+	"internal/realdata":  {},
 	"internal/rng":       {},
 	"internal/spelling":  {},
 	"internal/bounded":   {},
@@ -25,7 +26,7 @@ var allowed = map[string][]string{
 	"device/devicetest": {
 		"device", "device/signature", "internal/rng",
 	},
-	"device/devicetest/golden": {"device"}, // for tests: results of PyTorch, from a file
+	"device/devicetest/golden": {"device", "internal/realdata"}, // for tests: results of PyTorch, from a file
 	"cpu": {
 		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/kernel", "cpu/norm", "cpu/vec", "device",
 		"device/signature", "internal/pages",

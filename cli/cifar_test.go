@@ -5,6 +5,8 @@ package cli
 import (
 	"os"
 	"testing"
+
+	"fspda/internal/realdata"
 )
 
 // Real CIFAR-10 in a few minutes, the short form of a run of twelve epochs: ResNet-20, four agents
@@ -14,7 +16,7 @@ func TestRealCIFAR10Long(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: minutes long; set FSPDA_LONG=1")
 	}
-	s := summary(t, "train", "--data", "cifar10", "--data-dir", realData(t, "cifar10-imagefolder.tar"), "--model",
+	s := summary(t, "train", "--data", "cifar10", "--data-dir", realdata.Path(t, "cifar10-imagefolder.tar"), "--model",
 		"resnet20", "--agents", "4", "--partition", "dirichlet(0.3)", "--batch", "64", "--schedule", "cosine",
 		"--warmup", "0.2", "--alpha", "0.05", "--momentum", "0.9", "--algo", "fspda-sa", "--edges", "one-edge",
 		"--density", "0.1", "--iterations", "400", "--eval-points", "1", "--eval-test", "500", "--eval-agents", "1")

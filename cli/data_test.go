@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"fspda/data/images/imagetest"
+	"fspda/internal/realdata"
 )
 
 // makeImages makes class folders of small images, one of which is truncated.
@@ -182,12 +183,7 @@ func TestDataFetchFromAWrongPlace(t *testing.T) {
 
 // The real MNIST is verified in its folder, compressed or not.
 func TestDataVerifiesRealMNIST(t *testing.T) {
-	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../shared/data/mnist", "../shared/data/mnist"} {
-		if _, err := os.Stat(filepath.Join(dir, "train-labels-idx1-ubyte.gz")); err == nil {
-			want(t, 0, []string{"data", "mnist", "--dir", dir}, "0 files fetched, 4 already present; all verified")
-			want(t, 0, []string{"data", "info", dir}, "MNIST in IDX files", "60,000 pictures")
-			return
-		}
-	}
-	t.Skip("no MNIST: set FSPDA_DATA to a folder that has it")
+	dir := realdata.Path(t, "mnist")
+	want(t, 0, []string{"data", "mnist", "--dir", dir}, "0 files fetched, 4 already present; all verified")
+	want(t, 0, []string{"data", "info", dir}, "MNIST in IDX files", "60,000 pictures")
 }

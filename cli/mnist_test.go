@@ -8,25 +8,12 @@ import (
 	"path/filepath"
 	"testing"
 
+	"fspda/internal/realdata"
 	"fspda/train"
 )
 
 // mnistFolder returns the folder of the real MNIST files.
-func mnistFolder(t *testing.T) string { return realData(t, "mnist") }
-
-// realData returns the folder of a real data set: in $FSPDA_DATA, or in shared/data next to the
-// checkout.
-func realData(t *testing.T, name string) string {
-	t.Helper()
-	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../shared/data"} {
-		path := filepath.Join(dir, name)
-		if _, err := os.Stat(path); dir != "" && err == nil {
-			return path
-		}
-	}
-	t.Skipf("skipped: no real data; set FSPDA_DATA to a folder with %s in it", name)
-	return ""
-}
+func mnistFolder(t *testing.T) string { return realdata.Path(t, "mnist") }
 
 func summary(t *testing.T, args ...string) train.Summary {
 	t.Helper()

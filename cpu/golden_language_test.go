@@ -23,28 +23,6 @@ func TestGoldenLanguageKernels(t *testing.T) {
 	})
 }
 
-// single rounds numbers to float32.
-func single(v []float64) []float32 {
-	w := make([]float32, len(v))
-	for i, x := range v {
-		w[i] = float32(x)
-	}
-	return w
-}
-
-// near reports numbers that are off by more than a multiple of the largest one.
-func near(t *testing.T, what string, got []float32, want []float64, limit float64) {
-	t.Helper()
-	largest, off := 0.0, 0.0
-	for i, w := range want {
-		largest, off = math.Max(largest, math.Abs(w)), math.Max(off, math.Abs(float64(got[i])-w))
-	}
-	if len(got) != len(want) || !(off <= limit*largest) { // all zeros must be zeros
-		t.Errorf("%s: %d numbers off by %v of the largest, want %d within %v", what, len(got), off/largest, len(want),
-			limit)
-	}
-}
-
 // Steps of AdamW with and without decay agree with PyTorch in float64.
 func TestGoldenAdamW(t *testing.T) {
 	var section struct {
@@ -62,10 +40,10 @@ func TestGoldenAdamW(t *testing.T) {
 	golden.Section(t, "kernels", &section)
 	a, d := section.AdamW, New()
 	for _, run := range a.Runs {
-		p, n := single(a.P), len(a.P)
+		p, n := golden.Single(a.P), len(a.P)
 		x, m, v := d.Wrap(p), d.NewVector(n), d.NewVector(n)
 		for k, step := range run.Steps {
-			u, power := d.Wrap(single(a.G[k])), float64(k+1)
+			u, power := d.Wrap(golden.Single(a.G[k])), float64(k+1)
 			d.AdamW(device.Adam{
 				Beta1: a.Betas[0], Rest1: 1 - a.Betas[0], Scale1: 1 / (1 - math.Pow(a.Betas[0], power)),
 				Beta2: a.Betas[1], Rest2: 1 - a.Betas[1], Scale2: 1 / math.Sqrt(1-math.Pow(a.Betas[1], power)),
@@ -73,9 +51,9 @@ func TestGoldenAdamW(t *testing.T) {
 			}, u, m, v, x)
 			d.Combine(x, device.Term{A: 1 - a.LR*run.Decay, V: x}, device.Term{A: -a.LR, V: u})
 			what := fmt.Sprintf("step %d of AdamW with decay %v, ", k, run.Decay)
-			near(t, what+"p", p, step.P, 5e-7)
-			near(t, what+"m", d.Floats(m), step.M, 5e-7)
-			near(t, what+"v", d.Floats(v), step.V, 5e-7)
+			golden.Near(t, what+"p", p, step.P, 5e-7)
+			golden.Near(t, what+"m", d.Floats(m), step.M, 5e-7)
+			golden.Near(t, what+"v", d.Floats(v), step.V, 5e-7)
 		}
 	}
 }

@@ -64,18 +64,7 @@ func TestGoldenLanguageKernels(t *testing.T) {
 
 // goldenNetwork is a network of the golden values.
 type goldenNetwork struct {
-	Arch, GELU                                              string
-	Layers, Heads, Width, Block, Vocab, Batch, Seed, Hidden int
-	Bias                                                    bool
-	Tokens                                                  [][]uint16
-	Loss                                                    float64
-	GradFlat                                                []float64 `json:"grad_flat"`
-	Tensors                                                 map[string]struct {
-		Grad struct {
-			Norm          float64
-			First8, Last4 []float64
-		}
-	}
+	golden.Network
 	AdamW *struct {
 		LR          float64
 		WeightDecay float64 `json:"weight_decay"`
@@ -104,31 +93,9 @@ func (g *goldenNetwork) open(t *testing.T) *model.Network {
 func (g *goldenNetwork) params(n *model.Network) []float32 {
 	x := make([]float32, n.Dim())
 	for k, p := range n.Layout().Parts() {
-		base, amplitude := 0.0, 1.4/math.Sqrt(float64(p.Shape[len(p.Shape)-1]))
-		switch {
-		case k == 0 || p.Name == "wpe.weight":
-			amplitude = 2 / math.Sqrt(float64(p.Shape[1]))
-		case len(p.Shape) == 1 && strings.HasSuffix(p.Name, ".weight"):
-			base, amplitude = 1, 0.2
-		case len(p.Shape) == 1:
-			amplitude = 0.1
-		}
-		for i := range p.Size {
-			a, b := int64(i+1), int64(k+1)
-			number := (131*a*a + 977*a*b + 7919*b + 15485863*int64(g.Seed)) % 10007
-			x[p.Offset+i] = float32(base + amplitude*(float64(number)/5003-1))
-		}
+		golden.FillTensor(x[p.Offset:][:p.Size], k, p.Name, p.Shape, g.Seed)
 	}
 	return x
-}
-
-func (g *goldenNetwork) batch() device.Batch {
-	b := device.Batch{Length: g.Block}
-	for _, w := range g.Tokens {
-		b.At = append(b.At, int64(len(b.Tokens)))
-		b.Tokens = append(b.Tokens, w...)
-	}
-	return b
 }
 
 // goldenBound is how far a precision may be off: the loss, each tensor of the gradient relative to
@@ -160,7 +127,7 @@ func (g *goldenNetwork) check(t *testing.T, d *Device, bound goldenBound) {
 	n := g.open(t)
 	e, x, v := model.NewEngine(n, d), d.NewVector(n.Dim()), d.NewVector(n.Dim())
 	d.Write(x, g.params(n))
-	loss, err := e.Grad(v, x, g.batch())
+	loss, err := e.Grad(v, x, g.Stream())
 	if err != nil || !(math.Abs(loss-g.Loss) <= bound.loss*g.Loss) {
 		t.Errorf("loss %.12v, want %.12v, error %v", loss, g.Loss, err)
 	}
@@ -178,7 +145,7 @@ func (g *goldenNetwork) check(t *testing.T, d *Device, bound goldenBound) {
 			t.Errorf("the gradient is off by %v of its norm", off)
 		}
 	}
-	sum, hits, hits5, err := e.Score(x, g.batch())
+	sum, hits, hits5, err := e.Score(x, g.Stream())
 	if rows := float64(len(g.Tokens) * g.Block); err != nil || !(math.Abs(sum/rows-g.Loss) <= bound.loss*g.Loss) ||
 		hits > hits5 || hits5 > rows {
 		t.Errorf("score of %v tokens: loss %v, %v and %v hits, error %v", rows, sum, hits, hits5, err)
@@ -222,7 +189,7 @@ func (g *goldenNetwork) checkAdamW(t *testing.T, d *Device, e *model.Engine, x d
 		steps = 3
 	}
 	for k := range steps + 1 {
-		loss, err := e.Grad(u, x, g.batch())
+		loss, err := e.Grad(u, x, g.Stream())
 		if err != nil || !(math.Abs(loss-a.Losses[k]) <= bound*a.Losses[k]) {
 			t.Errorf("loss %.9v before step %d of AdamW, want %.9v, error %v", loss, k, a.Losses[k], err)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"fspda/data/images/imagetest"
+	"fspda/internal/realdata"
 )
 
 // imageOf returns a PNG of one colour except for its first pixel, which is white.
@@ -180,31 +181,12 @@ func TestLoadCIFAR10Refuses(t *testing.T) {
 	}
 }
 
-// sharedData finds a file of the real data, or skips the test.
-func sharedData(t testing.TB, name string) string {
-	t.Helper()
-	var tried []string
-	for _, base := range []string{os.Getenv("FSPDA_DATA"), "../shared/data", "../../shared/data",
-		"../../../shared/data"} {
-		if base == "" {
-			continue
-		}
-		path := filepath.Join(base, name)
-		if _, err := os.Stat(path); err == nil {
-			return path
-		}
-		tried = append(tried, path)
-	}
-	t.Skipf("no %s: set FSPDA_DATA to a folder that has it", strings.Join(tried, ", "))
-	return ""
-}
-
 // The real data: class counts, and the normalization constants match the pixels.
 func TestRealCIFAR10(t *testing.T) {
 	if raceDetector || testing.Short() {
 		t.Skip("the small sets above go the same way; decoding 60000 images takes long under the race detector")
 	}
-	s, err := LoadCIFAR10(sharedData(t, "cifar10-imagefolder.tar"), "")
+	s, err := LoadCIFAR10(realdata.Path(t, "cifar10-imagefolder.tar"), "")
 	if err != nil {
 		t.Fatal(err)
 	}

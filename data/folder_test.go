@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"fspda/device"
+	"fspda/internal/realdata"
 )
 
 // folderTree is class folders of small PNG images.
@@ -78,7 +79,7 @@ func TestOpenFolderRefuses(t *testing.T) {
 
 // Real photographs from a tar: both decoders agree except for rounding.
 func TestRealImages(t *testing.T) {
-	path := sharedData(t, "imagenet-sample-200.tar")
+	path := realdata.Path(t, "imagenet-sample-200.tar")
 	const n = 6
 	var batches []device.Batch
 	for _, jpeg := range []Decoder{GoJPEG, LibJPEG} {

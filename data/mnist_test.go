@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fspda/internal/realdata"
 )
 
 // writeMNIST writes a set of 12 training and 5 test images of 4×3 in the form of MNIST, with some
@@ -91,32 +93,12 @@ func TestLoadMNISTNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// realMNIST finds the real files, or skips the test.
-func realMNIST(t *testing.T) string {
-	t.Helper()
-	var tried []string
-	for _, base := range []string{os.Getenv("FSPDA_DATA"), "../shared/data", "../../shared/data",
-		"../../../shared/data"} {
-		if base == "" {
-			continue
-		}
-		for _, dir := range []string{base, filepath.Join(base, "mnist")} {
-			if _, err := mnist.findIDX(dir, "train-images", "idx3-ubyte"); err == nil {
-				return dir
-			}
-			tried = append(tried, dir)
-		}
-	}
-	t.Skipf("no MNIST in %s: set FSPDA_DATA to a folder that has it", strings.Join(tried, ", "))
-	return ""
-}
-
 // The real files: class counts, and the normalization constants match the pixels.
 func TestRealMNIST(t *testing.T) {
 	if raceDetector {
 		t.Skip("the small files above go the same way; unpacking takes long under the race detector")
 	}
-	s, err := LoadMNIST(realMNIST(t))
+	s, err := LoadMNIST(realdata.Path(t, "mnist"))
 	if err != nil {
 		t.Fatal(err)
 	}

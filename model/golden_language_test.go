@@ -4,85 +4,30 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"fspda/cpu"
 	"fspda/device"
+	"fspda/device/devicetest/golden"
 )
 
 // goldenNetwork is a network of the golden values, which PyTorch computed in float64.
 type goldenNetwork struct {
-	Arch, GELU                                              string
-	Layers, Heads, Width, Block, Vocab, Batch, Seed, Hidden int
-	Bias                                                    bool
-	Parameters                                              int
-	Tokens                                                  [][]uint16
-	Loss                                                    float64
-	GradNorm                                                float64         `json:"grad_norm"`
-	GradFlat                                                []float64       `json:"grad_flat"`
-	Logits                                                  json.RawMessage // a list, for small networks
-	AdamW                                                   *goldenAdamW
-	Greedy                                                  *goldenGreedy `json:"greedy_after_adamw"`
-	Tensors                                                 map[string]struct {
-		Shape []int
-		Param struct {
-			Norm   float64
-			First8 []float64
-		}
-		Grad struct {
-			Norm, Sum     float64
-			First8, Last4 []float64
-		}
-	}
+	golden.Network
+	Parameters int
+	GradNorm   float64         `json:"grad_norm"`
+	Logits     json.RawMessage // a list, for small networks
+	AdamW      *goldenAdamW
+	Greedy     *goldenGreedy `json:"greedy_after_adamw"`
 }
 
-// sharedFile reads a JSON file of $FSPDA_DATA or of shared/data beside the repository, or skips the
-// test.
-func sharedFile(t testing.TB, name string, into any) {
-	t.Helper()
-	for _, folder := range []string{os.Getenv("FSPDA_DATA"), "../../shared/data", "../../../shared/data"} {
-		raw, err := os.ReadFile(filepath.Join(folder, name))
-		if err != nil {
-			continue
-		}
-		if err := json.Unmarshal(raw, into); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	t.Skipf("skipped: no golden values; set FSPDA_DATA to a folder with %s in it", name)
-}
-
-// goldenFill is number i of tensor t: see shared/design/language.md, section 5.
-func goldenFill(t, i, seed int) int64 {
-	a, b := int64(i+1), int64(t+1)
-	return (131*a*a + 977*a*b + 7919*b + 15485863*int64(seed)) % 10007
-}
-
-func goldenNumber(t, i, seed int, base, amplitude float64) float32 {
-	return float32(base + amplitude*(float64(goldenFill(t, i, seed))/5003-1))
-}
-
-// filledParams fills the parameters of a network by that formula.
+// filledParams fills the parameters of a network by the formula of the golden values.
 func filledParams(n *Network, seed int) []float32 {
 	x := make([]float32, n.Dim())
 	for k, t := range n.layout.Parts() {
-		base, amplitude := 0.0, 1.4/math.Sqrt(float64(t.Shape[len(t.Shape)-1]))
-		switch {
-		case k == 0 || t.Name == "wpe.weight":
-			amplitude = 2 / math.Sqrt(float64(t.Shape[1]))
-		case len(t.Shape) == 1 && t.norm && t.start.scale == 1:
-			base, amplitude = 1, 0.2
-		case len(t.Shape) == 1:
-			amplitude = 0.1
-		}
-		for i := range t.Size {
-			x[t.Offset+i] = goldenNumber(k, i, seed, base, amplitude)
-		}
+		golden.FillTensor(x[t.Offset:][:t.Size], k, t.Name, t.Shape, seed)
 	}
 	return x
 }
@@ -102,24 +47,14 @@ func (g *goldenNetwork) open(t testing.TB) *Network {
 	return n
 }
 
-// batch joins the windows to one stream.
-func (g *goldenNetwork) batch() device.Batch {
-	b := device.Batch{Length: g.Block}
-	for _, w := range g.Tokens {
-		b.At = append(b.At, int64(len(b.Tokens)))
-		b.Tokens = append(b.Tokens, w...)
-	}
-	return b
-}
-
 // The tokens, losses, gradients and logits of five networks are those of PyTorch in float64.
 func TestGoldenLanguageModels(t *testing.T) {
-	var golden struct{ Networks map[string]*goldenNetwork }
-	sharedFile(t, "gpt-tiny-golden.json", &golden)
-	if len(golden.Networks) < 5 {
-		t.Fatalf("%d networks, want 5", len(golden.Networks))
+	networks := map[string]*goldenNetwork{}
+	golden.Section(t, "networks", &networks)
+	if len(networks) < 5 {
+		t.Fatalf("%d networks, want 5", len(networks))
 	}
-	for name, g := range golden.Networks {
+	for name, g := range networks {
 		t.Run(name, func(t *testing.T) { g.check(t) })
 	}
 }
@@ -131,7 +66,7 @@ func (g *goldenNetwork) check(t *testing.T) {
 	}
 	for b, w := range g.Tokens {
 		for s, token := range w {
-			if want := goldenFill(1000+b, s, g.Seed) % int64(g.Vocab); int64(token) != want {
+			if want := golden.Fill(1000+b, s, g.Seed) % int64(g.Vocab); int64(token) != want {
 				t.Errorf("token %d of window %d is %d, the formula says %d", s, b, token, want)
 			}
 		}
@@ -140,7 +75,7 @@ func (g *goldenNetwork) check(t *testing.T) {
 	params := filledParams(n, g.Seed)
 	x, grad := dev.Wrap(params), make([]float32, n.Dim())
 	e := NewEngine(n, dev)
-	loss, err := e.Grad(dev.Wrap(grad), x, g.batch())
+	loss, err := e.Grad(dev.Wrap(grad), x, g.Stream())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,14 +90,14 @@ func (g *goldenNetwork) check(t *testing.T) {
 			t.Errorf("the gradient is off by %v of its norm", off)
 		}
 	}
-	sum, hits, hits5, err := e.Score(x, g.batch())
+	sum, hits, hits5, err := e.Score(x, g.Stream())
 	if rows := float64(len(g.Tokens) * g.Block); err != nil || !(math.Abs(sum/rows-g.Loss) <= 1e-6*g.Loss) ||
 		hits > hits5 || hits5 > rows {
 		t.Errorf("score of %v tokens: loss %v, %v and %v hits, error %v", rows, sum, hits, hits5, err)
 	}
 	g.checkNext(t, e, x)
 	if g.AdamW != nil {
-		g.AdamW.check(t, e, x, g.batch())
+		g.AdamW.check(t, e, x, g.Stream())
 		g.AdamW.checkAfter(t, n, params)
 		g.checkGreedy(t, e, x)
 	}

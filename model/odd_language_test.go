@@ -7,6 +7,7 @@ import (
 
 	"fspda/cpu"
 	"fspda/device"
+	"fspda/device/devicetest/golden"
 )
 
 // Networks of odd sizes: one window, one token, heads of one to seventy numbers, windows shorter
@@ -47,7 +48,7 @@ func TestLanguageModelsOfOddSizes(t *testing.T) {
 			for w := range c.Batch {
 				b.At = append(b.At, int64(len(b.Tokens)))
 				for s := range c.tokens + 1 {
-					b.Tokens = append(b.Tokens, uint16(goldenFill(1000+w, s, c.Seed)%int64(c.Vocab)))
+					b.Tokens = append(b.Tokens, uint16(golden.Fill(1000+w, s, c.Seed)%int64(c.Vocab)))
 				}
 			}
 			dev, grad := cpu.New(), make([]float32, n.Dim())
@@ -57,7 +58,7 @@ func TestLanguageModelsOfOddSizes(t *testing.T) {
 			}
 			var square, others, product float64
 			for i, g := range grad {
-				v, other := float64(g), float64(goldenNumber(500, i, 0, 0, 1))
+				v, other := float64(g), float64(golden.Number(500, i, 0, 0, 1))
 				square, others, product = square+v*v, others+other*other, product+v*other
 			}
 			norm := math.Sqrt(square)

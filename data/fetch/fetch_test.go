@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"fspda/internal/realdata"
 )
 
 // content returns 100 kB without repetition.
@@ -258,22 +260,15 @@ func TestVerify(t *testing.T) {
 
 // The real MNIST, with any compression.
 func TestRealMNIST(t *testing.T) {
-	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../../shared/data/mnist", "../../shared/data/mnist"} {
-		if sizeOf(filepath.Join(dir, "t10k-labels-idx1-ubyte.gz")) == 0 {
-			continue
-		}
-		all, err := MNIST().Verify(t.Context(), dir, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, r := range all {
-			if r.Err != nil {
-				t.Error(r.Err)
-			}
-		}
-		return
+	all, err := MNIST().Verify(t.Context(), realdata.Path(t, "mnist"), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Skip("no MNIST: set FSPDA_DATA to a folder that has it")
+	for _, r := range all {
+		if r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
 }
 
 func TestSetsAreSpelt(t *testing.T) {

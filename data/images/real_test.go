@@ -1,29 +1,14 @@
 package images
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
-)
 
-// realFile finds a file of the shared data, or skips the test.
-func realFile(t testing.TB, name string) string {
-	t.Helper()
-	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../../shared/data", "../../../../shared/data"} {
-		if dir == "" {
-			continue
-		}
-		if p := filepath.Join(dir, name); isFile(p) {
-			return p
-		}
-	}
-	t.Skipf("no %s: set FSPDA_DATA to a folder that has it", name)
-	return ""
-}
+	"fspda/internal/realdata"
+)
 
 // ImageNet's own files: every file decodes, and labels are the indices of the sorted wnids.
 func TestRealImageNetSample(t *testing.T) {
-	s := open(t, realFile(t, "imagenet-sample-200.tar"))
+	s := open(t, realdata.Path(t, "imagenet-sample-200.tar"))
 	if s.Kind != "tar of class folders" || s.Train.Len() != 200 || s.Test != nil || len(s.Classes) != 200 {
 		t.Fatalf("%s: %d pictures, %d classes, test %v", s.Kind, s.Train.Len(), len(s.Classes), s.Test)
 	}
@@ -43,7 +28,7 @@ func TestRealImageNetSample(t *testing.T) {
 }
 
 func TestRealCIFAR(t *testing.T) {
-	s := open(t, realFile(t, "cifar10-imagefolder.tar"))
+	s := open(t, realdata.Path(t, "cifar10-imagefolder.tar"))
 	if s.Train.Len() != 50000 || s.Test.Len() != 10000 || len(s.Classes) != 10 || s.Classes[9] != "truck" {
 		t.Fatalf("%d and %d pictures, classes %v", s.Train.Len(), s.Test.Len(), s.Classes)
 	}

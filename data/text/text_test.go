@@ -17,22 +17,8 @@ import (
 
 	"fspda/data/text"
 	"fspda/data/text/gpt2"
+	"fspda/internal/realdata"
 )
-
-// realFile returns the path of a file of the real data: in $FSPDA_DATA, or in shared/data next to
-// the module. It skips the test if there is none.
-func realFile(t *testing.T, name string) string {
-	t.Helper()
-	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../../shared/data"} {
-		if path := filepath.Join(dir, name); dir != "" {
-			if _, err := os.Stat(path); err == nil {
-				return path
-			}
-		}
-	}
-	t.Skipf("%s is neither in $FSPDA_DATA nor in ../shared/data", name)
-	return ""
-}
 
 // golden are the counts and hashes of tinyshakespeare, made by Python.
 type golden struct {
@@ -66,7 +52,7 @@ type streams struct {
 
 func readGolden(t *testing.T) (g golden) {
 	t.Helper()
-	b, err := os.ReadFile(realFile(t, "gpt-tiny-golden.json"))
+	b, err := os.ReadFile(realdata.Path(t, "gpt-tiny-golden.json"))
 	if err == nil {
 		err = json.Unmarshal(b, &g)
 	}
@@ -100,7 +86,7 @@ func check(t *testing.T, what string, c *text.Corpus, want streams) {
 // Characters and BPE of tinyshakespeare have the golden counts and hashes, from the text and from the
 // prepared files, which are those that nanoGPT's own scripts write.
 func TestShakespeare(t *testing.T) {
-	path, g := realFile(t, "tinyshakespeare.txt"), readGolden(t).Data
+	path, g := realdata.Path(t, "tinyshakespeare.txt"), readGolden(t).Data
 	for name, want := range map[string]streams{"char": g.Char, "gpt2": g.BPE} {
 		if name == "gpt2" && testing.Short() {
 			continue
@@ -159,7 +145,7 @@ func TestShakespeare(t *testing.T) {
 
 // The loss of the frequencies of the training stream on the validation stream is the golden one.
 func TestUnigramLoss(t *testing.T) {
-	c, err := text.Open(realFile(t, "tinyshakespeare.txt"), text.OpenOptions{})
+	c, err := text.Open(realdata.Path(t, "tinyshakespeare.txt"), text.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

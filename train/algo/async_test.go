@@ -106,7 +106,7 @@ var exactAsync = Async{SA: SA{Gamma: 0.4, Beta: 1}, Protocol: Protocol{Coef: Inv
 // program. C i is the end of agent i's gradient, E i j an edge event with its mask.
 func TestAsyncTrace(t *testing.T) {
 	g := goldenGame(exactAsync)
-	q := goldenQuadratics()
+	q := goldenQuadratics(3)
 	g.grad = q.grad
 	b := newBottle(g, exactAsync)
 	for event := range strings.FieldsSeq("C0 C0 C1 E01:0,1 C0 C2 E12:1,2 C1 C3 C3 E03:0,2 C0 C2 C1 C3 C0") {
@@ -140,19 +140,6 @@ func TestAsyncTrace(t *testing.T) {
 	if s := b.dualSum(); s > 1e-15 {
 		t.Errorf("|sum of lambda| = %g", s)
 	}
-}
-
-func goldenQuadratics() quadratics {
-	var q quadratics
-	for i := range 4 {
-		var h, b []float64
-		for k := range 3 {
-			h = append(h, 1+float64((i+2*k)%3)/2)
-			b = append(b, float64(i+1)-0.5*float64(k)*sign(i))
-		}
-		q.h, q.b = append(q.h, h), append(q.b, b)
-	}
-	return q
 }
 
 // Replayed round by round in logical time, the events are synchronous FSPDA-SA with c·b as the

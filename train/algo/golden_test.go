@@ -22,17 +22,24 @@ func goldenGameAt(a Algorithm, start float64) *game {
 		a, b := uint32(t%3), uint32((t+1)%3)
 		return []uint32{min(a, b), max(a, b)}
 	}
-	q := quadratics{factor: func(t int) float64 { return 1 + 0.1*sign(t) }}
+	q := goldenQuadratics(3)
+	q.factor = func(t int) float64 { return 1 + 0.1*sign(t) }
+	g.grad = q.grad
+	return g
+}
+
+// goldenQuadratics are the functions of the golden game, of so many coordinates, with factor 1.
+func goldenQuadratics(d int) quadratics {
+	var q quadratics
 	for i := range 4 {
 		var h, b []float64
-		for k := range 3 {
+		for k := range d {
 			h = append(h, 1+float64((i+2*k)%3)/2)
 			b = append(b, float64(i+1)-0.5*float64(k)*sign(i))
 		}
 		q.h, q.b = append(q.h, h), append(q.b, b)
 	}
-	g.grad = q.grad
-	return g
+	return q
 }
 
 // goldenObjective is F of the golden game, with factor 1.

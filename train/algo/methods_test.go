@@ -403,15 +403,8 @@ func powerGame(a PowerGossip) *game {
 	g.alpha = 0.1
 	ringed(g)
 	g.connected(ring4)
-	q := quadratics{factor: func(t int) float64 { return 1 + 0.1*sign(t) }}
-	for i := range 4 {
-		var h, b []float64
-		for k := range 6 {
-			h = append(h, 1+float64((i+2*k)%3)/2)
-			b = append(b, float64(i+1)-0.5*float64(k)*sign(i))
-		}
-		q.h, q.b = append(q.h, h), append(q.b, b)
-	}
+	q := goldenQuadratics(6)
+	q.factor = func(t int) float64 { return 1 + 0.1*sign(t) }
 	g.grad = q.grad
 	return g
 }

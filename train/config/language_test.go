@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"fspda/data"
+	"fspda/internal/realdata"
 )
 
 // The cosine schedule by iterations gives the golden rates, which nanoGPT's code computed.
@@ -22,16 +22,12 @@ func TestCosineIterations(t *testing.T) {
 			At     [][2]float64 `json:"at"`
 		}
 	}
-	for _, dir := range []string{os.Getenv("FSPDA_DATA"), "../../../shared/data"} {
-		if b, err := os.ReadFile(filepath.Join(dir, "gpt-tiny-golden.json")); dir != "" && err == nil {
-			if err := json.Unmarshal(b, &g); err != nil {
-				t.Fatal(err)
-			}
-			break
-		}
+	b, err := os.ReadFile(realdata.Path(t, "gpt-tiny-golden.json"))
+	if err == nil {
+		err = json.Unmarshal(b, &g)
 	}
-	if len(g.Schedule.At) == 0 {
-		t.Skip("gpt-tiny-golden.json is neither in $FSPDA_DATA nor in ../shared/data")
+	if err != nil {
+		t.Fatal(err)
 	}
 	s := Schedule{Alpha: g.Schedule.Rate, Eta: 2 * g.Schedule.Rate, Cosine: true, Iterations: &CosineIterations{
 		Warmup: g.Schedule.Warmup, End: g.Schedule.Decay, Min: g.Schedule.Min / g.Schedule.Rate}}

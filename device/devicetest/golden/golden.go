@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"fspda/device"
+	"fspda/internal/realdata"
 )
 
 // RunKernel computes a kernel and returns its outputs, of the given lengths.
@@ -62,10 +62,10 @@ func (g *numbers) UnmarshalJSON(raw []byte) error {
 }
 
 // near compares what is known, with a limit relative to the largest number.
-func (g *numbers) near(t testing.TB, what string, got []float32, limit float64) {
+func (g *numbers) Near(t testing.TB, what string, got []float32, limit float64) {
 	t.Helper()
 	if g.all != nil {
-		near(t, what, got, g.all, limit)
+		Near(t, what, got, g.all, limit)
 		return
 	}
 	largest, square := 0.0, 0.0
@@ -140,33 +140,24 @@ type gelu struct {
 	DX   []float64 `json:"dx_for_dy_1"`
 }
 
-// Section reads a section of gpt-tiny-golden.json in $FSPDA_DATA, or in shared/data beside the
-// repository. It skips the test where there is no such file.
+// Section reads a section of gpt-tiny-golden.json. It skips the test where there is no such file.
 func Section(t testing.TB, name string, into any) {
 	t.Helper()
-	folders := []string{os.Getenv("FSPDA_DATA")}
-	for _, up := range []string{"../..", "../../..", "../../../.."} {
-		folders = append(folders, filepath.Join(up, "shared", "data"))
+	raw, err := os.ReadFile(realdata.Path(t, "gpt-tiny-golden.json"))
+	all := map[string]json.RawMessage{}
+	if err == nil {
+		err = json.Unmarshal(raw, &all)
 	}
-	for _, folder := range folders {
-		raw, err := os.ReadFile(filepath.Join(folder, "gpt-tiny-golden.json"))
-		if err != nil {
-			continue
-		}
-		all := map[string]json.RawMessage{}
-		if err := json.Unmarshal(raw, &all); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(all[name], into); err != nil {
-			t.Fatal(err)
-		}
-		return
+	if err == nil {
+		err = json.Unmarshal(all[name], into)
 	}
-	t.Skip("skipped: no golden values; set FSPDA_DATA to a folder with gpt-tiny-golden.json in it")
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
-// single rounds numbers to float32.
-func single(v []float64) []float32 {
+// Single rounds numbers to float32.
+func Single(v []float64) []float32 {
 	w := make([]float32, len(v))
 	for i, x := range v {
 		w[i] = float32(x)
@@ -174,8 +165,8 @@ func single(v []float64) []float32 {
 	return w
 }
 
-// near reports numbers that are off by more than a multiple of the largest one.
-func near(t testing.TB, what string, got []float32, want []float64, limit float64) {
+// Near reports numbers that are off by more than a multiple of the largest one.
+func Near(t testing.TB, what string, got []float32, want []float64, limit float64) {
 	t.Helper()
 	largest, off := 0.0, 0.0
 	for i, w := range want {
@@ -199,17 +190,17 @@ func Kernels(t testing.TB, run RunKernel) {
 	}
 	o := g.RoPE
 	dims := []int{o.B, o.T, o.H, o.Hs}
-	near(t, "rope", run(device.RoPE, o.Theta, dims, [][]float32{threefold(o.X, o.H*o.Hs)}, 3*len(o.X))[0],
+	Near(t, "rope", run(device.RoPE, o.Theta, dims, [][]float32{threefold(o.X, o.H*o.Hs)}, 3*len(o.X))[0],
 		widened(threefold(o.Y, o.H*o.Hs), o.X, o.H*o.Hs), 5e-7)
-	near(t, "rope dx", run(device.RoPEGrad, o.Theta, dims, [][]float32{threefold(o.DY, o.H*o.Hs)}, 3*len(o.X))[0],
+	Near(t, "rope dx", run(device.RoPEGrad, o.Theta, dims, [][]float32{threefold(o.DY, o.H*o.Hs)}, 3*len(o.X))[0],
 		widened(threefold(o.DX, o.H*o.Hs), o.DY, o.H*o.Hs), 5e-7)
 	s := g.SwiGLU
 	n := len(s.Y)
-	gu := single(append(slices.Clone(s.Gate), s.Up...))
-	near(t, "swiglu", run(device.SwiGLU, 0, []int{1, n}, [][]float32{gu}, n)[0], s.Y, 5e-7)
-	d := run(device.SwiGLUGrad, 0, []int{1, n}, [][]float32{gu, single(s.DY)}, 2*n)[0]
-	near(t, "swiglu dgate", d[:n], s.DGate, 5e-7)
-	near(t, "swiglu dup", d[n:], s.DUp, 5e-7)
+	gu := Single(append(slices.Clone(s.Gate), s.Up...))
+	Near(t, "swiglu", run(device.SwiGLU, 0, []int{1, n}, [][]float32{gu}, n)[0], s.Y, 5e-7)
+	d := run(device.SwiGLUGrad, 0, []int{1, n}, [][]float32{gu, Single(s.DY)}, 2*n)[0]
+	Near(t, "swiglu dgate", d[:n], s.DGate, 5e-7)
+	Near(t, "swiglu dup", d[n:], s.DUp, 5e-7)
 	e := g.Embed
 	var ids []float32
 	for _, row := range e.IDs {
@@ -218,17 +209,17 @@ func Kernels(t testing.TB, run RunKernel) {
 		}
 	}
 	dims = []int{e.B * e.T, e.V, e.C, e.Positions, e.T}
-	near(t, "embed", run(device.Embed, 0, dims, [][]float32{ids, single(e.WTE), single(e.WPE)}, len(e.Y))[0], e.Y, 5e-7)
-	de := run(device.EmbedGrad, 0, dims, [][]float32{ids, single(e.DY)}, len(e.DWTE), len(e.DWPE))
-	near(t, "embed dwte", de[0], e.DWTE, 5e-7)
-	near(t, "embed dwpe", de[1], e.DWPE, 5e-7)
+	Near(t, "embed", run(device.Embed, 0, dims, [][]float32{ids, Single(e.WTE), Single(e.WPE)}, len(e.Y))[0], e.Y, 5e-7)
+	de := run(device.EmbedGrad, 0, dims, [][]float32{ids, Single(e.DY)}, len(e.DWTE), len(e.DWPE))
+	Near(t, "embed dwte", de[0], e.DWTE, 5e-7)
+	Near(t, "embed dwpe", de[1], e.DWPE, 5e-7)
 }
 
 // threefold returns rows of n numbers, each three times: as queries, keys and values.
 func threefold(v []float64, n int) (all []float32) {
 	for r := 0; r < len(v); r += n {
 		for range 3 {
-			all = append(all, single(v[r:][:n])...)
+			all = append(all, Single(v[r:][:n])...)
 		}
 	}
 	return all
@@ -251,39 +242,39 @@ func (g *kernels) checkRows(t testing.TB, run RunKernel) {
 	y := run(device.LayerNorm,
 		l.Eps,
 		dims,
-		[][]float32{single(l.X), single(l.Gamma), single(l.Beta)},
+		[][]float32{Single(l.X), Single(l.Gamma), Single(l.Beta)},
 		size,
 		l.M,
 		l.M,
 	)
 	last := size - l.C
-	near(t, "layer-norm", y[0][:last], l.Y[:last], 5e-7)
-	near(t, "layer-norm, row of mean 100", y[0][last:], l.Y[last:], 2e-6)
-	near(t, "layer-norm mean", y[1], l.Mean, 5e-7)
-	near(t, "layer-norm rstd", y[2], l.RStd, 5e-7)
+	Near(t, "layer-norm", y[0][:last], l.Y[:last], 5e-7)
+	Near(t, "layer-norm, row of mean 100", y[0][last:], l.Y[last:], 2e-6)
+	Near(t, "layer-norm mean", y[1], l.Mean, 5e-7)
+	Near(t, "layer-norm rstd", y[2], l.RStd, 5e-7)
 	d := run(device.LayerNormGrad,
 		0,
 		dims,
-		[][]float32{single(l.X), single(l.DY), single(l.Gamma), y[1], y[2]},
+		[][]float32{Single(l.X), Single(l.DY), Single(l.Gamma), y[1], y[2]},
 		size,
 		l.C,
 		l.C,
 	)
-	near(t, "layer-norm dx", d[0][:last], l.DX[:last], 5e-7)
-	near(t, "layer-norm dx, row of mean 100", d[0][last:], l.DX[last:], 2e-6)
-	near(t, "layer-norm dgamma", d[1], l.DGamma, 2e-6)
-	near(t, "layer-norm dbeta", d[2], l.DBeta, 5e-7)
-	y = run(device.RMSNorm, r.Eps, dims, [][]float32{single(r.X), single(r.Gamma)}, size, r.M)
-	near(t, "rms-norm", y[0], r.Y, 5e-7)
-	near(t, "rms-norm rrms", y[1], r.RRMS, 5e-7)
-	d = run(device.RMSNormGrad, 0, dims, [][]float32{single(r.X), single(r.DY), single(r.Gamma), y[1]}, size, r.C)
-	near(t, "rms-norm dx", d[0], r.DX, 5e-7)
-	near(t, "rms-norm dgamma", d[1], r.DGamma, 5e-7)
+	Near(t, "layer-norm dx", d[0][:last], l.DX[:last], 5e-7)
+	Near(t, "layer-norm dx, row of mean 100", d[0][last:], l.DX[last:], 2e-6)
+	Near(t, "layer-norm dgamma", d[1], l.DGamma, 2e-6)
+	Near(t, "layer-norm dbeta", d[2], l.DBeta, 5e-7)
+	y = run(device.RMSNorm, r.Eps, dims, [][]float32{Single(r.X), Single(r.Gamma)}, size, r.M)
+	Near(t, "rms-norm", y[0], r.Y, 5e-7)
+	Near(t, "rms-norm rrms", y[1], r.RRMS, 5e-7)
+	d = run(device.RMSNormGrad, 0, dims, [][]float32{Single(r.X), Single(r.DY), Single(r.Gamma), y[1]}, size, r.C)
+	Near(t, "rms-norm dx", d[0], r.DX, 5e-7)
+	Near(t, "rms-norm dgamma", d[1], r.DGamma, 5e-7)
 }
 
 func (g *kernels) checkGELU(t testing.TB, run RunKernel, name string, k, grad device.Kernel, of gelu) {
 	n := len(of.X)
-	x, one := single(of.X), make([]float32, n)
+	x, one := Single(of.X), make([]float32, n)
 	for i := range one {
 		one[i] = 1
 	}
