@@ -108,12 +108,13 @@ const maxWriterSide = 512
 
 // newWriterImages takes the size of the first image.
 func newWriterImages(first writerFile) (writerImages, error) {
-	decoded, err := decodeFile(first.treeFile, maxWriterSide*maxWriterSide)
+	decoded, err := decodeFile(first.treeFile)
 	return writerImages{decoded.W, decoded.H}, err
 }
 
-// decodeFile decodes an image of at most so many pixels.
-func decodeFile(f treeFile, most int) (decoded images.RGB, err error) {
+// decodeFile decodes an image.
+func decodeFile(f treeFile) (decoded images.RGB, err error) {
+	const most = maxWriterSide * maxWriterSide // pixels
 	content, err := f.read()
 	if err != nil {
 		return decoded, fmt.Errorf("data: writers: %w", err)
@@ -143,7 +144,7 @@ func (d writerImages) read(files []writerFile, classes []string) (Examples, erro
 		e.Labels[i] = int32(c)
 	}
 	return e, parallel(runtime.GOMAXPROCS(0), len(files), func(i int) error {
-		decoded, err := decodeFile(files[i].treeFile, maxWriterSide*maxWriterSide)
+		decoded, err := decodeFile(files[i].treeFile)
 		if err == nil && (decoded.W != d.w || decoded.H != d.h) {
 			err = &FormatError{Path: files[i].path, Got: fmt.Sprintf("an image of %d×%d", decoded.W, decoded.H),
 				Want: fmt.Sprintf("%d×%d, as the first one has", d.w, d.h), Hint: writersHint}

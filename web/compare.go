@@ -51,12 +51,12 @@ type PageTable struct {
 }
 
 // ReadCurve reads the metrics of the run in folder dir.
-func ReadCurve(dir, name, group string) (Curve, error) {
+func ReadCurve(dir, name string) (Curve, error) {
 	m, err := readMetrics(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil {
 		return Curve{}, err
 	}
-	return Curve{Name: name, Group: group, Columns: m.column}, nil
+	return Curve{Name: name, Columns: m.column}, nil
 }
 
 // measure describes how a column is shown.

@@ -134,7 +134,7 @@ func TestComparisonPage(t *testing.T) {
 }
 
 func TestReadCurve(t *testing.T) {
-	if _, err := ReadCurve(t.TempDir(), "a", ""); err == nil {
+	if _, err := ReadCurve(t.TempDir(), "a"); err == nil {
 		t.Error("no error for a folder without metrics")
 	}
 	for text, want := range map[string][]string{

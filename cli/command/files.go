@@ -15,11 +15,11 @@ import (
 // RunsDir is the default folder of runs.
 const RunsDir = "runs"
 
-// NextFreeName returns the first of DIR/BASE-1, DIR/BASE-2, ... that does not exist. A name that
+// NextFreeName returns the first of runs/BASE-1, runs/BASE-2, ... that does not exist. A name that
 // cannot be checked counts as free; opening it reports the reason.
-func NextFreeName(dir, base string) string {
+func NextFreeName(base string) string {
 	for i := 1; ; i++ {
-		path := filepath.Join(dir, fmt.Sprintf("%s-%d", base, i))
+		path := filepath.Join(RunsDir, fmt.Sprintf("%s-%d", base, i))
 		if _, err := os.Lstat(path); err != nil {
 			return path
 		}

@@ -84,7 +84,7 @@ func runPlot(runs []string, f plotFlags, stdout, stderr io.Writer) error {
 		err = web.WritePlotsTo(runs[0], out, f.formats...)
 	} else {
 		if out == "" {
-			out = command.NextFreeName(command.RunsDir, "plots")
+			out = command.NextFreeName("plots")
 		}
 		err = plotTogether(runs, f, out, stderr)
 	}

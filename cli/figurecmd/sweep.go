@@ -222,7 +222,7 @@ func runCompare(folders []string, levels []float64, accounting, out string, raw,
 		return errRawSeed
 	}
 	if out == "" {
-		out = command.NextFreeName(command.RunsDir, "compare")
+		out = command.NextFreeName("compare")
 	}
 	if err := command.MakeFolder(out); err != nil {
 		return err
@@ -302,7 +302,7 @@ func curvesOf(made []*bench.Outcome) ([]web.Curve, error) {
 func curveOf(s bench.Setting) (web.Curve, error) {
 	var runs []web.Curve
 	for _, o := range s.Outcomes {
-		run, err := web.ReadCurve(o.Folder, o.Job.Title, "")
+		run, err := web.ReadCurve(o.Folder, o.Job.Title)
 		if err != nil {
 			return run, err
 		}

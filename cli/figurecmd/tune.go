@@ -197,7 +197,7 @@ func drawTuning(t *bench.Tuning, results []bench.TuneResult, reported []*bench.O
 func tunedCurve(t *bench.Tuning, b bench.Budget, c bench.Choice) (web.Curve, error) {
 	var runs []web.Curve
 	for _, o := range c.Outcomes {
-		run, err := web.ReadCurve(o.Folder, c.Method, "")
+		run, err := web.ReadCurve(o.Folder, c.Method)
 		if err != nil {
 			return run, err
 		}

@@ -156,7 +156,7 @@ func (m *allAgents) resolve(c train.Config, set *data.Set, dev *setup.Devices) (
 
 func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error) {
 	if m.out == "" {
-		m.out = command.NextFreeName(command.RunsDir, r.setup.Config.Algo+"-"+r.setup.Config.Data)
+		m.out = command.NextFreeName(r.setup.Config.Algo + "-" + r.setup.Config.Data)
 	}
 	var err error
 	if m.page, err = openLivePage(m.web); err != nil { // before the folder: a bad address leaves nothing behind

@@ -95,7 +95,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 			"all agents in one process"}
 	}
 	if f.out == "" {
-		f.out = command.NextFreeName(command.RunsDir, "up-"+c.Algo+"-"+c.Data)
+		f.out = command.NextFreeName("up-" + c.Algo + "-" + c.Data)
 	}
 	if err := f.checkFolder(c); err != nil {
 		return err

@@ -61,16 +61,16 @@ func (e *Embedding) Forward() Call {
 func (e *Embedding) Grad() []Call {
 	calls := []Call{
 		call("sort_tokens", over(e.M), e.Scratch, e.IDs, e.M, e.V),
-		call("embed_grad_tokens", each(e.V, 128), e.DTokens, e.Scratch, e.IDs, e.DY, e.Base, e.M, e.V, e.C),
+		call("embed_grad_tokens", each(e.V), e.DTokens, e.Scratch, e.IDs, e.DY, e.Base, e.M, e.V, e.C),
 	}
 	if e.DPositions != 0 {
-		calls = append(calls, call("embed_grad_positions", each(e.Places, 128), e.DPositions, e.DY, e.M, e.C, e.T))
+		calls = append(calls, call("embed_grad_positions", each(e.Places), e.DPositions, e.DY, e.M, e.C, e.T))
 	}
 	return calls
 }
 
-// each returns the geometry of so many blocks.
-func each(n, size int) Launch { return blocks(n*size, size) }
+// each returns the geometry of n blocks.
+func each(n int) Launch { return blocks(128*n, 128) }
 
 // LastToken is device.LastToken.
 func LastToken(y, x Address, windows, t, c int) Call {
@@ -241,7 +241,7 @@ func (a *AttentionStep) Calls() []Call {
 	return []Call{
 		call("attention_cache", over(a.Places*2*a.Heads*a.Width), a.Moved, a.Cache, a.QKV, a.At, a.M, a.Places, a.Heads,
 			a.Width, high, low),
-		call("attention_step", each(a.M*a.Heads, 128), a.Y, a.Scratch, a.QKV, a.Moved, a.At, a.M, a.Places, a.Heads,
+		call("attention_step", each(a.M*a.Heads), a.Y, a.Scratch, a.QKV, a.Moved, a.At, a.M, a.Places, a.Heads,
 			a.Width),
 	}
 }

@@ -13,8 +13,8 @@ var _ = define("mask.cu",
 	"store64 dst:p value:U",
 	"iota dst:p start:u n:l",
 	"stratified dst:p count:i begin:u shorter:u part:U first:U state:p scratch:p",
-	"random_subsets count:i d:u words:p stride:l "+numbered("dst", Pointer, MostEach)+
-		numbered("stream", Uint64, MostEach),
+	"random_subsets count:i d:u words:p stride:l "+numbered("dst", Pointer)+
+		numbered("stream", Uint64),
 )
 
 // Iota writes start, start+1, ... as n uint32 numbers: the mask "all".
@@ -114,7 +114,7 @@ func SubsetsWords(d, masks int) int {
 func Subsets(dst []Address, d, k int, counters []uint64, words Address) Call {
 	if len(dst) < 1 || len(dst) > MostEach || len(counters) != len(dst) {
 		panic(fmt.Sprintf("kernels: Subsets of %d masks from %d streams, want 1 to %d masks and as many streams",
-			len(dst), len(counters), MostEach))
+			len(dst), len(counters)))
 	}
 	const fixed = 4
 	args := make([]uint64, fixed+2*MostEach)

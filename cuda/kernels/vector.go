@@ -18,9 +18,9 @@ var _ = define("vector.cu",
 	"combine5 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f",
 	"combine6 dst:p n:l v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f v5:p a5:f",
 	"combine_list dst:p n:l v:p a:p terms:i",
-	"combine_each n:l terms:i "+numbered("dst", Pointer, MostEach)+
-		numbered("x", Pointer, MostEach)+numbered("y", Pointer, MostEach)+numbered("z", Pointer, MostEach)+
-		numbered("a", Float32, MostEach)+numbered("b", Float32, MostEach)+numbered("c", Float32, MostEach),
+	"combine_each n:l terms:i "+numbered("dst", Pointer)+
+		numbered("x", Pointer)+numbered("y", Pointer)+numbered("z", Pointer)+
+		numbered("a", Float32)+numbered("b", Float32)+numbered("c", Float32),
 	"gather dst:p src:p idx:p k:l",
 	"scatter_add dst:p v:p a:f idx:p k:l",
 	"move_copy q:p copy:p v:p w:p idx:p k:l",
@@ -32,8 +32,8 @@ var _ = define("vector.cu",
 	"add y:p a:p b:p n:l",
 	"scale_by y:p x:p s:p a:f n:l",
 	"adamw g:p m:p v:p x:p n:l beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f most:f",
-	"adamw_each n:l "+numbered("g", Pointer, MostEach)+numbered("m", Pointer, MostEach)+
-		numbered("v", Pointer, MostEach)+numbered("x", Pointer, MostEach)+
+	"adamw_each n:l "+numbered("g", Pointer)+numbered("m", Pointer)+
+		numbered("v", Pointer)+numbered("x", Pointer)+
 		"beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f most:f",
 	"move_average y:p x:p avg:p momentum:p a:d n:l",
 	"dot_blocks part:p x:p y:p n:l",
@@ -50,10 +50,10 @@ const (
 	MostEach     = 16
 )
 
-// numbered returns n parameters of a kind, name0 and so on.
-func numbered(name string, kind Kind, n int) string {
+// numbered returns MostEach parameters of a kind, name0 and so on.
+func numbered(name string, kind Kind) string {
 	var s strings.Builder
-	for i := range n {
+	for i := range MostEach {
 		fmt.Fprintf(&s, "%s%d:%c ", name, i, kind)
 	}
 	return s.String()
@@ -180,7 +180,7 @@ func AdamW(a device.Adam, of AdamVectors, n int) Call {
 // AdamWEach is AdamW for 1 to MostEach agents with the same coefficients in one launch.
 func AdamWEach(a device.Adam, agents []AdamVectors, n int) Call {
 	if len(agents) < 1 || len(agents) > MostEach {
-		panic(fmt.Sprintf("kernels: AdamWEach of %d agents, want 1 to %d", len(agents), MostEach))
+		panic(fmt.Sprintf("kernels: AdamWEach of %d agents, want 1 to %d", len(agents)))
 	}
 	args := make([]uint64, 1+4*MostEach)
 	args[0] = uint64(n)
