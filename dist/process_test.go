@@ -19,22 +19,9 @@ func mustProcess(t testing.TB, spec string, g *Graph, seed uint64) Process {
 }
 
 // processes lists one process of each kind, as written by String.
-var processes = []string{
-	"one-edge",
-	"one-edge-round-robin",
-	"k-edges(2.5)",
-	"k-edges-exact(3)",
-	"bernoulli(0.3)",
-	"broadcast(0.15)",
-	"broadcast-one",
-	"broadcast-rr",
-	"matching",
-	"periodic(4)",
-	"coin(0.3)",
-	"full",
-	"empty",
-	"push(2)",
-}
+var processes = []string{"one-edge", "one-edge-round-robin", "k-edges(2.5)", "k-edges-exact(3)", "bernoulli(0.3)",
+	"broadcast(0.15)", "broadcast-one", "broadcast-rr", "matching", "periodic(4)", "coin(0.3)", "full", "empty",
+	"push(2)"}
 
 // The contract of every process: String can be parsed, events are valid, ascending and distinct,
 // two copies agree, the slice is reused without allocation, and the events depend on t alone, in

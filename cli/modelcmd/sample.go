@@ -143,13 +143,9 @@ func (f *sampleFlags) run(cmd *cobra.Command, run string) (err error) {
 }
 
 // write draws the texts and prints them as they come.
-func (f *sampleFlags) write(
-	ctx context.Context,
-	m generate.Model,
-	x device.Vector,
-	t text.Tokenizer,
-	to io.Writer,
-) error {
+func (f *sampleFlags) write(ctx context.Context, m generate.Model, x device.Vector, t text.Tokenizer,
+	to io.Writer) error {
+
 	prompt := strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t").Replace(f.prompt)
 	tokens, err := t.Encode(nil, []byte(prompt))
 	if err != nil {

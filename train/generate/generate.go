@@ -39,14 +39,9 @@ type Options struct {
 
 // Tokens draws tokens that follow a prompt, which has at least one, and calls see with each. It ends
 // with the error of see, of the model, or of the context.
-func Tokens(
-	ctx context.Context,
-	m Model,
-	x device.Vector,
-	prompt []uint16,
-	o Options,
-	see func(token uint16) error,
-) error {
+func Tokens(ctx context.Context, m Model, x device.Vector, prompt []uint16, o Options,
+	see func(token uint16) error) error {
+
 	if len(prompt) == 0 {
 		return fmt.Errorf("generate: the prompt has no tokens, want at least one to begin with")
 	}
