@@ -66,16 +66,17 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 		Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
 	timed := wrappedModel{buffered(o.Model), k.aroundGradient}
-	m, err := o.iterate(ctx, o.Setup, timedDevice{o.Device, k}, timed, k.read)
+	m, err := o.iterate(ctx, o.Setup, wrappedDevice{o.Device, k.aroundKernel}, timed, k.read)
 	if err != nil {
 		return r, err
 	}
-	r.Iterations, r.Step, r.Gradient, r.Vectors = int(
-		m.steps)/c.Agents, m.fastest.at, m.fastest.gradient, m.fastest.vectors
+	r.Iterations, r.Step = int(m.steps)/c.Agents, m.fastest.at
+	r.Gradient, r.Vectors = m.fastest.gradient, m.fastest.vectors
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // batch preparation is measured separately
-	m, err = o.iterate(ctx, &bare, noopDevice{o.Device}, wrappedModel{buffered(o.Model), noGradient}, noKernels)
+	m, err = o.iterate(ctx, &bare, wrappedDevice{o.Device, noKernel}, wrappedModel{buffered(o.Model), noGradient},
+		noKernels)
 	if err != nil {
 		return r, err
 	}
@@ -351,68 +352,60 @@ func (k *clock) timed(sum *atomic.Int64, work func()) {
 	sum.Add(int64(time.Since(begin)))
 }
 
+// aroundKernel times a kernel of vectors.
+func (k *clock) aroundKernel(kernel func()) { k.timed(&k.vectors, kernel) }
+
 // aroundGradient times a gradient.
 func (k *clock) aroundGradient(gradient func() (float64, error)) (loss float64, err error) {
 	k.timed(&k.gradient, func() { loss, err = gradient() })
 	return loss, err
 }
 
-// timedDevice wraps a device and times its vector kernels.
-type timedDevice struct {
+// wrappedDevice wraps a device and calls around with each of its vector kernels.
+type wrappedDevice struct {
 	device.Device
-	k *clock
+	around func(kernel func())
 }
 
-func (d timedDevice) Combine(dst device.Vector, terms ...device.Term) {
-	d.k.timed(&d.k.vectors, func() { d.Device.Combine(dst, terms...) })
+func (d wrappedDevice) Combine(dst device.Vector, terms ...device.Term) {
+	d.around(func() { d.Device.Combine(dst, terms...) })
 }
 
-func (d timedDevice) CombineAll(all ...device.Combination) {
-	d.k.timed(&d.k.vectors, func() { d.Device.CombineAll(all...) })
+func (d wrappedDevice) CombineAll(all ...device.Combination) {
+	d.around(func() { d.Device.CombineAll(all...) })
 }
 
-func (d timedDevice) Gather(dst, src device.Vector, idx device.Index) {
-	d.k.timed(&d.k.vectors, func() { d.Device.Gather(dst, src, idx) })
+func (d wrappedDevice) Gather(dst, src device.Vector, idx device.Index) {
+	d.around(func() { d.Device.Gather(dst, src, idx) })
 }
 
-func (d timedDevice) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
-	d.k.timed(&d.k.vectors, func() { d.Device.AddDiff(own, other, idx, to...) })
+func (d wrappedDevice) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
+	d.around(func() { d.Device.AddDiff(own, other, idx, to...) })
 }
 
-func (d timedDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
-	d.k.timed(&d.k.vectors, func() { d.Device.AddDiffs(start, own, others, to...) })
+func (d wrappedDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+	d.around(func() { d.Device.AddDiffs(start, own, others, to...) })
 }
 
-func (d timedDevice) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
-	d.k.timed(&d.k.vectors, func() { d.Device.AdamW(a, g, m, v, x, then...) })
+func (d wrappedDevice) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
+	d.around(func() { d.Device.AdamW(a, g, m, v, x, then...) })
 }
 
-func (d timedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
+func (d wrappedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {
-	d.k.timed(&d.k.vectors, func() { d.Device.CombineDiffs(dst, base, start, own, others, to...) })
+	d.around(func() { d.Device.CombineDiffs(dst, base, start, own, others, to...) })
 }
 
-func (d timedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
-	d.k.timed(&d.k.vectors, func() { d.Device.ScatterAdd(dst, parts...) })
+func (d wrappedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
+	d.around(func() { d.Device.ScatterAdd(dst, parts...) })
 }
 
-func (d timedDevice) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
-	d.k.timed(&d.k.vectors, func() { d.Device.MoveCopy(q, copy, v, w, idx) })
+func (d wrappedDevice) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
+	d.around(func() { d.Device.MoveCopy(q, copy, v, w, idx) })
 }
 
-// noopDevice wraps a device; its vector kernels do nothing.
-type noopDevice struct{ device.Device }
-
-func (noopDevice) Combine(device.Vector, ...device.Term)                                  {}
-func (noopDevice) CombineAll(...device.Combination)                                       {}
-func (noopDevice) Gather(_, _ device.Vector, _ device.Index)                              {}
-func (noopDevice) AddDiff(_, _ device.Vector, _ device.Index, _ ...device.Term)           {}
-func (noopDevice) AddDiffs(device.Term, device.Vector, []device.Term, ...device.Term)     {}
-func (noopDevice) AdamW(_ device.Adam, _, _, _, _ device.Vector, _ ...device.Combination) {}
-func (noopDevice) CombineDiffs(device.Term, []device.Term, device.Term, device.Vector, []device.Term, ...device.Term) {
-}
-func (noopDevice) MoveCopy(_, _, _, _ device.Vector, _ device.Index) {}
-func (noopDevice) ScatterAdd(device.Vector, ...device.SparseTerm)    {}
+// noKernel is a kernel of vectors that does nothing.
+func noKernel(func()) {}
 
 // noGradient is a gradient that is not computed.
 func noGradient(func() (float64, error)) (float64, error) { return 0, nil }
