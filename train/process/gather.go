@@ -22,7 +22,7 @@ func (n *Node) gather(ctx context.Context, from int) error {
 	last := n.opt.Schedule.EvalCount()
 	pool := n.opt.Run.Pool(from)
 	for {
-		t, record, err := n.nextReport(ctx, from, done)
+		t, record, err := n.nextReport(ctx, from, min(done, last))
 		absent := errors.Is(err, errAbsent)
 		switch {
 		case err != nil && !absent:
@@ -36,6 +36,8 @@ func (n *Node) gather(ctx context.Context, from int) error {
 				return err
 			}
 			continue
+		case absent && done > last: // all that it had to report has come
+			return nil
 		}
 		sn, err := n.acquire(ctx, pool)
 		if err != nil {

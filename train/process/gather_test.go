@@ -73,3 +73,73 @@ func TestAbsentSinceTheCheckpoint(t *testing.T) {
 		n.Wait(ctx, ctx)
 	})
 }
+
+// An agent that is lost after its last evaluation, before it has said that it stopped, is not awaited
+// for ever.
+func TestAbsentAfterLastEvaluation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, fail := context.WithCancelCause(t.Context())
+		defer fail(nil)
+		net, collected := newMemory(2), make(chan int, 4)
+		n := process.New(process.Options{Agents: 2, Network: silent{net[0]}, Store: process.NoStore{},
+			Run: newLocal(2, collected), Schedule: schedule{}, Log: zap.NewNop(), DropAfter: time.Second})
+		lost := process.New(process.Options{Rank: 1, Agents: 2, Network: net[1], Store: process.NoStore{},
+			Run: newLocal(2, nil), Schedule: schedule{}, Log: zap.NewNop(), DropAfter: time.Second})
+		n.Serve(ctx, fail)
+		for rank, n := range []*process.Node{n, lost} {
+			for _, at := range []int{0, 10} {
+				sn := newSnapshot()
+				sn.Agent, sn.T, sn.Eval = rank, at, true
+				if err := n.Deliver(ctx, sn); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		ended := make(chan struct{})
+		go func() { n.Wait(ctx, ctx); close(ended) }()
+		select {
+		case <-ended:
+		case <-time.After(time.Hour):
+			t.Error("agent 0 still waits for an agent that was lost an hour ago")
+			fail(nil)
+			<-ended
+		}
+		if len(collected) != 4 {
+			t.Errorf("%d snapshots were collected, want 4", len(collected))
+		}
+	})
+}
+
+// stable is a Network that counts the checkpoints that others are told of.
+type stable struct {
+	*memory
+	told int
+}
+
+func (s *stable) Stable([]byte, int) error { s.told++; return nil }
+
+// A process that stops at the checkpoint from which it has resumed writes none, and must not say that
+// it has: the others would delete what the checkpoint before this one needs.
+func TestCheckpointOfResumeIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, fail := context.WithCancelCause(t.Context())
+		defer fail(nil)
+		net := &stable{memory: newMemory(2)[1]}
+		n := process.New(process.Options{Rank: 1, Agents: 2, Network: net, Store: &keeping{}, Run: newLocal(2, nil),
+			Schedule: schedule{}, Log: zap.NewNop(), First: 5, LastRow: make([]snapshot.Counters, 2)})
+		n.Serve(ctx, fail)
+		for k, at := range []int{5, 7} {
+			sn := newSnapshot()
+			sn.Agent, sn.T, sn.Save = 1, at, true
+			if err := n.Deliver(ctx, sn); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if net.told != k {
+				t.Errorf("others were told of %d checkpoints, want %d", net.told, k)
+			}
+		}
+		fail(nil)
+		n.Wait(ctx, ctx)
+	})
+}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -114,7 +115,7 @@ type lastRow struct {
 // disk guards the checkpoints of a node.
 type disk struct {
 	sync.Mutex     // one checkpoint is written at a time,
-	written    int // and none before this iteration, which is on the disk
+	written    int // and none up to this iteration, which is on the disk; -1: there is none
 	*snapshot.Reservation
 }
 
@@ -129,7 +130,7 @@ const (
 func New(opt Options) *Node {
 	n := &Node{opt: opt, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
 		done: make(chan struct{}), rows: newProgress(), stop: newStopState(),
-		disk: disk{Reservation: snapshot.NewReservation()}}
+		disk: disk{written: cmp.Or(opt.First, -1), Reservation: snapshot.NewReservation()}}
 	n.last.counters = make([]snapshot.Counters, opt.Agents)
 	copy(n.last.counters, opt.LastRow)
 	n.rows.reach(n.evaluations())
@@ -289,7 +290,7 @@ func (n *Node) write(ctx context.Context, sn *snapshot.Snapshot) error {
 	}
 	n.disk.Lock() // in real time the last checkpoint may overtake another one
 	defer n.disk.Unlock()
-	if sn.T < n.disk.written {
+	if sn.T <= n.disk.written {
 		return nil
 	}
 	if err := n.opt.Store.Write(sn, n.opt.WallS+time.Since(n.begin).Seconds()); err != nil {
