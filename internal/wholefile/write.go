@@ -51,9 +51,30 @@ func Finish(f *os.File, path string, write func(io.Writer) error) error {
 	return finish(f, path, err, Rename)
 }
 
-// Rename renames a synced file, or folder of such files, and syncs the folder that it is in: the new
-// name survives a power failure.
+// MkdirAll makes a folder and its missing parents. Their names survive a power failure.
+func MkdirAll(dir string) error {
+	_, err := os.Stat(dir)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirAll(dir, 0o755) // an error unless it is a folder
+	}
+	parent := filepath.Dir(dir)
+	if err := MkdirAll(parent); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return syncFolder(parent)
+}
+
+// Rename renames a synced file, or folder of such files, and syncs the names in that folder, and the
+// folder that it is in: the new name and what it names survive a power failure.
 func Rename(from, to string) error {
+	if info, err := os.Stat(from); err == nil && info.IsDir() {
+		if err := syncFolder(from); err != nil {
+			return err
+		}
+	}
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
@@ -77,17 +98,24 @@ func finish(f *os.File, path string, err error, rename func(from, to string) err
 	return err
 }
 
-// syncFolder syncs the names in a folder. Windows has no such call, and some file systems refuse it.
+// syncFile is replaced by a test.
+var syncFile = (*os.File).Sync
+
+// syncFolder syncs the names in a folder. Windows has no such call, some file systems refuse it, and
+// so do folders in which the user may make files but not list them.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
 	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer f.Close() // nothing was written to it
-	if err := f.Sync(); err != nil && !errors.Is(err, fs.ErrInvalid) {
+	if err := syncFile(f); err != nil && !errors.Is(err, fs.ErrInvalid) {
 		return err
 	}
 	return nil

@@ -21,7 +21,7 @@ type Disk interface {
 // OSDisk is the file system of the operating system.
 type OSDisk struct{}
 
-func (OSDisk) MkdirAll(dir string) error { return os.MkdirAll(dir, 0o755) }
+func (OSDisk) MkdirAll(dir string) error { return wholefile.MkdirAll(dir) }
 
 func (OSDisk) WriteFile(path string, write func(io.Writer) error) (n int64, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
