@@ -40,7 +40,7 @@ const (
 var (
 	// the options are valid: no error
 	zstdWriter, _ = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	zstdReader, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	zstdReader, _ = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
 )
 
 // compress returns the compressed body, or body itself if that is not longer.
@@ -93,7 +93,7 @@ func decompress(p *recvMessage) ([]byte, error) {
 }
 
 // decompressZstd decompresses exactly n bytes. It refuses input whose header states another length,
-// or none, without decompressing it.
+// or none, without decompressing it, and further frames.
 func decompressZstd(src []byte, n int) ([]byte, error) {
 	var h zstd.Header
 	if err := h.Decode(src); err != nil {

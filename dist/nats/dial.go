@@ -86,7 +86,14 @@ func (n *Node) serve(l net.Listener, window int32) {
 	})
 }
 
-// listenDirect starts the server for direct connections.
+// directListener is where the server for direct connections listens. It serves from Start on: before,
+// the node does not know which messages it needs.
+type directListener struct {
+	net.Listener // nil: there is none
+	addresses    []string
+}
+
+// listenDirect listens for direct connections.
 func (n *Node) listenDirect() error {
 	host, _, err := hostPort(n.opt.Direct.Listen)
 	if err != nil {
@@ -97,8 +104,7 @@ func (n *Node) listenDirect() error {
 		return fmt.Errorf("nats: cannot listen at %s for direct links: %w: is the port taken?", n.opt.Direct.Listen,
 			err)
 	}
-	n.addresses = listenAddresses(host, n.opt.Direct.Advertise, l.Addr())
-	n.serve(l, directWindow)
+	n.direct = directListener{l, listenAddresses(host, n.opt.Direct.Advertise, l.Addr())}
 	return nil
 }
 
@@ -315,12 +321,7 @@ func (l *link) greet() error {
 		return err
 	}
 	if kind == kindRefuse {
-		var r refusal
-		if err := decodeJSON(text, &r); err != nil {
-			return err
-		}
-		p.refusedBy(r)
-		return errRefused
+		return p.refusedBy(text)
 	}
 	h, err := decodeHello(text)
 	if err != nil {
@@ -332,7 +333,18 @@ func (l *link) greet() error {
 	}
 	if r := p.establish(l, &h, false); r != nil {
 		p.refuse(r, h)
-		return errRefused
+		return l.refuse(r)
 	}
 	return nil
+}
+
+// refuse tells a node that has answered why it is refused, and waits until that one ends the stream.
+func (l *link) refuse(r *refusal) error {
+	err := l.writeControl(kindRefuse, r)
+	for err == nil {
+		var f inFrame
+		err = l.stream.RecvMsg(&f)
+		f.free()
+	}
+	return errRefused
 }

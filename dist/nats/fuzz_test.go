@@ -2,7 +2,9 @@ package nats
 
 import (
 	"bytes"
+	"encoding/binary"
 	"reflect"
+	"runtime"
 	"testing"
 
 	client "github.com/nats-io/nats.go"
@@ -188,4 +190,26 @@ func TestCompression(t *testing.T) {
 	if _, err := ParseCompression("zip"); err == nil {
 		t.Error("zip was accepted")
 	}
+}
+
+// A compressed message with a second part, which claims to be large, is refused before memory is
+// allocated for that part.
+func TestCompressionInParts(t *testing.T) {
+	text := bytes.Repeat([]byte("fspda "), 500)
+	body := Zstd.compress(text)
+	body = append(body, 0x28, 0xb5, 0x2f, 0xfd, 0xc0, 0) // a frame with a window of 1 kB, and its size in 8 bytes
+	body = binary.LittleEndian.AppendUint64(body, 1<<30)
+	body = append(body, 1, 0, 0) // the last block, empty
+	before := allocated()
+	_, err := decompress(&recvMessage{compressed: true, rawSize: len(text), total: len(body), body: body})
+	if took := allocated() - before; err == nil || took > 1<<20 {
+		t.Errorf("%d bytes were allocated for a message of %d, error %v", took, len(text), err)
+	}
+}
+
+// allocated returns the bytes allocated so far.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }

@@ -82,7 +82,7 @@ func TestGarbageStreamsUseBoundedMemory(t *testing.T) {
 	})
 	before := heap()
 	noise := make([]byte, 64<<10)
-	for name, address := range map[string]string{"routes": m[0].Address(), "direct links": m[0].addresses[0]} {
+	for name, address := range map[string]string{"routes": m[0].Address(), "direct links": m[0].direct.addresses[0]} {
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
@@ -100,6 +100,22 @@ func TestGarbageStreamsUseBoundedMemory(t *testing.T) {
 	swap(t, m, 5, 0, 5)
 	if after := heap(); after > before+8<<20 {
 		t.Errorf("%d bytes more are in use", after-before)
+	}
+}
+
+// A peer that ignores the limits of a stream cannot make a node keep more than they allow.
+func TestStreamsAreBounded(t *testing.T) {
+	n := &Node{opt: Options{Agents: 2}, bodyCodec: bodyCodec{dim: 10 << 20}}
+	p := newPeer(n, 1)
+	l := newLink(p, nil, true)
+	p.link = l
+	for k := range 3 {
+		h := header{kind: kindData, seq: uint64(k), total: 40 << 20, raw: 40 << 20}
+		var invalid *FrameError
+		if err := l.check(&h); k < 2 && err != nil || k == 2 && !errors.As(err, &invalid) {
+			t.Errorf("message %d of 40 MB: %v", k, err)
+		}
+		p.in[exchanges].queue = append(p.in[exchanges].queue, &recvMessage{seq: h.seq, total: int(h.total)})
 	}
 }
 

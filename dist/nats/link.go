@@ -205,7 +205,7 @@ func (l *link) writeFrame(h *header, payload []byte, memory *bodyRef) error {
 	}
 	for s := range p.in {
 		in := &p.in[s]
-		h.ack.next[s], h.ack.stable[s], in.acked = in.next, in.stable, in.next
+		h.ack.next[s], h.ack.stable[s], in.acked, in.ackDueBytes = in.next, in.stable, in.next, 0
 	}
 	if p.node.logIsFull(p) {
 		h.flags |= flagFull
@@ -276,6 +276,8 @@ func (l *link) handle(f *inFrame) error {
 		return nil
 	case kindData:
 		return l.assemble(&h, f)
+	case kindRefuse: // of a node that has dialed this one, and to which the handshake was the answer
+		return l.peer.refusedBy(f.appendPayload(nil))
 	}
 	return &FrameError{Got: fmt.Sprintf("kind %d after the handshake", h.kind)}
 }
@@ -350,7 +352,7 @@ func (l *link) check(h *header) error {
 	if p.link != l {
 		return errSuperseded
 	}
-	if in := &p.in[h.stream]; h.seq != in.arrived() || len(in.queue) >= window || uint64(h.total) > limit ||
+	if in := &p.in[h.stream]; h.seq != in.arrived() || !in.hasRoom(int(h.total)) || uint64(h.total) > limit ||
 		uint64(h.raw) > limit {
 		return &FrameError{Got: fmt.Sprintf("message %d of stream %d with %d bytes, expected message %d with at most "+
 			"%d bytes", h.seq, h.stream, max(h.total, h.raw), in.arrived(), limit)}

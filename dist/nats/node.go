@@ -70,7 +70,7 @@ type Node struct {
 	log         *zap.Logger
 
 	server             *embeddedServer // nil in an existing cluster
-	addresses          []string        // of the server for direct links
+	direct             directListener
 	relayed            *bufconn.Listener
 	conn               *client.Conn
 	checkpointRequests chan struct{} // a peer requests a checkpoint
@@ -241,6 +241,9 @@ func (n *Node) Start(state []byte, reported int) error {
 		return err
 	}
 	n.serve(n.relayed, relayWindow)
+	if n.direct.Listener != nil {
+		n.serve(n.direct, directWindow)
+	}
 	n.background.Go(n.watchRoutes)
 	for _, p := range n.others() {
 		if p.id < n.opt.Self {
@@ -440,6 +443,9 @@ func (n *Node) Close() {
 	}
 	n.close()
 	n.background.Wait()
+	if n.direct.Listener != nil {
+		_ = n.direct.Close() // unless its server has closed it
+	}
 	if n.conn != nil {
 		_ = n.conn.FlushTimeout(time.Second) // what does not leave now is lost, and sent again when asked for
 		n.conn.Close()

@@ -101,7 +101,8 @@ func (p *peer) receive(ctx context.Context, stream int, epoch uint64) (*recvMess
 		}
 		if m := in.pop(p.node.opt.Durable && stream != sessions); m != nil {
 			// Most exchanges are answered, and the answer carries the acknowledgement.
-			if in.next-in.acked >= window/4 || stream != exchanges && len(in.queue) == 0 {
+			if in.next-in.acked >= window/4 || in.ackDueBytes >= windowBytes/4 ||
+				stream != exchanges && len(in.queue) == 0 {
 				p.link.acknowledge()
 			}
 			return m, nil
@@ -241,14 +242,19 @@ func (p *peer) refuse(r *refusal, h hello) {
 	}
 }
 
-// refusedBy handles a refusal by the peer.
-func (p *peer) refusedBy(r refusal) {
+// refusedBy handles the text of a refusal by the peer, and returns why its link ends.
+func (p *peer) refusedBy(text []byte) error {
 	n := p.node
+	var r refusal
+	if err := decodeJSON(text, &r); err != nil {
+		return err
+	}
 	n.log.Warn("refused by another agent", zap.Int("peer", p.id), zap.String("field", clip(r.Field)),
 		zap.String("theirs", clip(r.Ours)), zap.String("ours", clip(r.Theirs)))
 	if r.endsRefused() || n.isStranger(p.id, r.Connected) {
 		n.fail(&HandshakeError{Peer: p.id, Field: clip(r.Field), Ours: clip(r.Theirs), Theirs: clip(r.Ours)})
 	}
+	return errRefused
 }
 
 // isStranger reports whether this node, rather than another one whose run differs, is the one that

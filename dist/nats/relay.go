@@ -101,7 +101,7 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 	n := p.node
 	switch {
 	case kind == packetAsk && p.id > n.opt.Self:
-		return p.publish(packetOffer, 0, 0, encodeJSON(offer{n.addresses, n.routes()}))
+		return p.publish(packetOffer, 0, 0, encodeJSON(offer{n.direct.addresses, n.routes()}))
 	case kind == packetOffer && p.id < n.opt.Self:
 		o, err := decodeOffer(payload)
 		if err != nil {
@@ -124,8 +124,13 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 	return &FrameError{Got: fmt.Sprintf("a packet of kind %d with %d bytes from agent %d", kind, len(payload), p.id)}
 }
 
-// ask asks the peer where it listens until it answers.
+// ask asks the peer where it listens until it answers. An earlier answer may be that of a process
+// that has ended.
 func (p *peer) ask(ctx context.Context) ([]string, error) {
+	select {
+	case <-p.offers:
+	default:
+	}
 	for delay := minAsk; ; delay = min(2*delay, maxAsk) {
 		if err := p.publish(packetAsk, 0, 0, nil); err != nil {
 			p.node.stats.connErrors.Add(1)

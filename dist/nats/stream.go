@@ -141,15 +141,25 @@ type recvMessage struct {
 // recvStream is the receiving end of a stream. Invariant: stable <= written <= next with checkpoints,
 // acked <= next.
 type recvStream struct {
-	next    uint64         // the message that the agent consumes next
-	written uint64         // the value of next in the newest checkpoint
-	stable  uint64         // messages before this one will never be needed again
-	acked   uint64         // the value of next that the sender was last told
-	queue   []*recvMessage // complete messages next, next+1, …
+	next    uint64 // the message that the agent consumes next
+	written uint64 // the value of next in the newest checkpoint
+	stable  uint64 // messages before this one will never be needed again
+	acked   uint64 // the value of next that the sender was last told
+	// bytes of the messages that were consumed since
+	ackDueBytes int
+	queue       []*recvMessage // complete messages next, next+1, …
 }
 
 // arrived returns the number of the message that must arrive next.
 func (in *recvStream) arrived() uint64 { return in.next + uint64(len(in.queue)) }
+
+// hasRoom reports whether a sender that keeps to the window may send a message of size bytes now.
+func (in *recvStream) hasRoom(size int) bool {
+	for _, m := range in.queue {
+		size += m.total
+	}
+	return len(in.queue) < 2 || len(in.queue) < window && size <= windowBytes
+}
 
 // pop removes and returns the next message, nil if it has not arrived.
 func (in *recvStream) pop(durable bool) *recvMessage {
@@ -160,6 +170,7 @@ func (in *recvStream) pop(durable bool) *recvMessage {
 	in.queue[0] = nil
 	in.queue = in.queue[1:]
 	in.next++
+	in.ackDueBytes += m.total
 	if !durable {
 		in.stable = in.next
 	}

@@ -1,0 +1,122 @@
+package nats
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"fspda/dist"
+	"fspda/dist/disttest"
+)
+
+// restart closes agent 0 of two and opens it again, without starting it.
+func restart(t *testing.T, m mesh, edit func(*Options)) {
+	t.Helper()
+	m[0].Close()
+	o := options(t, 0, 2)
+	o.Server.Join = []string{m[1].Address()}
+	edit(&o)
+	m[0] = open(t, o)
+}
+
+// An agent without agents of lower rank, whose checkpoint is lost, is told so by those that dial it.
+func TestLostCheckpointOfAgent0(t *testing.T) {
+	m := openMesh(t, 2, nil) // not durable: everything consumed is deleted
+	swap(t, m, 5, 0, 10)
+	for m[1].peers[0].logLength() > 0 && testContext(t).Err() == nil {
+		time.Sleep(5 * time.Millisecond)
+	}
+	restart(t, m, func(*Options) {})
+	if err := m[0].Start(nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err := receive(testContext(t), m[0], 1, 0)
+	var h *HandshakeError
+	if !errors.As(err, &h) || h.Field != fieldPosition || h.Peer != 1 || !strings.Contains(err.Error(), "checkpoint") {
+		t.Errorf("error %v", err)
+	}
+	if err := m[1].Failure(); err != nil {
+		t.Errorf("the other agent fails, too: %v", err)
+	}
+}
+
+// A node that is open but not started yet, because it still reads its checkpoint, answers nobody: it
+// does not know which messages it needs.
+func TestNoLinkBeforeStart(t *testing.T) {
+	at := fmt.Sprint("127.0.0.1:", disttest.UnusedPort(t))
+	first := func(o *Options) {
+		if o.Durable = true; o.Self == 0 {
+			o.Direct.Listen = at
+		}
+	}
+	m := openMesh(t, 2, first)
+	swap(t, m, 5, 0, 10)
+	state := m[0].Save()
+	for range 2 { // what the checkpoint has is deleted at the other end
+		if err := m[0].Stable(state, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for m[1].peers[0].logLength() > 0 && testContext(t).Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	restart(t, m, first)
+	if _, err := m[1].peers[0].dialDirect(testContext(t), []string{at}); err == nil {
+		t.Error("a node that has not started answers")
+	}
+	if n := m[0].ConnectedPeers(); n != 0 {
+		t.Errorf("%d agents are connected to a node that has not started", n)
+	}
+	if err := m[0].Start(state, 0); err != nil {
+		t.Fatal(err)
+	}
+	swap(t, m, 5, 10, 20)
+}
+
+// An agent that is started again listens at another address. Nobody dials that of its earlier
+// process, which the last answer to a comparison of routes has named.
+func TestAddressOfEarlierProcess(t *testing.T) {
+	edit := func(o *Options) {
+		o.Durable, o.Direct.Listen, o.Server.check = true, "127.0.0.1:0", 10*time.Millisecond
+	}
+	m := openMesh(t, 2, edit)
+	swap(t, m, 5, 0, 10)
+	for len(m[1].peers[0].offers) == 0 && testContext(t).Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	state := m[0].Save()
+	restart(t, m, edit)
+	if err := m[0].Start(state, 0); err != nil {
+		t.Fatal(err)
+	}
+	swap(t, m, 5, 10, 20)
+	if !m[1].Peers()[0].Direct {
+		t.Error("NATS relays the connection to an agent that can be reached directly")
+	}
+}
+
+// Large messages in one direction do not wait for a heartbeat: the receiver acknowledges them.
+func TestLargeMessagesOneWay(t *testing.T) {
+	const length, count = 9 << 20, 5 // 36 MB each: two at a time
+	m := openMesh(t, 2, func(o *Options) {
+		withDirect(o)
+		o.Dim, o.heartbeat = length, time.Hour
+	})
+	ctx, values := testContext(t), make([]float32, length)
+	go func() {
+		for k := range count {
+			if err := send(ctx, m[0], 1, k, values); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for k := range count {
+		msg, err := m[1].Recv(ctx, 1, 0, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dist.Message.Release(msg)
+	}
+}
