@@ -134,6 +134,54 @@ func TestUpIsTrain(t *testing.T) {
 	}
 }
 
+// The agents of a start that is killed stop as they are told to: at one iteration, with a checkpoint.
+func TestUpIsKilled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel() // it mostly waits
+	const agents = 3
+	dir := filepath.Join(t.TempDir(), "run")
+	cmd := exec.Command(os.Args[0], "up", "--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16",
+		"--agents", strconv.Itoa(agents), "--iterations", "1000000", "--checkpoint-every", "0", "--out", dir)
+	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+	said, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pids []int
+	for sc := bufio.NewScanner(said); sc.Scan() && !strings.Contains(sc.Text(), "evaluation"); {
+		if m := pid.FindStringSubmatch(sc.Text()); m != nil {
+			id, _ := strconv.Atoi(m[2])
+			pids = append(pids, id)
+		}
+	}
+	time.Sleep(500 * time.Millisecond)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	for _, id := range pids {
+		for began := time.Now(); syscall.Kill(id, 0) == nil; time.Sleep(50 * time.Millisecond) {
+			if time.Since(began) > time.Minute {
+				t.Fatalf("process %d of an agent goes on", id)
+			}
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "agents", "*", "checkpoints", "iter-*"))
+	if err != nil || len(left) != agents {
+		t.Fatalf("%d agents have left a checkpoint, want %d: %v, %v", len(left), agents, left, err)
+	}
+	for _, name := range left {
+		if filepath.Base(name) != filepath.Base(left[0]) {
+			t.Errorf("the agents stopped at different iterations: %v", left)
+		}
+	}
+}
+
 // Three processes that train a language model, of which two are killed, have the metrics and the
 // weights of one process.
 func TestUpOnText(t *testing.T) {
