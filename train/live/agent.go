@@ -62,7 +62,8 @@ type Trainer interface {
 	// Finished reports that the agent has reached the end of the run and does not move any more.
 	// The snapshot is valid until it returns.
 	Finished(Snapshot)
-	// Exchanged reports an exchange in which this end sent so many values to a peer.
+	// Exchanged reports an exchange in which this end sent so many values to a peer: when this end
+	// commits it, or learns later that it counts.
 	Exchanged(peer, values int)
 	// Called reports a call to an exchange, made or received, whatever its outcome.
 	Called()

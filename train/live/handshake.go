@@ -123,6 +123,7 @@ func (e *edge) handleState(ctx context.Context, msg *message) error {
 		}
 		a.opt.Log.Info(text, zap.Int("peer", e.peer), zap.Int("exchanges", msg.n-e.dual.N))
 		a.interrupt()
+		e.countMissed(msg)
 		a.opt.Algo.Adopt(a.state, &e.dual, msg.epoch, msg.n, a.term(msg.values).V)
 		e.dual.Epoch = msg.epoch // an earlier one, if the other end has finished
 	}
@@ -131,6 +132,21 @@ func (e *edge) handleState(ctx context.Context, msg *message) error {
 	a.notify()
 	a.mu.Unlock()
 	return e.sendHello(ctx, flagAnswer)
+}
+
+// countMissed counts the exchanges that this end lacks. It sent its values in each of them: in an offer
+// whose answer was lost, or as an earlier process after its checkpoint. The caller holds the lock.
+func (e *edge) countMissed(msg *message) {
+	missed := msg.n
+	switch {
+	case msg.epoch < e.dual.Epoch: // of which it has counted those
+		return
+	case msg.epoch == e.dual.Epoch:
+		missed -= e.dual.N
+	}
+	for range max(0, missed) {
+		e.a.opt.Trainer.Exchanged(e.peer, e.a.opt.Mask.Len())
+	}
 }
 
 // handleModel stores the model of a neighbour for join.
