@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"unsafe"
 
@@ -127,6 +128,9 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 		y, errB := matrixAt(l.m, pb, b.rows*b.columns, element[b.of])
 		z, errC := matrixAt(l.m, pd, c.rows*c.columns, element[c.of])
 		e := cublas.Epilogue(d[7])
+		if e != cublas.EpilogueReLUGrad && d[8]%16 != 0 { // as some algorithms load it
+			return fmt.Errorf("the bias at %#x is not aligned to 16 bytes", d[8])
+		}
 		along := c.rows
 		if e == cublas.EpilogueBiasGrad {
 			along = c.columns

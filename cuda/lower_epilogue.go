@@ -30,10 +30,15 @@ type productSpec struct {
 	mask     *compiler.Operand
 }
 
+// biasAlignment divides the offset of a bias that cuBLASLt reads or writes, in bytes. Its
+// documentation promises algorithms for any alignment, but some load 16 bytes of a bias at once, and
+// fault (PyTorch, pull request 194497). A bias lies behind weights, of any number.
+const biasAlignment = 16
+
 // matmul returns the product, or nil where cuBLASLt has no algorithm for it: then other kernels
 // compute it.
 func (d *Device) matmul(t *compiler.Task, f productSpec) *cublas.Matmul {
-	if !d.epilogues() || f.bias != nil && f.bias.Element != t.Element() {
+	if b := f.bias; !d.epilogues() || b != nil && (b.Element != t.Element() || b.Offset%biasAlignment != 0) {
 		return nil
 	}
 	at := func(o *compiler.Operand) driver.Pointer { // with the alignment of a run
