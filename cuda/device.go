@@ -26,6 +26,7 @@ type Device struct {
 	datasets  datasets
 	peers     peers
 	overheads overheads
+	uploads   chan struct{} // see maxUploads
 	closeOnce sync.Once
 
 	freeWithContext uintptr // bytes that were free with nothing but the context
@@ -76,7 +77,7 @@ func open(b backend, options ...Option) (*Device, error) {
 		b.api = driver.BlockLaunches(b.api)
 	}
 	d := &Device{name: fmt.Sprintf("cuda:%d", b.index), settings: settings{precision: FP32},
-		exec: executor.New(b.api, b.inline)}
+		exec: executor.New(b.api, b.inline), uploads: make(chan struct{}, maxUploads)}
 	for _, o := range options {
 		if err := o(d); err != nil {
 			return nil, err

@@ -75,6 +75,19 @@ func (d *Device) Write(dst device.Vector, src []float32) {
 // copy more.
 const megakernelCopyBytes = 128 << 10
 
+// maxUploads is how many uploads of large buffers wait for the GPU at most: else writes to a GPU that
+// is busy would pin as much memory as they copy.
+const maxUploads = 8
+
+// beginUpload waits until an upload of so many bytes may begin. The result ends it.
+func (d *Device) beginUpload(bytes int) (end func()) {
+	if bytes <= executor.MediumBytes {
+		return func() {}
+	}
+	d.uploads <- struct{}{}
+	return func() { <-d.uploads }
+}
+
 // upload copies up to a chunk of bytes to the device, which fill writes to a buffer. on is the
 // dependency of the memory.
 func (d *Device) upload(to driver.Pointer, bytes int, fill func(*executor.Buffer), on *executor.Dependency) {
@@ -82,15 +95,20 @@ func (d *Device) upload(to driver.Pointer, bytes int, fill func(*executor.Buffer
 	if bytes == 0 || ex.Err() != nil {
 		return
 	}
+	end := d.beginUpload(bytes)
 	b, err := ex.TakeBuffer(bytes)
 	if err != nil {
+		end()
 		ex.Fail(err)
 		return
 	}
 	fill(b)
 	p := &executor.Op{Send: func() error {
 		return ex.CopyToDevice(to, b.Pointer(), bytes)
-	}, Then: func() { ex.PutBuffer(b) }}
+	}, Then: func() {
+		ex.PutBuffer(b)
+		end()
+	}}
 	p.Writes(on)
 	if bytes <= megakernelCopyBytes && bytes%4 == 0 {
 		p.Call = kernels.Copy(kernels.Address(to), b.Address(), bytes/4)
