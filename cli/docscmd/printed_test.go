@@ -57,22 +57,24 @@ func difference(x [][]float64, n, k, i, j int) float64 {
 	return 0
 }
 
-// sa is FSPDA-SA with sign·(own - neighbour); the paper's box prints the sign -1.
+// sa is FSPDA-SA whose dual moves by sign·(own - neighbour); the paper's equation 8b prints the sign
+// -1. The gossip of equation 8a is printed as it is here.
 func sa(sign float64) recursion {
 	return func(s *quadratics, g [][]float64, i, j int) {
 		next := matrix(zero)
 		for n := range agents {
 			for k := range dims {
-				d := sign * difference(s.x, n, k, i, j)
+				d := difference(s.x, n, k, i, j)
 				next[n][k] = s.x[n][k] - alpha*g[n][k] - eta*s.lambda[n][k] - gamma*d
-				s.lambda[n][k] += beta * d
+				s.lambda[n][k] += sign * beta * d
 			}
 		}
 		s.x = next
 	}
 }
 
-// storm is FSPDA-STORM with mg = g + (1-a)·(mg - sign·old gradient); the paper's box prints the sign -1.
+// storm is FSPDA-STORM with mg = g + (1-a)·(mg - sign·old gradient); the paper's equation 10c prints
+// the sign -1.
 func storm(sign float64) recursion {
 	return func(s *quadratics, g [][]float64, i, j int) {
 		next := matrix(zero)
@@ -159,7 +161,7 @@ func TestPrintedRecursionsDiverge(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want, err := os.ReadFile(kept + ".svg"); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("docs/images/printed.svg is not what the test draws: go test -run TestPrinted -update ./cli/docscmd (%v)",
+		t.Errorf("docs/images/printed.svg is not what the test draws: go test -run TestPrinted ./cli/docscmd -update (%v)",
 			err)
 	}
 }
