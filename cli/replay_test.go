@@ -28,7 +28,7 @@ func TestReplay(t *testing.T) {
 		filepath.Join(dir, "qg"), "--data", "synthetic", "--set", "data_train=400", "--set", "data_test=50", "--set",
 		"model=mlp", "--set", "hidden=4", "--set", "batch=8", "--set", "partition=dirichlet(1)"}
 	status, stdout, stderr := call(t, qg...)
-	if status != 0 || !strings.Contains(stdout, "| DSGD, skew 1 | 88.88 |") || !strings.Contains(stdout, "(partial)") ||
+	if status != 0 || !strings.Contains(stdout, "| DSGD, Dirichlet 1 | 88.88 |") || !strings.Contains(stdout, "(partial)") ||
 		!strings.Contains(stdout, "Quasi-Global Momentum, ICML 2021") || !strings.Contains(stdout, "model=mlp") {
 		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
 	}

@@ -35,8 +35,8 @@ func TestComparison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| DSGD, skew 1 | 87.40 | 80.40 | -7.00 (partial) | 10 % | 360 | 1.0 |",
-		"| FSPDA-SA, skew 1 | – | 80.40 | – | 10 % | 360 | 1.0 |", "table 2",
+	for _, want := range []string{"| DSGD, Dirichlet 1 | 87.40 | 80.40 | -7.00 (partial) | 10 % | 360 | 1.0 |",
+		"| FSPDA-SA, Dirichlet 1 | – | 80.40 | – | 10 % | 360 | 1.0 |", "table 2",
 		"Ours: Seed 1. Changed in every run: model=mlp."} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in\n%s", want, string(text))
