@@ -97,6 +97,40 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// The messages of the troubleshooting page are those of the program.
+func TestTroubleshooting(t *testing.T) {
+	var page string
+	for _, p := range docs.Pages() {
+		if p.Name == "troubleshooting" {
+			page = p.Text
+		}
+	}
+	var listed []*regexp.Regexp
+	for line := range strings.Lines(page) {
+		row, _ := strings.CutPrefix(line, "| ")
+		symptom, _, isRow := strings.Cut(row, " | ")
+		if !isRow {
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([^`]*)`").FindAllStringSubmatch(symptom, -1) {
+			listed = append(listed, regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(m[1]), "…", ".*")))
+		}
+	}
+	pieces := filepath.Join(t.TempDir(), "pieces.txt")
+	if err := os.WriteFile(pieces, []byte("0 1\n2 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"--gamma", "1.2"}, {"--eta", "0.6"}, {"--graph", "er(0.05)"}, {"--batch", "500"},
+		{"--graph", "file(" + pieces + ")", "--agents", "4"}} {
+		status, _, stderr := call(t, append([]string{"train", "--dry-run", "--data-train", "1000"}, flags...)...)
+		if status != command.ExitBadInput || !slices.ContainsFunc(listed, func(r *regexp.Regexp) bool {
+			return r.MatchString(stderr)
+		}) {
+			t.Errorf("%v: exit status %d, and the page has no row for %s", flags, status, stderr)
+		}
+	}
+}
+
 func TestMan(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	if status, _, stderr := call(t, "man", dir); status != 0 {

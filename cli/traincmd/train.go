@@ -62,7 +62,7 @@ func newTrain() *cobra.Command {
 	var f trainFlags
 	cmd := &cobra.Command{
 		Use:   "train",
-		Short: "Train a model over many agents; without a flag, the main job on built-in data",
+		Short: "Train a model over many agents; without a flag, the default job on built-in data",
 		Long: `Train one model on many agents that hold different data.
 
 Without a flag: FSPDA-SA trains an MLP on built-in drawn digits, over ten agents that hold different classes, one
