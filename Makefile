@@ -17,7 +17,7 @@ ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestD
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
 
-run: # train the main job
+run: # train the default job
 	$(GO) run ./cmd/fspda train
 
 test: # all tests, in minutes on two cores

@@ -51,7 +51,7 @@ func TestRealMNIST(t *testing.T) {
 	}
 }
 
-// The main job, the first command of a newcomer.
+// The default job, the first command of a newcomer.
 func TestMainJob(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("skipped: half a minute long; set FSPDA_LONG=1")

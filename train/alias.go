@@ -19,7 +19,7 @@ type (
 	Schedule    = config.Schedule
 )
 
-// Default returns the configuration of the main experiment.
+// Default returns the configuration of the default job.
 func Default() Config { return config.Default() }
 
 // Keys lists the keys of a configuration file.

@@ -200,7 +200,7 @@ type ExecutionKeys struct {
 	Threads      int     `yaml:"threads" same:"y" help:"cores to use; 0 is all; with more cores than agents, each agent uses several"`
 }
 
-// Default returns the configuration of the main experiment: FSPDA-SA trains an MLP on drawn digits,
+// Default returns the configuration of the default job: FSPDA-SA trains an MLP on drawn digits,
 // over ten agents that hold different classes.
 func Default() Config {
 	return Config{

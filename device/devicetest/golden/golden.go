@@ -88,7 +88,7 @@ func (g *numbers) Near(t testing.TB, what string, got []float32, limit float64) 
 	}
 }
 
-// fill is n numbers of tensor k of the golden values: see shared/design/language.md, section 5.
+// fill is n numbers of tensor k, by the formula that filled the operands of the golden values.
 func fill(k, n int, amplitude float64) []float32 {
 	v := make([]float32, n)
 	for i := range v {
