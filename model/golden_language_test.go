@@ -17,7 +17,6 @@ import (
 type goldenNetwork struct {
 	golden.Network
 	Parameters int
-	GradNorm   float64         `json:"grad_norm"`
 	Logits     json.RawMessage // a list, for small networks
 	AdamW      *goldenAdamW
 	Greedy     *goldenGreedy `json:"greedy_after_adamw"`

@@ -11,8 +11,8 @@ import (
 	"fspda/device"
 )
 
-// golden is testdata/resnet50/golden.json: see its README.
-type golden struct {
+// resnetGolden is testdata/resnet50/golden.json: see its README.
+type resnetGolden struct {
 	Side, Batch      int
 	Labels           []int32
 	Smoothing        float64
@@ -34,13 +34,13 @@ type goldenTensor struct {
 	Float32 float64 // error of PyTorch in float32, relative to Norm
 }
 
-func readGolden(t *testing.T) *golden {
+func readGolden(t *testing.T) *resnetGolden {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "resnet50", "golden.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := new(golden)
+	g := new(resnetGolden)
 	if err := json.Unmarshal(text, g); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func goldenParams(n *Network) []float32 {
 	return x
 }
 
-func goldenBatch(g *golden) device.Batch {
+func goldenBatch(g *resnetGolden) device.Batch {
 	b := device.Batch{X: make([]float32, g.Batch*g.Side*g.Side*3), Y: g.Labels}
 	goldenFormula(b.X, 1000, 1.7, 0)
 	return b
@@ -159,7 +159,7 @@ func widened(x []float32) []float64 {
 }
 
 // goldenNet is ResNet-50 for 1000 classes, with the shapes of torchvision.
-func goldenNet(t *testing.T, g *golden) *Network {
+func goldenNet(t *testing.T, g *resnetGolden) *Network {
 	t.Helper()
 	net := resNetOf(t, ResNetOptions{Depth: 50, Height: g.Side, Width: g.Side, Classes: 1000})
 	for _, tensor := range net.layout.tensors {
@@ -218,7 +218,7 @@ func TestResNet50IsTorchvision(t *testing.T) {
 
 // checkSmooth compares loss and gradient norms with smoothed labels, within a relative tolerance
 // per tensor.
-func checkSmooth(t *testing.T, g *golden, l *Layout, loss float64, grad []float64, lossTolerance float64,
+func checkSmooth(t *testing.T, g *resnetGolden, l *Layout, loss float64, grad []float64, lossTolerance float64,
 	tolerance func(goldenTensor) float64) {
 	t.Helper()
 	if d := math.Abs(loss - g.SmoothLoss); !(d <= lossTolerance) {

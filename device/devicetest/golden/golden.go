@@ -62,7 +62,7 @@ func (g *numbers) UnmarshalJSON(raw []byte) error {
 }
 
 // near compares what is known, with a limit relative to the largest number.
-func (g *numbers) Near(t testing.TB, what string, got []float32, limit float64) {
+func (g *numbers) near(t testing.TB, what string, got []float32, limit float64) {
 	t.Helper()
 	if g.all != nil {
 		Near(t, what, got, g.all, limit)

@@ -15,6 +15,7 @@ type Network struct {
 	Bias                                                    bool
 	Tokens                                                  [][]uint16 // a window each
 	Loss                                                    float64
+	GradNorm                                                float64   `json:"grad_norm"`
 	GradFlat                                                []float64 `json:"grad_flat"`
 	Tensors                                                 map[string]Tensor
 }
