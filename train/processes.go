@@ -127,14 +127,15 @@ func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
 }
 
 // results returns the results in the folder of the coordinator: its process has ended after they were
-// written, so that some of the others may have ended, too.
+// written, so that some of the others may have ended, too. Those of a run that is being lengthened are
+// of its former end.
 func (g *manyProcesses) results() *Result {
 	f := g.r.opt.Folder
 	if f == nil || !g.Coordinates() {
 		return nil
 	}
 	sum, rows, err := f.Results()
-	if err != nil || sum.Status != Finished {
+	if err != nil || sum.Status != Finished || sum.Iterations != g.r.setup.Config.Iterations {
 		return nil
 	}
 	return &Result{Status: sum.Status, Iteration: sum.Iterations, First: sum.Iterations, Rows: rows, WallS: sum.WallS,

@@ -265,6 +265,39 @@ func TestProcessesLengthen(t *testing.T) {
 	}
 }
 
+// A finished run that is being lengthened has its longer configuration before its summary is removed. If
+// the process is killed between, the run goes on to its new end.
+func TestProcessesLengthenAfterKill(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints = 3, 40, 1
+	w := &processes{t: t, c: c, name: "more", dir: filepath.Join(t.TempDir(), "many")}
+	w.run(nil)
+	old := (&Result{}).config(t, w.dir)
+	w.c = old
+	w.c.Iterations = 80
+	if err := w.c.Lengthen(old); err != nil {
+		t.Fatal(err)
+	}
+	want := withoutWireBytes(t, play(t, w.c, Options{}))
+	summary := filepath.Join(w.dir, "summary.json")
+	text, err := os.ReadFile(summary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := resolve(t, w.c)
+	f, err := OpenFolder(w.dir, s, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(f.Close(), os.WriteFile(summary, text, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.run(nil); got.Iteration != 80 || withoutWireBytes(t, got) != want {
+		t.Errorf("it ended at %d, not as a run of that length", got.Iteration)
+	}
+}
+
 // A run that was stopped in many processes is not started over in one, nor the reverse: each is
 // refused, its rows stay, and it can be resumed as it was begun.
 func TestProcessesResumeAsBegun(t *testing.T) {
