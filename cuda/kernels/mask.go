@@ -114,7 +114,7 @@ func SubsetsWords(d, masks int) int {
 func Subsets(dst []Address, d, k int, counters []uint64, words Address) Call {
 	if len(dst) < 1 || len(dst) > MostEach || len(counters) != len(dst) {
 		panic(fmt.Sprintf("kernels: Subsets of %d masks from %d streams, want 1 to %d masks and as many streams",
-			len(dst), len(counters)))
+			len(dst), len(counters), MostEach))
 	}
 	const fixed = 4
 	args := make([]uint64, fixed+2*MostEach)

@@ -180,7 +180,7 @@ func AdamW(a device.Adam, of AdamVectors, n int) Call {
 // AdamWEach is AdamW for 1 to MostEach agents with the same coefficients in one launch.
 func AdamWEach(a device.Adam, agents []AdamVectors, n int) Call {
 	if len(agents) < 1 || len(agents) > MostEach {
-		panic(fmt.Sprintf("kernels: AdamWEach of %d agents, want 1 to %d", len(agents)))
+		panic(fmt.Sprintf("kernels: AdamWEach of %d agents, want 1 to %d", len(agents), MostEach))
 	}
 	args := make([]uint64, 1+4*MostEach)
 	args[0] = uint64(n)
