@@ -66,7 +66,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 		Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
 	timed := wrappedModel{buffered(o.Model), k.aroundGradient}
-	m, err := o.iterate(ctx, o.Setup, wrappedDevice{o.Device, k.aroundKernel}, timed, k.read)
+	m, err := o.iterate(ctx, o.Setup, &wrappedDevice{o.Device, k.aroundKernel}, timed, k.read)
 	if err != nil {
 		return r, err
 	}
@@ -75,7 +75,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // batch preparation is measured separately
-	m, err = o.iterate(ctx, &bare, wrappedDevice{o.Device, noKernel}, wrappedModel{buffered(o.Model), noGradient},
+	m, err = o.iterate(ctx, &bare, &wrappedDevice{o.Device, noKernel}, wrappedModel{buffered(o.Model), noGradient},
 		noKernels)
 	if err != nil {
 		return r, err
@@ -361,46 +361,47 @@ func (k *clock) aroundGradient(gradient func() (float64, error)) (loss float64, 
 	return loss, err
 }
 
-// wrappedDevice wraps a device and calls around with each of its vector kernels.
+// wrappedDevice wraps a device and calls around with each of its vector kernels. It is a pointer, since
+// devices are compared.
 type wrappedDevice struct {
 	device.Device
 	around func(kernel func())
 }
 
-func (d wrappedDevice) Combine(dst device.Vector, terms ...device.Term) {
+func (d *wrappedDevice) Combine(dst device.Vector, terms ...device.Term) {
 	d.around(func() { d.Device.Combine(dst, terms...) })
 }
 
-func (d wrappedDevice) CombineAll(all ...device.Combination) {
+func (d *wrappedDevice) CombineAll(all ...device.Combination) {
 	d.around(func() { d.Device.CombineAll(all...) })
 }
 
-func (d wrappedDevice) Gather(dst, src device.Vector, idx device.Index) {
+func (d *wrappedDevice) Gather(dst, src device.Vector, idx device.Index) {
 	d.around(func() { d.Device.Gather(dst, src, idx) })
 }
 
-func (d wrappedDevice) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
+func (d *wrappedDevice) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
 	d.around(func() { d.Device.AddDiff(own, other, idx, to...) })
 }
 
-func (d wrappedDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
+func (d *wrappedDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
 	d.around(func() { d.Device.AddDiffs(start, own, others, to...) })
 }
 
-func (d wrappedDevice) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
+func (d *wrappedDevice) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
 	d.around(func() { d.Device.AdamW(a, g, m, v, x, then...) })
 }
 
-func (d wrappedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
+func (d *wrappedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {
 	d.around(func() { d.Device.CombineDiffs(dst, base, start, own, others, to...) })
 }
 
-func (d wrappedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
+func (d *wrappedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	d.around(func() { d.Device.ScatterAdd(dst, parts...) })
 }
 
-func (d wrappedDevice) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
+func (d *wrappedDevice) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
 	d.around(func() { d.Device.MoveCopy(q, copy, v, w, idx) })
 }
 
