@@ -134,7 +134,8 @@ func TestUpIsTrain(t *testing.T) {
 	}
 }
 
-// The agents of a start that is killed stop as they are told to: at one iteration, with a checkpoint.
+// The agents of a start that is killed stop as they are told to: at one iteration, with a
+// checkpoint.
 func TestUpIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

@@ -126,9 +126,9 @@ func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
 	return nil
 }
 
-// results returns the results in the folder of the coordinator: its process has ended after they were
-// written, so that some of the others may have ended, too. Those of a run that is being lengthened are
-// of its former end.
+// results returns the results in the folder of the coordinator: its process has ended after they
+// were written, so that some of the others may have ended, too. Those of a run that is being
+// lengthened are of its former end.
 func (g *manyProcesses) results() *Result {
 	f := g.r.opt.Folder
 	if f == nil || !g.Coordinates() {

@@ -265,8 +265,8 @@ func TestProcessesLengthen(t *testing.T) {
 	}
 }
 
-// A finished run that is being lengthened has its longer configuration before its summary is removed. If
-// the process is killed between, the run goes on to its new end.
+// A finished run that is being lengthened has its longer configuration before its summary is
+// removed. If the process is killed between, the run goes on to its new end.
 func TestProcessesLengthenAfterKill(t *testing.T) {
 	t.Parallel()
 	c := small()

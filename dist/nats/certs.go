@@ -63,8 +63,9 @@ func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.
 				clip(pair.Leaf.Subject.CommonName), authorityName(run))
 		}
 		if until := pair.Leaf.NotAfter; time.Now().After(until) {
-			return nil, nil, fmt.Errorf("nats: the authority in %s was valid until %v: choose another folder, or remove "+
-				"%s and %s there, and give every agent its new certificate", dir, until, authorityCert, authorityKey)
+			return nil, nil, fmt.Errorf("nats: the authority in %s was valid until %v: choose another folder, or "+
+				"remove %s and %s there, and give every agent its new certificate", dir, until, authorityCert,
+				authorityKey)
 		}
 		return pair.Leaf, key, nil
 	}

@@ -126,7 +126,8 @@ func TestCredentialsRefuse(t *testing.T) {
 	if _, err := ReadCredentials(late, "test", 0); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("an expired certificate: %v", err)
 	}
-	if err := WriteCredentials(late, "test", 2, time.Hour); err == nil || !strings.Contains(err.Error(), "valid until") {
+	err := WriteCredentials(late, "test", 2, time.Hour)
+	if err == nil || !strings.Contains(err.Error(), "valid until") {
 		t.Errorf("certificates of an expired authority: %v", err)
 	}
 }

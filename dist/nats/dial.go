@@ -86,8 +86,8 @@ func (n *Node) serve(l net.Listener, window int32) {
 	})
 }
 
-// directListener is where the server for direct connections listens. It serves from Start on: before,
-// the node does not know which messages it needs.
+// directListener is where the server for direct connections listens. It serves from Start on:
+// before, the node does not know which messages it needs.
 type directListener struct {
 	net.Listener // nil: there is none
 	addresses    []string
@@ -338,7 +338,8 @@ func (l *link) greet() error {
 	return nil
 }
 
-// refuse tells a node that has answered why it is refused, and waits until that one ends the stream.
+// refuse tells a node that has answered why it is refused, and waits until that one ends the
+// stream.
 func (l *link) refuse(r *refusal) error {
 	err := l.writeControl(kindRefuse, r)
 	for err == nil {

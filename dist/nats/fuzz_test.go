@@ -17,13 +17,17 @@ import (
 
 // No input from the other end of a link makes this end take more memory than messages of the run.
 func FuzzFrame(f *testing.F) {
-	n := &Node{opt: Options{Agents: 2, Self: 0, LogBytes: 1}, log: zap.NewNop(), bodyCodec: bodyCodec{dim: 100}}
+	n := &Node{opt: Options{Agents: 2, Self: 0, LogBytes: 1}, log: zap.NewNop(), bodyCodec: bodyCodec{dim: 100},
+		failed: make(chan struct{})}
 	data := func(h header, payload string) []byte {
 		h.kind, h.raw = kindData, h.total
 		return append(h.append(nil), payload...)
 	}
 	f.Add(data(header{total: 5}, "hello"), data(header{seq: 1, total: 5}, "world"))
 	f.Add(data(header{total: 10}, "hello"), data(header{total: 10}, "world"))
+	refuse := `{"field":"process","connected":1}`
+	refused := header{kind: kindRefuse, total: uint32(len(refuse)), raw: uint32(len(refuse))}
+	f.Add(append(refused.append(nil), refuse...), []byte{})
 	f.Add((&header{kind: kindAck, flags: flagFull, ack: ack{next: [numStreams]uint64{1, 2, 3}}}).append(nil), []byte{})
 	f.Fuzz(func(t *testing.T, a, b []byte) {
 		p := newPeer(n, 1)

@@ -484,6 +484,26 @@ func TestSecondProcessOfAnAgent(t *testing.T) {
 	swap(t, m, 5, 3, 10)
 }
 
+// A second process of agent 0, which dials nobody, takes its place when the first one ends.
+func TestSecondProcessOfAgent0(t *testing.T) {
+	m := openMesh(t, 2, nil)
+	swap(t, m, 5, 0, 3)
+	o := options(t, 0, 2)
+	o.Server.Join = []string{m[1].Address()}
+	second := open(t, o)
+	if err := second.Start(m[0].Save(), 0); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(200 * time.Millisecond)
+	if m[0].ConnectedPeers() != 1 || second.ConnectedPeers() != 0 {
+		t.Errorf("%d agents are connected to the first process, %d to the second", m[0].ConnectedPeers(),
+			second.ConnectedPeers())
+	}
+	m[0].Close()
+	m[0] = second
+	swap(t, m, 5, 3, 10)
+}
+
 // Packets that are not of the run, or of another version, are dropped. Without certificates a node
 // that nobody has connected to ends if the others have another version.
 func TestForeignPackets(t *testing.T) {

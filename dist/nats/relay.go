@@ -101,6 +101,9 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 	n := p.node
 	switch {
 	case kind == packetAsk && p.id > n.opt.Self:
+		if n.open.Err() != nil { // the listener is closed
+			return nil
+		}
 		return p.publish(packetOffer, 0, 0, encodeJSON(offer{n.direct.addresses, n.routes()}))
 	case kind == packetOffer && p.id < n.opt.Self:
 		o, err := decodeOffer(payload)

@@ -7,6 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
 	"fspda/dist"
 	"fspda/dist/disttest"
 )
@@ -21,7 +25,8 @@ func restart(t *testing.T, m mesh, edit func(*Options)) {
 	m[0] = open(t, o)
 }
 
-// An agent without agents of lower rank, whose checkpoint is lost, is told so by those that dial it.
+// An agent without agents of lower rank, whose checkpoint is lost, is told so by those that dial
+// it.
 func TestLostCheckpointOfAgent0(t *testing.T) {
 	m := openMesh(t, 2, nil) // not durable: everything consumed is deleted
 	swap(t, m, 5, 0, 10)
@@ -42,8 +47,8 @@ func TestLostCheckpointOfAgent0(t *testing.T) {
 	}
 }
 
-// A node that is open but not started yet, because it still reads its checkpoint, answers nobody: it
-// does not know which messages it needs.
+// A node that is open but not started yet, because it still reads its checkpoint, answers nobody:
+// it does not know which messages it needs.
 func TestNoLinkBeforeStart(t *testing.T) {
 	at := fmt.Sprint("127.0.0.1:", disttest.UnusedPort(t))
 	first := func(o *Options) {
@@ -94,6 +99,22 @@ func TestAddressOfEarlierProcess(t *testing.T) {
 	swap(t, m, 5, 10, 20)
 	if !m[1].Peers()[0].Direct {
 		t.Error("NATS relays the connection to an agent that can be reached directly")
+	}
+}
+
+// A node that closes names no address any more, at which nobody accepts.
+func TestNoAddressWhileClosing(t *testing.T) {
+	core, lines := observer.New(zapcore.InfoLevel)
+	m := openMesh(t, 2, func(o *Options) {
+		if o.Direct.Listen = "127.0.0.1:0"; o.Self == 1 {
+			o.Log = zap.New(core)
+		}
+	})
+	swap(t, m, 5, 0, 3)
+	m[0].close() // the first part of Close, whose rest may take a second
+	time.Sleep(500 * time.Millisecond)
+	if n := lines.FilterMessageSnippet("relays").Len(); n != 0 {
+		t.Errorf("%d connections to a node that closes were tried directly", n)
 	}
 }
 

@@ -24,8 +24,8 @@ func synced(t *testing.T, dir string, f func() error) []string {
 	return names
 }
 
-// A power failure leaves neither a folder without a name nor a folder without its files: the names in
-// a folder are synced before it is renamed, and those of new folders when they are made.
+// A power failure leaves neither a folder without a name nor a folder without its files: the names
+// in a folder are synced before it is renamed, and those of new folders when they are made.
 func TestNamesAreSynced(t *testing.T) {
 	dir := t.TempDir()
 	made := func() error { return MkdirAll(filepath.Join(dir, "a", "b", "new")) }

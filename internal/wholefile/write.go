@@ -67,8 +67,8 @@ func MkdirAll(dir string) error {
 	return syncFolder(parent)
 }
 
-// Rename renames a synced file, or folder of such files, and syncs the names in that folder, and the
-// folder that it is in: the new name and what it names survive a power failure.
+// Rename renames a synced file, or folder of such files, and syncs the names in that folder, and
+// the folder that it is in: the new name and what it names survive a power failure.
 func Rename(from, to string) error {
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
 		if err := syncFolder(from); err != nil {
@@ -101,8 +101,8 @@ func finish(f *os.File, path string, err error, rename func(from, to string) err
 // syncFile is replaced by a test.
 var syncFile = (*os.File).Sync
 
-// syncFolder syncs the names in a folder. Windows has no such call, some file systems refuse it, and
-// so do folders in which the user may make files but not list them.
+// syncFolder syncs the names in a folder. Windows has no such call, some file systems refuse it,
+// and so do folders in which the user may make files but not list them.
 func syncFolder(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

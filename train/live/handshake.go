@@ -134,8 +134,9 @@ func (e *edge) handleState(ctx context.Context, msg *message) error {
 	return e.sendHello(ctx, flagAnswer)
 }
 
-// countMissed counts the exchanges that this end lacks. It sent its values in each of them: in an offer
-// whose answer was lost, or as an earlier process after its checkpoint. The caller holds the lock.
+// countMissed counts the exchanges that this end lacks. It sent its values in each of them: in an
+// offer whose answer was lost, or as an earlier process after its checkpoint. The caller holds the
+// lock.
 func (e *edge) countMissed(msg *message) {
 	missed := msg.n
 	switch {

@@ -74,8 +74,8 @@ func TestAbsentSinceTheCheckpoint(t *testing.T) {
 	})
 }
 
-// An agent that is lost after its last evaluation, before it has said that it stopped, is not awaited
-// for ever.
+// An agent that is lost after its last evaluation, before it has said that it stopped, is not
+// awaited for ever.
 func TestAbsentAfterLastEvaluation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, fail := context.WithCancelCause(t.Context())
@@ -118,8 +118,8 @@ type stable struct {
 
 func (s *stable) Stable([]byte, int) error { s.told++; return nil }
 
-// A process that stops at the checkpoint from which it has resumed writes none, and must not say that
-// it has: the others would delete what the checkpoint before this one needs.
+// A process that stops at the checkpoint from which it has resumed writes none, and must not say
+// that it has: the others would delete what the checkpoint before this one needs.
 func TestCheckpointOfResumeIsNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, fail := context.WithCancelCause(t.Context())
