@@ -15,6 +15,7 @@ import (
 	"fspda/device"
 	"fspda/dist"
 	"fspda/internal/bounded"
+	"fspda/train/algo"
 	"fspda/train/config"
 	"fspda/train/safetensors"
 	"fspda/train/simnet"
@@ -226,8 +227,12 @@ func manifestLimit(s *config.Setup) int64 {
 }
 
 // streamsLimit is the size of the longest state of streams that is read: the log that makes a
-// process ask for a checkpoint several times over, and 64 messages for each agent.
-func streamsLimit(s *config.Setup) int64 { return 1<<30 + 64*4*int64(s.Dim)*int64(s.Graph.N) }
+// process ask for a checkpoint several times over, 64 messages for each agent, and all evaluations,
+// which an agent in real time keeps while agent 0 is absent.
+func streamsLimit(s *config.Setup) int64 {
+	evaluation := int64(1+len(algo.Names(s.Algo)))*int64(s.Dim) + int64(s.BufferLen())
+	return 1<<30 + 4*(64*int64(s.Dim)*int64(s.Graph.N)+evaluation*int64(1+s.EvalCount()))
+}
 
 // openAgent reads and verifies the checkpoint of one agent.
 func (c *Checkpoint) openAgent(s *config.Setup, rank int) ([]byte, *CheckpointError) {

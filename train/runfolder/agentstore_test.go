@@ -40,6 +40,16 @@ func TestManifestLimit(t *testing.T) {
 	}
 }
 
+// An agent in real time keeps all its evaluations, in its checkpoints as well, while agent 0 is absent.
+func TestStreamsLimit(t *testing.T) {
+	s := resolve(t)
+	s.Config.Iterations, s.Config.EvalPoints, s.Dim = 2000, 1000, 1<<20
+	evaluations := int64(s.EvalCount()+1) * int64(1+len(algo.Names(s.Algo))) * 4 * int64(s.Dim)
+	if limit := streamsLimit(s); evaluations < 1<<32 || limit < evaluations {
+		t.Errorf("evaluations of %d bytes, the limit is %d", evaluations, limit)
+	}
+}
+
 // The checkpoint of agent 0 holds the counters of the others in the last row, and its own.
 func TestCountersOfOthers(t *testing.T) {
 	s, dev := resolve(t), cpu.New()
