@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
-	"unsafe"
 
 	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
@@ -53,10 +52,9 @@ func (v *Vector) lossScale() (*lossScale, error) {
 	return s, nil
 }
 
-// fetch copies the state to a buffer, at an offset.
-func (s *lossScale) fetch(ex *executor.Executor, host *executor.Buffer, at int) error {
-	to := unsafe.Pointer(&host.Bytes[at])
-	return ex.CopyFromDevice(to, s.block.At, kernels.ScalerBytes)
+// fetch copies the state to a buffer.
+func (s *lossScale) fetch(ex *executor.Executor, host *executor.Buffer) error {
+	return ex.CopyFromDevice(host.Pointer(), s.block.At, kernels.ScalerBytes)
 }
 
 // LossScale returns the loss scale of a vector of gradients; ok is false where no Program of fp16

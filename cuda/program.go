@@ -206,7 +206,7 @@ func (v vectors) accesses() []executor.Access {
 // execute queues the run of a batch in a slot. The result waits for it.
 func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) (wait func() error, err error) {
 	ex := p.device.exec
-	host, err := ex.TakeBuffer(max(p.results.bytes()+kernels.ScalerBytes, 4))
+	host, err := takeHostResults(ex, p.results)
 	if err != nil {
 		s.busy.Store(false)
 		return nil, err
@@ -229,11 +229,11 @@ func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) 
 	}, append(v.accesses(), executor.Reads(&s.dep), executor.Writes(&p.device.arena.dep))...)
 	return func() error {
 		<-done
-		defer ex.PutBuffer(host)
+		defer host.put(ex)
 		if failed == nil {
-			p.results.collect(host.Float32s(p.results.to-p.results.from), p.plan.Results, out)
+			p.results.collect(host.numbers(p.results), p.plan.Results, out)
 			if v.scale != nil {
-				v.scale.arrived(host.Bytes[p.results.bytes():])
+				v.scale.arrived(host[0].Bytes)
 			}
 			return nil
 		}
@@ -242,7 +242,7 @@ func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) 
 }
 
 // send sends a run, on the executor.
-func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels int, host *executor.Buffer) error {
+func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels int, host hostResults) error {
 	arena, err := p.device.arena.atLeast(ex, p.layout.total())
 	if err != nil {
 		return err
@@ -258,11 +258,11 @@ func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels 
 		return err
 	}
 	if v.scale != nil {
-		if err := v.scale.fetch(ex, host, p.results.bytes()); err != nil {
+		if err := v.scale.fetch(ex, host[0]); err != nil {
 			return err
 		}
 	}
-	return p.results.fetch(ex, arena, host)
+	return host.fetch(ex, arena, p.results)
 }
 
 // sendCalls sends the steps, by a graph from the second run on.
@@ -302,35 +302,4 @@ func (p *Program) sendSteps(env *launchEnv) error {
 		}
 	}
 	return nil
-}
-
-// resultRange is the part of the arena that holds all results, in numbers.
-type resultRange struct{ from, to int }
-
-func rangeOf(results []device.Result) resultRange {
-	if len(results) == 0 {
-		return resultRange{}
-	}
-	r := resultRange{results[0].Ref.Off, results[0].Ref.Off + 1}
-	for _, x := range results {
-		r.from, r.to = min(r.from, x.Ref.Off), max(r.to, x.Ref.Off+1)
-	}
-	return r
-}
-
-func (r resultRange) bytes() int { return 4 * (r.to - r.from) }
-
-// fetch copies the results to a buffer.
-func (r resultRange) fetch(ex *executor.Executor, arena kernels.Address, host *executor.Buffer) error {
-	if r.bytes() == 0 {
-		return nil
-	}
-	from := driver.Pointer(arena) + driver.Pointer(4*r.from)
-	return ex.CopyFromDevice(host.Pointer(), from, r.bytes())
-}
-
-func (r resultRange) collect(numbers []float32, results []device.Result, out []float64) {
-	for i, x := range results {
-		out[i] = float64(numbers[x.Ref.Off-r.from])
-	}
 }
