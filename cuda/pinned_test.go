@@ -26,7 +26,8 @@ func TestWritesTakeLittlePinnedMemory(t *testing.T) {
 		d.Write(x, host)
 	}
 	if taken := m.Count("MemHostAlloc") - before; taken > maxUploads {
-		t.Errorf("%d vectors were copied through %d pieces of pinned memory, want %d at most", vectors, taken, maxUploads)
+		t.Errorf("%d vectors were copied through %d buffers of pinned memory, want %d at most", vectors, taken,
+			maxUploads)
 	}
 	got := make([]float32, n)
 	if d.Read(got, all[vectors-1]); !slices.Equal(got, host) {
