@@ -279,10 +279,12 @@ func TestHalfRefusals(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", what, err, c.want)
 		}
 	}
-	m, p := fakeBackend(t, fakegpu.Options{CC: 70})
-	_ = m
-	if _, err := open(p, WithPrecision(BF16)); err == nil || !strings.Contains(err.Error(), "use precision fp16") {
-		t.Errorf("bf16 on compute capability 7.0: error %v", err)
+	_, p := fakeBackend(t, fakegpu.Options{CC: 70})
+	for precision, instead := range map[Precision]Precision{BF16: FP16, TF32: FP32} {
+		if _, err := open(p, WithPrecision(precision)); err == nil ||
+			!strings.HasSuffix(err.Error(), "want 8.0 or newer: use precision "+string(instead)) {
+			t.Errorf("%s on compute capability 7.0: error %v", precision, err)
+		}
 	}
 	if _, err := open(p, WithPrecision("fp8")); err == nil || !strings.Contains(err.Error(), "fp32 tf32 fp16 bf16") {
 		t.Errorf("precision fp8: error %v", err)

@@ -29,13 +29,14 @@ type PrecisionError struct {
 }
 
 func (e *PrecisionError) Error() string {
-	return fmt.Sprintf("cuda: precision %s: %s has compute capability %d.%d, and bfloat16 needs 8.0 or newer: use "+
-		"precision fp16", e.Precision, e.GPU, e.CC/10, e.CC%10)
+	instead := map[Precision]Precision{BF16: FP16, TF32: FP32}[e.Precision]
+	return fmt.Sprintf("cuda: precision %s: %s has compute capability %d.%d, want 8.0 or newer: use precision %s",
+		e.Precision, e.GPU, e.CC/10, e.CC%10, instead)
 }
 
 // checkPrecision returns an error where a GPU does not support a precision.
 func checkPrecision(p Precision, g driver.Properties) error {
-	if p == BF16 && g.CC < 80 {
+	if (p == BF16 || p == TF32) && g.CC < 80 {
 		return &PrecisionError{p, g.Name, g.CC}
 	}
 	return nil
