@@ -39,6 +39,7 @@ var shorter = map[string][]string{
 	"figure": {"--scale", "0.0001", "--retune", "--data", "synthetic", "--set", "data_train=300", "--set",
 		"data_test=50", "--set", "hidden=4", "--set", "batch=8", "--eval-points", "4"},
 	"figure list": {"--no-time"},
+	"figure 9":    {}, // trains nothing
 	"figure methods": {"--only", "d2", "--data", "synthetic", "--set", "data_train=300", "--set",
 		"data_test=50", "--set", "hidden=4", "--set", "iterations=10", "--set", "eval_points=2"},
 	"figure low-communication": {"--only", "fspda-sa", "--data", "synthetic", "--set", "data_train=300", "--set",
