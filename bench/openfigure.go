@@ -124,7 +124,9 @@ func (f *Figure) without(runs []FigureRun, names []string) ([]FigureRun, error) 
 			return nil, unknownName("run", name, f.RunNames())
 		}
 	}
-	left := slices.DeleteFunc(slices.Clone(runs), func(r FigureRun) bool { return slices.ContainsFunc(names, r.matches) })
+	left := slices.DeleteFunc(slices.Clone(runs), func(r FigureRun) bool {
+		return slices.ContainsFunc(names, r.matches)
+	})
 	if len(left) == 0 {
 		return nil, &train.ConfigError{Key: "--without", Got: strings.Join(names, ","), Want: "no run is left"}
 	}

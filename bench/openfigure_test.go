@@ -113,8 +113,8 @@ func TestAddCurve(t *testing.T) {
 
 // A pair of --set is a line of YAML, whatever its value has in it.
 func TestKeyValue(t *testing.T) {
-	for pair, want := range map[string]string{"batch=32": "batch: 32", " edges =bernoulli(0.1)": "edges: 'bernoulli(0.1)'",
-		"hidden=[8,4]": "hidden: [8,4]", "params={a: 1}": "params: {a: 1}", "batch": ""} {
+	for pair, want := range map[string]string{"batch=32": "batch: 32", "hidden=[8,4]": "hidden: [8,4]",
+		" edges =bernoulli(0.1)": "edges: 'bernoulli(0.1)'", "params={a: 1}": "params: {a: 1}", "batch": ""} {
 		got, err := KeyValue(pair)
 		if got != want || (err != nil) != (want == "") {
 			t.Errorf("%s: %q, %v, want %q", pair, got, err, want)

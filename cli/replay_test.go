@@ -28,8 +28,9 @@ func TestReplay(t *testing.T) {
 		filepath.Join(dir, "qg"), "--data", "synthetic", "--set", "data_train=400", "--set", "data_test=50", "--set",
 		"model=mlp", "--set", "hidden=4", "--set", "batch=8", "--set", "partition=dirichlet(1)"}
 	status, stdout, stderr := call(t, qg...)
-	if status != 0 || !strings.Contains(stdout, "| DSGD, Dirichlet 1 | 88.88 |") || !strings.Contains(stdout, "(partial)") ||
-		!strings.Contains(stdout, "Quasi-Global Momentum, ICML 2021") || !strings.Contains(stdout, "model=mlp") {
+	if status != 0 || !strings.Contains(stdout, "| DSGD, Dirichlet 1 | 88.88 |") ||
+		!strings.Contains(stdout, "(partial)") || !strings.Contains(stdout, "model=mlp") ||
+		!strings.Contains(stdout, "Quasi-Global Momentum, ICML 2021") {
 		t.Errorf("status %d\n%s\n%s", status, stdout, stderr)
 	}
 	if status, _, stderr := call(t, qg...); status != 0 || strings.Count(stderr, "already done") != 3 {
