@@ -1,4 +1,3 @@
-// Package realdata finds real data sets for tests.
 package realdata
 
 import (

@@ -1,0 +1,2 @@
+// Package realdata finds real data sets for tests.
+package realdata
