@@ -11,7 +11,7 @@ import (
 
 // Writes to a GPU that is busy wait for pinned memory instead of taking more and more.
 func TestWritesTakeLittlePinnedMemory(t *testing.T) {
-	d, m := openFake(t, fakegpu.Options{EventDelay: time.Second}, false)
+	d, m := openFake(t, fakegpu.Options{EventDelay: 200 * time.Millisecond}, false)
 	const vectors, n = 3 * maxUploads, 100_000
 	host := make([]float32, n)
 	for i := range host {
