@@ -43,15 +43,9 @@ func processes(t *testing.T, args []string, each func(agent, pid int)) string {
 
 // tryProcesses is processes for any goroutine of a test.
 func tryProcesses(args []string, each func(agent, pid int)) (string, error) {
-	cmd := exec.Command(os.Args[0], append([]string{"up"}, args...)...)
-	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
 	var out, log bytes.Buffer
-	cmd.Stdout = &out
-	said, err := cmd.StderrPipe()
+	cmd, said, err := startUp(&out, args...)
 	if err != nil {
-		return "", err
-	}
-	if err := cmd.Start(); err != nil {
 		return "", err
 	}
 	sc := bufio.NewScanner(io.TeeReader(said, &log))
@@ -66,6 +60,17 @@ func tryProcesses(args []string, each func(agent, pid int)) (string, error) {
 		return "", fmt.Errorf("%w\n%s", err, log.String())
 	}
 	return out.String(), nil
+}
+
+// startUp starts "fspda up" as a process. It returns the process and its standard error. The output
+// goes to out, which may be nil.
+func startUp(out io.Writer, args ...string) (cmd *exec.Cmd, said io.Reader, err error) {
+	cmd = exec.Command(os.Args[0], append([]string{"up"}, args...)...)
+	cmd.Env, cmd.Stdout = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1"), out
+	if said, err = cmd.StderrPipe(); err == nil {
+		err = cmd.Start()
+	}
+	return cmd, said, err
 }
 
 // vectors returns the checksum of the vectors of all agents at the end of a run.
@@ -143,14 +148,9 @@ func TestUpIsKilled(t *testing.T) {
 	t.Parallel() // it mostly waits
 	const agents = 3
 	dir := filepath.Join(t.TempDir(), "run")
-	cmd := exec.Command(os.Args[0], "up", "--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16",
+	cmd, said, err := startUp(nil, "--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16",
 		"--agents", strconv.Itoa(agents), "--iterations", "1000000", "--checkpoint-every", "0", "--out", dir)
-	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
-	said, err := cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	var pids []int
@@ -504,15 +504,10 @@ func TestUpMetrics(t *testing.T) {
 	t.Parallel() // it mostly waits
 	shows := regexp.MustCompile(`\[(\d)\].*url (http://[^,\s]+/metrics)`)
 	seen := map[string]bool{}
-	cmd := exec.Command(os.Args[0], "up", "-n", "2", "--metrics-listen", "127.0.0.1:0", "--data-train", "100",
-		"--data-test", "20", "--hidden", "3", "--batch", "8", "--iterations", "1000000",
-		"--eval-points", "2", "--out", filepath.Join(t.TempDir(), "run"))
-	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
-	said, err := cmd.StderrPipe()
+	cmd, said, err := startUp(nil, "-n", "2", "--metrics-listen", "127.0.0.1:0", "--data-train", "100", "--data-test",
+		"20", "--hidden", "3", "--batch", "8", "--iterations", "1000000", "--eval-points", "2", "--out",
+		filepath.Join(t.TempDir(), "run"))
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = cmd.Wait() }()

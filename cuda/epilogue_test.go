@@ -17,7 +17,8 @@ import (
 )
 
 // Dense layers of 16 bits use cuBLASLt for bias and sums where it exists and their bias is aligned,
-// and else cuBLAS and kernels; both have the same gradient up to rounding. In fp32 none use cuBLASLt.
+// and else cuBLAS and kernels. Both have the same gradient up to rounding. In fp32 no layer uses
+// cuBLASLt.
 func TestEpilogues(t *testing.T) {
 	net := exampleNetworks(t)["mlp"]
 	b := exampleBatch(net)

@@ -30,9 +30,10 @@ type productSpec struct {
 	mask     *compiler.Operand
 }
 
-// biasAlignment divides the offset of a bias that cuBLASLt reads or writes, in bytes. Its
-// documentation promises algorithms for any alignment, but some load 16 bytes of a bias at once, and
-// fault (PyTorch, pull request 194497). A bias lies behind weights, of any number.
+// biasAlignment is what the offset of a bias must be a multiple of, in bytes, for cuBLASLt to read
+// or write it. Its documentation promises algorithms for any alignment. But some load 16 bytes of a
+// bias at once, and fault (PyTorch, pull request 194497). The weights before a bias may end at any
+// offset.
 const biasAlignment = 16
 
 // matmul returns the product, or nil where cuBLASLt has no algorithm for it: then other kernels

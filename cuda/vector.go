@@ -75,8 +75,8 @@ func (d *Device) Write(dst device.Vector, src []float32) {
 // copy more.
 const megakernelCopyBytes = 128 << 10
 
-// maxUploads is how many uploads of large buffers wait for the GPU at most: else writes to a GPU that
-// is busy would pin as much memory as they copy.
+// maxUploads is how many uploads of large buffers wait for the GPU at most. Without a limit, writes
+// to a busy GPU would pin as much memory as they copy.
 const maxUploads = 8
 
 // beginUpload waits until an upload of so many bytes may begin. The result ends it.

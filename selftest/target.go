@@ -27,8 +27,8 @@ type Target struct {
 	// the checks of memory are skipped.
 	Again func() (dev device.Device, end func() error, err error)
 	Free  func() (int, error)
-	// Err returns the failure after which the device does nothing any more, or nil. If Err is nil, it
-	// has none.
+	// Err returns the failure after which the device does nothing any more, or nil. A device that
+	// cannot fail so needs no Err.
 	Err   func() error
 	Small bool // use small networks and shapes, for a slow device
 }

@@ -361,8 +361,8 @@ func (k *clock) aroundGradient(gradient func() (float64, error)) (loss float64, 
 	return loss, err
 }
 
-// wrappedDevice wraps a device and calls around with each of its vector kernels. It is a pointer, since
-// devices are compared.
+// wrappedDevice wraps a device and calls around with each of its vector kernels. Its methods are
+// those of a pointer, since devices are compared with ==.
 type wrappedDevice struct {
 	device.Device
 	around func(kernel func())

@@ -57,8 +57,8 @@ func difference(x [][]float64, n, k, i, j int) float64 {
 	return 0
 }
 
-// sa is FSPDA-SA whose dual moves by sign·(own - neighbour); the paper's equation 8b prints the sign
-// -1. The gossip of equation 8a is printed as it is here.
+// sa is FSPDA-SA whose dual moves by sign·(own - neighbour). The paper's equation 8b prints the
+// sign -1. The gossip of equation 8a is printed as it is here.
 func sa(sign float64) recursion {
 	return func(s *quadratics, g [][]float64, i, j int) {
 		next := matrix(zero)
@@ -73,8 +73,8 @@ func sa(sign float64) recursion {
 	}
 }
 
-// storm is FSPDA-STORM with mg = g + (1-a)·(mg - sign·old gradient); the paper's equation 10c prints
-// the sign -1.
+// storm is FSPDA-STORM with mg = g + (1-a)·(mg - sign·old gradient). The paper's equation 10c
+// prints the sign -1.
 func storm(sign float64) recursion {
 	return func(s *quadratics, g [][]float64, i, j int) {
 		next := matrix(zero)

@@ -86,14 +86,14 @@ func (n *Node) serve(l net.Listener, window int32) {
 	})
 }
 
-// directListener is where the server for direct connections listens. It serves from Start on:
-// before, the node does not know which messages it needs.
-type directListener struct {
-	net.Listener // nil: there is none
-	addresses    []string
+// directListeners are where the server for direct connections listens: one listener, or none.
+type directListeners struct {
+	listeners []net.Listener
+	addresses []string // of them
 }
 
-// listenDirect listens for direct connections.
+// listenDirect listens for direct connections. They are served from Start on: before, the node does
+// not know which messages it needs.
 func (n *Node) listenDirect() error {
 	host, _, err := hostPort(n.opt.Direct.Listen)
 	if err != nil {
@@ -104,7 +104,7 @@ func (n *Node) listenDirect() error {
 		return fmt.Errorf("nats: cannot listen at %s for direct links: %w: is the port taken?", n.opt.Direct.Listen,
 			err)
 	}
-	n.direct = directListener{l, listenAddresses(host, n.opt.Direct.Advertise, l.Addr())}
+	n.direct = directListeners{[]net.Listener{l}, listenAddresses(host, n.opt.Direct.Advertise, l.Addr())}
 	return nil
 }
 

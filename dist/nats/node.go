@@ -70,7 +70,7 @@ type Node struct {
 	log         *zap.Logger
 
 	server             *embeddedServer // nil in an existing cluster
-	direct             directListener
+	direct             directListeners
 	relayed            *bufconn.Listener
 	conn               *client.Conn
 	checkpointRequests chan struct{} // a peer requests a checkpoint
@@ -241,8 +241,8 @@ func (n *Node) Start(state []byte, reported int) error {
 		return err
 	}
 	n.serve(n.relayed, relayWindow)
-	if n.direct.Listener != nil {
-		n.serve(n.direct, directWindow)
+	for _, l := range n.direct.listeners {
+		n.serve(l, directWindow)
 	}
 	n.background.Go(n.watchRoutes)
 	for _, p := range n.others() {
@@ -443,8 +443,8 @@ func (n *Node) Close() {
 	}
 	n.close()
 	n.background.Wait()
-	if n.direct.Listener != nil {
-		_ = n.direct.Close() // unless its server has closed it
+	for _, l := range n.direct.listeners {
+		_ = l.Close() // its server may have closed it
 	}
 	if n.conn != nil {
 		_ = n.conn.FlushTimeout(time.Second) // what does not leave now is lost, and sent again when asked for

@@ -145,7 +145,7 @@ type recvStream struct {
 	written uint64 // the value of next in the newest checkpoint
 	stable  uint64 // messages before this one will never be needed again
 	acked   uint64 // the value of next that the sender was last told
-	// bytes of the messages that were consumed since
+	// ackDueBytes are the bytes of the messages that were consumed after that.
 	ackDueBytes int
 	queue       []*recvMessage // complete messages next, next+1, …
 }

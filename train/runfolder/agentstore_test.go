@@ -40,7 +40,7 @@ func TestManifestLimit(t *testing.T) {
 	}
 }
 
-// An agent in real time keeps all its evaluations, in its checkpoints as well, while agent 0 is absent.
+// While agent 0 is absent, an agent in real time keeps all its evaluations, also in its checkpoints.
 func TestStreamsLimit(t *testing.T) {
 	s := resolve(t)
 	s.Config.Iterations, s.Config.EvalPoints, s.Dim = 2000, 1000, 1<<20

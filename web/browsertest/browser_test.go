@@ -218,8 +218,8 @@ func TestThousandAgents(t *testing.T) {
 	drive(t, with, "thousand", l, screenshots(t))
 }
 
-// The report of the default job and a comparison are files that need nothing else, and can be read by
-// everybody.
+// The report of the default job and a comparison are files that need nothing else, and can be read
+// by everybody.
 func TestPages(t *testing.T) {
 	with, dir := findTools(t), t.TempDir()
 	fspda := program(t)

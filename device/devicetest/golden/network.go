@@ -7,8 +7,8 @@ import (
 	"fspda/device"
 )
 
-// Network is a language model of the section networks: its settings, and the loss and the gradient of
-// one batch. Its parameters are those of [FillTensor].
+// Network is a language model of the section networks: its settings, and the loss and the gradient
+// of one batch. Its parameters are those of [FillTensor].
 type Network struct {
 	Arch, GELU                                              string
 	Layers, Heads, Width, Block, Vocab, Batch, Seed, Hidden int
