@@ -165,6 +165,20 @@ func TestHalfKernels(t *testing.T) {
 	}
 }
 
+// The gradient of attention is within its bounds in shapes of several rows, whose shares the kernel
+// computes of the rounded inputs. Short runs of TestHalfKernels have a shape of one row only.
+func TestHalfAttentionGradient(t *testing.T) {
+	for _, p := range []Precision{FP16, BF16} {
+		d, _ := openFake(t, fakegpu.Options{}, true, WithPrecision(p))
+		target := selftest.Target{Device: d, Precision: string(p)}
+		only := string(p) + "/" + string(device.AttentionGrad)
+		r, err := target.Run(context.Background(), selftest.Selection{Only: only}, func(selftest.Result) {})
+		if err != nil || len(r.Results) != 1 || r.Results[0].Verdict != "ok" {
+			t.Errorf("%s: %v, %v", p, r.Results, err)
+		}
+	}
+}
+
 // steep is code whose gradient, times the first loss scale, exceeds fp16: one row of three logits,
 // with a decay of the weights.
 func steep() (code *device.Code, params []float32, b device.Batch) {

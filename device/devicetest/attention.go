@@ -69,9 +69,14 @@ func ropeBounds(c *device.Call, in, _, b [][]float64) {
 // attentionInputs makes scores moderate, and y and lse those of qkv.
 func attentionInputs(c *device.Call, in [][]float32) {
 	replace(in[0], func(x float32) float32 { return x / 4 })
-	if c.Kernel != device.AttentionGrad {
-		return
+	if c.Kernel == device.AttentionGrad {
+		setAttentionResults(c, in)
 	}
+}
+
+// setAttentionResults makes y and lse of a gradient of attention those of qkv. Kernels may compute
+// them again.
+func setAttentionResults(c *device.Call, in [][]float32) {
 	y, lse := make([]float64, len(in[1])), make([]float64, len(in[2]))
 	interpretAttention(c, [][]float64{widen(in[0])}, [][]float64{y, lse})
 	for i, v := range y {

@@ -36,10 +36,12 @@ func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPr
 				s.Round(in[i])
 			}
 		}
-		switch c.Kernel { // statistics are float32
+		switch c.Kernel { // what is computed of the rounded inputs is float32
 		case device.LayerNormGrad, device.LayerNormPlainGrad, device.LayerNormGradAdd, device.LayerNormPlainGradAdd,
 			device.RMSNormGrad:
 			setRowStatistics(c, in)
+		case device.AttentionGrad:
+			setAttentionResults(c, in)
 		}
 		want, limit := evaluate(c, in)
 		s.widen(c, want, limit)
