@@ -230,18 +230,20 @@ func fusedBound(e kernels.Element) float64 {
 }
 
 // timeFused compares two ways to compute the same, of which the first is a fused kernel, on the
-// executor. The first is chosen only if it makes the same numbers. Without memory the error is
-// ErrNotMeasured, and the choice is not stored.
-func (l *lowerer) timeFused(t *compiler.Task, one, many step) (best cudnn.Choice, err error) {
+// executor. The first is chosen only if it makes the same numbers. If its first run does not return,
+// later programs find this as the choice. Without memory the error is ErrNotMeasured, and the choice is
+// not stored.
+func (l *lowerer) timeFused(t *compiler.Task, key string, one, many step) (best cudnn.Choice, err error) {
 	f, end, err := l.newFusedTrial(t)
 	if err != nil {
 		return best, err
 	}
 	defer end()
-	if _, err := f.check(one, many); err != nil {
-		if driver.Lost(err) {
-			return best, err
-		}
+	err = l.handles.choices.Attempt(key, func() error { _, err := f.check(one, many); return err })
+	if driver.Lost(err) {
+		return best, err
+	}
+	if err != nil {
 		return cudnn.Choice{Why: err.Error()}, nil
 	}
 	const runs, turns, rounds = 4, 2, 2

@@ -141,6 +141,32 @@ func TestFaultyFusedKernels(t *testing.T) {
 	}
 }
 
+// Each fused kernel that loses the GPU does so once: later processes find in the cache that it did, and
+// use separate kernels in its place.
+func TestLostFusedKernels(t *testing.T) {
+	dir, losses := t.TempDir(), map[string]bool{}
+	for {
+		_, b := faultyFused(t, func(fakegpu.Launch) error { return fmt.Errorf("an illegal address") }, driver.Success)
+		made := b.libraries
+		b.libraries = func(p driver.Properties) (libraries, error) {
+			l, err := made(p)
+			l.choicesDir = dir
+			return l, err
+		}
+		_, err := loadLinked(t, b, "did not return")
+		if err == nil {
+			break
+		}
+		if !driver.Lost(err) || losses[err.Error()] {
+			t.Fatalf("%v, after %d other losses", err, len(losses))
+		}
+		losses[err.Error()] = true
+	}
+	if len(losses) < 2 {
+		t.Errorf("%d losses, want one of each kind of kernel", len(losses))
+	}
+}
+
 // loadLinked loads code on a GPU that measures, and returns how many convolutions are fused. If
 // route is not empty, none is to be, for that reason.
 func loadLinked(t *testing.T, b backend, route string) (fused int, err error) {

@@ -195,11 +195,14 @@ func (l *lowerer) isFaster(t *compiler.Task, key string, one, many step) (bool, 
 		if l.visit != nil {
 			return l.compareFused(t, key, one, many)
 		}
-		choice, err = l.handles.choices.Choose(key, func() (cudnn.Choice, error) { return l.timeFused(t, one, many) })
+		choice, err = l.handles.choices.Choose(key, func() (cudnn.Choice, error) {
+			return l.timeFused(t, key, one, many)
+		})
 		return err
 	})
 	if driver.Lost(err) {
-		err = fmt.Errorf("trying the %s: %w; with %s=0 it is not used", key, err, FusedVariable)
+		err = fmt.Errorf("trying the %s: %w; the next start does without it, and with %s=0 without all of its kind", key,
+			err, FusedVariable)
 	}
 	for i := range l.routes {
 		if l.routes[i].task == t {

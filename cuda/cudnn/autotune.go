@@ -2,8 +2,11 @@ package cudnn
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"time"
+
+	"fspda/cuda/driver"
 )
 
 // autotuner finds the fastest implementation of a convolution.
@@ -21,10 +24,14 @@ type autotuner struct {
 // algorithms lets the library time its algorithms, and times the fastest again with our clock, for
 // comparison with engines.
 func (t *autotuner) algorithms() error {
-	best, timed, err := t.c.findAlgorithm(t.how, t.math, t.at)
-	if err != nil || !timed {
-		t.failed = err
-		return nil
+	var best Choice
+	var timed bool
+	lost := t.attempt("algorithms", func() error {
+		best, timed, t.failed = t.c.findAlgorithm(t.how, t.math, t.at)
+		return t.alive(t.failed)
+	})
+	if lost != nil || !timed || t.failed != nil {
+		return lost
 	}
 	t.best, t.timed = best, true
 	if t.how.Measure == nil {
@@ -34,7 +41,7 @@ func (t *autotuner) algorithms() error {
 		return err
 	}
 	x := t.at
-	ms, ran, err := t.measure(math.Inf(1), func() error { return t.c.runAlgorithm(x[0], x[1], x[2], x[3]) })
+	ms, ran, err := t.measure(best.route(), math.Inf(1), func() error { return t.c.runAlgorithm(x[0], x[1], x[2], x[3]) })
 	t.best.Time, t.timed = float32(ms), ran
 	return err
 }
@@ -79,7 +86,7 @@ func (t *autotuner) try(c Choice, run func() error) error {
 	if t.timed {
 		limit = float64(t.best.Time)
 	}
-	ms, ran, err := t.measure(limit, run)
+	ms, ran, err := t.measure(c.route(), limit, run)
 	if ran && ms < limit {
 		c.Time = float32(ms)
 		t.best, t.timed = c, true
@@ -108,18 +115,22 @@ const (
 // ErrRefused is returned by Measure and Product for work that cannot be run, or cannot be captured.
 var ErrRefused = errors.New("cudnn: cannot be run or captured")
 
-// measure returns the time of one run in ms. ran is false if the library refuses it; other errors
-// are those of the GPU. If a run is much slower than limit, it is measured less often.
-func (t *autotuner) measure(limit float64, send func() error) (ms float64, ran bool, err error) {
+// measure returns the time of one run in ms. ran is false if the library refuses it, or if its first
+// run did not return in an earlier program; other errors are those of the GPU. If a run is much slower
+// than limit, it is measured less often.
+func (t *autotuner) measure(what string, limit float64, send func() error) (ms float64, ran bool, err error) {
 	once := func(n, turns int) (float64, bool, error) {
 		took, err := t.how.Measure(n, turns, send)
 		if _, ok := errors.AsType[*Error](err); ok || errors.Is(err, ErrRefused) {
-			return 0, false, nil
+			return 0, false, t.alive(err)
 		}
 		return took / float64(max(n, 1)), err == nil, err
 	}
-	ms, ran, err = once(0, 1) // loads the kernel
-	if !ran || ms > verySlowMS && ms > verySlow*limit {
+	err = t.attempt(what, func() (err error) {
+		ms, ran, err = once(0, 1) // loads the kernel
+		return err
+	})
+	if err != nil || !ran || ms > verySlowMS && ms > verySlow*limit {
 		return ms, ran, err
 	}
 	ms, ran, err = once(1, 1)
@@ -128,6 +139,30 @@ func (t *autotuner) measure(limit float64, send func() error) (ms float64, ran b
 	}
 	took, ran, err := once(int(min(maxPerTurn, 1+turnMS/max(ms, 1e-3))), turns)
 	return min(ms, took), ran, err
+}
+
+// attempt runs what may lose the GPU, and nothing if an earlier program did not survive it. The error
+// is that of a lost GPU.
+func (t *autotuner) attempt(what string, run func() error) error {
+	err := t.how.Cache.Attempt(t.c.attemptKey(t.how, t.math, what), run)
+	if errors.Is(err, ErrNoReturn) {
+		return nil
+	}
+	if driver.Lost(err) && t.how.Cache != nil {
+		err = fmt.Errorf("cudnn: trying the %s of a convolution of %v: %w; the next start does without", what, t.c.shape,
+			err)
+	}
+	return err
+}
+
+// alive returns the error of the GPU after the library has failed: its own error may say as little as
+// that a kernel did not start.
+func (t *autotuner) alive(failed error) error {
+	if failed == nil || t.how.Measure == nil {
+		return nil
+	}
+	_, err := t.how.Measure(0, 1, func() error { return nil })
+	return err
 }
 
 // engines lists the usable engines that the library offers, in its order. In runs that measure,
@@ -139,6 +174,7 @@ func (c *Conv) engines(how Selection, m Math) (all []Engine) {
 		for _, o := range n.offers(g, heuristics[i], c.h.target()) {
 			switch {
 			case o.unusable(m, how.Deterministic):
+			case !how.Deterministic && how.Cache.lost(c.attemptKey(how, m, o.engine.String())):
 			case o.compiles() && !how.Deterministic:
 				later = append(later, o.engine)
 			default:

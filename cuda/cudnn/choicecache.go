@@ -15,6 +15,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"fspda/cuda/driver"
 	"fspda/internal/wholefile"
 )
 
@@ -134,6 +135,43 @@ func (c *ChoiceCache) put(key string, to Choice) {
 	if err == nil {
 		_ = wholefile.Write(c.path(key), append(text, '\n'))
 	}
+}
+
+// drop removes a choice.
+func (c *ChoiceCache) drop(key string) {
+	if c == nil {
+		return
+	}
+	if delete(c.known, key); c.Dir != "" {
+		_ = os.Remove(c.path(key)) // else it stays as if the run had not returned
+	}
+}
+
+// noReturn is the Why of a choice whose first run has begun.
+const noReturn = "its first run did not return, or lost the GPU"
+
+// ErrNoReturn is returned by [ChoiceCache.Attempt] for what is not run again.
+var ErrNoReturn = errors.New("cudnn: " + noReturn)
+
+// Attempt runs work of a key for the first time. If it loses the GPU, or the process ends before it
+// returns, this program and later ones get ErrNoReturn in its place, because it would end them too.
+// A nil cache stores nothing.
+func (c *ChoiceCache) Attempt(key string, run func() error) error {
+	if c.lost(key) {
+		return ErrNoReturn
+	}
+	c.put(key, Choice{Why: noReturn})
+	err := run()
+	if !driver.Lost(err) {
+		c.drop(key)
+	}
+	return err
+}
+
+// lost reports whether the first run of a key did not return.
+func (c *ChoiceCache) lost(key string) bool {
+	known, _ := c.get(key)
+	return known.Why == noReturn
 }
 
 // ErrNotMeasured is returned by what [ChoiceCache.Choose] calls if it could not measure this time.

@@ -89,6 +89,22 @@ func (c *Conv) key(how Selection, m Math) string {
 		c.of, m, c.direction, how.MaxWorkspace, how.alignment())
 }
 
+// attemptKey is the key of the first run of one way to compute the convolution.
+func (c *Conv) attemptKey(how Selection, m Math, route string) string {
+	return fmt.Sprintf("the first run of the %s: %s", route, c.key(how, m))
+}
+
+// route names the implementation.
+func (c Choice) route() string {
+	switch {
+	case c.Product:
+		return "matrix product"
+	case c.Engine != nil:
+		return c.Engine.String()
+	}
+	return fmt.Sprintf("algorithm %d", c.Algo)
+}
+
 func (how Selection) alignment() int {
 	if how.Alignment <= 0 {
 		return 16

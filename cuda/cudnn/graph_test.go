@@ -1,6 +1,7 @@
 package cudnn_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -21,7 +22,7 @@ type fixture struct {
 	handle       *cudnn.Handle
 	calls        func() []string
 	times        map[int64]float64 // ms by engine; 0 is an algorithm
-	ran          int64             // engine that ran last
+	ran          int64             // what ran last, as in times; -1: nothing
 	timed        map[int64]int     // turns by engine
 	uncapturable map[int64]bool    // engines that cannot be captured
 }
@@ -60,13 +61,17 @@ func newFixture(t *testing.T, offered, fallback []fakecudnn.Engine) *fixture {
 
 // measure is the clock. Everything must run once before it is captured.
 func (b *fixture) measure(n, turns int, send func() error) (float64, error) {
-	b.ran = 0
+	b.ran = -1
+	b.calls()
 	for range max(n, 1) * turns {
 		if err := send(); err != nil {
 			return 0, err
 		}
 	}
-	if b.timed[b.ran] == 0 != (n == 0) {
+	if slices.Contains(b.calls(), "algorithm") {
+		b.ran = 0
+	}
+	if n > 0 && b.timed[b.ran] == 0 {
 		return 0, errors.New("captured before it ran")
 	}
 	if n > 0 && b.uncapturable[b.ran] {
@@ -223,6 +228,57 @@ func TestClockStops(t *testing.T) {
 			Measure: func(_, _ int, send func() error) (float64, error) { return 0, errors.Join(send(), stopped) }})
 	if !errors.Is(err, stopped) {
 		t.Errorf("error %v, want that of the clock", err)
+	}
+}
+
+// What loses the GPU is not run again by later programs, which take the fastest of the rest.
+func TestLostCandidates(t *testing.T) {
+	const product = 100
+	for _, c := range []struct {
+		what   string
+		fatal  int64        // which candidate loses the GPU
+		status cudnn.Status // what the library says of an engine that does
+		named  string       // in the error
+		after  string       // the next program's choice
+	}{
+		{"engine", 2, 0, "engine 2 3=20 25=1", "graph, engine 1 3=10 25=1"},
+		{"engine that returns an error", 2, 3000, "engine 2 3=20 25=1", "graph, engine 1 3=10 25=1"},
+		{"algorithm", 0, 0, "algorithm 7", "graph, engine 2 3=20 25=1"},
+		{"product", product, 0, "matrix product", "graph, engine 2 3=20 25=1"},
+	} {
+		dir, crashes := t.TempDir(), 0
+		open := func() (route string, err error) {
+			b, lost := newFixture(t, engines(1, 2), nil), error(nil)
+			b.times = map[int64]float64{0: 3, 1: 2, 2: 1, product: 9}
+			b.graph.Compute = func(_ fakecudnn.Convolution, by fakecudnn.Engine, _, _, _, _ driver.Pointer) cudnn.Status {
+				if b.ran = by.Index; b.ran == c.fatal {
+					return c.status
+				}
+				return 0
+			}
+			how := cudnn.Selection{MaxWorkspace: 100, Alloc: alloc,
+				Cache:   &cudnn.ChoiceCache{Dir: dir, GPU: "fake", Version: 92600},
+				Product: func(_, _, _ driver.Pointer) error { b.ran = product; return nil },
+				Measure: func(n, turns int, send func() error) (float64, error) {
+					ms, err := b.measure(n, turns, send)
+					if b.ran == c.fatal {
+						crashes++
+						lost = &driver.Error{Result: driver.LaunchFailed}
+					}
+					return ms, cmp.Or(err, lost)
+				}}
+			made, err := b.handle.NewConv(shape, cudnn.Forward, cudnn.Float32, cudnn.TensorOp, how)
+			if err != nil {
+				return "", err
+			}
+			return made.Route(), made.Close()
+		}
+		if _, err := open(); crashes != 1 || !driver.Lost(err) || !strings.Contains(err.Error(), c.named) {
+			t.Errorf("%s: %d losses, %v; want one, and an error that names %s", c.what, crashes, err, c.named)
+		}
+		if route, err := open(); err != nil || crashes != 1 || route != c.after {
+			t.Errorf("%s: then %s, %v after %d losses; want %s", c.what, route, err, crashes, c.after)
+		}
 	}
 }
 
