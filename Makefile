@@ -83,10 +83,13 @@ peers: # the same work in NumPy, PyTorch and JAX beside ours; installs them (5 G
 	FSPDA_PEERS=$(abspath $(PEERS))/trackers/bin/python $(GO) test -count 1 -v -run TestTrackers ./cli
 	test -z "$(PICTURES)" || $(PEERS)/bin/python bench/peers/load.py $(PEERS)/fspda $(PICTURES)
 
-card: # one file for a machine with a GPU: sh bin/card.sh OUT [part...]; CHOICES and CUBINS name files of an earlier run
+card: # one file for a machine with a GPU: sh bin/card.sh OUT [part...], with compiled kernels if NVRTC is found; CHOICES and CUBINS name files of an earlier run
 	rm -rf bin/card && mkdir -p bin/card
 	GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '-s -w' -o bin/card/fspda ./cmd/fspda
 	test -z "$(CHOICES)" || cp "$(CHOICES)" bin/card/choices.jsonl
+	XDG_CACHE_HOME=$(CURDIR)/bin/card/cache $(GO) test -count 1 -run 'TestCompile$$' ./cuda/kernels
+	test ! -d bin/card/cache || tar -C bin/card/cache -czf bin/card/cubins.tar.gz fspda/cubin
+	rm -rf bin/card/cache
 	test -z "$(CUBINS)" || cp "$(CUBINS)" bin/card/cubins.tar.gz
 	cp bench/bundle/card.sh bin/card.sh
 	tar -C bin/card -cf - . | gzip -9 >> bin/card.sh

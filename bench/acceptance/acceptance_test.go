@@ -37,17 +37,17 @@ func TestPartsAreApart(t *testing.T) {
 		status Status
 		why    string
 	}{
-		{Part{"a/fails", time.Minute, func(_ context.Context, k *job) error {
+		{Part{Name: "a/fails", Limit: time.Minute, Run: func(_ context.Context, k *job) error {
 			k.out.set("x", 1)
 			return errors.New("no luck")
 		}}, Failed, "no luck"},
-		{Part{"a/hangs", time.Minute, func(ctx context.Context, k *job) error {
+		{Part{Name: "a/hangs", Limit: time.Minute, Run: func(ctx context.Context, k *job) error {
 			k.out.set("x", 2)
 			k.Program = "sleep"
 			_, err := k.program(ctx, "60")
 			return err
 		}}, TimeOut, "it had 0s"},
-		{Part{"a/works", time.Minute, func(_ context.Context, k *job) error {
+		{Part{Name: "a/works", Limit: time.Minute, Run: func(_ context.Context, k *job) error {
 			k.out.set("x", 3)
 			k.out.set("nothing", math.NaN())
 			return nil
@@ -86,7 +86,7 @@ func TestPartsAreApart(t *testing.T) {
 func TestProcessesEnd(t *testing.T) {
 	r := opened(t, newOptions(t))
 	began := time.Now()
-	out, err := r.play(t.Context(), Part{"a/children", time.Minute, func(ctx context.Context, k *job) error {
+	out, err := r.play(t.Context(), Part{Name: "a/children", Limit: time.Minute, Run: func(ctx context.Context, k *job) error {
 		k.Program = "sh"
 		_, err := k.program(ctx, "-c", "trap '' INT; sleep 60 & wait; sleep 60")
 		return err
@@ -99,7 +99,7 @@ func TestProcessesEnd(t *testing.T) {
 // The error message of a program becomes the reason of the part.
 func TestFailureSaysWhy(t *testing.T) {
 	r := opened(t, newOptions(t))
-	out, err := r.play(t.Context(), Part{"a/part", time.Minute, func(ctx context.Context, k *job) error {
+	out, err := r.play(t.Context(), Part{Name: "a/part", Limit: time.Minute, Run: func(ctx context.Context, k *job) error {
 		k.Program = "sh"
 		_, err := k.program(ctx, "-c", "echo starting >&2; echo 'fspda: taking 3 GB: too\n       much' >&2; exit 1")
 		return err
@@ -140,7 +140,7 @@ func TestChosen(t *testing.T) {
 	if got := o.chosen(r); len(got) != 5 {
 		t.Errorf("%d parts have the name", len(got))
 	}
-	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 16+2*12 {
+	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 18+2*12 {
 		t.Errorf("%d parts: %v", len(names), names)
 	}
 }
@@ -242,8 +242,8 @@ func TestHeadlineFitsBudget(t *testing.T) {
 		}
 		sum += p.Limit
 	}
-	if sum > DefaultBudget || len(headline) != 9 {
-		t.Errorf("%d parts may take %v, want 9 within %v", len(headline), sum, DefaultBudget)
+	if sum > DefaultBudget || len(headline) != 11 {
+		t.Errorf("%d parts may take %v, want 11 within %v", len(headline), sum, DefaultBudget)
 	}
 	if seen := map[string]bool{}; true {
 		for _, p := range o.Parts() {
@@ -275,7 +275,7 @@ func TestChoicesAreKept(t *testing.T) {
 	if len(added) > 0 {
 		t.Errorf("an empty folder has choices: %q", added)
 	}
-	part := Part{"a/tunes", time.Minute, func(ctx context.Context, k *job) error {
+	part := Part{Name: "a/tunes", Limit: time.Minute, Run: func(ctx context.Context, k *job) error {
 		made = []byte("one\ntwo\n")
 		<-ctx.Done()
 		return ctx.Err()
@@ -294,7 +294,7 @@ func TestStoppedCallIsSaved(t *testing.T) {
 	o := newOptions(t)
 	r := opened(t, o)
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := r.play(ctx, Part{"a/part", time.Minute, func(ctx context.Context, k *job) error {
+	_, err := r.play(ctx, Part{Name: "a/part", Limit: time.Minute, Run: func(ctx context.Context, k *job) error {
 		k.out.set("x", 7)
 		cancel()
 		return ctx.Err()

@@ -14,8 +14,8 @@ func ExampleOptions_Parts() {
 		fmt.Println(p.Name, p.Limit)
 	}
 	// Output:
-	// selftest/megakernel 35s
+	// selftest/megakernel 25s
 	// selftest/fp32 55s
-	// figure1/step-fp32 1m0s
 	// selftest/fused 20s
+	// pytorch/compile 1m0s
 }

@@ -30,6 +30,8 @@ const (
 	sparseTarget   = 0.7  // of a copy
 	idleTarget     = 0.02
 	memoryBar      = 0.05
+	tokensTarget   = 220_000 // tokens a second of GPT-2's gradient
+	languageTarget = 1.0     // tokens a second over those of torch.compile
 	// curveTarget is the allowed relative difference of a loss from that on the CPU. In fp32 a
 	// gradient is within a relative error of 1e-5 of the CPU's (selftest), and so is the decrease
 	// of the loss. The curvature of the loss may amplify the error tenfold over a thousand
@@ -54,6 +56,8 @@ func (r *Results) Lines() []Line {
 		r.ofNetworks("gradients in fp16 and bf16 over PyTorch, eager", "eager_ratio", eagerTarget, "%.2f ×", 1),
 		r.ofNetworks("the same over torch.compile", "compiled_ratio", compiledTarget, "%.2f ×", 1),
 		r.ofNetworks("the same, of the memory's roofline", "roofline", rooflineTarget, "%.0f %%", 100),
+		r.atLeast(languagePart, "GPT-2, gradient in bf16, tokens a second", "ours", tokensTarget, "%.0f"),
+		r.atLeast(languagePart, "the same over torch.compile", "compiled_ratio", languageTarget, "%.2f ×"),
 	}
 	titles := map[string]string{megakernelPart: "kernels in a cooperative launch",
 		fusedPart: "fused kernels, in " + strings.Join(judged, " and ")}
@@ -113,6 +117,14 @@ func (r *Results) line(part, what, bar string,
 		l.Verdict = met
 	}
 	return l
+}
+
+// atLeast returns a line whose value must be at least bar.
+func (r *Results) atLeast(part, what, key string, bar float64, format string) Line {
+	return r.line(part, what, "≥ "+fmt.Sprintf(format, bar), func(v map[string]float64) (string, bool, bool) {
+		got, ok := v[key]
+		return fmt.Sprintf(format, got), got >= bar, ok
+	})
 }
 
 // atMost returns a line whose value must be at most bar.

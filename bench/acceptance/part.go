@@ -12,6 +12,8 @@ type Part struct {
 	Name  string // group/what
 	Limit time.Duration
 	Run   func(ctx context.Context, b *job) error
+	// Begin starts work in the background when the call starts. Most parts have none.
+	Begin func(ctx context.Context)
 }
 
 // Status is how a part ended.

@@ -27,7 +27,7 @@ func with(base []string, more ...string) []string {
 
 // step measures an iteration of figure 1 here and in PyTorch.
 func (o *Options) step(precision string) Part {
-	return Part{"figure1/step-" + precision, o.limit(time.Minute), func(ctx context.Context, b *job) error {
+	return Part{Name: "figure1/step-" + precision, Limit: o.limit(40 * time.Second), Run: func(ctx context.Context, b *job) error {
 		p, err := b.startPeer(ctx)
 		if err != nil {
 			return err
@@ -74,7 +74,7 @@ func (b *job) figure1Step(ctx context.Context, precision string) (r stepReport, 
 // launches measures an iteration of figure 1 with separate kernel launches or graphs instead of one
 // cooperative launch.
 func (o *Options) launches() Part {
-	return Part{"figure1/launches", o.limit(time.Minute), func(ctx context.Context, b *job) error {
+	return Part{Name: "figure1/launches", Limit: o.limit(time.Minute), Run: func(ctx context.Context, b *job) error {
 		b.env = append(b.env, withoutMegakernel)
 		if _, err := b.figure1Step(ctx, "fp32"); err != nil {
 			return err
@@ -86,7 +86,7 @@ func (o *Options) launches() Part {
 
 // million runs figure 1 to its end, or a shorter run if that would take too long.
 func (o *Options) million(s shapes) Part {
-	return Part{"figure1/million", o.limit(s.longest + 15*time.Second), func(ctx context.Context, b *job) error {
+	return Part{Name: "figure1/million", Limit: o.limit(s.longest + 15*time.Second), Run: func(ctx context.Context, b *job) error {
 		out, err := b.folder("million")
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func (b *job) train(ctx context.Context, name, out string, args []string) (wall 
 
 // curve trains on the device and on the CPU, and compares the losses row by row.
 func (o *Options) curve() Part {
-	return Part{"figure1/curve", o.limit(90 * time.Second), func(ctx context.Context, b *job) error {
+	return Part{Name: "figure1/curve", Limit: o.limit(90 * time.Second), Run: func(ctx context.Context, b *job) error {
 		var curves [2][]train.Row
 		for i, device := range []string{b.Device, "cpu"} {
 			out, err := b.folder("curve-" + strconv.Itoa(i))

@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,7 +14,7 @@ import (
 
 // gradient measures the large network in a precision, here and in PyTorch in turns.
 func (o *Options) gradient(g gradient) Part {
-	return Part{g.name(), o.limit(90 * time.Second), func(ctx context.Context, b *job) error {
+	return Part{Name: g.name(), Limit: o.limit(time.Minute), Run: func(ctx context.Context, b *job) error {
 		p, err := b.startPeer(ctx)
 		if err != nil {
 			return err
@@ -21,13 +22,11 @@ func (o *Options) gradient(g gradient) Part {
 		defer p.close()
 		s := b.shapes()
 		for range s.rounds {
-			if err := b.ourGradient(ctx, g); err != nil {
+			if err := b.ourGradient(ctx, b.network(g, b.shapes().turn)); err != nil {
 				return err
 			}
 			for _, compiled := range s.modes(g.precision) {
-				err := b.peers(ctx, p, compiled, float64(g.batch), map[string]any{"kind": "network", "model": g.network,
-					"batch": g.batch, "size": g.pixels, "precision": g.precision})
-				if err != nil {
+				if err := b.peers(ctx, p, compiled, float64(g.batch), g.request()); err != nil {
 					return err
 				}
 			}
@@ -36,17 +35,24 @@ func (o *Options) gradient(g gradient) Part {
 	}}
 }
 
-// ourGradient measures a gradient here once.
-func (b *job) ourGradient(ctx context.Context, g gradient) error {
+// request asks the peer for the same.
+func (g gradient) request() map[string]any {
+	return map[string]any{"kind": "network", "model": g.network, "batch": g.batch, "size": g.pixels,
+		"precision": g.precision}
+}
+
+// ourGradient measures a gradient here once, by a command.
+func (b *job) ourGradient(ctx context.Context, command []string) error {
 	var r struct {
 		Images   float64 `json:"images_s"`
+		Tokens   float64 `json:"tokens_s"`
 		Roofline float64 `json:"roofline"`
 		CopyRate float64 `json:"copy_gb_s"`
 	}
-	if err := b.report(ctx, "ours", &r, b.network(g, b.shapes().turn)...); err != nil {
+	if err := b.report(ctx, "ours", &r, command...); err != nil {
 		return err
 	}
-	b.out.best("ours", r.Images)
+	b.out.best("ours", cmp.Or(r.Tokens, r.Images))
 	if r.Roofline > 0 {
 		b.out.best("roofline", r.Roofline)
 		b.out.best("copy", r.CopyRate)
@@ -57,10 +63,14 @@ func (b *job) ourGradient(ctx context.Context, g gradient) error {
 
 // network returns the command that measures a gradient for some time.
 func (b *job) network(g gradient, turn string) []string {
-	args := []string{"bench", "network", "--device", b.Device, "--model", g.network, "--batch", strconv.Itoa(g.batch),
-		"--size", strconv.Itoa(g.pixels), "--time", turn, "--json"}
+	return b.benchNetwork(g.network, g.precision, g.batch, turn, "--size", strconv.Itoa(g.pixels))
+}
+
+func (b *job) benchNetwork(model, precision string, batch int, turn string, more ...string) []string {
+	args := with([]string{"bench", "network", "--device", b.Device, "--model", model, "--batch", strconv.Itoa(batch),
+		"--time", turn, "--json"}, more...)
 	if b.Device != "cpu" {
-		args = append(args, "--precision", g.precision)
+		args = append(args, "--precision", precision)
 	}
 	return args
 }
@@ -69,7 +79,7 @@ func (b *job) network(g gradient, turn string) []string {
 // otherwise happen within the limit of the gradient. What it has chosen when its time is over is
 // kept, and the gradient chooses the rest.
 func (o *Options) tuning(g gradient) Part {
-	return Part{g.network + "/tune-" + g.shape(), o.limit(50 * time.Second), func(ctx context.Context, b *job) error {
+	return Part{Name: g.network + "/tune-" + g.shape(), Limit: o.limit(45 * time.Second), Run: func(ctx context.Context, b *job) error {
 		_, err := b.program(ctx, b.network(g, "1ms")...)
 		lines, listed := b.ReadChoices()
 		if listed == nil {
@@ -123,9 +133,9 @@ func (b *job) summarizeChoices(lines []byte) {
 func (o *Options) separate() Part {
 	s := o.shapes()
 	g := gradient{s.network, judged[0], s.batches[0], s.pixels[0]}
-	return Part{g.network + "/separate-" + g.shape(), o.limit(time.Minute), func(ctx context.Context, b *job) error {
+	return Part{Name: g.network + "/separate-" + g.shape(), Limit: o.limit(time.Minute), Run: func(ctx context.Context, b *job) error {
 		b.env = append(b.env, withoutFused)
-		if err := b.ourGradient(ctx, g); err != nil {
+		if err := b.ourGradient(ctx, b.network(g, s.turn)); err != nil {
 			return err
 		}
 		b.out.Summary = fmt.Sprintf("%.4g a second without fused kernels", b.out.Values["ours"])
@@ -160,7 +170,7 @@ func (b *job) peers(ctx context.Context, p *peer, compiled bool, items float64, 
 // summarizeGradient updates the summary of the outcome.
 func (b *job) summarizeGradient() {
 	v := b.out.Values
-	words := []string{fmt.Sprintf("%.4g a second", v["ours"])}
+	words := []string{fmt.Sprintf("%.6g a second", math.Round(v["ours"]))}
 	if r, ok := v["roofline"]; ok {
 		words = append(words, fmt.Sprintf("%.0f %% of the roofline", 100*r))
 	}

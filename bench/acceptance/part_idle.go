@@ -11,7 +11,7 @@ import (
 // idle is the share of an iteration of the large network in which the device waits, while the
 // loader feeds it from a packed set of images, and from the files that these came from.
 func (o *Options) idle() Part {
-	return Part{"loader/idle", o.limit(150 * time.Second), func(ctx context.Context, b *job) error {
+	return Part{Name: "loader/idle", Limit: o.limit(150 * time.Second), Run: func(ctx context.Context, b *job) error {
 		files := b.Data
 		if files == "" {
 			files = filepath.Join(b.dir, "images")

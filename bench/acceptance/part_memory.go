@@ -11,7 +11,7 @@ import (
 // memory is a run of several agents of the large network on the device: what was forecast of its
 // memory, and what it took.
 func (o *Options) memory() Part {
-	return Part{"memory/agents", o.limit(2 * time.Minute), func(ctx context.Context, b *job) error {
+	return Part{Name: "memory/agents", Limit: o.limit(2 * time.Minute), Run: func(ctx context.Context, b *job) error {
 		out, err := b.folder("memory")
 		if err != nil {
 			return err

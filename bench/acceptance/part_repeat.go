@@ -15,7 +15,7 @@ import (
 
 // repeat runs trainings twice and requires bit-identical models.
 func (o *Options) repeat() Part {
-	return Part{"training/repeat", o.limit(2 * time.Minute), func(ctx context.Context, b *job) error {
+	return Part{Name: "training/repeat", Limit: o.limit(2 * time.Minute), Run: func(ctx context.Context, b *job) error {
 		s := b.shapes()
 		images := []string{"--model", "resnet18", "--data", "synthetic-images", "--crop", "64", "--agents", "2",
 			"--batch", "32", "--data-train", "200", "--data-test", "20",

@@ -11,7 +11,7 @@ import (
 // of as many bytes. The 0.1 % are shown too, but not judged: their few megabytes are there before a
 // kernel has begun.
 func (o *Options) sparse() Part {
-	return Part{"vectors/sparse", o.limit(time.Minute), func(ctx context.Context, b *job) error {
+	return Part{Name: "vectors/sparse", Limit: o.limit(time.Minute), Run: func(ctx context.Context, b *job) error {
 		var r struct {
 			Rows []struct {
 				Name  string

@@ -34,12 +34,16 @@ const headlineNetworks = 2
 // add up to it.
 func (o *Options) headline() []Part {
 	networks := o.networks()
-	parts := []Part{o.selftest("fp32", shortSelftest), o.step("fp32")}
-	if o.Device != "cpu" {
-		parts = append(append([]Part{o.megakernel()}, parts...), o.fused())
+	networks = networks[:min(headlineNetworks*o.partsOfNetwork(), len(networks))]
+	if o.Device == "cpu" {
+		parts := []Part{o.selftest("fp32", shortSelftest), o.step("fp32")}
+		return append(append(parts, networks...), o.language(), o.million(o.shapes()))
 	}
-	parts = append(parts, networks[:min(headlineNetworks*o.partsOfNetwork(), len(networks))]...)
-	return append(parts, o.million(o.shapes()))
+	// nothing is timed while PyTorch compiles in the background
+	parts := []Part{o.megakernel(), o.selftest("fp32", shortSelftest), o.fused(), o.compilePeer(), o.step("fp32")}
+	one := o.partsOfNetwork()
+	parts = append(append(parts, networks[:one]...), o.language())
+	return append(append(parts, networks[one:]...), o.million(o.shapes()))
 }
 
 // partsOfNetwork is the number of parts of a gradient: that which measures it, after that which
@@ -73,8 +77,8 @@ func (s shapes) gradients(precisions []string) (all []gradient) {
 	return all
 }
 
-// networks are the gradients of the large network: in the precisions that are judged first, the two
-// ends before what lies between them.
+// networks are the gradients of the large network: of the smallest size in the precisions that are
+// judged, then of the other sizes from both ends.
 func (o *Options) networks() (parts []Part) {
 	s := o.shapes()
 	type shape struct{ batch, pixels int }
@@ -91,9 +95,11 @@ func (o *Options) networks() (parts []Part) {
 		}
 		parts = append(parts, o.gradient(g))
 	}
-	for i, z := range sizes {
-		add(judged[0], z)
-		add(judged[1], sizes[len(sizes)-1-i])
+	add(judged[0], sizes[0])
+	add(judged[1], sizes[0])
+	for i := 1; i < len(sizes); i++ {
+		add(judged[0], sizes[i])
+		add(judged[1], sizes[len(sizes)-i])
 	}
 	for _, z := range sizes {
 		add("tf32", z)

@@ -34,44 +34,50 @@ type answer struct {
 	Error  string  `json:"error"`
 }
 
-// startPeer starts the process on the device. A missing Python or PyTorch is not an error: the peer
-// then holds the reason.
+// startPeer starts the process on the device for a part.
 func (b *job) startPeer(ctx context.Context) (*peer, error) {
 	if b.Python == "" {
 		return &peer{none: "PyTorch was not asked for"}, nil
 	}
-	path := filepath.Join(b.dir, "card.py")
-	if err := os.WriteFile(path, []byte(bench.CardPeer), 0o644); err != nil {
-		return nil, err
-	}
-	p := &peer{cmd: exec.Command(b.Python, path, b.Device), answers: make(chan string), ended: make(chan error, 1)}
 	fmt.Fprintf(b.log, "\n$ %s bench/peers/card.py %s\n", b.Python, b.Device)
-	p.cmd.Stderr = b.log
+	p, about, err := newPeer(ctx, b.Python, b.Device, b.dir, b.log)
+	if err == nil && p.none == "" {
+		b.out.Peer = fmt.Sprintf("PyTorch %s, cuDNN %d, on %s", about.Torch, about.CuDNN, about.Device)
+	}
+	return p, err
+}
+
+// newPeer starts the process on a device, with its script in dir, and returns what it says of
+// itself. A missing Python or PyTorch is not an error: the peer then holds the reason.
+func newPeer(ctx context.Context, python, device, dir string, log io.Writer) (p *peer, about answer, err error) {
+	path := filepath.Join(dir, "card.py")
+	if err := os.WriteFile(path, []byte(bench.CardPeer), 0o644); err != nil {
+		return nil, about, err
+	}
+	p = &peer{cmd: exec.Command(python, path, device), answers: make(chan string), ended: make(chan error, 1)}
+	p.cmd.Stderr = log
 	p.cmd.Env = append(os.Environ(), "PYTHONUNBUFFERED=1")
 	ownGroup(p.cmd)
-	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		return nil, err
+		return nil, about, err
 	}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
-		return nil, err
+		return nil, about, err
 	}
 	if err := p.cmd.Start(); err != nil {
-		return &peer{none: fmt.Sprintf("no PyTorch: %v", err)}, nil
+		return &peer{none: fmt.Sprintf("no PyTorch: %v", err)}, about, nil
 	}
 	go p.read(out)
-	first, err := p.next(ctx)
-	if err != nil {
+	if about, err = p.next(ctx); err != nil {
 		p.close()
-		return nil, err
+		return nil, about, err
 	}
-	if first.Error != "" {
+	if about.Error != "" {
 		p.close()
-		return &peer{none: "no PyTorch: " + first.Error}, nil
+		return &peer{none: "no PyTorch: " + about.Error}, about, nil
 	}
-	b.out.Peer = fmt.Sprintf("PyTorch %s, cuDNN %d, on %s", first.Torch, first.CuDNN, first.Device)
-	return p, nil
+	return p, about, nil
 }
 
 // read forwards lines until the process ends.

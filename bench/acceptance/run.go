@@ -32,6 +32,13 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	}
 	began := time.Now()
 	parts := o.chosen(r)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	for _, p := range parts {
+		if p.Begin != nil {
+			p.Begin(ctx)
+		}
+	}
 	for i, p := range parts {
 		left := o.Budget - time.Since(began)
 		if left < minTime {

@@ -5,6 +5,7 @@ usage: python card.py DEVICE, such as cuda:0 or cpu
 `fspda bench card` starts it and takes turns with it, so that both are measured in the same minutes on the same card. Requests:
 
   {"kind": "network", "model": "resnet50", "batch": 128, "size": 224, "precision": "bf16", "compiled": false, "seconds": 3}
+  {"kind": "language", "layers": 12, "heads": 12, "width": 768, "batch": 16, "window": 1024, "vocabulary": 50257, "precision": "bf16", …}
   {"kind": "figure1", "agents": 10, "batch": 256, "precision": "fp32", "compiled": false, "seconds": 3}
 
 The answer has the time of one gradient, or iteration, in ns, the fastest of several turns on the device's clock, or the error. What was made for a
@@ -56,6 +57,69 @@ class Network:
         self.net.zero_grad(set_to_none=True)
         loss = self.loss(self.x, self.label)
         (self.scaler.scale(loss) if self.scaler else loss).backward()
+
+    def rest(self):
+        """Lets go of what the next turn makes anew."""
+        self.net.zero_grad(set_to_none=True)
+
+
+def language_model(torch, layers, heads, width, window, vocabulary):
+    """A GPT-2 without dropout: embeddings, blocks of causal attention and an MLP before residual sums, tied output."""
+    nn, functional = torch.nn, torch.nn.functional
+
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
+
+        def forward(self, x):
+            b, t, _ = x.shape
+            q, k, v = self.qkv(x).view(b, t, 3, heads, width // heads).permute(2, 0, 3, 1, 4).unbind()
+            y = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            return self.out(y.transpose(1, 2).reshape(b, t, width))
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.attention, self.norm2 = nn.LayerNorm(width), Attention(), nn.LayerNorm(width)
+            self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(approximate="tanh"), nn.Linear(4 * width, width))
+
+        def forward(self, x):
+            x = x + self.attention(self.norm1(x))
+            return x + self.mlp(self.norm2(x))
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(window, width)
+            self.blocks, self.norm = nn.Sequential(*(Block() for _ in range(layers))), nn.LayerNorm(width)
+
+        def forward(self, ids):
+            x = self.tokens(ids) + self.places.weight[: ids.shape[1]]
+            return functional.linear(self.norm(self.blocks(x)), self.tokens.weight)
+
+    return Model()
+
+
+class Language:
+    """A gradient of a language model, in a precision. The vocabulary has rows added up to a multiple of 64, which is faster."""
+
+    turn = TURN
+
+    def __init__(self, torch, device, layers, heads, width, batch, window, vocabulary, precision, compiled):
+        self.torch, self.device, self.precision = torch, torch.device(device), precision
+        self.net = language_model(torch, layers, heads, width, window, -(-vocabulary // 64) * 64).to(self.device).train()
+        self.ids = torch.randint(vocabulary, (batch, window + 1), device=self.device)
+        self.loss = torch.compile(self._loss) if compiled else self._loss
+
+    def _loss(self, ids):
+        kind = {"fp16": self.torch.float16, "bf16": self.torch.bfloat16}.get(self.precision)
+        with self.torch.autocast(self.device.type, dtype=kind, enabled=kind is not None):
+            return self.torch.nn.functional.cross_entropy(self.net(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+
+    def __call__(self):
+        self.net.zero_grad(set_to_none=True)
+        self.loss(self.ids).backward()
 
     def rest(self):
         """Lets go of what the next turn makes anew."""
@@ -211,7 +275,7 @@ class Worker:
         key = json.dumps([kind, precision, settings], sort_keys=True)
         use(self.torch, precision)
         if key not in self.made:
-            self.made[key] = {"network": Network, "figure1": Figure1}[kind](self.torch, self.device, precision=precision, **settings)
+            self.made[key] = {"network": Network, "language": Language, "figure1": Figure1}[kind](self.torch, self.device, precision=precision, **settings)
         work = self.made[key]
         try:
             return fastest(self.torch, self.device, work, seconds)
