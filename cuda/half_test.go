@@ -165,6 +165,16 @@ func TestHalfKernels(t *testing.T) {
 	}
 }
 
+// GPUs below compute capability 8.0 compute attention in float32, from 16 bits.
+func TestHalfAttentionInFloat32(t *testing.T) {
+	d, _ := openFake(t, fakegpu.Options{CC: 70}, true, WithPrecision(FP16))
+	target := selftest.Target{Device: d, Precision: string(FP16), Small: true}
+	r, err := target.Run(context.Background(), selftest.Selection{Only: "fp16/attention"}, func(selftest.Result) {})
+	if err != nil || len(r.Results) < 4 || r.Failed > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // steep is code whose gradient, times the first loss scale, exceeds fp16: one row of three logits,
 // with a decay of the weights.
 func steep() (code *device.Code, params []float32, b device.Batch) {

@@ -22,7 +22,8 @@ type operandFormats struct{ in, out string }
 
 // kernelFormats lists all kernels. Activations, their gradients, and the weights that products and
 // convolutions read have 16 bits; parameters of batch normalisation, statistics, losses and the
-// gradients of parameters are float32. Of language models, only what products read has 16 bits.
+// gradients of parameters are float32. Of language models, only what products and attention read and
+// write has 16 bits.
 var kernelFormats = map[device.Kernel]operandFormats{
 	device.Linear:              {"hhb", "o"},
 	device.LinearSigmoid:       {"hhb", "o"},
@@ -119,8 +120,8 @@ var kernelFormats = map[device.Kernel]operandFormats{
 	device.RoPE:          {"w", "w"},
 	device.RoPEGrad:      {"w", "w"},
 	device.RoPEStep:      {"ww", "w"},
-	device.Attention:     {"w", "ww"},
-	device.AttentionGrad: {"wwww", "w"},
+	device.Attention:     {"h", "hw"},
+	device.AttentionGrad: {"hhwh", "h"},
 	device.AttentionStep: {"www", "ww"},
 }
 

@@ -1,7 +1,5 @@
 package kernels
 
-import "math"
-
 var _ = define("embed.cu",
 	"embed y:p ids:p tokens:p positions:p at:p m:l v:i c:i t:i places:i",
 	"sort_tokens order:p ids:p m:i v:i",
@@ -23,16 +21,6 @@ var _ = define("gelu.cu",
 	"bias_gelu y:p z:p bias:p m:l n:i form:i",
 	"swiglu y:p gu:p m:l f:i",
 	"swiglu_grad dgu:p gu:p dy:p m:l f:i",
-)
-
-var _ = define("attention.cu",
-	"attention y:p lse:p qkv:p t:i tiles:i heads:i h:i high:f low:f",
-	"attention_grad_q dqkv:p stats:p qkv:p y:p dy:p t:i tiles:i heads:i h:i high:f low:f",
-	"attention_grad_kv dqkv:p stats:p qkv:p dy:p t:i tiles:i heads:i h:i high:f low:f",
-	"rope_table table:p at:p t:i pairs:i theta:d",
-	"rope y:p x:p table:p m:l t:i heads:i pairs:i sign:f",
-	"attention_cache moved:p cache:p qkv:p at:p m:i places:i heads:i h:i high:f low:f",
-	"attention_step y:p scores:p qkv:p cache:p at:p m:i places:i heads:i h:i",
 )
 
 // Embedding is device.Embed or device.TokenEmbed and their gradients: M rows of C numbers, V tokens,
@@ -151,53 +139,6 @@ func SwiGLU(y, gu Address, m, f int) Call { return call("swiglu", over(m*f), y, 
 // SwiGLUGrad is device.SwiGLUGrad.
 func SwiGLUGrad(dgu, gu, dy Address, m, f int) Call {
 	return call("swiglu_grad", over(m*f), dgu, gu, dy, m, f)
-}
-
-// attentionTile is the number of queries, of keys, and of columns of a head that a block works on.
-const attentionTile = 64
-
-// Attention is device.Attention and its gradient: Windows of T tokens, Heads of Width numbers.
-// Everything is float32.
-type Attention struct {
-	Windows, T, Heads, Width int
-
-	QKV, Y, LSE Address
-	DY, DQKV    Address
-	Scratch     Address // of ScratchBytes, for Grad
-}
-
-// ScratchBytes returns the size of Scratch: three numbers for each row of each head.
-func (a *Attention) ScratchBytes() int { return 12 * a.Windows * a.T * a.Heads }
-
-func (a *Attention) tiles() int { return (a.T + attentionTile - 1) / attentionTile }
-
-func (a *Attention) launch() Launch {
-	return Launch{Grid: [3]uint32{uint32(a.Windows * a.Heads * a.tiles()),
-		uint32((a.Width + attentionTile - 1) / attentionTile), 1}, Block: [3]uint32{threads, 1, 1}}
-}
-
-// keyScale returns 1/√width as a sum of two numbers.
-func keyScale(width int) (high, low float32) {
-	scale := 1 / math.Sqrt(float64(width))
-	high = float32(scale)
-	return high, float32(scale - float64(high))
-}
-
-// Forward computes Y and LSE.
-func (a *Attention) Forward() Call {
-	high, low := keyScale(a.Width)
-	return call("attention", a.launch(), a.Y, a.LSE, a.QKV, a.T, a.tiles(), a.Heads, a.Width, high, low)
-}
-
-// Grad computes DQKV.
-func (a *Attention) Grad() []Call {
-	high, low := keyScale(a.Width)
-	return []Call{
-		call("attention_grad_q", a.launch(), a.DQKV, a.Scratch, a.QKV, a.Y, a.DY, a.T, a.tiles(), a.Heads, a.Width,
-			high, low),
-		call("attention_grad_kv", a.launch(), a.DQKV, a.Scratch, a.QKV, a.DY, a.T, a.tiles(), a.Heads, a.Width,
-			high, low),
-	}
 }
 
 // RoPE is device.RoPE and its gradient: M rows of windows of T tokens, Heads of Width numbers.
