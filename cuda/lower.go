@@ -141,10 +141,10 @@ var lowerings = map[device.Kernel]lowering{
 	device.LinearGradXGELUTanh: gradXGELU(kernels.GELUTanh),
 	device.LinearGradXGELUErf:  gradXGELU(kernels.GELUErf),
 	device.SwiGLU: oneKernel(func(x boundTask) kernels.Call {
-		return kernels.SwiGLU(x.out[0], x.in[0], x.dims[0], x.dims[1])
+		return kernels.SwiGLU(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1])
 	}),
 	device.SwiGLUGrad: oneKernel(func(x boundTask) kernels.Call {
-		return kernels.SwiGLUGrad(x.out[0], x.in[0], x.in[1], x.dims[0], x.dims[1])
+		return kernels.SwiGLUGrad(x.Element(), x.out[0], x.in[0], x.in[1], x.dims[0], x.dims[1])
 	}),
 
 	device.RoPE:          kernelLowering(func(x boundTask) []kernels.Call { return x.rope().Turn(1) }),

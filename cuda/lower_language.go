@@ -73,7 +73,7 @@ func productGELU(f kernels.GELUForm) lowering {
 			if len(x.in) > 2 {
 				bias = x.in[2]
 			}
-			return env.ex.Launch(kernels.BiasGELU(f, x.out[1], x.out[0], bias, m, n))
+			return env.ex.Launch(kernels.BiasGELU(x.Element(), f, x.out[1], x.out[0], bias, m, n))
 		}, nil
 	}
 }
@@ -87,18 +87,18 @@ func gradXGELU(f kernels.GELUForm) lowering {
 			if err := x.product(m, k, n, 0, false, 1, false); err != nil {
 				return err
 			}
-			return env.ex.Launch(kernels.GELUGrad(f, x.out[0], x.in[2], x.out[0], m*k))
+			return env.ex.Launch(kernels.GELUGrad(x.Element(), f, x.out[0], x.in[2], x.out[0], m*k))
 		}, nil
 	}
 }
 
 func gelu(f kernels.GELUForm) lowering {
-	return oneKernel(func(x boundTask) kernels.Call { return kernels.GELU(f, x.out[0], x.in[0], x.dims[0]) })
+	return oneKernel(func(x boundTask) kernels.Call { return kernels.GELU(x.Element(), f, x.out[0], x.in[0], x.dims[0]) })
 }
 
 func geluGrad(f kernels.GELUForm) lowering {
 	return oneKernel(func(x boundTask) kernels.Call {
-		return kernels.GELUGrad(f, x.out[0], x.in[0], x.in[1], x.dims[0])
+		return kernels.GELUGrad(x.Element(), f, x.out[0], x.in[0], x.in[1], x.dims[0])
 	})
 }
 
@@ -115,6 +115,7 @@ func layerNorm(x boundTask) kernels.Call {
 		n.Addend, in = in[0], in[1:]
 		n.S, out = out[0], out[1:]
 	}
+	n.Element = x.Task.Out[len(x.out)-len(out)].Element
 	n.Gamma, n.Y, out = in[0], out[0], out[1:]
 	if len(in) > 1 {
 		n.Beta = in[1]
@@ -129,6 +130,7 @@ func layerNorm(x boundTask) kernels.Call {
 // layerNormGrad is the lowering of the gradients of layer norm and RMS norm.
 func layerNormGrad(x boundTask) []kernels.Call {
 	n := layerNormOf(x.Call)
+	n.Element = x.Task.In[1].Element
 	n.Scratch, n.X, n.DY, n.Gamma = x.scratch, x.in[0], x.in[1], x.in[2]
 	statistics := x.in[3:]
 	if len(statistics) > 1 {

@@ -18,7 +18,7 @@ type HalfPrecision struct {
 }
 
 // CheckHalfPrecision checks a kernel with 16-bit bounds. Given representable inputs, it allows the
-// float32 error and one rounding of each output, one more rounding for dense layers, up to 64
+// float32 error and one rounding of each output, one more rounding for dense layers and products before GELU, up to 64
 // terms summed in float32 for normalizations, and a rounding of each factor that attention computes.
 func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPrecision) {
 	// the positions of maxima are neither parameters nor results
@@ -70,7 +70,7 @@ const reference = 0x1p-80
 func (s HalfPrecision) widen(c *device.Call, in [][]float32, want, b [][]float64) {
 	factor := 2.0
 	switch {
-	case strings.HasPrefix(string(c.Kernel), "linear"):
+	case strings.HasPrefix(string(c.Kernel), "linear"), strings.HasPrefix(string(c.Kernel), "product-gelu"):
 		factor = s.Unit / unit
 	case isNorm(c.Kernel):
 		factor = 64

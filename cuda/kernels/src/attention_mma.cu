@@ -18,6 +18,7 @@
 // pass through shared memory, where the next tile arrives during the products of the current one.
 #include "exponential.cuh"
 #include "mma.cuh"
+#include "power.cuh"
 
 #define AM_THREADS 128 // kernels.mmaThreads
 #define AM_WARPS (AM_THREADS / WARP)
@@ -25,17 +26,6 @@
 #if defined(FSPDA_HOST) || __CUDA_ARCH__ >= 800
 
 #define LOG2_E 0x1.715476p0f
-
-// power returns 2^x. What is below 2^-126 becomes 0.
-__device__ inline float power(float x) {
-#ifdef FSPDA_HOST
-  return exp2f(x);
-#else
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#endif
-}
 
 __device__ inline float below_all() { return __uint_as_float(0xff800000u); }
 
