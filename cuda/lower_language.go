@@ -47,7 +47,7 @@ func embedGrad(x boundTask) []kernels.Call {
 func product(_ *lowerer, t *compiler.Task) (step, error) {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
-		return x.product(x.dims[0], x.dims[1], x.dims[2], 0, false, 1, true)
+		return x.product(x.dims[0], vocabulary(t), x.dims[2], 0, false, 1, true)
 	}, nil
 }
 
@@ -55,9 +55,12 @@ func product(_ *lowerer, t *compiler.Task) (step, error) {
 func productGradW(_ *lowerer, t *compiler.Task) (step, error) {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
-		return x.product(x.dims[1], x.dims[2], x.dims[0], 1, true, 0, false)
+		return x.product(vocabulary(t), x.dims[2], x.dims[0], 1, true, 0, false)
 	}, nil
 }
+
+// vocabulary returns the columns of a product, or the rows of a gradient of weights, with padding.
+func vocabulary(t *compiler.Task) int { return max(t.Call.Dims[1], t.Vocabulary) }
 
 // productGELU is the lowering of device.LinearGELUTanh and its variants: output 0 is the product,
 // output 1 its GELU.

@@ -23,7 +23,7 @@ type operandFormats struct{ in, out string }
 // kernelFormats lists all kernels. Activations, their gradients, and the weights that products and
 // convolutions read have 16 bits; parameters of batch normalisation, statistics, losses and the
 // gradients of parameters are float32. In language models the sum of the layers, its gradient and
-// the logits are float32 too.
+// the logits are float32 too, unless findWide finds the logits.
 var kernelFormats = map[device.Kernel]operandFormats{
 	device.Linear:              {"hhb", "o"},
 	device.LinearSigmoid:       {"hhb", "o"},
