@@ -179,6 +179,73 @@ func TestHalfAttentionGradient(t *testing.T) {
 	}
 }
 
+// GPUs below compute capability 8.0 compute attention in float32, from 16 bits.
+func TestHalfAttentionInFloat32(t *testing.T) {
+	d, _ := openFake(t, fakegpu.Options{CC: 70}, true, WithPrecision(FP16))
+	target := selftest.Target{Device: d, Precision: string(FP16), Small: true}
+	r, err := target.Run(context.Background(), selftest.Selection{Only: "fp16/attention"}, func(selftest.Result) {})
+	if err != nil || len(r.Results) < 4 || r.Failed > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Language models with a large vocabulary, whose logits have 16 bits and padded rows, have the CPU's
+// gradient as far as those with float32 logits have it.
+func TestWideVocabulary(t *testing.T) {
+	for precision, bound := range map[Precision]float64{FP16: 1e-3, BF16: 8e-3} {
+		d, _ := openFake(t, fakegpu.Options{}, true, WithPrecision(precision))
+		for _, name := range []string{"gpt-nano", "llama-nano"} {
+			for classes, wide := range map[int]int{2061: 2112, 2047: 0} {
+				net, err := model.Open(name, model.Options{Classes: classes,
+					Transformer: model.Transformer{Layers: 1, Heads: 2, Width: 16, Block: 9}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				b := device.Batch{X: make([]float32, 18), Y: make([]int32, 18), Length: 9}
+				for i := range b.X {
+					b.X[i], b.Y[i] = float32(i*113%classes), int32((i*57+classes-1)%classes)
+				}
+				want, wantLoss := gradientOf(t, net, cpu.New(), b)
+				got, loss := gradientOf(t, net, d, b)
+				off := distance(got, want)
+				t.Logf("%s %s of %d classes: the gradient differs by %.2g, loss %v, want %v", precision, name, classes, off,
+					loss, wantLoss)
+				if !(off <= bound) || !(math.Abs(loss-wantLoss) <= bound*wantLoss/10) {
+					t.Errorf("%s %s of %d classes: the gradient differs by %.2g of its length, want %v; loss %v, want %v",
+						precision, name, classes, off, bound, loss, wantLoss)
+				}
+				checkWide(t, d, net, wide)
+			}
+		}
+	}
+}
+
+// checkWide checks the padded length of rows of logits.
+func checkWide(t *testing.T, d *Device, net *model.Network, wide int) {
+	t.Helper()
+	code, err := net.Plan(2, model.Step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := d.compile(code.Code())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []int
+	for _, task := range plan.Tasks {
+		if task.Vocabulary > 0 {
+			found = append(found, task.Vocabulary)
+		}
+	}
+	want := slices.Repeat([]int{wide}, 4) // the product, the loss, and two gradients
+	if wide == 0 {
+		want = nil
+	}
+	if !slices.Equal(found, want) {
+		t.Errorf("rows of logits have %v numbers, want %v", found, want)
+	}
+}
+
 // steep is code whose gradient, times the first loss scale, exceeds fp16: one row of three logits,
 // with a decay of the weights.
 func steep() (code *device.Code, params []float32, b device.Batch) {

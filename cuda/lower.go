@@ -141,25 +141,17 @@ var lowerings = map[device.Kernel]lowering{
 	device.LinearGradXGELUTanh: gradXGELU(kernels.GELUTanh),
 	device.LinearGradXGELUErf:  gradXGELU(kernels.GELUErf),
 	device.SwiGLU: oneKernel(func(x boundTask) kernels.Call {
-		return kernels.SwiGLU(x.out[0], x.in[0], x.dims[0], x.dims[1])
+		return kernels.SwiGLU(x.Element(), x.out[0], x.in[0], x.dims[0], x.dims[1])
 	}),
 	device.SwiGLUGrad: oneKernel(func(x boundTask) kernels.Call {
-		return kernels.SwiGLUGrad(x.out[0], x.in[0], x.in[1], x.dims[0], x.dims[1])
+		return kernels.SwiGLUGrad(x.Element(), x.out[0], x.in[0], x.in[1], x.dims[0], x.dims[1])
 	}),
 
-	device.RoPE:     kernelLowering(func(x boundTask) []kernels.Call { return x.rope().Turn(1) }),
-	device.RoPEStep: kernelLowering(func(x boundTask) []kernels.Call { return x.rope().Turn(1) }),
-	device.RoPEGrad: kernelLowering(func(x boundTask) []kernels.Call { return x.rope().Turn(-1) }),
-	device.Attention: oneKernel(func(x boundTask) kernels.Call {
-		a := attentionOf(x.Call)
-		a.QKV, a.Y, a.LSE = x.in[0], x.out[0], x.out[1]
-		return a.Forward()
-	}),
-	device.AttentionGrad: kernelLowering(func(x boundTask) []kernels.Call {
-		a := attentionOf(x.Call)
-		a.Scratch, a.QKV, a.Y, a.DY, a.DQKV = x.scratch, x.in[0], x.in[1], x.in[3], x.out[0]
-		return a.Grad()
-	}),
+	device.RoPE:          kernelLowering(func(x boundTask) []kernels.Call { return x.rope().Turn(1) }),
+	device.RoPEStep:      kernelLowering(func(x boundTask) []kernels.Call { return x.rope().Turn(1) }),
+	device.RoPEGrad:      kernelLowering(func(x boundTask) []kernels.Call { return x.rope().Turn(-1) }),
+	device.Attention:     attention,
+	device.AttentionGrad: attentionGrad,
 	device.AttentionStep: kernelLowering(func(x boundTask) []kernels.Call {
 		a := attentionStepOf(x.Call)
 		a.Scratch, a.QKV, a.Cache, a.At, a.Y, a.Moved = x.scratch, x.in[0], x.in[1], x.in[2], x.out[0], x.out[1]

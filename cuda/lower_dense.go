@@ -52,7 +52,7 @@ func denseGradX(before kernels.Activation) lowering {
 		}
 		return func(env *launchEnv) error {
 			x := env.bind(t)
-			m, n, k := x.dims[0], x.dims[1], x.dims[2]
+			m, n, k := x.dims[0], vocabulary(t), x.dims[2]
 			if err := x.product(m, k, n, 0, false, 1, false); err != nil || before == kernels.Identity {
 				return err
 			}

@@ -18,6 +18,15 @@ func activateGrad(f kernels.Activation) lowering {
 }
 
 func softmaxCrossEntropy(x boundTask) []kernels.Call {
+	if x.Vocabulary > 0 {
+		s := kernels.WideLoss{Element: x.Task.In[0].Element, M: x.dims[0], N: x.dims[1], Padded: x.Vocabulary,
+			Smoothing: x.attr, Logits: x.in[0], Labels: x.in[1], Loss: x.out[0], DLogits: x.out[1], RowLoss: x.scratch,
+			Bad: x.scalars.bad}
+		if x.ScalesLoss {
+			s.Scaler = x.scaler
+		}
+		return s.Calls()
+	}
 	return kernels.SoftmaxCrossEntropy(x.out[0], x.out[1], x.in[0], x.in[1], x.scratch, x.scalars.bad, x.dims[0],
 		x.dims[1], x.attr)
 }

@@ -47,7 +47,7 @@ func embedGrad(x boundTask) []kernels.Call {
 func product(_ *lowerer, t *compiler.Task) (step, error) {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
-		return x.product(x.dims[0], x.dims[1], x.dims[2], 0, false, 1, true)
+		return x.product(x.dims[0], vocabulary(t), x.dims[2], 0, false, 1, true)
 	}, nil
 }
 
@@ -55,9 +55,12 @@ func product(_ *lowerer, t *compiler.Task) (step, error) {
 func productGradW(_ *lowerer, t *compiler.Task) (step, error) {
 	return func(env *launchEnv) error {
 		x := env.bind(t)
-		return x.product(x.dims[1], x.dims[2], x.dims[0], 1, true, 0, false)
+		return x.product(vocabulary(t), x.dims[2], x.dims[0], 1, true, 0, false)
 	}, nil
 }
+
+// vocabulary returns the columns of a product, or the rows of a gradient of weights, with padding.
+func vocabulary(t *compiler.Task) int { return max(t.Call.Dims[1], t.Vocabulary) }
 
 // productGELU is the lowering of device.LinearGELUTanh and its variants: output 0 is the product,
 // output 1 its GELU.
@@ -73,7 +76,7 @@ func productGELU(f kernels.GELUForm) lowering {
 			if len(x.in) > 2 {
 				bias = x.in[2]
 			}
-			return env.ex.Launch(kernels.BiasGELU(f, x.out[1], x.out[0], bias, m, n))
+			return env.ex.Launch(kernels.BiasGELU(x.Element(), f, x.out[1], x.out[0], bias, m, n))
 		}, nil
 	}
 }
@@ -87,18 +90,18 @@ func gradXGELU(f kernels.GELUForm) lowering {
 			if err := x.product(m, k, n, 0, false, 1, false); err != nil {
 				return err
 			}
-			return env.ex.Launch(kernels.GELUGrad(f, x.out[0], x.in[2], x.out[0], m*k))
+			return env.ex.Launch(kernels.GELUGrad(x.Element(), f, x.out[0], x.in[2], x.out[0], m*k))
 		}, nil
 	}
 }
 
 func gelu(f kernels.GELUForm) lowering {
-	return oneKernel(func(x boundTask) kernels.Call { return kernels.GELU(f, x.out[0], x.in[0], x.dims[0]) })
+	return oneKernel(func(x boundTask) kernels.Call { return kernels.GELU(x.Element(), f, x.out[0], x.in[0], x.dims[0]) })
 }
 
 func geluGrad(f kernels.GELUForm) lowering {
 	return oneKernel(func(x boundTask) kernels.Call {
-		return kernels.GELUGrad(f, x.out[0], x.in[0], x.in[1], x.dims[0])
+		return kernels.GELUGrad(x.Element(), f, x.out[0], x.in[0], x.in[1], x.dims[0])
 	})
 }
 
@@ -115,6 +118,7 @@ func layerNorm(x boundTask) kernels.Call {
 		n.Addend, in = in[0], in[1:]
 		n.S, out = out[0], out[1:]
 	}
+	n.Element = x.Task.Out[len(x.out)-len(out)].Element
 	n.Gamma, n.Y, out = in[0], out[0], out[1:]
 	if len(in) > 1 {
 		n.Beta = in[1]
@@ -129,6 +133,7 @@ func layerNorm(x boundTask) kernels.Call {
 // layerNormGrad is the lowering of the gradients of layer norm and RMS norm.
 func layerNormGrad(x boundTask) []kernels.Call {
 	n := layerNormOf(x.Call)
+	n.Element = x.Task.In[1].Element
 	n.Scratch, n.X, n.DY, n.Gamma = x.scratch, x.in[0], x.in[1], x.in[2]
 	statistics := x.in[3:]
 	if len(statistics) > 1 {
@@ -164,6 +169,32 @@ func (x boundTask) rope() *kernels.RoPE {
 func attentionOf(c *device.Call) *kernels.Attention {
 	d := c.Dims
 	return &kernels.Attention{Windows: d[0], T: d[1], Heads: d[2], Width: d[3]}
+}
+
+// attentionIn is attentionOf with the number type of a plan, on tensor cores where there are kernels.
+func (l *lowerer) attentionIn(t *compiler.Task) kernels.Attention {
+	a := *attentionOf(t.Call)
+	a.Element = t.Element()
+	a.TensorCores = l.properties.CC >= 80 && a.FitsTensorCores()
+	return a
+}
+
+func attention(l *lowerer, t *compiler.Task) (step, error) {
+	shape := l.attentionIn(t)
+	return func(env *launchEnv) error {
+		x, a := env.bind(t), shape
+		a.QKV, a.Y, a.LSE = x.in[0], x.out[0], x.out[1]
+		return env.ex.Launch(a.Forward())
+	}, nil
+}
+
+func attentionGrad(l *lowerer, t *compiler.Task) (step, error) {
+	shape := l.attentionIn(t)
+	return func(env *launchEnv) error {
+		x, a := env.bind(t), shape
+		a.Scratch, a.QKV, a.Y, a.LSE, a.DY, a.DQKV = x.scratch, x.in[0], x.in[1], x.in[2], x.in[3], x.out[0]
+		return env.ex.Launch(a.Grad()...)
+	}, nil
 }
 
 func attentionStepOf(c *device.Call) *kernels.AttentionStep {

@@ -2,6 +2,7 @@ package selftest
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"fspda/device"
@@ -28,6 +29,17 @@ func (t Target) halfPrecision() (all []Check) {
 	for _, k := range device.Kernels() {
 		all = append(all, Check{t.Precision + "/" + string(k), func(context.Context) (string, error) {
 			return "", report(func(r testing.TB) { devicetest.CheckHalfPrecision(r, t.Device, k, s) })
+		}})
+	}
+	tokens, heads := 1024, 12 // of GPT-2
+	if t.Small {
+		tokens, heads = 150, 2
+	}
+	for _, k := range []device.Kernel{device.Attention, device.AttentionGrad} {
+		all = append(all, Check{t.Precision + "/" + string(k) + " of GPT-2", func(context.Context) (string, error) {
+			return fmt.Sprintf("%d tokens, %d heads of 64", tokens, heads), report(func(r testing.TB) {
+				devicetest.CheckHalfAttention(r, t.Device, k, s, 1, tokens, heads, 64)
+			})
 		}})
 	}
 	return all

@@ -22,7 +22,8 @@ type operandFormats struct{ in, out string }
 
 // kernelFormats lists all kernels. Activations, their gradients, and the weights that products and
 // convolutions read have 16 bits; parameters of batch normalisation, statistics, losses and the
-// gradients of parameters are float32. Of language models, only what products read has 16 bits.
+// gradients of parameters are float32. In language models the sum of the layers, its gradient and
+// the logits are float32 too, unless findWide finds the logits.
 var kernelFormats = map[device.Kernel]operandFormats{
 	device.Linear:              {"hhb", "o"},
 	device.LinearSigmoid:       {"hhb", "o"},
@@ -92,35 +93,35 @@ var kernelFormats = map[device.Kernel]operandFormats{
 	device.Product:      {"hh", "o"},
 	device.ProductGradW: {"hh", "w"},
 
-	device.LayerNorm:             {"www", "www"},
-	device.LayerNormPlain:        {"ww", "www"},
-	device.LayerNormGrad:         {"wwwww", "www"},
-	device.LayerNormPlainGrad:    {"wwwww", "ww"},
-	device.AddLayerNorm:          {"wwww", "wwww"},
-	device.AddLayerNormPlain:     {"www", "wwww"},
-	device.LayerNormGradAdd:      {"wwwwww", "www"},
-	device.LayerNormPlainGradAdd: {"wwwwww", "ww"},
-	device.RMSNorm:               {"ww", "ww"},
-	device.RMSNormGrad:           {"wwww", "ww"},
+	device.LayerNorm:             {"www", "hww"},
+	device.LayerNormPlain:        {"ww", "hww"},
+	device.LayerNormGrad:         {"whwww", "www"},
+	device.LayerNormPlainGrad:    {"whwww", "ww"},
+	device.AddLayerNorm:          {"whww", "whww"},
+	device.AddLayerNormPlain:     {"whw", "whww"},
+	device.LayerNormGradAdd:      {"whwwww", "www"},
+	device.LayerNormPlainGradAdd: {"whwwww", "ww"},
+	device.RMSNorm:               {"ww", "hw"},
+	device.RMSNormGrad:           {"whww", "ww"},
 
-	device.GELUTanh:            {"w", "w"},
-	device.GELUTanhGrad:        {"ww", "w"},
-	device.GELUErf:             {"w", "w"},
-	device.GELUErfGrad:         {"ww", "w"},
-	device.LinearGELUTanh:      {"hhw", "ww"},
-	device.LinearGELUErf:       {"hhw", "ww"},
-	device.ProductGELUTanh:     {"hh", "ww"},
-	device.ProductGELUErf:      {"hh", "ww"},
-	device.LinearGradXGELUTanh: {"hhw", "w"},
-	device.LinearGradXGELUErf:  {"hhw", "w"},
-	device.SwiGLU:              {"w", "w"},
-	device.SwiGLUGrad:          {"ww", "w"},
+	device.GELUTanh:            {"h", "h"},
+	device.GELUTanhGrad:        {"hh", "h"},
+	device.GELUErf:             {"h", "h"},
+	device.GELUErfGrad:         {"hh", "h"},
+	device.LinearGELUTanh:      {"hhw", "hh"},
+	device.LinearGELUErf:       {"hhw", "hh"},
+	device.ProductGELUTanh:     {"hh", "hh"},
+	device.ProductGELUErf:      {"hh", "hh"},
+	device.LinearGradXGELUTanh: {"hhh", "h"},
+	device.LinearGradXGELUErf:  {"hhh", "h"},
+	device.SwiGLU:              {"h", "h"},
+	device.SwiGLUGrad:          {"hh", "h"},
 
 	device.RoPE:          {"w", "w"},
 	device.RoPEGrad:      {"w", "w"},
 	device.RoPEStep:      {"ww", "w"},
-	device.Attention:     {"w", "ww"},
-	device.AttentionGrad: {"wwww", "w"},
+	device.Attention:     {"h", "hw"},
+	device.AttentionGrad: {"hhwh", "h"},
 	device.AttentionStep: {"www", "ww"},
 }
 

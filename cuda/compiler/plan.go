@@ -61,6 +61,10 @@ type Task struct {
 	// numbers of a padded row; of a convolution, channels; 0: no padding
 	Padded int
 	Mask   *ReLUMask // of a dense layer with ReLU, or its gradient; may be nil
+	// of the products and the loss of a large vocabulary: the padded length of a row of logits; 0:
+	// there is no padding, and logits are float32
+	Vocabulary int
+	ScalesLoss bool // of that loss: its gradient is multiplied by the loss scale
 	// of a sum where only one summand has the loss scale: which one lacks it
 	LacksScale    []bool
 	Casts         []kernels.Segment   // CastParams
@@ -180,6 +184,7 @@ func vectorOperand(r device.Ref) Operand {
 
 // plan makes the tasks of all calls and allocates their operands.
 func (p *planner) plan() (*Plan, error) {
+	p.wide = p.findWide()
 	p.tasks = []Task{{Work: CastParams}} // allocate fills in the segments
 	for i, c := range p.calls {
 		if err := p.add(c); err != nil {
@@ -211,8 +216,9 @@ type planner struct {
 	tasks        []Task
 	casts        map[castKey]int // values in another format
 	paramCasts   []paramCast
-	scaledGrads  []device.Ref // parts of the gradient that have the loss scale
-	finishInputs []Operand    // parts of the gradient to finish, and how
+	wide         map[*tracedCall]int // of the logits of a large vocabulary: see findWide
+	scaledGrads  []device.Ref        // parts of the gradient that have the loss scale
+	finishInputs []Operand           // parts of the gradient to finish, and how
 	finishes     []kernels.GradPiece
 }
 
@@ -238,7 +244,7 @@ func (p *planner) add(c *tracedCall) error {
 	if done, err := p.addMultiTensor(c); done || err != nil {
 		return err
 	}
-	t := Task{Call: c.call, Padded: p.paddedChannels(c), LacksScale: p.lacksScale(c)}
+	t := Task{Call: c.call, Padded: p.paddedChannels(c), Vocabulary: p.wide[c], LacksScale: p.lacksScale(c)}
 	elementwise := p.elementwiseFormat(c, t.LacksScale)
 	if err := p.applyFusions(&t, c); err != nil {
 		return err
@@ -255,7 +261,11 @@ func (p *planner) add(c *tracedCall) error {
 	if err != nil {
 		return err
 	}
+	t.ScalesLoss = p.scaling && t.Vocabulary > 0 && c.call.Kernel == device.SoftmaxCrossEntropy
 	p.tasks = append(append(p.tasks, t), after...)
+	if t.ScalesLoss {
+		return p.markScaled(c.out[1], true)
+	}
 	if p.scaling && c.call.Kernel == device.SoftmaxCrossEntropy {
 		p.tasks = append(p.tasks, Task{Work: ScaleLoss, Call: c.call, Out: t.Out[1:]})
 		return p.markScaled(c.out[1], true)
@@ -272,12 +282,19 @@ func (p *planner) addInputs(t *Task, c *tracedCall, elementwise format) error {
 			t.In = append(t.In, Operand{value: -1})
 			continue
 		}
+		if t.Vocabulary > 0 && isParameter(s) {
+			t.In = append(t.In, p.wideWeights(c, s))
+			continue
+		}
 		want, ok := p.formatOf(letters[j])
 		if !ok {
 			want = elementwise
 			if letters[j] == 'b' {
 				want = p.biasFormat(s, c.out[0])
 			}
+		}
+		if t.Vocabulary > 0 && c.call.Kernel == device.SoftmaxCrossEntropy && j == 0 {
+			want = halfFormat
 		}
 		padded := t.Padded
 		if c.call.Kernel == device.ConvGradW && j == 1 { // dy has the channels of the output
@@ -306,6 +323,9 @@ func (p *planner) addOutputs(t *Task, c *tracedCall, elementwise format) (after 
 			if letters[j] == 'o' {
 				made = p.outputFormat(s)
 			}
+		}
+		if p.isWideOutput(c, j) && c.call.Kernel != device.ProductGradW {
+			made = halfFormat
 		}
 		o, then, err := p.output(c.call, s, made)
 		if err != nil {

@@ -47,6 +47,9 @@ const (
 	// maxSpilled is the size of the registers saved around the slow path of a float64 division,
 	// which is a call. More would mean a lack of registers.
 	maxSpilled = 32
+	// Attention on tensor cores has 128 threads, two blocks on a multiprocessor. It spills addresses
+	// of the next tile, which are loaded once for each tile, outside of the products.
+	maxRegistersMMA, maxSpilledMMA = 255, 80
 )
 
 // Every kernel compiles for V100, A100 and H100 without spilling registers.
@@ -93,8 +96,10 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		u, ok := uses[k.Name]
 		fmt.Fprintf(&report, "%-32s %3d registers, %4d bytes of stack, %3d spilled, %5d shared\n", k.Name, u.Registers,
 			u.Stack, u.Spilled, u.Shared)
-		most := maxRegisters
+		most, spilled := maxRegisters, maxSpilled
 		switch {
+		case k.Unit == "attention_mma.cu":
+			most, spilled = maxRegistersMMA, maxSpilledMMA
 		case strings.HasPrefix(k.Name, "gemm_"):
 			most = maxRegistersGemm
 		case strings.HasPrefix(k.Name, "norm_grad"), strings.HasPrefix(k.Name, "norm_apply_two"),
@@ -103,9 +108,9 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		case k.Unit == "megakernel.cu", k.Unit == "pointwise.cu":
 			most = maxRegistersMegakernel
 		}
-		if !ok || u.Registers == 0 || u.Registers > most || u.Spilled > maxSpilled {
+		if !ok || u.Registers == 0 || u.Registers > most || u.Spilled > spilled {
 			t.Errorf("%s of %s uses %+v (found: %v), want at most %d registers and %d bytes spilled", k.Name, k.Unit, u,
-				ok, most, maxSpilled)
+				ok, most, spilled)
 		}
 	}
 	if os.Getenv("FSPDA_LONG") != "" || testing.Verbose() {

@@ -1,7 +1,5 @@
 package kernels
 
-import "math"
-
 var _ = define("embed.cu",
 	"embed y:p ids:p tokens:p positions:p at:p m:l v:i c:i t:i places:i",
 	"sort_tokens order:p ids:p m:i v:i",
@@ -10,29 +8,22 @@ var _ = define("embed.cu",
 	"last_token y:p x:p windows:l t:i c:i",
 )
 
+var _ = defineEach("layernorm.cu", allElements,
+	"layer_norm_%s s:p y:p mean:p rstd:p a:p d:p gamma:p beta:p m:l c:i eps:d",
+	"layer_norm_grad_%s dx:p lost:p x:p dy:p gamma:p mean:p rstd:p e:p m:l c:i",
+	"layer_norm_sums_%s part:p lost:p x:p dy:p mean:p rstd:p m:l c:i",
+)
+
 var _ = define("layernorm.cu",
-	"layer_norm s:p y:p mean:p rstd:p a:p d:p gamma:p beta:p m:l c:i eps:d",
-	"layer_norm_grad dx:p lost:p x:p dy:p gamma:p mean:p rstd:p e:p m:l c:i",
-	"layer_norm_sums part:p lost:p x:p dy:p mean:p rstd:p m:l c:i",
 	"layer_norm_params dgamma:p dbeta:p part:p parts:i c:i",
 )
 
-var _ = define("gelu.cu",
-	"gelu y:p x:p n:l form:i",
-	"gelu_grad dx:p x:p dy:p n:l form:i",
-	"bias_gelu y:p z:p bias:p m:l n:i form:i",
-	"swiglu y:p gu:p m:l f:i",
-	"swiglu_grad dgu:p gu:p dy:p m:l f:i",
-)
-
-var _ = define("attention.cu",
-	"attention y:p lse:p qkv:p t:i tiles:i heads:i h:i high:f low:f",
-	"attention_grad_q dqkv:p stats:p qkv:p y:p dy:p t:i tiles:i heads:i h:i high:f low:f",
-	"attention_grad_kv dqkv:p stats:p qkv:p dy:p t:i tiles:i heads:i h:i high:f low:f",
-	"rope_table table:p at:p t:i pairs:i theta:d",
-	"rope y:p x:p table:p m:l t:i heads:i pairs:i sign:f",
-	"attention_cache moved:p cache:p qkv:p at:p m:i places:i heads:i h:i high:f low:f",
-	"attention_step y:p scores:p qkv:p cache:p at:p m:i places:i heads:i h:i",
+var _ = defineEach("gelu.cu", allElements,
+	"gelu_%s y:p x:p n:l form:i",
+	"gelu_grad_%s dx:p x:p dy:p n:l form:i",
+	"bias_gelu_%s y:p z:p bias:p m:l n:i form:i",
+	"swiglu_%s y:p gu:p m:l f:i",
+	"swiglu_grad_%s dgu:p gu:p dy:p m:l f:i",
 )
 
 // Embedding is device.Embed or device.TokenEmbed and their gradients: M rows of C numbers, V tokens,
@@ -78,10 +69,11 @@ func LastToken(y, x Address, windows, t, c int) Call {
 }
 
 // LayerNorm is device.AddLayerNorm with its variants, or device.RMSNorm, of M rows of C numbers, and
-// the gradient. Everything is float32.
+// the gradient. Y, DY and Addend are of an Element, everything else is float32.
 type LayerNorm struct {
-	M, C int
-	Eps  float64
+	M, C    int
+	Eps     float64
+	Element Element
 
 	X, Addend   Address // S = X + Addend is normalised; Addend 0: X
 	Gamma, Beta Address // Beta may be 0
@@ -107,7 +99,7 @@ func (n *LayerNorm) ScratchBytes() int { return 8 * (n.M + 2*n.C*n.parts()) }
 
 // Forward computes S, Y and the statistics.
 func (n *LayerNorm) Forward() Call {
-	return call("layer_norm", blocks(warpSize*n.M, warpSize*rowWarps), n.S, n.Y, n.Mean, n.RStd, n.X, n.Addend, n.Gamma,
+	return call(n.Element.name("layer_norm"), blocks(warpSize*n.M, warpSize*rowWarps), n.S, n.Y, n.Mean, n.RStd, n.X, n.Addend, n.Gamma,
 		n.Beta, n.M, n.C, n.Eps)
 }
 
@@ -116,9 +108,9 @@ func (n *LayerNorm) Grad() []Call {
 	lost, part := n.Scratch, n.Scratch+Address(8*n.M)
 	sums := Launch{Grid: [3]uint32{uint32((n.C + 31) / 32), uint32(n.parts()), 1}, Block: [3]uint32{threads, 1, 1}}
 	return []Call{
-		call("layer_norm_grad", blocks(warpSize*n.M, warpSize*rowWarps), n.DX, lost, n.X, n.DY, n.Gamma, n.Mean, n.RStd,
+		call(n.Element.name("layer_norm_grad"), blocks(warpSize*n.M, warpSize*rowWarps), n.DX, lost, n.X, n.DY, n.Gamma, n.Mean, n.RStd,
 			n.DXAddend, n.M, n.C),
-		call("layer_norm_sums", sums, part, lost, n.X, n.DY, n.Mean, n.RStd, n.M, n.C),
+		call(n.Element.name("layer_norm_sums"), sums, part, lost, n.X, n.DY, n.Mean, n.RStd, n.M, n.C),
 		call("layer_norm_params", over(n.C), n.DGamma, n.DBeta, part, n.parts(), n.C),
 	}
 }
@@ -133,71 +125,29 @@ const (
 )
 
 // GELU is device.GELUTanh or device.GELUErf of n numbers.
-func GELU(form GELUForm, y, x Address, n int) Call { return call("gelu", over(n), y, x, n, int(form)) }
-
-// GELUGrad is the gradient of GELU. dx may be dy.
-func GELUGrad(form GELUForm, dx, x, dy Address, n int) Call {
-	return call("gelu_grad", over(n), dx, x, dy, n, int(form))
+func GELU(e Element, form GELUForm, y, x Address, n int) Call {
+	return call(e.name("gelu"), over(n), y, x, n, int(form))
 }
 
-// BiasGELU adds a bias, unless it is 0, to each of the m rows of z, and writes the GELU of z to y.
-func BiasGELU(form GELUForm, y, z, bias Address, m, n int) Call {
-	return call("bias_gelu", over(m*n), y, z, bias, m, n, int(form))
+// GELUGrad is the gradient of GELU. dx may be dy.
+func GELUGrad(e Element, form GELUForm, dx, x, dy Address, n int) Call {
+	return call(e.name("gelu_grad"), over(n), dx, x, dy, n, int(form))
+}
+
+// BiasGELU adds a bias of float32, unless it is 0, to each of the m rows of z, and writes the GELU of
+// z to y.
+func BiasGELU(e Element, form GELUForm, y, z, bias Address, m, n int) Call {
+	return call(e.name("bias_gelu"), over(m*n), y, z, bias, m, n, int(form))
 }
 
 // SwiGLU is device.SwiGLU.
-func SwiGLU(y, gu Address, m, f int) Call { return call("swiglu", over(m*f), y, gu, m, f) }
+func SwiGLU(e Element, y, gu Address, m, f int) Call {
+	return call(e.name("swiglu"), over(m*f), y, gu, m, f)
+}
 
 // SwiGLUGrad is device.SwiGLUGrad.
-func SwiGLUGrad(dgu, gu, dy Address, m, f int) Call {
-	return call("swiglu_grad", over(m*f), dgu, gu, dy, m, f)
-}
-
-// attentionTile is the number of queries, of keys, and of columns of a head that a block works on.
-const attentionTile = 64
-
-// Attention is device.Attention and its gradient: Windows of T tokens, Heads of Width numbers.
-// Everything is float32.
-type Attention struct {
-	Windows, T, Heads, Width int
-
-	QKV, Y, LSE Address
-	DY, DQKV    Address
-	Scratch     Address // of ScratchBytes, for Grad
-}
-
-// ScratchBytes returns the size of Scratch: three numbers for each row of each head.
-func (a *Attention) ScratchBytes() int { return 12 * a.Windows * a.T * a.Heads }
-
-func (a *Attention) tiles() int { return (a.T + attentionTile - 1) / attentionTile }
-
-func (a *Attention) launch() Launch {
-	return Launch{Grid: [3]uint32{uint32(a.Windows * a.Heads * a.tiles()),
-		uint32((a.Width + attentionTile - 1) / attentionTile), 1}, Block: [3]uint32{threads, 1, 1}}
-}
-
-// keyScale returns 1/√width as a sum of two numbers.
-func keyScale(width int) (high, low float32) {
-	scale := 1 / math.Sqrt(float64(width))
-	high = float32(scale)
-	return high, float32(scale - float64(high))
-}
-
-// Forward computes Y and LSE.
-func (a *Attention) Forward() Call {
-	high, low := keyScale(a.Width)
-	return call("attention", a.launch(), a.Y, a.LSE, a.QKV, a.T, a.tiles(), a.Heads, a.Width, high, low)
-}
-
-// Grad computes DQKV.
-func (a *Attention) Grad() []Call {
-	high, low := keyScale(a.Width)
-	return []Call{
-		call("attention_grad_q", a.launch(), a.DQKV, a.Scratch, a.QKV, a.Y, a.DY, a.T, a.tiles(), a.Heads, a.Width,
-			high, low),
-		call("attention_grad_kv", a.launch(), a.DQKV, a.Scratch, a.QKV, a.DY, a.T, a.tiles(), a.Heads, a.Width,
-			high, low),
-	}
+func SwiGLUGrad(e Element, dgu, gu, dy Address, m, f int) Call {
+	return call(e.name("swiglu_grad"), over(m*f), dgu, gu, dy, m, f)
 }
 
 // RoPE is device.RoPE and its gradient: M rows of windows of T tokens, Heads of Width numbers.

@@ -8,6 +8,9 @@ var _ = define("loss.cu",
 	"score_sums sums:p loss:p hits:p",
 )
 
+var _ = defineEach("loss_half.cu", halfElements,
+	"wide_cross_entropy_%s row_loss:p dlogits:p logits:p labels:p bad:p m:i n:i padded:i s:d scaler:p")
+
 // NoBadRow is the initial value of the first bad row: no label was bad.
 const NoBadRow = math.MaxUint32
 
@@ -41,5 +44,32 @@ func Score(sums, logits, labels, rowLoss, hits, bad Address, m, n int) []Call {
 		call("score", rowsOver(m), rowLoss, hits, logits, labels, bad, m, n),
 		call("dot_sum", blocks(threads, threads), total, Address(0), rowLoss, m, 1.0, 1),
 		call("score_sums", blocks(1, 32), sums, total, hits),
+	}
+}
+
+// wideLossThreads is the threads of a row of WideLoss: WIDE_THREADS of loss_half.cu.
+const wideLossThreads = 1024
+
+// WideLoss is device.SoftmaxCrossEntropy for many classes, of an Element of 16 bits: M rows of N
+// logits, padded to Padded numbers, a multiple of 8. What is computed is float32.
+type WideLoss struct {
+	Element      Element
+	M, N, Padded int
+	Smoothing    float64
+
+	Logits, Labels Address
+	Loss, DLogits  Address // DLogits may be Logits; its padding becomes 0
+	RowLoss        Address // scratch of M float64 numbers
+	Bad            Address // as in SoftmaxCrossEntropy
+	Scaler         Address // whose scale multiplies DLogits; 0: none
+}
+
+// Calls computes Loss, the mean, and DLogits.
+func (w *WideLoss) Calls() []Call {
+	l := blocks(w.M*wideLossThreads, wideLossThreads)
+	return []Call{
+		call(w.Element.name("wide_cross_entropy"), l, w.RowLoss, w.DLogits, w.Logits, w.Labels, w.Bad, w.M, w.N, w.Padded,
+			w.Smoothing, w.Scaler),
+		call("dot_sum", blocks(threads, threads), Address(0), w.Loss, w.RowLoss, w.M, 1/float64(w.M), 0),
 	}
 }

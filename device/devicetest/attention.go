@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"math"
+	"sync"
 
 	"fspda/device"
 )
@@ -23,8 +24,8 @@ func ropeCalls(add func(attr float64, dims ...int)) {
 	add(500, 1, 3, 3, 2)
 }
 
-// attentionCalls has windows of one token and more than one band, widths between vectors, and a
-// window longer than those that are computed whole.
+// attentionCalls has windows of one token and more than one band, widths between vectors, a window
+// longer than those that are computed whole, and all widths and tails of tiles on tensor cores.
 func attentionCalls(add func(attr float64, dims ...int)) {
 	add(0, 1, 1, 1, 1)
 	add(0, 2, 5, 2, 3)
@@ -32,6 +33,11 @@ func attentionCalls(add func(attr float64, dims ...int)) {
 	add(0, 2, 33, 1, 17)
 	add(0, 1, 64, 1, 32)
 	add(0, 1, 300, 1, 5)
+	add(0, 2, 70, 2, 64)
+	add(0, 1, 161, 1, 48)
+	add(0, 1, 130, 2, 16)
+	add(0, 1, 99, 1, 128)
+	add(0, 1, 65, 2, 80)
 }
 
 // rotated returns RoPE by the angles of the positions, times sign.
@@ -69,14 +75,14 @@ func ropeBounds(c *device.Call, in, _, b [][]float64) {
 // attentionInputs makes scores moderate, and y and lse those of qkv.
 func attentionInputs(c *device.Call, in [][]float32) {
 	replace(in[0], func(x float32) float32 { return x / 4 })
-	if c.Kernel == device.AttentionGrad {
-		setAttentionResults(c, in)
+	if c.Kernel != device.AttentionGrad {
+		return
 	}
+	setAttention(c, in)
 }
 
-// setAttentionResults makes y and lse of a gradient of attention those of qkv. Kernels may compute
-// them again.
-func setAttentionResults(c *device.Call, in [][]float32) {
+// setAttention makes y and lse those of qkv.
+func setAttention(c *device.Call, in [][]float32) {
 	y, lse := make([]float64, len(in[1])), make([]float64, len(in[2]))
 	interpretAttention(c, [][]float64{widen(in[0])}, [][]float64{y, lse})
 	for i, v := range y {
@@ -95,11 +101,16 @@ type attentionHead struct {
 	first, unit   int // of its numbers in y, and of its rows in lse, divided by tokens
 }
 
+// eachHead calls f for all heads, concurrently: it may write what belongs to its head.
 func eachHead(c *device.Call, f func(h attentionHead)) {
+	var all sync.WaitGroup
+	defer all.Wait()
 	windows, tokens, heads, h := c.Dims[0], c.Dims[1], c.Dims[2], c.Dims[3]
 	for w := range windows {
 		for head := range heads {
-			f(attentionHead{tokens, h, 1 / math.Sqrt(float64(h)), heads * h, w*tokens*heads*h + head*h, w*heads + head})
+			all.Go(func() {
+				f(attentionHead{tokens, h, 1 / math.Sqrt(float64(h)), heads * h, w*tokens*heads*h + head*h, w*heads + head})
+			})
 		}
 	}
 }
@@ -214,6 +225,46 @@ func attentionGradBounds(c *device.Call, in, _, b [][]float64) {
 					b[0][h.in(0, i, j)] += slope*math.Abs(in[0][h.in(1, k, j)]) + smallest
 					b[0][h.in(1, k, j)] += slope*math.Abs(in[0][h.in(0, i, j)]) + smallest
 					b[0][h.in(2, k, j)] += (offShare[k]+chain*p)*math.Abs(in[3][h.at(i, j)]) + smallest
+				}
+			}
+		}
+	})
+}
+
+// widenAttention allows that a device rounds the exponentials of the scores, relative to the largest
+// of a row, before it multiplies them with the values.
+func (s HalfPrecision) widenAttention(c *device.Call, in [][]float32, want, b [][]float64) {
+	qkv := widen(in[0])
+	eachHead(c, func(h attentionHead) {
+		for i := range h.tokens {
+			scores, _ := h.scores(qkv, i)
+			for k, v := range scores {
+				p := math.Exp(v - want[1][h.unit*h.tokens+i])
+				for j := range h.width {
+					b[0][h.at(i, j)] += (s.Unit*p + s.Smallest) * math.Abs(qkv[h.in(2, k, j)])
+				}
+			}
+		}
+	})
+}
+
+// widenAttentionGrad allows that a device rounds the shares, and the gradients by the scores, before
+// it multiplies them.
+func (s HalfPrecision) widenAttentionGrad(c *device.Call, in [][]float32, b [][]float64) {
+	var wide [][]float64
+	for _, v := range in {
+		wide = append(wide, widen(v))
+	}
+	qkv, dy := wide[0], wide[3]
+	eachHead(c, func(h attentionHead) {
+		for i := range h.tokens {
+			shares, slopes, _, _ := h.slopes(wide, i)
+			for k, p := range shares {
+				slope := h.scale * (s.Unit*math.Abs(slopes[k]) + s.Smallest)
+				for j := range h.width {
+					b[0][h.in(0, i, j)] += slope * math.Abs(qkv[h.in(1, k, j)])
+					b[0][h.in(1, k, j)] += slope * math.Abs(qkv[h.in(0, i, j)])
+					b[0][h.in(2, k, j)] += (s.Unit*p + s.Smallest) * math.Abs(dy[h.at(i, j)])
 				}
 			}
 		}

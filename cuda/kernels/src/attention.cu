@@ -1,4 +1,6 @@
-// Rotary position embeddings, causal attention and its gradient, in float32.
+// Rotary position embeddings, causal attention and its gradient, in float32. Attention also reads and
+// writes qkv, y and their gradients of 16 bits: for widths of heads and GPUs without kernels of
+// attention_mma.cu.
 //
 // Rows of qkv hold queries, keys and values of all heads. A unit is a head of a window. Blocks work
 // on tiles of 64 queries and 64 keys. To the last bit, for query i of a unit:
@@ -20,6 +22,7 @@
 // Each output is a chain of one thread over ascending tiles, so runs are reproducible. A block has at
 // most 64 columns of the outputs: wider heads have several blocks, which compute the scores again.
 #include "exponential.cuh"
+#include "half.cuh"
 
 #define AT_TILE 64 // kernels.attentionTile
 #define AT_EACH 4 // rows and columns of a tile for each thread
@@ -61,13 +64,13 @@ struct Scale {
 };
 
 // AttentionUnit is the matrices of a head of a window.
-struct AttentionUnit {
-  const float *q, *k, *v; // rows of qkv
+template <class T> struct AttentionUnit {
+  const T *q, *k, *v;     // rows of qkv
   i64 stride, row;        // numbers between rows of qkv, and of y
   i64 first;              // of its numbers in y
   i64 number;
 
-  __device__ AttentionUnit(const float *qkv, i64 unit, int t, int heads, int h) {
+  __device__ AttentionUnit(const T *qkv, i64 unit, int t, int heads, int h) {
     row = (i64)heads * h;
     stride = 3 * row;
     const i64 window = unit / heads, head = unit - window * heads;
@@ -96,30 +99,31 @@ struct AttentionPlace {
 
 // load_inner copies AT_INNER columns of up to 64 rows to shared memory, if SCALED times scale. What is
 // outside becomes 0.
-template <bool SCALED>
-__device__ inline void load_inner(float *to, const float *from, i64 stride, int rows, int columns, Scale scale) {
+template <bool SCALED, class T>
+__device__ inline void load_inner(float *to, const T *from, i64 stride, int rows, int columns, Scale scale) {
 #pragma unroll 4
   for (int i = threadIdx.x; i < AT_TILE * AT_INNER; i += AT_LINE * AT_LINE) {
     const int r = i / AT_INNER, c = i % AT_INNER;
-    const float v = r < rows && c < columns ? from[r * stride + c] : 0.0f;
+    const float v = r < rows && c < columns ? to_float(from[r * stride + c]) : 0.0f;
     to[r * AT_INNER_STRIDE + c] = SCALED ? scale(v) : v;
   }
 }
 
 // load_columns copies the columns of a block's outputs of up to 64 rows to shared memory.
-__device__ inline void load_columns(float *to, const float *from, i64 stride, int rows, int columns) {
+template <class T>
+__device__ inline void load_columns(float *to, const T *from, i64 stride, int rows, int columns) {
 #pragma unroll 4
   for (int i = threadIdx.x; i < AT_TILE * AT_TILE; i += AT_LINE * AT_LINE) {
     const int r = i / AT_TILE, c = i % AT_TILE;
-    to[r * AT_COLUMN_STRIDE + c] = r < rows && c < columns ? from[r * stride + c] : 0.0f;
+    to[r * AT_COLUMN_STRIDE + c] = r < rows && c < columns ? to_float(from[r * stride + c]) : 0.0f;
   }
 }
 
 // products: s = the products of rows of a with rows of b, if SCALED times scale, over h columns. tiles is
 // shared memory for load_inner of both.
-template <bool SCALED>
-__device__ inline void products(float (&s)[AT_EACH][AT_EACH], float *tiles, const float *a, i64 stride_a, int rows_a,
-                                const float *b, i64 stride_b, int rows_b, int h, Scale scale,
+template <bool SCALED, class T>
+__device__ inline void products(float (&s)[AT_EACH][AT_EACH], float *tiles, const T *a, i64 stride_a, int rows_a,
+                                const T *b, i64 stride_b, int rows_b, int h, Scale scale,
                                 const AttentionPlace &p) {
   float *left = tiles, *right = tiles + AT_TILE * AT_INNER_STRIDE;
 #pragma unroll
@@ -233,12 +237,12 @@ struct AttentionRows {
 __device__ inline int rows_of(int tile, int t) { return t - tile * AT_TILE < AT_TILE ? t - tile * AT_TILE : AT_TILE; }
 
 // attention: y and lse. blockIdx.x is the unit and the tile of queries.
-KERNEL_OCCUPANCY(256, 2)
-attention(float *y, float *lse, const float *qkv, int t, int tiles, int heads, int h, float high, float low) {
+template <class T>
+__device__ inline void attention(T *y, float *lse, const T *qkv, int t, int tiles, int heads, int h, float high, float low) {
   __shared__ float inner[2 * AT_TILE * AT_INNER_STRIDE], share[AT_TILE * AT_SHARE_STRIDE];
   const Scale scale{high, low};
   const AttentionPlace p(tiles);
-  const AttentionUnit u(qkv, p.unit, t, heads, h);
+  const AttentionUnit<T> u(qkv, p.unit, t, heads, h);
   const int rows = rows_of(p.tile, t), width = h - p.column < AT_TILE ? h - p.column : AT_TILE;
   AttentionRows running;
   float o[AT_EACH][AT_EACH] = {};
@@ -265,7 +269,7 @@ attention(float *y, float *lse, const float *qkv, int t, int tiles, int heads, i
     if (r >= rows) continue;
 #pragma unroll
     for (int j = 0; j < AT_EACH; j++)
-      if (p.x + AT_LINE * j < width) y[u.first + row * u.row + p.column + p.x + AT_LINE * j] = o[i][j] / running.sum[i];
+      if (p.x + AT_LINE * j < width) y[u.first + row * u.row + p.column + p.x + AT_LINE * j] = Number<T>::from(o[i][j] / running.sum[i]);
     if (p.column == 0 && p.x == 0)
       lse[u.number * t + row] = (float)((double)running.top[i] + logarithm((double)running.sum[i]));
   }
@@ -273,20 +277,21 @@ attention(float *y, float *lse, const float *qkv, int t, int tiles, int heads, i
 
 // attention_grad_q: dq, and stats = {m, 1/l, D} of each row. blockIdx.x is the unit and the tile of
 // queries.
-KERNEL_OCCUPANCY(256, 2)
-attention_grad_q(float *dqkv, float *stats, const float *qkv, const float *y, const float *dy, int t, int tiles,
-                 int heads, int h, float high, float low) {
+template <class T>
+__device__ inline void attention_grad_q(T *dqkv, float *stats, const T *qkv, const T *y, const T *dy, int t, int tiles,
+                                        int heads, int h, float high, float low) {
   __shared__ float inner[2 * AT_TILE * AT_INNER_STRIDE], share[AT_TILE * AT_SHARE_STRIDE], along[AT_TILE];
   const Scale scale{high, low};
   const AttentionPlace p(tiles);
-  const AttentionUnit u(qkv, p.unit, t, heads, h);
+  const AttentionUnit<T> u(qkv, p.unit, t, heads, h);
   const int rows = rows_of(p.tile, t), width = h - p.column < AT_TILE ? h - p.column : AT_TILE;
   const i64 first = u.first + (i64)p.tile * AT_TILE * u.row;
-  const float *q = u.q + (i64)p.tile * AT_TILE * u.stride, *slopes = dy + first;
+  const T *q = u.q + (i64)p.tile * AT_TILE * u.stride, *slopes = dy + first;
   if ((int)threadIdx.x < AT_TILE) {
     float d = 0.0f;
     if ((int)threadIdx.x < rows)
-      for (int c = 0; c < h; c++) d = fmaf(slopes[threadIdx.x * u.row + c], y[first + threadIdx.x * u.row + c], d);
+      for (int c = 0; c < h; c++)
+        d = fmaf(to_float(slopes[threadIdx.x * u.row + c]), to_float(y[first + threadIdx.x * u.row + c]), d);
     along[threadIdx.x] = d;
   }
   AttentionRows running;
@@ -334,31 +339,31 @@ attention_grad_q(float *dqkv, float *stats, const float *qkv, const float *y, co
     __syncthreads();
     add_products<false>(o, share, inner, keys, width, p);
   }
-  float *dq = dqkv + (u.q - qkv) + (i64)p.tile * AT_TILE * u.stride + p.column;
+  T *dq = dqkv + (u.q - qkv) + (i64)p.tile * AT_TILE * u.stride + p.column;
 #pragma unroll
   for (int i = 0; i < AT_EACH; i++)
 #pragma unroll
     for (int j = 0; j < AT_EACH; j++) {
       const int r = p.y * AT_EACH + i, c = p.x + AT_LINE * j;
-      if (r < rows && c < width) dq[r * u.stride + c] = scale(o[i][j]);
+      if (r < rows && c < width) dq[r * u.stride + c] = Number<T>::from(scale(o[i][j]));
     }
 }
 
 // attention_grad_kv: dk and dv, from the stats of attention_grad_q. blockIdx.x is the unit and the
 // tile of keys.
-KERNEL_OCCUPANCY(256, 2)
-attention_grad_kv(float *dqkv, const float *stats, const float *qkv, const float *dy, int t, int tiles, int heads,
-                  int h, float high, float low) {
+template <class T>
+__device__ inline void attention_grad_kv(T *dqkv, const float *stats, const T *qkv, const T *dy, int t, int tiles,
+                                         int heads, int h, float high, float low) {
   __shared__ float inner[2 * AT_TILE * AT_INNER_STRIDE], share[AT_TILE * AT_SHARE_STRIDE], of_row[3 * AT_TILE];
   const Scale scale{high, low};
   const AttentionPlace p(tiles);
-  const AttentionUnit u(qkv, p.unit, t, heads, h);
+  const AttentionUnit<T> u(qkv, p.unit, t, heads, h);
   const int keys = rows_of(p.tile, t), width = h - p.column < AT_TILE ? h - p.column : AT_TILE;
   const i64 from = (i64)p.tile * AT_TILE * u.stride;
   float dk[AT_EACH][AT_EACH] = {}, dv[AT_EACH][AT_EACH] = {};
   for (int tile = p.tile; tile < tiles; tile++) {
     const int rows = rows_of(tile, t);
-    const float *q = u.q + (i64)tile * AT_TILE * u.stride, *slopes = dy + u.first + (i64)tile * AT_TILE * u.row;
+    const T *q = u.q + (i64)tile * AT_TILE * u.stride, *slopes = dy + u.first + (i64)tile * AT_TILE * u.row;
     float s[AT_EACH][AT_EACH], d[AT_EACH][AT_EACH];
     products<true>(s, inner, q, u.stride, rows, u.k + from, u.stride, keys, h, scale, p);
     __syncthreads();
@@ -395,17 +400,37 @@ attention_grad_kv(float *dqkv, const float *stats, const float *qkv, const float
     __syncthreads();
     add_products<true>(dk, share, inner, rows, width, p);
   }
-  float *to = dqkv + (u.k - qkv) + from + p.column;
+  T *to = dqkv + (u.k - qkv) + from + p.column;
 #pragma unroll
   for (int i = 0; i < AT_EACH; i++)
 #pragma unroll
     for (int j = 0; j < AT_EACH; j++) {
       const int r = p.y * AT_EACH + i, c = p.x + AT_LINE * j;
       if (r >= keys || c >= width) continue;
-      to[r * u.stride + c] = scale(dk[i][j]);
-      to[r * u.stride + u.row + c] = dv[i][j];
+      to[r * u.stride + c] = Number<T>::from(scale(dk[i][j]));
+      to[r * u.stride + u.row + c] = Number<T>::from(dv[i][j]);
     }
 }
+
+#define ATTENTION_KERNELS(T, suffix)                                                                                   \
+  KERNEL_OCCUPANCY(256, 2)                                                                                             \
+  attention_##suffix(T *y, float *lse, const T *qkv, int t, int tiles, int heads, int h, float high, float low) {      \
+    attention<T>(y, lse, qkv, t, tiles, heads, h, high, low);                                                          \
+  }                                                                                                                    \
+  KERNEL_OCCUPANCY(256, 2)                                                                                             \
+  attention_grad_q_##suffix(T *dqkv, float *stats, const T *qkv, const T *y, const T *dy, int t, int tiles, int heads, \
+                            int h, float high, float low) {                                                            \
+    attention_grad_q<T>(dqkv, stats, qkv, y, dy, t, tiles, heads, h, high, low);                                       \
+  }                                                                                                                    \
+  KERNEL_OCCUPANCY(256, 2)                                                                                             \
+  attention_grad_kv_##suffix(T *dqkv, const float *stats, const T *qkv, const T *dy, int t, int tiles, int heads,      \
+                             int h, float high, float low) {                                                           \
+    attention_grad_kv<T>(dqkv, stats, qkv, dy, t, tiles, heads, h, high, low);                                         \
+  }
+
+ATTENTION_KERNELS(float, f32)
+ATTENTION_KERNELS(Half, f16)
+ATTENTION_KERNELS(BFloat, bf16)
 
 // rope_table: cosine and sine of the angles place·θ^(-2j/h), computed in float64 and rounded once.
 // The first place is *at, or 0 without an at.

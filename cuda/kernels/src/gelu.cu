@@ -1,6 +1,9 @@
 // GELU in its two forms, SwiGLU, and their gradients, in float64 and rounded once. The CPU computes
-// GELU in float32, by polynomials (cpu/vec/curve.go).
+// GELU in float32, by polynomials (cpu/vec/curve.go). The tanh form of 16-bit numbers is computed in
+// float32.
 #include "exponential.cuh"
+#include "half.cuh"
+#include "power.cuh"
 
 #define GELU_TANH 0
 #define GELU_ERF 1
@@ -61,45 +64,81 @@ __device__ inline float gelu_slope(float x, float dy, int form) {
   return (float)((double)dy * fma(signed_size * t.e, DENSITY, phi));
 }
 
-KERNEL(256) gelu(float *y, const float *x, i64 n, int form) {
+// GELU of numbers of a type.
+template <class T> struct GELU {
+  __device__ static float of(float x, int form) { return gelu_of(x, form); }
+  __device__ static float slope(float x, float dy, int form) { return gelu_slope(x, dy, form); }
+};
+
+// HalfGELU is GELU with an error far below a rounding to 16 bits: with s = 1/(1+exp(-g)), y = x·s.
+struct HalfGELU {
+  // logistic returns s.
+  __device__ static float logistic(float x) {
+    return 1.0f / (1.0f + power(x * fmaf((float)CUBE * -2.3022082f, x * x, -2.3022082f))); // SLOPE·log2(e)
+  }
+  __device__ static float of(float x, int form) { return form == GELU_TANH ? x * logistic(x) : gelu_of(x, form); }
+  __device__ static float slope(float x, float dy, int form) {
+    if (form != GELU_TANH || x < TANH_RANGE) return gelu_slope(x, dy, form);
+    const float s = logistic(x);
+    return dy * (s * fmaf(1.0f - s, x * fmaf((float)SLOPE3, x * x, (float)SLOPE), 1.0f));
+  }
+};
+template <> struct GELU<Half> : HalfGELU {};
+template <> struct GELU<BFloat> : HalfGELU {};
+
+template <class T> __device__ inline void gelu(T *y, const T *x, i64 n, int form) {
   const i64 i = thread_index();
-  if (i < n) y[i] = gelu_of(x[i], form);
+  if (i < n) y[i] = Number<T>::from(GELU<T>::of(to_float(x[i]), form));
 }
 
 // gelu_grad: dx = dy·gelu'(x). dx may be dy.
-KERNEL(256) gelu_grad(float *dx, const float *x, const float *dy, i64 n, int form) {
+template <class T> __device__ inline void gelu_grad(T *dx, const T *x, const T *dy, i64 n, int form) {
   const i64 i = thread_index();
-  if (i < n) dx[i] = gelu_slope(x[i], dy[i], form);
+  if (i < n) dx[i] = Number<T>::from(GELU<T>::slope(to_float(x[i]), to_float(dy[i]), form));
 }
 
 // bias_gelu: z = z + bias in each row of n numbers, y = gelu(z). bias may be null.
-KERNEL(256) bias_gelu(float *y, float *z, const float *bias, i64 m, int n, int form) {
+template <class T> __device__ inline void bias_gelu(T *y, T *z, const float *bias, i64 m, int n, int form) {
   const i64 i = thread_index();
   if (i >= m * n) return;
-  float v = z[i];
+  float v = to_float(z[i]);
   if (bias) {
-    v = v + bias[i % n];
-    z[i] = v;
+    const T sum = Number<T>::from(v + bias[i % n]);
+    z[i] = sum;
+    v = to_float(sum);
   }
-  y[i] = gelu_of(v, form);
+  y[i] = Number<T>::from(GELU<T>::of(v, form));
 }
 
 // swiglu: y = g·σ(g)·u, of rows of f numbers g and as many u.
-KERNEL(256) swiglu(float *y, const float *gu, i64 m, int f) {
+template <class T> __device__ inline void swiglu(T *y, const T *gu, i64 m, int f) {
   const i64 i = thread_index();
   if (i >= m * f) return;
   const i64 at = i + i / f * f;
-  const double g = (double)gu[at], u = (double)gu[at + f];
-  y[i] = (float)((g * u) / (1.0 + exponential(-g)));
+  const double g = (double)to_float(gu[at]), u = (double)to_float(gu[at + f]);
+  y[i] = Number<T>::from((float)((g * u) / (1.0 + exponential(-g))));
 }
 
 // swiglu_grad: with s = σ(g), dg = dy·u·s·(1+g·(1-s)), du = dy·g·s.
-KERNEL(256) swiglu_grad(float *dgu, const float *gu, const float *dy, i64 m, int f) {
+template <class T> __device__ inline void swiglu_grad(T *dgu, const T *gu, const T *dy, i64 m, int f) {
   const i64 i = thread_index();
   if (i >= m * f) return;
   const i64 at = i + i / f * f;
-  const double g = (double)gu[at], u = (double)gu[at + f], e = exponential(-g), s = 1.0 / (1.0 + e);
-  const double d = (double)dy[i] * s;
-  dgu[at] = (float)((d * u) * (1.0 + g * (e * s)));
-  dgu[at + f] = (float)(d * g);
+  const double g = (double)to_float(gu[at]), u = (double)to_float(gu[at + f]), e = exponential(-g), s = 1.0 / (1.0 + e);
+  const double d = (double)to_float(dy[i]) * s;
+  dgu[at] = Number<T>::from((float)((d * u) * (1.0 + g * (e * s))));
+  dgu[at + f] = Number<T>::from((float)(d * g));
 }
+
+#define GELU_KERNELS(T, suffix)                                                                                        \
+  KERNEL(256) gelu_##suffix(T *y, const T *x, i64 n, int form) { gelu<T>(y, x, n, form); }                             \
+  KERNEL(256) gelu_grad_##suffix(T *dx, const T *x, const T *dy, i64 n, int form) { gelu_grad<T>(dx, x, dy, n, form); } \
+  KERNEL(256) bias_gelu_##suffix(T *y, T *z, const float *bias, i64 m, int n, int form) {                              \
+    bias_gelu<T>(y, z, bias, m, n, form);                                                                              \
+  }                                                                                                                    \
+  KERNEL(256) swiglu_##suffix(T *y, const T *gu, i64 m, int f) { swiglu<T>(y, gu, m, f); }                             \
+  KERNEL(256) swiglu_grad_##suffix(T *dgu, const T *gu, const T *dy, i64 m, int f) { swiglu_grad<T>(dgu, gu, dy, m, f); }
+
+GELU_KERNELS(float, f32)
+GELU_KERNELS(Half, f16)
+GELU_KERNELS(BFloat, bf16)

@@ -7,6 +7,16 @@
 template <class T> __device__ inline u32 pair(float low, float high) {
   return (u32)Number<T>::from(low).bits | (u32)Number<T>::from(high).bits << 16;
 }
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define PAIR(T, type)                                                                                                  \
+  template <> __device__ inline u32 pair<T>(float low, float high) {                                                   \
+    u32 p;                                                                                                             \
+    asm("cvt.rn." type "x2.f32 %0, %1, %2;" : "=r"(p) : "f"(high), "f"(low));                                          \
+    return p;                                                                                                          \
+  }
+PAIR(Half, "f16")
+PAIR(BFloat, "bf16")
+#endif
 template <class T> __device__ inline float low_of(u32 p) { return to_float(T{(u16)p}); }
 template <class T> __device__ inline float high_of(u32 p) { return to_float(T{(u16)(p >> 16)}); }
 
