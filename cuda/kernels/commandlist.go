@@ -14,7 +14,7 @@ const MegakernelThreads = 256
 
 const (
 	maxCommandWords = 3072  // MAX_COMMAND_WORDS of megakernel.cu
-	sharedSlice     = 12288 // SHARED_SLICE of megakernel.cu
+	sharedSlice     = 12672 // SHARED_SLICE of megakernel.cu
 )
 
 // MegakernelShared is the shared memory of a block of the megakernel, in bytes. GPUs of compute

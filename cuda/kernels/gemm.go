@@ -90,7 +90,7 @@ type Gemm struct {
 }
 
 const (
-	chunk = 384 // DEPTH of gemm.cuh
+	chunk = 384 // CHUNK of gemm.cuh
 	// the sides of a wide tile, and its threads
 	wideRows, wideColumns, wideThreads = 64, 112, 128
 	tensorSide                         = 64 // TC_SIDE
