@@ -14,7 +14,7 @@ const MegakernelThreads = 256
 
 const (
 	maxCommandWords = 3072  // MAX_COMMAND_WORDS of megakernel.cu
-	sharedSlice     = 12288 // SHARED_SLICE of megakernel.cu
+	sharedSlice     = 12672 // SHARED_SLICE of megakernel.cu
 )
 
 // MegakernelShared is the shared memory of a block of the megakernel, in bytes. GPUs of compute
@@ -64,7 +64,7 @@ var megakernelCommands = []megakernelCommand{
 	{"gemm_nt_bytes_tf32", 128, "gemm_nt_bytes_of<TensorCoreNT, %s>"},
 	{"gemm_tn_bytes_tf32", 128, "gemm_tn_bytes_of<TensorCoreTN, %s>"},
 	{"gemm_tn_bytes_wide", 128, "gemm_tn_bytes_wide_of<%s>"},
-	{"gemm_nt_bytes_parts", 128, "gemm_nt_bytes_parts_of<WideNT, %s>"},
+	{"gemm_nt_bytes_parts", 256, "gemm_nt_bytes_parts_of<WideNT, %s>"},
 	{"gemm_nt_bytes_parts_tf32", 128, "gemm_nt_bytes_parts_of<TensorCore, %s>"},
 }
 

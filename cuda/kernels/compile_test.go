@@ -43,6 +43,7 @@ const (
 	maxRegisters           = 80
 	maxRegistersRows       = 128
 	maxRegistersGemm       = 168
+	maxRegistersWide       = 255 // products that have a multiprocessor for themselves
 	maxRegistersMegakernel = 255
 	// maxSpilled is the size of the registers saved around the slow path of a float64 division,
 	// which is a call. More would mean a lack of registers.
@@ -100,6 +101,8 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		switch {
 		case k.Unit == "attention_mma.cu":
 			most, spilled = maxRegistersMMA, maxSpilledMMA
+		case wideLoops[k.Name].all > 0:
+			most = maxRegistersWide
 		case strings.HasPrefix(k.Name, "gemm_"):
 			most = maxRegistersGemm
 		case strings.HasPrefix(k.Name, "norm_grad"), strings.HasPrefix(k.Name, "norm_apply_two"),

@@ -90,10 +90,10 @@ type Gemm struct {
 }
 
 const (
-	chunk = 384 // DEPTH of gemm.cuh
-	// the sides of a wide tile, and its threads
-	wideRows, wideColumns, wideThreads = 64, 112, 128
-	tensorSide                         = 64 // TC_SIDE
+	chunk = 384 // CHUNK of gemm.cuh
+	// the sides of a wide tile, and the threads of WideTN and WideNT
+	wideRows, wideColumns, wideThreads, partsThreads = 64, 112, 128, 256
+	tensorSide                                       = 64 // TC_SIDE
 )
 
 // wide reports whether a product of form tn uses wide tiles: they need to be nearly full.
@@ -182,13 +182,13 @@ func chunksOf(k int) int { return (k + chunk - 1) / chunk }
 // for each chunk of k: part holds them agent by agent, each of M×N numbers. Their sum from left to
 // right has the bits of the product. It spreads the products of few elements over more blocks.
 func (g Gemm) PartsCall(part Address) Call {
-	rows, columns, name := wideRows, wideColumns, "gemm_nt_bytes_parts"
+	rows, columns, threads, name := wideRows, wideColumns, partsThreads, "gemm_nt_bytes_parts"
 	if g.TF32 {
-		rows, columns, name = tensorSide, tensorSide, name+"_tf32"
+		rows, columns, threads, name = tensorSide, tensorSide, wideThreads, name+"_tf32"
 	}
 	parts := chunksOf(g.K)
 	l := Launch{Grid: [3]uint32{tiles(g.N, columns) * uint32(parts), tiles(g.M, rows), uint32(g.Agents)},
-		Block: [3]uint32{wideThreads, 1, 1}}
+		Block: [3]uint32{uint32(threads), 1, 1}}
 	args := append(g.Bytes.args(), g.B.List, g.B.At, g.B.Offset, part, parts, g.M, g.N, g.K)
 	return call(name, l, args...)
 }

@@ -37,13 +37,14 @@ func (e *CompileError) Error() string {
 // Usage is the resources that a kernel uses on a multiprocessor, as the compiler reports them.
 type Usage struct {
 	Registers int // per thread
-	Stack     int // bytes per thread
-	Spilled   int // bytes spilled to memory for lack of registers
+	Stack     int // bytes per thread, without the functions that the kernel calls
+	Spilled   int // bytes spilled to memory for lack of registers, with those of called functions
 	Shared    int // bytes per block, without dynamic shared memory
 }
 
 var (
 	usageEntry     = regexp.MustCompile(`Compiling entry function '([^']+)'`)
+	usageFunction  = regexp.MustCompile(`Function properties for (\S+)`)
 	usageStack     = regexp.MustCompile(`(\d+) bytes stack frame, (\d+) bytes spill stores`)
 	usageRegisters = regexp.MustCompile(`Used (\d+) registers`)
 	usageShared    = regexp.MustCompile(`(\d+) bytes smem`)
@@ -53,17 +54,23 @@ var (
 // --ptxas-options=-v.
 func (b Binary) Usage() map[string]Usage {
 	usage := map[string]Usage{}
-	name := ""
+	name, function := "", "" // of the kernel, and of it or a function that it calls
 	for line := range strings.Lines(b.Log) {
 		if m := usageEntry.FindStringSubmatch(line); m != nil {
 			name = m[1]
+		}
+		if m := usageFunction.FindStringSubmatch(line); m != nil {
+			function = m[1]
 		}
 		if name == "" {
 			continue
 		}
 		u := usage[name]
 		if m := usageStack.FindStringSubmatch(line); m != nil {
-			u.Stack, u.Spilled = number(m[1]), number(m[2])
+			u.Spilled += number(m[2])
+			if function == name {
+				u.Stack = number(m[1])
+			}
 		}
 		if m := usageRegisters.FindStringSubmatch(line); m != nil {
 			u.Registers = number(m[1])

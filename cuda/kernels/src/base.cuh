@@ -24,6 +24,14 @@ typedef long long i64;
 #define NOINLINE static __device__ __noinline__
 #endif
 
+// ALWAYS_INLINE declares a function whose arrays must stay in registers of the caller. The compiler
+// leaves long functions with many callers for later, when arrays are already in memory.
+#ifdef FSPDA_HOST
+#define ALWAYS_INLINE inline
+#else
+#define ALWAYS_INLINE __device__ __forceinline__
+#endif
+
 #ifndef FSPDA_HOST
 #define DYNAMIC_SHARED(name) extern __shared__ __align__(16) unsigned char name[]
 #endif

@@ -11,8 +11,9 @@
 #include "agent.cuh"
 #include "exponential.cuh"
 
-#define DEPTH 384 // products per chunk
+#define CHUNK 384 // products per chunk
 #define BK 16     // depth of a tile
+#define WIDE_BK 32 // depth of a tile of a wide product
 
 // Epilogues: the operation applied to an element of C.
 #define NO_EPILOGUE 0
@@ -51,13 +52,15 @@ __device__ inline u32 tf32(float v) {
 struct Matrix {
   static constexpr int group = 4;
   typedef Four Raw;
+  typedef u32 Index; // a matrix has fewer than 2³² numbers
   const float *p;
   int width;
   __device__ float at(int i, int j) const { return p[(i64)i * width + j]; }
   __device__ bool grouped() const { return aligned16(address(p)) && width % group == 0; }
   __device__ int stored_row(int i) const { return i; }
-  __device__ void load(Raw &to, i64 from) const { to = load4(p + from); }
-  __device__ void load_one(Raw &to, int j, i64 from) const { to.v[j] = p[from]; }
+  __device__ Index start(int row) const { return (u32)row * (u32)width; }
+  __device__ void load(Raw &to, Index from) const { to = load4(p + from); }
+  __device__ void load_one(Raw &to, int j, Index from) const { to.v[j] = p[from]; }
   __device__ float number(const Raw &of, int j) const { return of.v[j]; }
 };
 
@@ -68,6 +71,7 @@ struct ByteMatrix {
   struct Raw {
     u32 v[2];
   };
+  typedef i64 Index;
   const u8 *bytes;
   const int *rows;
   int width;
@@ -75,6 +79,7 @@ struct ByteMatrix {
   __device__ float at(int i, int j) const { return (float)bytes[(i64)rows[i] * width + j] * scale + shift; }
   __device__ bool grouped() const { return ((address(bytes) | (u64)width) & 7) == 0; }
   __device__ int stored_row(int i) const { return rows[i]; }
+  __device__ Index start(int row) const { return (i64)row * width; }
   __device__ void load(Raw &to, i64 from) const {
     const uint2 words = *(const uint2 *)(bytes + from);
     to.v[0] = words.x, to.v[1] = words.y;
@@ -85,87 +90,134 @@ struct ByteMatrix {
   }
 };
 
-// Loader loads a tile of SIDE×BK numbers and transposes it, so that the numbers of one product are
-// adjacent. ALONG says that the rows of the operand run along k. It holds what it loads as it is
-// stored, and converts it when the tile is written, so that no instruction waits for a load before
-// the products of the tile before. Nor does a load wait for another: the stored row of each number
-// is known one tile ahead.
-template <int SIDE, int THREADS, bool ALONG, class Source> struct Loader {
-  static constexpr int group = Source::group, across = (ALONG ? BK : SIDE) / group, groups = SIDE * BK / group;
-  static constexpr int each = (groups + THREADS - 1) / THREADS;
-  static_assert(BK % group == 0 && SIDE % group == 0, "a row of a tile is whole groups");
+// FactorTile is DEPTH products of SIDE rows or columns in shared memory: along k, or with the
+// numbers of one product adjacent. Behind the last product is space that is read ahead.
+template <int SIDE, int DEPTH, bool ALONG, int PAD> struct FactorTile {
+  static constexpr int side = SIDE, depth = DEPTH;
+  static constexpr bool along = ALONG;
+  __align__(16) float v[ALONG ? SIDE : DEPTH + 1][(ALONG ? DEPTH : SIDE) + PAD];
+  __device__ float *operator[](int row) { return v[row]; }
+  __device__ const float *operator[](int row) const { return v[row]; }
+};
+
+// Loader loads a tile, and transposes it if the rows of the operand run along k, which ALONG says,
+// and the tile's do not. It holds what it loads as it is stored, and converts it when the tile is
+// written, so that no instruction waits for a load before the products of the tile before. Nor does
+// a load wait for another: the stored row of each number is known one tile ahead.
+//
+// Numbers that cannot be loaded in groups are loaded one by one; those of a deep tile when it is
+// written, which is slower but less code.
+//
+// Rows and columns outside the operand hold numbers of its edge, because no element of C depends on
+// them. Products outside it are zero if ZERO, else undefined.
+template <class TILE, int THREADS, bool ALONG, bool ZERO, class Source> struct Loader {
+  static constexpr int SIDE = TILE::side, DEPTH = TILE::depth;
+  static constexpr int group = Source::group, across = (ALONG ? DEPTH : SIDE) / group;
+  static constexpr int groups = SIDE * DEPTH / group, each = (groups + THREADS - 1) / THREADS;
+  static constexpr bool deep = DEPTH > BK;
+  static_assert(DEPTH % group == 0 && SIDE % group == 0, "a row of a tile is whole groups");
+  static_assert(ALONG || !TILE::along, "a tile along k needs an operand along k");
+  static_assert(!deep || ALONG == TILE::along, "a deep tile is not transposed");
   typename Source::Raw held[each];
-  int stored[each]; // row, -1 for none
+  int stored[each]; // row
   bool grouped;
 
   // mine reports whether the thread has an r-th group.
   static __device__ bool mine(u32 thread, int r) { return groups % THREADS == 0 || thread + r * THREADS < groups; }
+  static __device__ int row(u32 thread, int r) { return (int)(thread + r * THREADS) / across; }
+  static __device__ int column(u32 thread, int r) { return (int)(thread + r * THREADS) % across * group; }
+  // place is the first product of the group within the tile.
+  static __device__ int place(u32 thread, int r) { return ALONG ? column(thread, r) : row(thread, r); }
 
   // begin prepares to fetch rows first.. and products from..; most and k are the numbers of both.
-  __device__ void begin(const Source &s, u32 thread, int first, int most, int from, int k) {
+  ALWAYS_INLINE void begin(const Source &s, u32 thread, int first, int most, int from, int k) {
     grouped = s.grouped();
 #pragma unroll
     for (int r = 0; r < each; r++) {
-      const int i = (int)(thread + r * THREADS) / across;
-      find(s, thread, r, ALONG ? first + i : from + i, ALONG ? most : k);
+      const int i = first + row(thread, r);
+      held[r] = {};
+      if (ALONG)
+        stored[r] = s.stored_row(i < most ? i : most - 1);
+      else
+        find(s, thread, r, from, k);
     }
   }
-  __device__ void find(const Source &s, u32 thread, int r, int row, int rows) {
-    stored[r] = row < rows && mine(thread, r) ? s.stored_row(row) : -1;
+  __device__ void find(const Source &s, u32 thread, int r, int from, int k) {
+    const int p = from + row(thread, r);
+    stored[r] = s.stored_row(p < k ? p : k - 1);
   }
 
   // fetch loads products from.. into registers, unless they are not wanted; calls come tile after
   // tile.
-  __device__ void fetch(const Source &s, u32 thread, int first, int most, int from, int k, bool wanted) {
+  ALWAYS_INLINE void fetch(const Source &s, u32 thread, int first, int most, int from, int k, bool wanted) {
+    const int limit = wanted ? k - from : 0;
+    if (grouped) {
 #pragma unroll
-    for (int r = 0; r < each; r++) {
-      const int e = thread + r * THREADS, column = (ALONG ? from : first) + e % across * group;
-      const int columns = ALONG ? k : most;
-      held[r] = {};
-      const i64 at = (i64)stored[r] * s.width + column;
-      if (stored[r] >= 0 && wanted) {
-        if (grouped && column + group <= columns) {
-          s.load(held[r], at);
-        } else {
-          for (int j = 0; j < group; j++)
-            if (column + j < columns) s.load_one(held[r], j, at + j);
-        }
+      for (int r = 0; r < each; r++) {
+        const int i = first + column(thread, r), edge = i < most - group ? i : most - group;
+        if (ZERO) held[r] = {};
+        if (mine(thread, r) && place(thread, r) < limit) s.load(held[r], s.start(stored[r]) + (ALONG ? from + column(thread, r) : edge));
       }
-      if (!ALONG) find(s, thread, r, from + BK + e / across, k);
+    } else if (!deep) {
+#pragma unroll
+      for (int r = 0; r < each; r++) {
+        const int i = column(thread, r);
+        held[r] = {};
+#pragma unroll
+        for (int j = 0; j < group; j++)
+          if (mine(thread, r) && place(thread, r) + (ALONG ? j : 0) < limit && (ALONG || first + i + j < most))
+            s.load_one(held[r], j, s.start(stored[r]) + (ALONG ? from : first) + i + j);
+      }
     }
+    if (!ALONG)
+#pragma unroll
+      for (int r = 0; r < each; r++) find(s, thread, r, from + DEPTH, k);
   }
-  // put writes the tile, rounded to TF32 if ROUND.
-  template <bool ROUND, int WIDTH> __device__ void put(const Source &s, u32 thread, float (&tile)[BK][WIDTH]) const {
+  // put writes the tile of products from.., rounded to TF32 if ROUND.
+  template <bool ROUND>
+  ALWAYS_INLINE void put(const Source &s, u32 thread, TILE &tile, int first, int most, int from, int k) const {
+    if (deep && !grouped) {
+      constexpr int wide = ALONG ? DEPTH : SIDE;
+#pragma unroll 1
+      for (int e = thread; e < SIDE * DEPTH; e += THREADS) {
+        const int i = (ALONG ? first : from) + e / wide, j = (ALONG ? from : first) + e % wide;
+        tile[e / wide][e % wide] = i < (ALONG ? most : k) && j < (ALONG ? k : most) ? s.at(i, j) : 0.0f;
+      }
+      return;
+    }
 #pragma unroll
     for (int r = 0; r < each; r++) {
-      const int e = thread + r * THREADS, row = e / across, column = e % across * group;
+      const int at = row(thread, r), i = column(thread, r);
       if (!mine(thread, r)) break;
       Four v;
 #pragma unroll
       for (int j = 0; j < group; j++) {
         v.v[j % 4] = s.number(held[r], j);
         if (ROUND) v.v[j % 4] = __uint_as_float(tf32(v.v[j % 4]));
-        if (ALONG)
-          tile[column + j][row] = v.v[j % 4];
+        if (ALONG && !TILE::along)
+          tile[i + j][at] = v.v[j % 4];
         else if (j % 4 == 3)
-          store4(&tile[row][column + j - 3], v);
+          store4(&tile[at][i + j - 3], v);
       }
     }
   }
 };
 
-// Tiles is the shared memory of a block: a tile of each factor that is multiplied, and the next.
-template <int A, int B> struct Tiles {
-  __align__(16) float a[2][BK][A], b[2][BK][B];
+// Tiles is the shared memory of a block: STAGES tiles of each factor.
+template <class A, class B, int STAGES> struct Tiles {
+  A a[STAGES];
+  B b[STAGES];
 };
 
 // Side is a side of a tile, divided among COUNT threads with EACH numbers: whole fours, each loaded
-// at once, and then the rest.
+// at once, then a pair and a last number where there are some.
 template <int COUNT, int EACH> struct Side {
-  static constexpr int count = COUNT, each = EACH, numbers = COUNT * EACH, fours = EACH / 4, rest = EACH % 4;
+  static constexpr int count = COUNT, each = EACH, numbers = COUNT * EACH, fours = EACH / 4, pair = EACH % 4 / 2;
   // at returns the place of number i of a thread.
   static __device__ int at(int thread, int i) {
-    return i < 4 * fours ? i / 4 * 4 * COUNT + 4 * thread + i % 4 : 4 * fours * COUNT + rest * thread + i % 4;
+    if (i < 4 * fours) return i / 4 * 4 * COUNT + 4 * thread + i % 4;
+    if (i < 4 * fours + 2 * pair) return 4 * fours * COUNT + 2 * thread + i % 2;
+    return (EACH - 1) * COUNT + thread;
   }
   static __device__ void load(float (&to)[EACH], const float *row, int thread) {
 #pragma unroll
@@ -174,9 +226,19 @@ template <int COUNT, int EACH> struct Side {
 #pragma unroll
       for (int j = 0; j < 4; j++) to[4 * f + j] = four.v[j];
     }
-#pragma unroll
-    for (int i = 4 * fours; i < EACH; i++) to[i] = row[at(thread, i)];
+    if (pair) {
+      const float2 two = *(const float2 *)(row + at(thread, 4 * fours));
+      to[4 * fours] = two.x, to[4 * fours + pair] = two.y;
+    }
+    if (EACH % 2) to[EACH - 1] = row[at(thread, EACH - 1)];
   }
+};
+
+// Strided is a side of a tile along k: number i of a thread lies i·COUNT rows further, so that
+// threads side by side have rows side by side.
+template <int COUNT, int EACH> struct Strided {
+  static constexpr int count = COUNT, each = EACH, numbers = COUNT * EACH;
+  static __device__ int at(int thread, int i) { return thread + i * COUNT; }
 };
 
 // Span is the products from..to-1 of a block.
@@ -190,68 +252,158 @@ __device__ inline Span chunk_of(int c, int chunks, int k) {
   return {from, from + each + (c < longer ? 1 : 0)};
 }
 
-// Exact is the elements of C of a thread: sums of products by fma, one after the other. A warp has
-// 4×8 threads, arranged so that both lanes of a pair load the same numbers of A, and lanes two
-// apart the same of B: then the hardware reads shared memory twice for a load of 16 bytes, not four
-// times.
-template <class ROWS, class COLUMNS> struct Exact {
+// Elements is the elements of C of a thread. A warp has 4×8 threads, arranged so that both lanes of
+// a pair load the same numbers of A, and lanes two apart the same of B: then the hardware reads
+// shared memory twice for a load of 16 bytes, not four times.
+template <class ROWS, class COLUMNS> struct Elements {
   typedef ROWS Rows;
   typedef COLUMNS Columns;
   static constexpr int rows = Rows::numbers, columns = Columns::numbers, threads = Rows::count * Columns::count;
-  static constexpr int pad = 4;
-  static constexpr bool rounds = false;
+  static constexpr bool rounds = false, whole = false;
   float s[Rows::each][Columns::each] = {};
   int down, across;
 
-  __device__ Exact(u32 thread) {
+  __device__ Elements(u32 thread) {
     const int lane = thread % WARP, warp = thread / WARP;
     down = (lane >> 1 & 1) + (lane >> 3 & 2) + warp / (Columns::count / 8) * 4;
     across = (lane & 1) + (lane >> 1 & 6) + warp % (Columns::count / 8) * 8;
   }
   __device__ int row(int i) const { return Rows::at(down, i); }
   __device__ int column(int j) const { return Columns::at(across, j); }
+};
 
-  template <int A, int B> __device__ void multiply(const float (&a)[BK][A], const float (&b)[BK][B], int q) {
-    float x[Rows::each], y[Columns::each];
-    Rows::load(x, a[q], down);
-    Columns::load(y, b[q], across);
-#pragma unroll
-    for (int i = 0; i < Rows::each; i++)
-#pragma unroll
-      for (int j = 0; j < Columns::each; j++) s[i][j] = fmaf(x[i], y[j], s[i][j]);
-  }
-  // add adds products from..to-1 of a tile. Others may be the zero padding of a tile, which could
-  // turn -0 into +0.
-  template <int A, int B> __device__ void add(const float (&a)[BK][A], const float (&b)[BK][B], int from, int to) {
-    if (from == 0 && to == BK) {
-#pragma unroll 8
-      for (int q = 0; q < BK; q++) multiply(a, b, q);
-    } else {
+// add_products adds products from..to-1 of a tile to a core. Others are undefined.
+template <class Core, class A, class B>
+__device__ inline void add_products(Core &core, const A &a, const B &b, int from, int to) {
 #pragma unroll 1
-      for (int q = from; q < to; q++) multiply(a, b, q);
+  for (int q = from; q < to;) {
+    const int stop = q % 8 == 0 ? to & ~7 : 0;
+    if (q < stop)
+      core.add_eights(a, b, q, stop), q = stop;
+    else
+      core.add_one(a, b, q), q++;
+  }
+}
+
+// Exact adds products by fma, one after the other, of tiles with the numbers of one product
+// adjacent.
+template <class ROWS, class COLUMNS, int DEPTH = BK, int STAGES = 2> struct Exact : Elements<ROWS, COLUMNS> {
+  static constexpr int depth = DEPTH, stages = STAGES;
+  typedef FactorTile<ROWS::numbers, DEPTH, false, 4> A;
+  typedef FactorTile<COLUMNS::numbers, DEPTH, false, 4> B;
+  // Factors is the numbers of a product.
+  struct Factors {
+    float x[ROWS::each], y[COLUMNS::each];
+  };
+  using Elements<ROWS, COLUMNS>::s;
+  using Elements<ROWS, COLUMNS>::Elements;
+
+  __device__ void load(Factors &f, const A &a, const B &b, int q) const {
+    ROWS::load(f.x, a[q], this->down);
+    COLUMNS::load(f.y, b[q], this->across);
+  }
+  __device__ void multiply(const Factors &f) {
+#pragma unroll
+    for (int i = 0; i < ROWS::each; i++)
+#pragma unroll
+      for (int j = 0; j < COLUMNS::each; j++) s[i][j] = fmaf(f.x[i], f.y[j], s[i][j]);
+  }
+  __device__ void add_one(const A &a, const B &b, int q) {
+    Factors f;
+    load(f, a, b, q);
+    multiply(f);
+  }
+  // add_eights adds whole eights. The numbers of the next product are loaded during each.
+  ALWAYS_INLINE void add_eights(const A &a, const B &b, int from, int to) {
+    Factors f[2];
+    load(f[0], a, b, from);
+#pragma unroll 1
+    for (int q = from; q < to; q += 8) {
+#pragma unroll
+      for (int e = 0; e < 8; e++) {
+        load(f[(e + 1) % 2], a, b, q + e + 1);
+        multiply(f[e % 2]);
+      }
     }
   }
-  template <int A, int B>
-  __device__ void add_tile(const float (&a)[BK][A], const float (&b)[BK][B], int p, const Span &k) {
-    add(a, b, k.from > p ? k.from - p : 0, k.to - p < BK ? k.to - p : BK);
+  ALWAYS_INLINE void add_tile(const A &a, const B &b, int p, const Span &k) {
+    add_products(*this, a, b, k.from > p ? k.from - p : 0, k.to - p < DEPTH ? k.to - p : DEPTH);
+  }
+};
+
+// ExactAlong adds products by fma, one after the other, of tiles along k. It loads four products of
+// a row at once.
+template <class ROWS, class COLUMNS, int DEPTH, int STAGES> struct ExactAlong : Elements<ROWS, COLUMNS> {
+  static constexpr int depth = DEPTH, stages = STAGES;
+  typedef FactorTile<ROWS::numbers, DEPTH, true, 4> A;
+  typedef FactorTile<COLUMNS::numbers, DEPTH, true, 4> B;
+  typedef Four Factors[ROWS::each]; // four numbers of each row
+  using Elements<ROWS, COLUMNS>::s;
+  using Elements<ROWS, COLUMNS>::Elements;
+
+  __device__ void load(Factors &x, const A &a, int q) const {
+#pragma unroll
+    for (int i = 0; i < ROWS::each; i++) x[i] = load4(a[this->row(i)] + q);
+  }
+  // multiply adds four products, and replaces y by the numbers from q on.
+  __device__ void multiply(const Factors &x, Four (&y)[COLUMNS::each], const B &b, int q) {
+#pragma unroll
+    for (int j = 0; j < COLUMNS::each; j++) {
+#pragma unroll
+      for (int e = 0; e < 4; e++)
+#pragma unroll
+        for (int i = 0; i < ROWS::each; i++) s[i][j] = fmaf(x[i].v[e], y[j].v[e], s[i][j]);
+      y[j] = load4(b[this->column(j)] + q);
+    }
+  }
+  __device__ void add_one(const A &a, const B &b, int q) {
+    float y[COLUMNS::each];
+#pragma unroll
+    for (int j = 0; j < COLUMNS::each; j++) y[j] = b[this->column(j)][q];
+#pragma unroll
+    for (int i = 0; i < ROWS::each; i++) {
+      const float x = a[this->row(i)][q];
+#pragma unroll
+      for (int j = 0; j < COLUMNS::each; j++) s[i][j] = fmaf(x, y[j], s[i][j]);
+    }
+  }
+  // add_eights adds whole eights. The numbers of the next four products are loaded during each four;
+  // behind the last four of a tile these are the padding.
+  ALWAYS_INLINE void add_eights(const A &a, const B &b, int from, int to) {
+    Factors x[2];
+    Four y[COLUMNS::each];
+    load(x[0], a, from);
+#pragma unroll
+    for (int j = 0; j < COLUMNS::each; j++) y[j] = load4(b[this->column(j)] + from);
+#pragma unroll 1
+    for (int q = from; q < to; q += 8) {
+      load(x[1], a, q + 4);
+      multiply(x[0], y, b, q + 4);
+      load(x[0], a, q + 8);
+      multiply(x[1], y, b, q + 8);
+    }
+  }
+  ALWAYS_INLINE void add_tile(const A &a, const B &b, int p, const Span &k) {
+    add_products(*this, a, b, k.from > p ? k.from - p : 0, k.to - p < DEPTH ? k.to - p : DEPTH);
   }
 };
 
 // Chunked is an Exact of any number of products.
 template <class ROWS, class COLUMNS> struct Chunked : Exact<ROWS, COLUMNS> {
-  float all[ROWS::each][COLUMNS::each];
+  float all[ROWS::each][COLUMNS::each] = {};
   int chunks, chunk = 0;
   Span span; // of the chunk
   using Exact<ROWS, COLUMNS>::s;
+  using typename Exact<ROWS, COLUMNS>::A;
+  using typename Exact<ROWS, COLUMNS>::B;
 
   __device__ Chunked(u32 thread, int k)
-      : Exact<ROWS, COLUMNS>(thread), chunks((k + DEPTH - 1) / DEPTH), span(chunk_of(0, chunks, k)) {}
-  template <int A, int B>
-  __device__ void add_tile(const float (&a)[BK][A], const float (&b)[BK][B], int p, const Span &k) {
+      : Exact<ROWS, COLUMNS>(thread), chunks((k + CHUNK - 1) / CHUNK), span(chunk_of(0, chunks, k)) {}
+  ALWAYS_INLINE void add_tile(const A &a, const B &b, int p, const Span &k) {
     const int count = k.to - p < BK ? k.to - p : BK;
     for (int q = 0; q < count;) {
       const int stop = span.to - p < count ? span.to - p : count;
-      this->add(a, b, q, stop);
+      add_products<Exact<ROWS, COLUMNS>>(*this, a, b, q, stop);
       q = stop;
       if (p + q < span.to) break;
 #pragma unroll
@@ -285,11 +437,13 @@ __device__ inline void mma_tf32(float (&c)[4], const u32 (&a)[4], const u32 (&b)
 #define TC_SIDE 64 // side of a block's tile of C
 
 // TensorCore is the elements of C of a thread on tensor cores, with the factors rounded to TF32. A
-// warp computes 16 rows. It adds whole tiles.
+// warp computes 16 rows.
 struct TensorCore {
   static constexpr int rows = TC_SIDE, columns = TC_SIDE, threads = 2 * TC_SIDE;
-  static constexpr int pad = 8; // avoids bank conflicts between the lanes of a fragment
-  static constexpr bool rounds = TENSOR_CORES;
+  static constexpr int depth = BK, stages = 2;
+  typedef FactorTile<TC_SIDE, BK, false, 8> A; // the padding avoids bank conflicts between the lanes of a fragment
+  typedef A B;
+  static constexpr bool rounds = TENSOR_CORES, whole = true; // it adds whole tiles
   float s[TC_SIDE / 8][4] = {};
   int g, t, mine;
 
@@ -297,8 +451,7 @@ struct TensorCore {
   __device__ int row(int r) const { return mine + g + r / 2 * 8; }
   __device__ int column(int j, int r) const { return 8 * j + 2 * t + r % 2; }
 
-  template <int A, int B>
-  __device__ void add_tile(const float (&a)[BK][A], const float (&b)[BK][B], int, const Span &) {
+  ALWAYS_INLINE void add_tile(const A &a, const B &b, int, const Span &) {
 #if !TENSOR_CORES
     for (int q = 0; q < BK; q++)
 #pragma unroll
@@ -329,24 +482,27 @@ struct Place {
 template <bool A_ALONG, bool B_ALONG, class Core, class Block, class SA, class SB>
 __device__ inline void multiply(const Block &block, Core &core, const SA &a, const SB &b, const Place &at, int m, int n,
                                 int k, const Span &span) {
-  auto &tiles = shared_of<Tiles<Core::rows + Core::pad, Core::columns + Core::pad>>(block);
+  auto &tiles = shared_of<Tiles<typename Core::A, typename Core::B, Core::stages>>(block);
   const u32 thread = block.thread();
-  Loader<Core::rows, Core::threads, A_ALONG, SA> la;
-  Loader<Core::columns, Core::threads, B_ALONG, SB> lb;
-  const int first = span.from & ~(BK - 1); // rows are loaded in groups from there
+  Loader<typename Core::A, Core::threads, A_ALONG, Core::whole, SA> la;
+  Loader<typename Core::B, Core::threads, B_ALONG, Core::whole, SB> lb;
+  const int first = span.from & ~7; // rows are loaded in groups from there
   la.begin(a, thread, at.row, m, first, k);
   lb.begin(b, thread, at.column, n, first, k);
   la.fetch(a, thread, at.row, m, first, k, true);
   lb.fetch(b, thread, at.column, n, first, k, true);
-  block.sync();
-  for (int p = first; p < span.to; p += BK) {
-    auto &ta = tiles.a[p / BK % 2];
-    auto &tb = tiles.b[p / BK % 2];
-    la.template put<Core::rounds>(a, thread, ta);
-    lb.template put<Core::rounds>(b, thread, tb);
-    block.sync(); // one for each tile: all have multiplied the last but one
-    la.fetch(a, thread, at.row, m, p + BK, k, p + BK < span.to); // loads overlap with the products
-    lb.fetch(b, thread, at.column, n, p + BK, k, p + BK < span.to);
+  if (Core::stages > 1) block.sync();
+#pragma unroll 1
+  for (int p = first, stage = 0; p < span.to; p += Core::depth, stage = (stage + 1) % Core::stages) {
+    auto &ta = tiles.a[stage];
+    auto &tb = tiles.b[stage];
+    if (Core::stages == 1) block.sync(); // all have multiplied the last tile
+    la.template put<Core::rounds>(a, thread, ta, at.row, m, p, k);
+    lb.template put<Core::rounds>(b, thread, tb, at.column, n, p, k);
+    block.sync(); // with two stages the only one for a tile: all have multiplied the last but one
+    const int next = p + Core::depth;
+    la.fetch(a, thread, at.row, m, next, k, next < span.to); // loads overlap with the products
+    lb.fetch(b, thread, at.column, n, next, k, next < span.to);
     core.add_tile(ta, tb, p, span);
   }
 }
@@ -430,15 +586,16 @@ __device__ inline void gemm_tn_bytes_of(const Block &block, OPERAND(const float,
                 AGENT(block, c), AGENT(block, aux), m, n, k, epilogue, factor);
 }
 
-// ChunkNT and WideTN are the products of the first layer of a small network, where the numbers of
-// a batch are bytes. A tile of 64×112, 56 elements per thread, multiplies as often as it loads from
-// shared memory permits, and fills the multiprocessors of an H100 once for 10 agents with batches
-// of 256 and 100 neurons.
-typedef Exact<Side<8, 8>, Side<16, 7>> WideNT;
-typedef Exact<Side<16, 7>, Side<8, 8>> WideTN;
+// WideNT and WideTN are the products of the first layer of a small network, where the numbers of a
+// batch are bytes. A tile of 64×112 multiplies as often as it loads from shared memory permits, and
+// fills the multiprocessors of an H100 once for 10 agents with batches of 256 and 100 neurons. One
+// warp on a scheduler issues a multiply-add every 1.5 cycles (84 cycles for 56 on an H200), so that
+// WideNT has two, with 28 elements per thread. Beside WideTN, with one, other calls run.
+typedef ExactAlong<Strided<16, 4>, Strided<16, 7>, WIDE_BK, 1> WideNT;
+typedef Exact<Side<16, 7>, Side<8, 8>, WIDE_BK, 1> WideTN;
 
 // span_of returns the products of a part of k.
-template <class R, class C> __device__ inline Span span_of(const Exact<R, C> &, int c, int chunks, int k) {
+template <class R, class C> __device__ inline Span span_of(const Elements<R, C> &, int c, int chunks, int k) {
   return chunk_of(c, chunks, k);
 }
 __device__ inline Span span_of(const TensorCore &, int c, int chunks, int k) {
@@ -456,7 +613,7 @@ __device__ inline void store_all(const TensorCore &core, float *c, const Place &
     }
 }
 template <class R, class C>
-__device__ inline void store_all(const Exact<R, C> &core, float *c, const Place &at, int m, int n) {
+__device__ inline void store_all(const Elements<R, C> &core, float *c, const Place &at, int m, int n) {
 #pragma unroll
   for (int i = 0; i < R::each; i++)
 #pragma unroll
@@ -481,8 +638,51 @@ __device__ inline void gemm_nt_bytes_parts_of(const Block &block, const u8 *byte
   store_all(core, part + ((i64)block.z() * parts + p) * m * n, at, m, n);
 }
 
-// gemm_tn_bytes_wide_of is gemm_tn_bytes_of for at most DEPTH products, with no epilogue or
-// ADD_SCALED, whose operand it loads at once.
+// store_fours stores the elements of C, plus factor·w if `adds`, four at a time. All of w is in
+// flight at once.
+template <class Core>
+__device__ inline void store_fours(const Core &core, float *c, bool adds, const float *w, float factor,
+                                   const Place &at, int m, int n) {
+  constexpr int rows = Core::Rows::each, fours = Core::Columns::each / 4;
+  static_assert(Core::Columns::each % 4 == 0, "a thread has whole fours of a row");
+  Four v[rows][fours] = {};
+  if (adds)
+#pragma unroll
+    for (int i = 0; i < rows; i++)
+#pragma unroll
+      for (int f = 0; f < fours; f++) {
+        const int y = at.row + core.row(i), x = at.column + core.column(4 * f);
+        v[i][f] = y < m && x < n ? load4(w + (i64)y * n + x) : Four{};
+      }
+#pragma unroll
+  for (int i = 0; i < rows; i++)
+#pragma unroll
+    for (int f = 0; f < fours; f++) {
+      const int y = at.row + core.row(i), x = at.column + core.column(4 * f);
+      Four out;
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        const float s = core.s[i][4 * f + j];
+        out.v[j] = adds ? s + factor * v[i][f].v[j] : s;
+      }
+      if (y < m && x < n) store4(c + (i64)y * n + x, out);
+    }
+}
+template <class Core>
+__device__ inline void store_each(const Core &core, float *c, bool adds, const float *w, float factor,
+                                  const Place &at, int m, int n) {
+#pragma unroll
+  for (int i = 0; i < Core::Rows::each; i++)
+#pragma unroll
+    for (int j = 0; j < Core::Columns::each; j++) {
+      const int y = at.row + core.row(i), x = at.column + core.column(j);
+      const i64 e = (i64)y * n + x;
+      if (y < m && x < n) c[e] = adds ? core.s[i][j] + factor * w[e] : core.s[i][j];
+    }
+}
+
+// gemm_tn_bytes_wide_of is gemm_tn_bytes_of for at most CHUNK products, with no epilogue or
+// ADD_SCALED.
 template <class Block>
 __device__ inline void gemm_tn_bytes_wide_of(const Block &block, OPERAND(const float, a), const u8 *bytes,
                                              const int *rows, float scale, float shift, OPERAND(float, c),
@@ -492,20 +692,11 @@ __device__ inline void gemm_tn_bytes_wide_of(const Block &block, OPERAND(const f
   const Place at = {(int)block.y() * WideTN::rows, (int)block.x() * WideTN::columns};
   multiply<false, false>(block, core, Matrix{AGENT(block, a), m},
                          ByteMatrix{bytes, rows + (i64)block.z() * k, n, scale, shift}, at, m, n, k, Span{0, k});
-  if (epilogue == ADD_SCALED) {
-    const float *w = AGENT(block, aux);
-    float v[WideTN::Rows::each][WideTN::Columns::each];
-#pragma unroll
-    for (int i = 0; i < WideTN::Rows::each; i++)
-#pragma unroll
-      for (int j = 0; j < WideTN::Columns::each; j++) {
-        const int y = at.row + core.row(i), x = at.column + core.column(j);
-        v[i][j] = y < m && x < n ? w[(i64)y * n + x] : 0.0f;
-      }
-#pragma unroll
-    for (int i = 0; i < WideTN::Rows::each; i++)
-#pragma unroll
-      for (int j = 0; j < WideTN::Columns::each; j++) core.s[i][j] = core.s[i][j] + factor * v[i][j];
-  }
-  store_all(core, AGENT(block, c), at, m, n);
+  const bool adds = epilogue == ADD_SCALED;
+  const float *w = AGENT(block, aux);
+  float *to = AGENT(block, c);
+  if (n % 4 == 0 && aligned16(address(to) | address(w)))
+    store_fours(core, to, adds, w, factor, at, m, n);
+  else
+    store_each(core, to, adds, w, factor, at, m, n);
 }

@@ -15,7 +15,7 @@
 
 // threads per block; matrix products need the registers that this leaves
 #define MEGAKERNEL_THREADS 256
-#define SHARED_SLICE 12288     // bytes of shared memory per 64 threads of a body
+#define SHARED_SLICE 12672     // bytes of shared memory per 64 threads of a body
 // longest command list, in words, that each block copies to shared memory
 #define MAX_COMMAND_WORDS 3072
 
@@ -46,21 +46,32 @@ __device__ inline void barrier_sync(u32 barrier, u32 threads) {
 __device__ inline void spin_wait() {}
 #endif
 
+// hidden_thread returns threadIdx.x. The compiler must not know that: it would compute what follows
+// from it in front of the loop over the blocks of a call, and lack these registers in the body.
+__device__ inline u32 hidden_thread() {
+  u32 thread = threadIdx.x;
+#ifndef FSPDA_HOST
+  asm volatile("" : "+r"(thread));
+#endif
+  return thread;
+}
+
 // VirtualBlock is a block of a call, executed by a group of THREADS threads of a megakernel block.
 template <u32 THREADS> struct VirtualBlock {
+  u32 at_thread; // of the megakernel block
   u32 at_x, at_y, at_z;
   unsigned char *shared_memory;
   __device__ u32 x() const { return at_x; }
   __device__ u32 y() const { return at_y; }
   __device__ u32 z() const { return at_z; }
-  __device__ u32 thread() const { return threadIdx.x % THREADS; }
+  __device__ u32 thread() const { return at_thread % THREADS; }
   __device__ u32 threads() const { return THREADS; }
   __device__ i64 index() const { return (i64)at_x * THREADS + thread(); }
   // Barrier 0 is for all threads, 1 to 4 for groups of 64, 5 and 6 for groups of 128, 7 for groups
   // of 256. So threads still in one call never meet threads that are grouped differently in the
   // next.
   __device__ void sync() const {
-    barrier_sync((THREADS == 64 ? 1 : THREADS == 128 ? 5 : 7) + threadIdx.x / THREADS, THREADS);
+    barrier_sync((THREADS == 64 ? 1 : THREADS == 128 ? 5 : 7) + at_thread / THREADS, THREADS);
   }
 };
 
@@ -102,11 +113,12 @@ struct Run<void (*)(const VirtualBlock<THREADS> &, P...), body> {
     const u32 group = threadIdx.x / THREADS, places = blockDim.x / THREADS * gridDim.x;
     const u32 mine = group * gridDim.x + blockIdx.x, turn = (mine + places - s.first % places) % places;
     for (u32 b = turn; b < s.blocks; b += places)
-      one(VirtualBlock<THREADS>{b % s.x, b / s.x % s.y, b / s.x / s.y, slices + group * (THREADS / 64) * SHARED_SLICE},
+      one(VirtualBlock<THREADS>{hidden_thread(), b % s.x, b / s.x % s.y, b / s.x / s.y,
+                                slices + group * (THREADS / 64) * SHARED_SLICE},
           args, typename Count<sizeof...(P)>::type());
     // A smaller group begins the next call without the other threads, in shared memory that these may
     // still read.
-    if (THREADS > 64 && turn < s.blocks) VirtualBlock<THREADS>{}.sync();
+    if (THREADS > 64 && turn < s.blocks) VirtualBlock<THREADS>{hidden_thread()}.sync();
   }
 };
 
@@ -177,9 +189,8 @@ megakernel(u64 *device_list, const u64 *list, u32 words, u32 command_words, u32 
     __syncthreads();
   }
   const CommandList l = {command_words <= MAX_COMMAND_WORDS ? local : device_list};
-  const u32 phases = l.phases();
-  for (u32 phase = 0, i = 0; phase < phases; phase++) {
+  for (u32 phase = 0, i = 0; phase < l.phases(); phase++) {
     if (phase > 0) barrier.sync();
-    for (const u32 end = l.end(phase); i < end; i++) run_command(l.command(i), l.words + l.command(i).args, slices);
+    for (; i < l.end(phase); i++) run_command(l.command(i), l.words + l.command(i).args, slices);
   }
 }
