@@ -126,19 +126,22 @@ const (
 
 // GELU is device.GELUTanh or device.GELUErf of n numbers.
 func GELU(e Element, form GELUForm, y, x Address, n int) Call {
-	return call(e.name("gelu"), over(n), y, x, n, int(form))
+	return call(e.name("gelu"), overPacks(e, n), y, x, n, int(form))
 }
 
 // GELUGrad is the gradient of GELU. dx may be dy.
 func GELUGrad(e Element, form GELUForm, dx, x, dy Address, n int) Call {
-	return call(e.name("gelu_grad"), over(n), dx, x, dy, n, int(form))
+	return call(e.name("gelu_grad"), overPacks(e, n), dx, x, dy, n, int(form))
 }
 
 // BiasGELU adds a bias of float32, unless it is 0, to each of the m rows of z, and writes the GELU of
 // z to y.
 func BiasGELU(e Element, form GELUForm, y, z, bias Address, m, n int) Call {
-	return call(e.name("bias_gelu"), over(m*n), y, z, bias, m, n, int(form))
+	return call(e.name("bias_gelu"), overPacks(e, m*n), y, z, bias, m, n, int(form))
 }
+
+// overPacks returns the geometry of a thread for each pack of n numbers.
+func overPacks(e Element, n int) Launch { return over((n + e.Pack() - 1) / e.Pack()) }
 
 // SwiGLU is device.SwiGLU.
 func SwiGLU(e Element, y, gu Address, m, f int) Call {
