@@ -60,6 +60,9 @@ func (all languageParts) add(t *compiler.Task) {
 	for _, o := range slices.Concat(t.In, t.Out) {
 		bytes += float64(o.Bytes())
 	}
+	for _, s := range t.Casts {
+		bytes += 4*float64(s.N) + 2*float64(s.N/s.C*s.Padded)
+	}
 	if t.Work != compiler.Compute {
 		all["casts"].add(1, bytes, 0, 1)
 		return
@@ -112,8 +115,8 @@ func TestModelOfGPT2(t *testing.T) {
 	for i := range plan.Tasks {
 		parts.add(&plan.Tasks[i])
 	}
-	// a step of AdamW: the gradient is read for its norm, then with both moments and the parameters
-	parts["optimizer"].add(3, float64(net.Dim())*(4+4*7), 0, 1)
+	// a step of AdamW: the norm of the gradient, its direction with both moments, and the step
+	parts["optimizer"].add(3, float64(net.Dim())*(4+4*7+4*3), 0, 1)
 	var total languageCost
 	var report strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
