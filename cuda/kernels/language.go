@@ -99,17 +99,20 @@ func (n *LayerNorm) ScratchBytes() int { return 8 * (n.M + 2*n.C*n.parts()) }
 
 // Forward computes S, Y and the statistics.
 func (n *LayerNorm) Forward() Call {
-	return call(n.Element.name("layer_norm"), blocks(warpSize*n.M, warpSize*rowWarps), n.S, n.Y, n.Mean, n.RStd, n.X, n.Addend, n.Gamma,
-		n.Beta, n.M, n.C, n.Eps)
+	return call(n.Element.name("layer_norm"), n.rows(), n.S, n.Y, n.Mean, n.RStd, n.X, n.Addend, n.Gamma, n.Beta, n.M,
+		n.C, n.Eps)
 }
+
+// rows returns the geometry of a warp for each row.
+func (n *LayerNorm) rows() Launch { return blocks(warpSize*n.M, warpSize*rowWarps) }
 
 // Grad computes DX, DGamma and DBeta.
 func (n *LayerNorm) Grad() []Call {
 	lost, part := n.Scratch, n.Scratch+Address(8*n.M)
 	sums := Launch{Grid: [3]uint32{uint32((n.C + 31) / 32), uint32(n.parts()), 1}, Block: [3]uint32{threads, 1, 1}}
 	return []Call{
-		call(n.Element.name("layer_norm_grad"), blocks(warpSize*n.M, warpSize*rowWarps), n.DX, lost, n.X, n.DY, n.Gamma, n.Mean, n.RStd,
-			n.DXAddend, n.M, n.C),
+		call(n.Element.name("layer_norm_grad"), n.rows(), n.DX, lost, n.X, n.DY, n.Gamma, n.Mean, n.RStd, n.DXAddend,
+			n.M, n.C),
 		call(n.Element.name("layer_norm_sums"), sums, part, lost, n.X, n.DY, n.Mean, n.RStd, n.M, n.C),
 		call("layer_norm_params", over(n.C), n.DGamma, n.DBeta, part, n.parts(), n.C),
 	}
