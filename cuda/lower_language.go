@@ -96,7 +96,9 @@ func gradXGELU(f kernels.GELUForm) lowering {
 }
 
 func gelu(f kernels.GELUForm) lowering {
-	return oneKernel(func(x boundTask) kernels.Call { return kernels.GELU(x.Element(), f, x.out[0], x.in[0], x.dims[0]) })
+	return oneKernel(func(x boundTask) kernels.Call {
+		return kernels.GELU(x.Element(), f, x.out[0], x.in[0], x.dims[0])
+	})
 }
 
 func geluGrad(f kernels.GELUForm) lowering {

@@ -19,6 +19,7 @@ import (
 // random tokens.
 type example struct {
 	name     string
+	what     string // added to the name of its checks
 	shape    []int
 	classes  int
 	batch    int
@@ -32,6 +33,8 @@ func (t Target) examples() []example {
 			{name: "resnet20", shape: []int{8, 8, 3}, classes: 4, batch: 4, residual: true},
 			{name: "gpt-nano", classes: 7, batch: 2,
 				sizes: model.Transformer{Layers: 2, Heads: 2, Width: 12, Block: 9}},
+			{name: "gpt-nano", what: " of 2,061 tokens", classes: 2061, batch: 1,
+				sizes: model.Transformer{Layers: 1, Heads: 2, Width: 16, Block: 9}},
 			{name: "llama-nano", classes: 7, batch: 1,
 				sizes: model.Transformer{Layers: 1, Heads: 1, Width: 6, Block: 70}}}
 	}
@@ -39,6 +42,7 @@ func (t Target) examples() []example {
 		{name: "resnet18", shape: []int{64, 64, 3}, classes: 10, batch: 8, residual: true},
 		{name: "resnet50", shape: []int{64, 64, 3}, classes: 10, batch: 4, residual: true},
 		{name: "gpt-nano", classes: 65, batch: 12}, // windows of one tile of attention, and of several
+		{name: "gpt-nano", what: " of GPT-2's vocabulary", classes: 50257, batch: 1},
 		{name: "llama-nano", classes: 65, batch: 3, sizes: model.Transformer{Block: 300}}}
 }
 
@@ -46,8 +50,8 @@ func (t Target) networks() (all []Check) {
 	for _, e := range t.examples() {
 		compare := func(context.Context) (string, error) { return t.compare(e) }
 		differentiate := func(context.Context) (string, error) { return t.differentiate(e) }
-		all = append(all, Check{"networks/" + e.name + " by the CPU", compare},
-			Check{"networks/" + e.name + " differences", differentiate})
+		all = append(all, Check{"networks/" + e.name + e.what + " by the CPU", compare},
+			Check{"networks/" + e.name + e.what + " differences", differentiate})
 	}
 	return all
 }

@@ -62,10 +62,10 @@ func (p *planner) paramSegments() []kernels.Segment {
 	for _, s := range p.paramCasts {
 		one := kernels.Segment{From: s.ref.Off, To: p.values[s.value].Off / p.element.Size(), N: s.ref.Len,
 			C: s.columns, Padded: s.padded}
-		switch {
-		case s.columns == s.padded: // no padding: one long row
+		switch s.columns {
+		case s.padded: // no padding: one long row
 			one.C, one.Padded = 1, 1
-		case s.columns == s.ref.Len: // a long row with a padding: the last number has it
+		case s.ref.Len: // a long row with a padding: the last number has it
 			last := kernels.Segment{From: one.From + one.N - 1, To: one.To + one.N - 1, N: 1, C: 1,
 				Padded: 1 + one.Padded - one.N}
 			all = append(all, last)

@@ -1,6 +1,8 @@
 package compiler
 
 import (
+	"slices"
+
 	"fspda/cuda/kernels"
 	"fspda/device"
 	"fspda/device/plan"
@@ -46,34 +48,40 @@ func (p *planner) aroundLoss(loss *tracedCall) (around []*tracedCall) {
 	if logits < 0 || slopes < 0 || p.values[logits].result || p.values[slopes].result {
 		return nil
 	}
-	made := 0
+	is := func(v int) func(source) bool { return func(s source) bool { return s.value == v } }
+	products := 0
 	for _, c := range p.calls {
-		k, writes, reads := c.call.Kernel, false, 0
-		for _, s := range c.out {
-			writes = writes || s.value == logits
-		}
-		for _, s := range c.in {
-			if s.value == logits || s.value == slopes {
-				reads++
-			}
-		}
+		makes, reads := slices.ContainsFunc(c.out, is(logits)), slices.ContainsFunc(c.in, is(logits))
 		switch {
-		case c == loss || !writes && reads == 0:
-			continue
-		case k == device.Product && reads == 0 && isParameter(c.in[1]):
-			made++
-		case k == device.LinearGradX && reads == 1 && c.in[0].value == slopes && isParameter(c.in[1]),
-			k == device.ProductGradW && reads == 1 && c.in[1].value == slopes && c.out[0].value >= 0 &&
-				!p.values[c.out[0].value].result:
+		case c == loss:
+		case makes && c.call.Kernel == device.Product && isParameter(c.in[1]):
+			products++
+			around = append(around, c)
+		case makes || reads:
+			return nil
+		case !slices.ContainsFunc(c.in, is(slopes)):
+		case p.readsSlopes(c, slopes):
+			around = append(around, c)
 		default:
 			return nil
 		}
-		around = append(around, c)
 	}
-	if made != 1 {
+	if products != 1 {
 		return nil
 	}
 	return around
+}
+
+// readsSlopes reports whether a call is a product of the gradient of logits that may be padded.
+func (p *planner) readsSlopes(c *tracedCall, slopes int) bool {
+	switch c.call.Kernel {
+	case device.LinearGradX:
+		return c.in[0].value == slopes && isParameter(c.in[1])
+	case device.ProductGradW:
+		made := c.out[0].value
+		return c.in[1].value == slopes && c.in[0].value != slopes && made >= 0 && !p.values[made].result
+	}
+	return false
 }
 
 func isParameter(s source) bool { return s.value < 0 && s.ref.Space == device.Params }

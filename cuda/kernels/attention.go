@@ -25,11 +25,11 @@ var _ = defineEach("attention_mma.cu", halfElements, mmaKernels()...)
 var mmaWidths = []int{32, 64, 128}
 
 func mmaKernels() (all []string) {
+	const sizes = "t:i tiles:i heads:i h:i scale:f"
 	for _, w := range mmaWidths {
-		all = append(all, fmt.Sprintf("attention_mma_%d_%%s y:p lse:p qkv:p t:i tiles:i heads:i h:i scale:f", w),
-			fmt.Sprintf("attention_mma_grad_q_%d_%%s dqkv:p stats:p qkv:p y:p lse:p dy:p t:i tiles:i heads:i h:i scale:f",
-				w),
-			fmt.Sprintf("attention_mma_grad_kv_%d_%%s dqkv:p stats:p qkv:p dy:p t:i tiles:i heads:i h:i scale:f", w))
+		all = append(all, fmt.Sprintf("attention_mma_%d_%%s y:p lse:p qkv:p "+sizes, w),
+			fmt.Sprintf("attention_mma_grad_q_%d_%%s dqkv:p stats:p qkv:p y:p lse:p dy:p "+sizes, w),
+			fmt.Sprintf("attention_mma_grad_kv_%d_%%s dqkv:p stats:p qkv:p dy:p "+sizes, w))
 	}
 	return all
 }

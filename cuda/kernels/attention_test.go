@@ -70,8 +70,8 @@ func TestAttentionOnTensorCores(t *testing.T) {
 					for i := range w {
 						far, long = far+math.Pow(float64(g[i])-float64(w[i]), 2), long+math.Pow(float64(w[i]), 2)
 					}
-					if !(math.Sqrt(far) <= 2*unit(e)*math.Sqrt(long)) {
-						t.Errorf("%s is off by %.3g of its norm, want %.3g at most", what, math.Sqrt(far/long), 2*unit(e))
+					if off := math.Sqrt(far / long); !(off <= 2*unit(e)) {
+						t.Errorf("%s is off by %.3g of its norm, want %.3g at most", what, off, 2*unit(e))
 					}
 				}
 			})

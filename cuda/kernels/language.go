@@ -99,17 +99,20 @@ func (n *LayerNorm) ScratchBytes() int { return 8 * (n.M + 2*n.C*n.parts()) }
 
 // Forward computes S, Y and the statistics.
 func (n *LayerNorm) Forward() Call {
-	return call(n.Element.name("layer_norm"), blocks(warpSize*n.M, warpSize*rowWarps), n.S, n.Y, n.Mean, n.RStd, n.X, n.Addend, n.Gamma,
-		n.Beta, n.M, n.C, n.Eps)
+	return call(n.Element.name("layer_norm"), n.rows(), n.S, n.Y, n.Mean, n.RStd, n.X, n.Addend, n.Gamma, n.Beta, n.M,
+		n.C, n.Eps)
 }
+
+// rows returns the geometry of a warp for each row.
+func (n *LayerNorm) rows() Launch { return blocks(warpSize*n.M, warpSize*rowWarps) }
 
 // Grad computes DX, DGamma and DBeta.
 func (n *LayerNorm) Grad() []Call {
 	lost, part := n.Scratch, n.Scratch+Address(8*n.M)
 	sums := Launch{Grid: [3]uint32{uint32((n.C + 31) / 32), uint32(n.parts()), 1}, Block: [3]uint32{threads, 1, 1}}
 	return []Call{
-		call(n.Element.name("layer_norm_grad"), blocks(warpSize*n.M, warpSize*rowWarps), n.DX, lost, n.X, n.DY, n.Gamma, n.Mean, n.RStd,
-			n.DXAddend, n.M, n.C),
+		call(n.Element.name("layer_norm_grad"), n.rows(), n.DX, lost, n.X, n.DY, n.Gamma, n.Mean, n.RStd, n.DXAddend,
+			n.M, n.C),
 		call(n.Element.name("layer_norm_sums"), sums, part, lost, n.X, n.DY, n.Mean, n.RStd, n.M, n.C),
 		call("layer_norm_params", over(n.C), n.DGamma, n.DBeta, part, n.parts(), n.C),
 	}
@@ -126,19 +129,22 @@ const (
 
 // GELU is device.GELUTanh or device.GELUErf of n numbers.
 func GELU(e Element, form GELUForm, y, x Address, n int) Call {
-	return call(e.name("gelu"), over(n), y, x, n, int(form))
+	return call(e.name("gelu"), overPacks(e, n), y, x, n, int(form))
 }
 
 // GELUGrad is the gradient of GELU. dx may be dy.
 func GELUGrad(e Element, form GELUForm, dx, x, dy Address, n int) Call {
-	return call(e.name("gelu_grad"), over(n), dx, x, dy, n, int(form))
+	return call(e.name("gelu_grad"), overPacks(e, n), dx, x, dy, n, int(form))
 }
 
 // BiasGELU adds a bias of float32, unless it is 0, to each of the m rows of z, and writes the GELU of
 // z to y.
 func BiasGELU(e Element, form GELUForm, y, z, bias Address, m, n int) Call {
-	return call(e.name("bias_gelu"), over(m*n), y, z, bias, m, n, int(form))
+	return call(e.name("bias_gelu"), overPacks(e, m*n), y, z, bias, m, n, int(form))
 }
+
+// overPacks returns the geometry of a thread for each pack of n numbers.
+func overPacks(e Element, n int) Launch { return over((n + e.Pack() - 1) / e.Pack()) }
 
 // SwiGLU is device.SwiGLU.
 func SwiGLU(e Element, y, gu Address, m, f int) Call {

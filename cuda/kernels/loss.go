@@ -68,8 +68,8 @@ type WideLoss struct {
 func (w *WideLoss) Calls() []Call {
 	l := blocks(w.M*wideLossThreads, wideLossThreads)
 	return []Call{
-		call(w.Element.name("wide_cross_entropy"), l, w.RowLoss, w.DLogits, w.Logits, w.Labels, w.Bad, w.M, w.N, w.Padded,
-			w.Smoothing, w.Scaler),
+		call(w.Element.name("wide_cross_entropy"), l, w.RowLoss, w.DLogits, w.Logits, w.Labels, w.Bad, w.M, w.N,
+			w.Padded, w.Smoothing, w.Scaler),
 		call("dot_sum", blocks(threads, threads), Address(0), w.Loss, w.RowLoss, w.M, 1/float64(w.M), 0),
 	}
 }

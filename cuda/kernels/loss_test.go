@@ -38,9 +38,9 @@ func TestWideLoss(t *testing.T) {
 			h.run(kernels.SoftmaxCrossEntropy(at(h, wantLoss), at(h, want), at(h, dense), at(h, labels), at(h, rows),
 				at(h, bad), m, c.n, c.smoothing)...)
 			got := bytes.Clone(raw)
-			w := kernels.WideLoss{Element: e, M: m, N: c.n, Padded: c.padded, Smoothing: c.smoothing, Logits: at(h, got),
-				Labels: at(h, labels), Loss: at(h, loss), DLogits: at(h, got), RowLoss: at(h, rows), Bad: at(h, bad),
-				Scaler: at(h, scaler)}
+			w := kernels.WideLoss{Element: e, M: m, N: c.n, Padded: c.padded, Smoothing: c.smoothing,
+				Logits: at(h, got), Labels: at(h, labels), Loss: at(h, loss), DLogits: at(h, got), RowLoss: at(h, rows),
+				Bad: at(h, bad), Scaler: at(h, scaler)}
 			h.run(w.Calls()...)
 			if off := math.Abs(float64(loss[0] - wantLoss[0])); !(off <= 8*0x1p-24*float64(wantLoss[0])) {
 				t.Errorf("loss %v, want %v", loss[0], wantLoss[0])
@@ -52,8 +52,8 @@ func TestWideLoss(t *testing.T) {
 					w = c.scale * float64(want[r*c.n+j])
 				}
 				off := math.Abs(float64(g) - w)
-				if limit := unit(e)*1.01*math.Abs(w) + smallest + 0x1p-20*c.scale*c.smoothing/float64(m*c.n); off > limit ||
-					j >= c.n && g != 0 {
+				limit := unit(e)*1.01*math.Abs(w) + smallest + 0x1p-20*c.scale*c.smoothing/float64(m*c.n)
+				if !(off <= limit) || j >= c.n && g != 0 {
 					t.Fatalf("gradient %d of row %d is %v, want %v within %v", j, r, g, w, limit)
 				}
 			}

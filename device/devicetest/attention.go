@@ -109,7 +109,8 @@ func eachHead(c *device.Call, f func(h attentionHead)) {
 	for w := range windows {
 		for head := range heads {
 			all.Go(func() {
-				f(attentionHead{tokens, h, 1 / math.Sqrt(float64(h)), heads * h, w*tokens*heads*h + head*h, w*heads + head})
+				f(attentionHead{tokens, h, 1 / math.Sqrt(float64(h)), heads * h, (w*tokens*heads + head) * h,
+					w*heads + head})
 			})
 		}
 	}

@@ -86,28 +86,53 @@ struct HalfGELU {
 template <> struct GELU<Half> : HalfGELU {};
 template <> struct GELU<BFloat> : HalfGELU {};
 
+// A thread computes a pack of numbers.
 template <class T> __device__ inline void gelu(T *y, const T *x, i64 n, int form) {
-  const i64 i = thread_index();
-  if (i < n) y[i] = Number<T>::from(GELU<T>::of(to_float(x[i]), form));
+  constexpr int size = Pack<T>::size;
+  const i64 i = size * thread_index();
+  if (i >= n) return;
+  const int count = n - i < size ? (int)(n - i) : size;
+  const bool whole = count == size && aligned16(address(x) | address(y));
+  Pack<T> v = load_pack(x + i, count, whole);
+#pragma unroll
+  for (int j = 0; j < size; j++) v.v[j] = GELU<T>::of(v.v[j], form);
+  store_pack(y + i, v, count, whole);
 }
 
 // gelu_grad: dx = dy·gelu'(x). dx may be dy.
 template <class T> __device__ inline void gelu_grad(T *dx, const T *x, const T *dy, i64 n, int form) {
-  const i64 i = thread_index();
-  if (i < n) dx[i] = Number<T>::from(GELU<T>::slope(to_float(x[i]), to_float(dy[i]), form));
+  constexpr int size = Pack<T>::size;
+  const i64 i = size * thread_index();
+  if (i >= n) return;
+  const int count = n - i < size ? (int)(n - i) : size;
+  const bool whole = count == size && aligned16(address(x) | address(dx) | address(dy));
+  const Pack<T> v = load_pack(x + i, count, whole);
+  Pack<T> d = load_pack(dy + i, count, whole);
+#pragma unroll
+  for (int j = 0; j < size; j++) d.v[j] = GELU<T>::slope(v.v[j], d.v[j], form);
+  store_pack(dx + i, d, count, whole);
 }
 
 // bias_gelu: z = z + bias in each row of n numbers, y = gelu(z). bias may be null.
 template <class T> __device__ inline void bias_gelu(T *y, T *z, const float *bias, i64 m, int n, int form) {
-  const i64 i = thread_index();
-  if (i >= m * n) return;
-  float v = to_float(z[i]);
+  constexpr int size = Pack<T>::size;
+  const i64 i = size * thread_index(), all = m * n;
+  if (i >= all) return;
+  const int count = all - i < size ? (int)(all - i) : size;
+  const bool whole = count == size && aligned16(address(z) | address(y));
+  Pack<T> v = load_pack(z + i, count, whole);
   if (bias) {
-    const T sum = Number<T>::from(v + bias[i % n]);
-    z[i] = sum;
-    v = to_float(sum);
+    int column = (int)(i % n);
+#pragma unroll
+    for (int j = 0; j < size; j++) {
+      v.v[j] = to_float(Number<T>::from(v.v[j] + bias[column]));
+      if (++column == n) column = 0;
+    }
+    store_pack(z + i, v, count, whole);
   }
-  y[i] = Number<T>::from(GELU<T>::of(v, form));
+#pragma unroll
+  for (int j = 0; j < size; j++) v.v[j] = GELU<T>::of(v.v[j], form);
+  store_pack(y + i, v, count, whole);
 }
 
 // swiglu: y = g·σ(g)·u, of rows of f numbers g and as many u.

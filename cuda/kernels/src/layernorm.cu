@@ -134,6 +134,7 @@ KERNEL(256) layer_norm_params(float *dgamma, float *dbeta, const double *part, i
   const int column = (int)thread_index();
   if (column >= c) return;
   double first = 0.0, second = 0.0;
+#pragma unroll 16
   for (int k = 0; k < parts; k++) {
     first = first + part[(i64)k * 2 * c + column];
     second = second + part[((i64)k * 2 + 1) * c + column];
