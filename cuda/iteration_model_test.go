@@ -66,7 +66,8 @@ func costOf(t *testing.T, c kernels.Call) blockCost {
 	product := func(k, elements, issue, depth, tile, after float64) blockCost {
 		tiles, pace := math.Ceil(k/depth), max(modelAlone, warps/4)
 		issued := k*issue + tiles*tile
-		return blockCost{2*modelLoad + issued*pace + tiles*modelTile + after, warps * issued, 32 * warps * elements * k, 0}
+		return blockCost{2*modelLoad + issued*pace + tiles*modelTile + after, warps * issued,
+			32 * warps * elements * k, 0}
 	}
 	vector := func(reads, writes float64) blockCost { // of 4 bytes
 		n := float64(c.Block[0]) * max(1, arg("n")/float64(c.Grid[0]*c.Block[0]))
