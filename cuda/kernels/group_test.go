@@ -29,6 +29,7 @@ func TestGroup(t *testing.T) {
 		{"linear", model.MLPOptions{Inputs: 400, Classes: 3}, true},
 		{"wide tiles, and products in parts", model.MLPOptions{Inputs: 770, Classes: 11, Hidden: []int{103},
 			WeightDecay: 1e-2}, true},
+		{"the paper's", model.MLPOptions{Inputs: 784, Classes: 10, Hidden: []int{100}, WeightDecay: 1e-4}, true},
 		{"relu, in parts", model.MLPOptions{Inputs: 388, Classes: 40, Hidden: []int{18}, Activation: "relu",
 			LabelSmoothing: 0.1}, true},
 		{"a wide last layer", model.MLPOptions{Inputs: 30, Classes: 200, Hidden: []int{70}}, true},
@@ -38,7 +39,7 @@ func TestGroup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			plan, err := network.Plan(21, model.Train)
+			plan, err := network.Plan(45, model.Train)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -204,7 +204,8 @@ func checkWide(t *testing.T, made map[string]nvrtc.Binary) {
 			shared)
 		if products != want.products || shared > want.shared || loop > want.all {
 			t.Errorf("%s: a loop of %d instructions with %d multiply-adds and %d loads from shared memory; want %d "+
-				"multiply-adds, and at most %d and %d", name, loop, products, shared, want.products, want.all, want.shared)
+				"multiply-adds, and at most %d and %d", name, loop, products, shared, want.products, want.all,
+				want.shared)
 		}
 	}
 }

@@ -12,7 +12,7 @@ BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x),
   const int lane = block.thread() % WARP;
   if (begin >= n) return;
   double s = 0.0;
-#pragma unroll 8
+#pragma unroll 32 // as many loads are in flight
   for (i64 i = begin + lane; i < end; i += WARP) s = s + (double)v[i] * (double)v[i];
 #pragma unroll
   for (int half = WARP / 2; half > 0; half /= 2) s = s + __shfl_down_sync(ALL_LANES, s, half);
