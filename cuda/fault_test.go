@@ -214,5 +214,10 @@ func TestReport(t *testing.T) {
 		if c.o.GPUs == 2 && strings.Count(r.String(), "Fake GPU") != 2 {
 			t.Errorf("the report does not list both GPUs:\n%s", r)
 		}
+		for _, g := range r.GPUs {
+			if old := c.o.CC == 70; (g.Lacks["bf16"] != "") != old || (g.Lacks["tf32"] != "") != old || g.Lacks["fp16"] != "" {
+				t.Errorf("%+v lacks %q", c.o, g.Lacks)
+			}
+		}
 	}
 }
