@@ -215,7 +215,8 @@ func TestReport(t *testing.T) {
 			t.Errorf("the report does not list both GPUs:\n%s", r)
 		}
 		for _, g := range r.GPUs {
-			if old := c.o.CC == 70; (g.Lacks["bf16"] != "") != old || (g.Lacks["tf32"] != "") != old || g.Lacks["fp16"] != "" {
+			old := c.o.CC == 70
+			if _, has := g.Lacks["bf16"]; has != old || g.Lacks["fp16"] != "" || (g.Lacks["tf32"] != "") != old {
 				t.Errorf("%+v lacks %q", c.o, g.Lacks)
 			}
 		}

@@ -332,7 +332,8 @@ func TestLackedPrecisions(t *testing.T) {
 		if lacks {
 			skipped++
 		}
-		if out.Status == Skipped && slices.ContainsFunc(o.chosen(r), func(left Part) bool { return left.Name == p.Name }) {
+		again := func(left Part) bool { return left.Name == p.Name }
+		if out.Status == Skipped && slices.ContainsFunc(o.chosen(r), again) {
 			t.Errorf("%s is skipped and would be run again", p.Name)
 		}
 	}

@@ -43,7 +43,8 @@ func (o *Options) Parts() []Part {
 	if o.Device != "cpu" {
 		parts = append(parts, o.in(judged[0], o.separate()), o.launches())
 	}
-	return append(append(parts, networks[min(headlineNetworks*o.partsOfNetwork(), len(networks)):]...), o.in("tf32", o.step("tf32")))
+	parts = append(parts, networks[min(headlineNetworks*o.partsOfNetwork(), len(networks)):]...)
+	return append(parts, o.in("tf32", o.step("tf32")))
 }
 
 // headlineNetworks is how many gradients of the large network are in the headline: one in each

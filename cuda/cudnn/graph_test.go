@@ -250,7 +250,8 @@ func TestLostCandidates(t *testing.T) {
 		open := func() (route string, err error) {
 			b, lost := newFixture(t, engines(1, 2), nil), error(nil)
 			b.times = map[int64]float64{0: 3, 1: 2, 2: 1, product: 9}
-			b.graph.Compute = func(_ fakecudnn.Convolution, by fakecudnn.Engine, _, _, _, _ driver.Pointer) cudnn.Status {
+			b.graph.Compute = func(_ fakecudnn.Convolution, by fakecudnn.Engine, _, _, _,
+				_ driver.Pointer) cudnn.Status {
 				if b.ran = by.Index; b.ran == c.fatal {
 					return c.status
 				}
@@ -454,7 +455,8 @@ func TestMeasuredAlignment(t *testing.T) {
 		how := cudnn.Selection{MaxWorkspace: 100, Cache: cache, Measure: b.measure, Alignment: c.alignment}
 		how.Product = func(x, w, y driver.Pointer) error { see(x, w, y); return cudnn.ErrRefused }
 		how.Alloc = func(bytes ...int) ([]driver.Pointer, func(), error) {
-			if want := []int{size + c.want[0], filters + c.want[1], output + c.want[2], 100}; !slices.Equal(bytes, want) {
+			want := []int{size + c.want[0], filters + c.want[1], output + c.want[2], 100}
+			if !slices.Equal(bytes, want) {
 				t.Errorf("aligned to %v: blocks of %d bytes, want %d", c.alignment, bytes, want)
 			}
 			return []driver.Pointer{1 << 12, 2 << 12, 3 << 12, 4 << 12}, func() {}, nil
