@@ -320,6 +320,9 @@ func TestLackedPrecisions(t *testing.T) {
 	r := opened(t, o)
 	skipped := 0
 	for _, p := range o.Parts() {
+		if p.Begin != nil {
+			p.Begin(t.Context())
+		}
 		out, err := r.play(t.Context(), p, p.Limit)
 		if err != nil {
 			t.Fatal(err)

@@ -63,7 +63,7 @@ func (o *Options) headline() []Part {
 	// nothing is timed while PyTorch compiles in the background
 	parts := []Part{o.megakernel(), o.selftest("fp32", shortSelftest), o.fused(), o.compilePeer(), o.step("fp32")}
 	one := o.partsOfNetwork()
-	parts = append(append(parts, networks[:one]...), o.language())
+	parts = append(append(parts, networks[:one]...), o.in(o.shapes().language.precision, o.language()))
 	return append(append(parts, networks[one:]...), o.million(o.shapes()))
 }
 
