@@ -214,5 +214,11 @@ func TestReport(t *testing.T) {
 		if c.o.GPUs == 2 && strings.Count(r.String(), "Fake GPU") != 2 {
 			t.Errorf("the report does not list both GPUs:\n%s", r)
 		}
+		for _, g := range r.GPUs {
+			old := c.o.CC == 70
+			if _, has := g.Lacks["bf16"]; has != old || g.Lacks["fp16"] != "" || (g.Lacks["tf32"] != "") != old {
+				t.Errorf("%+v lacks %q", c.o, g.Lacks)
+			}
+		}
 	}
 }

@@ -19,9 +19,13 @@ func (d *Device) ProgramBytes(most uint64, programs, batch int) uint64 {
 }
 
 // Staging returns the bytes of pinned memory through which so many batches of so many numbers are
-// copied to the GPU, and vectors that are read at the same time.
-func (d *Device) Staging(batches, numbers int) uint64 {
-	return uint64(batches+1) * uint64((4*numbers+executor.ChunkBytes-1)/executor.ChunkBytes) * executor.ChunkBytes
+// copied to the GPU, vectors of so many numbers are written, and some are read at the same time.
+func (d *Device) Staging(batches, batch, vector int) uint64 {
+	chunks := (batches + 1) * ((4*batch + executor.ChunkBytes - 1) / executor.ChunkBytes)
+	if isLargeUpload(4 * vector) {
+		chunks += maxUploads
+	}
+	return uint64(chunks) * executor.ChunkBytes
 }
 
 // Opened returns the bytes that opening the device took after its context: streams, kernels,

@@ -85,7 +85,7 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 // selection is how the implementation of a convolution is chosen.
 func (d *Device) selection(t *compiler.Task) cudnn.Selection {
 	ex := d.exec
-	return cudnn.Selection{MaxWorkspace: convWorkspace(t), Alignment: alignment(t),
+	return cudnn.Selection{MaxWorkspace: convWorkspace(t), Alignment: alignments(t),
 		Deterministic: d.deterministic, Cache: d.handles.choices, Alloc: ex.Borrow, Measure: d.measureConv,
 		Product: d.convProduct(t.Call.Kernel, convShape(t), t.In[0].Element)}
 }
@@ -126,19 +126,21 @@ func (d *Device) convProduct(k device.Kernel, s cudnn.Shape, e kernels.Element) 
 // maxAlignment is the alignment of operands that the fastest convolutions need, in bytes.
 const maxAlignment = 16
 
-// alignment returns the common alignment of a task's operands, in bytes, at most maxAlignment.
-// Vectors and the arena have a larger one; dW in 16 bits lies in the scratch.
-func alignment(t *compiler.Task) int {
-	bits := maxAlignment
-	for _, o := range t.In {
-		bits |= o.Offset
+// alignments returns the alignment of x, w and y of a convolution in bytes, at most maxAlignment.
+// Vectors and the arena have a larger one.
+func alignments(t *compiler.Task) (all [3]int) {
+	of := func(o compiler.Operand) int { bits := o.Offset | maxAlignment; return bits & -bits }
+	a, b, c := of(t.In[0]), of(t.In[1]), of(t.Out[0])
+	if halfGradWBytes(t) > 0 {
+		c = maxAlignment // cuDNN writes dW to the scratch
 	}
-	if halfGradWBytes(t) == 0 {
-		for _, o := range t.Out {
-			bits |= o.Offset
-		}
+	switch t.Call.Kernel {
+	case device.ConvGradX:
+		return [3]int{c, b, a}
+	case device.ConvGradW:
+		return [3]int{a, c, b}
 	}
-	return bits & -bits
+	return [3]int{a, b, c}
 }
 
 // halfGradW is device.ConvGradW of 16 bits: cuDNN writes dW in 16 bits and with padded channels to

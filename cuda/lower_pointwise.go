@@ -201,8 +201,8 @@ func (l *lowerer) isFaster(t *compiler.Task, key string, one, many step) (bool, 
 		return err
 	})
 	if driver.Lost(err) {
-		err = fmt.Errorf("trying the %s: %w; the next start does without it, and with %s=0 without all of its kind", key,
-			err, FusedVariable)
+		err = fmt.Errorf("trying the %s: %w; the next start does without it, and with %s=0 without all of its kind",
+			key, err, FusedVariable)
 	}
 	for i := range l.routes {
 		if l.routes[i].task == t {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fspda/cuda/driver/fakegpu"
+	"fspda/cuda/executor"
 	"fspda/device"
 )
 
@@ -28,6 +29,13 @@ func TestWritesTakeLittlePinnedMemory(t *testing.T) {
 	if taken := m.Count("MemHostAlloc") - before; taken > maxUploads {
 		t.Errorf("%d vectors were copied through %d buffers of pinned memory, want %d at most", vectors, taken,
 			maxUploads)
+	}
+	staging := d.Staging(1, 10, n)
+	if took := uint64(m.Count("MemHostAlloc")-before) * executor.ChunkBytes; staging < took || staging > 2*took {
+		t.Errorf("the forecast of pinned memory is %d bytes, and %d were taken", staging, took)
+	}
+	if small := d.Staging(1, 10, 10); small >= staging {
+		t.Errorf("the forecast for small vectors is %d bytes, that for large ones %d", small, staging)
 	}
 	got := make([]float32, n)
 	if d.Read(got, all[vectors-1]); !slices.Equal(got, host) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"fspda/cuda/compiler"
 	"fspda/cuda/driver"
 	"fspda/cuda/dynlib"
 )
@@ -20,14 +21,15 @@ type Report struct {
 
 // GPU is one GPU of a machine.
 type GPU struct {
-	Index      int             `json:"index"`
-	Name       string          `json:"name"`
-	Memory     uint64          `json:"memory_bytes"`
-	Capability string          `json:"compute_capability"`
-	CUDA       int             `json:"cuda,omitempty"` // major version of the libraries that fit
-	Libraries  []LibraryReport `json:"libraries"`
-	Usable     bool            `json:"usable"`
-	Problem    string          `json:"problem,omitempty"`
+	Index      int               `json:"index"`
+	Name       string            `json:"name"`
+	Memory     uint64            `json:"memory_bytes"`
+	Capability string            `json:"compute_capability"`
+	CUDA       int               `json:"cuda,omitempty"` // major version of the libraries that fit
+	Libraries  []LibraryReport   `json:"libraries"`
+	Usable     bool              `json:"usable"`
+	Problem    string            `json:"problem,omitempty"`
+	Lacks      map[string]string `json:"lacks,omitempty"` // precisions, with the reason
 }
 
 // LibraryReport is the path of a library, or how to install it.
@@ -101,6 +103,7 @@ func inspect(f *dynlib.Finder, api *driver.API, version, i int) GPU {
 		p, err = api.Describe(d)
 		g.Name, g.Memory, g.Capability = p.Name, uint64(p.Memory), fmt.Sprintf("%d.%d", p.CC/10, p.CC%10)
 		if err == nil {
+			g.Lacks = lackedBy(p)
 			var t toolkit
 			t, err = bestToolkit(f, version, p.CC)
 			g.CUDA = t.major
@@ -115,6 +118,17 @@ func inspect(f *dynlib.Finder, api *driver.API, version, i int) GPU {
 		g.Problem = err.Error()
 	}
 	return g
+}
+
+// lackedBy returns the precisions that a GPU does not support, with the reason.
+func lackedBy(g driver.Properties) map[string]string {
+	all := map[string]string{}
+	for _, p := range compiler.Precisions() {
+		if err := checkPrecision(p, g); err != nil {
+			all[string(p)] = err.Error()
+		}
+	}
+	return all
 }
 
 func (l found) report() LibraryReport {

@@ -163,7 +163,7 @@ func TestAlignment(t *testing.T) {
 					continue
 				}
 				convolutions++
-				if a := alignment(x); a != maxAlignment {
+				if a := alignments(x); a != [3]int{maxAlignment, maxAlignment, maxAlignment} {
 					t.Errorf("%s in %s, %s: operands lie at multiples of %d, want %d", name, what, x.Title(), a,
 						maxAlignment)
 				}
@@ -171,6 +171,22 @@ func TestAlignment(t *testing.T) {
 			if convolutions < 50 {
 				t.Errorf("%s in %s: %d convolutions", name, what, convolutions)
 			}
+		}
+	}
+}
+
+// Each operand of a convolution has the alignment of its place, in the order of cuDNN.
+func TestAlignments(t *testing.T) {
+	at := func(offset int) compiler.Operand { return compiler.Operand{Offset: offset} }
+	for kernel, want := range map[device.Kernel][3]int{device.Conv: {16, 4, 8}, device.ConvGradX: {8, 4, 16},
+		device.ConvGradW: {16, 4, 8}} {
+		x := &compiler.Task{Call: &device.Call{Kernel: kernel}, In: []compiler.Operand{at(64), at(12)},
+			Out: []compiler.Operand{at(24)}}
+		if kernel == device.ConvGradW { // reads dy and makes dw
+			x.In[1], x.Out[0] = x.Out[0], x.In[1]
+		}
+		if got := alignments(x); got != want {
+			t.Errorf("%s: %v, want %v", kernel, got, want)
 		}
 	}
 }

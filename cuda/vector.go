@@ -79,9 +79,12 @@ const megakernelCopyBytes = 128 << 10
 // to a busy GPU would pin as much memory as they copy.
 const maxUploads = 8
 
+// isLargeUpload reports whether an upload of so many bytes, or a piece of it, has a large buffer.
+func isLargeUpload(bytes int) bool { return bytes > executor.MediumBytes }
+
 // beginUpload waits until an upload of so many bytes may begin. The result ends it.
 func (d *Device) beginUpload(bytes int) (end func()) {
-	if bytes <= executor.MediumBytes {
+	if !isLargeUpload(bytes) {
 		return func() {}
 	}
 	d.uploads <- struct{}{}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -302,5 +303,57 @@ func TestStoppedCallIsSaved(t *testing.T) {
 	if out := opened(t, o).outcome("a/part"); !errors.Is(err, context.Canceled) || out == nil || out.Values["x"] != 7 ||
 		out.Status != TimeOut {
 		t.Errorf("%v, %+v", err, out)
+	}
+}
+
+// On a device without bf16 and tf32 the parts in these precisions are skipped, without a process and
+// for good; all others compute in the precisions that it has, and the table asks for no more.
+func TestLackedPrecisions(t *testing.T) {
+	o := newOptions(t)
+	o.Device, o.Program = "cuda:0", filepath.Join(t.TempDir(), "program")
+	script := "#!/bin/sh\ncase \"$*\" in *bf16*|*tf32*) echo 'fspda: want 8.0 or newer' >&2; exit 1;; esac\necho '{}'\n"
+	if err := os.WriteFile(o.Program, []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const why = "it has compute capability 7.0, want 8.0 or newer"
+	o.Lacks = map[string]string{"bf16": why, "tf32": why}
+	r := opened(t, o)
+	skipped := 0
+	for _, p := range o.Parts() {
+		if p.Begin != nil {
+			p.Begin(t.Context())
+		}
+		out, err := r.play(t.Context(), p, p.Limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lacks := strings.Contains(p.Name, "bf16") || strings.Contains(p.Name, "tf32")
+		if lacks != (out.Status == Skipped) || lacks != (out.Reason == why) ||
+			!lacks && strings.Contains(out.Reason, "8.0 or newer") {
+			t.Errorf("%s is %s: %s", p.Name, out.Status, out.Reason)
+		}
+		if lacks {
+			skipped++
+		}
+		again := func(left Part) bool { return left.Name == p.Name }
+		if out.Status == Skipped && slices.ContainsFunc(o.chosen(r), again) {
+			t.Errorf("%s is skipped and would be run again", p.Name)
+		}
+	}
+	if skipped < 6 {
+		t.Errorf("%d parts were skipped", skipped)
+	}
+	for _, g := range o.shapes().gradients([]string{"fp16"}) {
+		r.newOutcome(g.name()).Values = map[string]float64{"eager_ratio": 1.1}
+	}
+	verdicts := map[string]string{}
+	for _, l := range r.Lines() {
+		verdicts[l.What] = l.Verdict
+	}
+	for what, want := range map[string]string{"resnet18, gradients in fp16 over PyTorch, eager": met,
+		"self-test in bf16": "could not run: " + why} {
+		if verdicts[what] != want {
+			t.Errorf("%s: %q, want %q", what, verdicts[what], want)
+		}
 	}
 }

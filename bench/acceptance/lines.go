@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +42,9 @@ const (
 
 // Lines compares the results with the targets, those of the headline first.
 func (r *Results) Lines() []Line {
+	precisions := r.options.judged()
+	slices.Reverse(precisions) // as they are usually named
+	named := strings.Join(precisions, " and ")
 	lines := []Line{
 		r.atMost("figure1/step-fp32", "figure 1, an iteration of 10 agents × 256", "iteration_us", stepTarget,
 			"%.4g µs", 1),
@@ -53,14 +57,14 @@ func (r *Results) Lines() []Line {
 				}
 				return measured, seconds <= millionTarget, ok
 			}),
-		r.ofNetworks("gradients in fp16 and bf16 over PyTorch, eager", "eager_ratio", eagerTarget, "%.2f ×", 1),
+		r.ofNetworks("gradients in "+named+" over PyTorch, eager", "eager_ratio", eagerTarget, "%.2f ×", 1),
 		r.ofNetworks("the same over torch.compile", "compiled_ratio", compiledTarget, "%.2f ×", 1),
 		r.ofNetworks("the same, of the memory's roofline", "roofline", rooflineTarget, "%.0f %%", 100),
 		r.atLeast(languagePart, "GPT-2, gradient in bf16, tokens a second", "ours", tokensTarget, "%.0f"),
 		r.atLeast(languagePart, "the same over torch.compile", "compiled_ratio", languageTarget, "%.2f ×"),
 	}
 	titles := map[string]string{megakernelPart: "kernels in a cooperative launch",
-		fusedPart: "fused kernels, in " + strings.Join(judged, " and ")}
+		fusedPart: "fused kernels, in " + named}
 	for _, of := range append([]string{"megakernel", "fused"}, all...) {
 		what, ok := titles["selftest/"+of]
 		if ok && r.Device == "cpu" {
@@ -140,7 +144,7 @@ func (r *Results) ofNetworks(what, key string, bar float64, format string, unit 
 	s := r.options.shapes()
 	l := newLine(s.network+", "+what, "≥ "+fmt.Sprintf(format, unit*bar))
 	least, where, seen, wanted := math.Inf(1), "", 0, 0
-	for _, g := range s.gradients(judged) {
+	for _, g := range s.gradients(r.options.judged()) {
 		wanted++
 		out := r.outcome(g.name())
 		if out == nil {

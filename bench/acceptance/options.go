@@ -17,6 +17,8 @@ type Options struct {
 	Budget  time.Duration // time limit of the whole call
 	Tiny    bool          // small shapes and short times, to try the command itself
 
+	Lacks map[string]string // precisions in which the device does not compute, with the reason
+
 	// Lines of text about the implementations of convolutions that the device has chosen, which a fresh
 	// machine has not: they are kept in Out, and added to the machine's by the next call
 	ReadChoices func() ([]byte, error)

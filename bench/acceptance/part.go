@@ -23,13 +23,14 @@ const (
 	Done    Status = "done"
 	Failed  Status = "failed"
 	TimeOut Status = "out of time"
+	Skipped Status = "skipped" // the device cannot do it
 )
 
 // Outcome is the result of a part.
 type Outcome struct {
 	Part    string                     `json:"part"`
 	Status  Status                     `json:"status"`
-	Reason  string                     `json:"why,omitempty"`    // it failed or timed out
+	Reason  string                     `json:"why,omitempty"`    // it is not done
 	Summary string                     `json:"saw,omitempty"`    // of the findings
 	Peer    string                     `json:"beside,omitempty"` // version of PyTorch that it was compared with
 	Seconds float64                    `json:"seconds"`

@@ -45,10 +45,12 @@ func (o *Options) beginCompilation(ctx context.Context) *compilation {
 		return c
 	}
 	s := o.shapes()
-	for _, precision := range judged {
+	for _, precision := range o.judged() {
 		c.of = append(c.of, compiled{request: gradient{s.network, precision, s.batches[0], s.pixels[0]}.request()})
 	}
-	c.of = append(c.of, compiled{request: s.language.request()})
+	if o.Lacks[s.language.precision] == "" {
+		c.of = append(c.of, compiled{request: s.language.request()})
+	}
 	for i := range c.of {
 		c.all.Go(func() {
 			began := time.Now()

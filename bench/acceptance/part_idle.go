@@ -57,7 +57,7 @@ func (b *job) measureFed(ctx context.Context, name, folder string) error {
 		s.trained, "--crop", strconv.Itoa(s.crop), "--agents", "2",
 		"--partition", "shuffled", "--alpha", "0.0001", "--batch", strconv.Itoa(s.loaded), "--time", s.turn, "--json"}
 	if b.Device != "cpu" {
-		args = append(args, "--precision", "bf16")
+		args = append(args, "--precision", b.judged()[0])
 	}
 	if err := b.report(ctx, name, &r, args...); err != nil {
 		return err

@@ -22,7 +22,7 @@ func (o *Options) memory() Part {
 			strconv.Itoa(2 * s.agents * s.batch), "--data-test", "64", "--partition", "shuffled", "--alpha", "0.01",
 			"--iterations", "6", "--eval-points", "1", "--eval-agents", "1"}
 		if b.Device != "cpu" {
-			args = append(args, "--precision", "bf16")
+			args = append(args, "--precision", b.judged()[0])
 		}
 		if _, err := b.train(ctx, "run", out, args); err != nil {
 			return err

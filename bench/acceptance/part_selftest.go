@@ -118,7 +118,7 @@ func (o *Options) fused() Part {
 		b.out.set("without", 1) // until they have passed
 		var sum checks
 		var saw []string
-		for _, precision := range judged {
+		for _, precision := range b.judged() {
 			text, err := b.program(ctx, "selftest", "--device", b.Device, "--precision", precision, "--only", "fused/")
 			seen := b.readChecks(string(text))
 			if seen.failed == 0 && err != nil {

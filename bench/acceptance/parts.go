@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -14,16 +15,36 @@ var (
 	all    = []string{"fp32", "tf32", "fp16", "bf16"}
 )
 
+// judged returns the precisions that are judged on this device.
+func (o *Options) judged() []string {
+	return slices.DeleteFunc(slices.Clone(judged), func(p string) bool { return o.Lacks[p] != "" })
+}
+
+// errLacking says why a device cannot do a part.
+type errLacking string
+
+func (e errLacking) Error() string { return string(e) }
+
+// in returns a part that computes in a precision, which is skipped on a device without it.
+func (o *Options) in(precision string, p Part) Part {
+	if why := o.Lacks[precision]; why != "" {
+		p.Run = func(context.Context, *job) error { return errLacking(why) }
+	}
+	return p
+}
+
 // Parts lists the parts: the headline, then the others, the most important first.
 func (o *Options) Parts() []Part {
 	networks := o.networks()
 	parts := o.headline()
 	parts = append(parts, o.sparse(), o.memory(), o.curve(), o.repeat(), o.idle(),
-		o.selftest("bf16", longSelftest), o.selftest("fp16", longSelftest), o.selftest("tf32", longSelftest))
+		o.in("bf16", o.selftest("bf16", longSelftest)), o.selftest("fp16", longSelftest),
+		o.in("tf32", o.selftest("tf32", longSelftest)))
 	if o.Device != "cpu" {
-		parts = append(parts, o.separate(), o.launches())
+		parts = append(parts, o.in(judged[0], o.separate()), o.launches())
 	}
-	return append(append(parts, networks[min(headlineNetworks*o.partsOfNetwork(), len(networks)):]...), o.step("tf32"))
+	parts = append(parts, networks[min(headlineNetworks*o.partsOfNetwork(), len(networks)):]...)
+	return append(parts, o.in("tf32", o.step("tf32")))
 }
 
 // headlineNetworks is how many gradients of the large network are in the headline: one in each
@@ -42,7 +63,7 @@ func (o *Options) headline() []Part {
 	// nothing is timed while PyTorch compiles in the background
 	parts := []Part{o.megakernel(), o.selftest("fp32", shortSelftest), o.fused(), o.compilePeer(), o.step("fp32")}
 	one := o.partsOfNetwork()
-	parts = append(append(parts, networks[:one]...), o.language())
+	parts = append(append(parts, networks[:one]...), o.in(o.shapes().language.precision, o.language()))
 	return append(append(parts, networks[one:]...), o.million(o.shapes()))
 }
 
@@ -91,9 +112,9 @@ func (o *Options) networks() (parts []Part) {
 	add := func(precision string, z shape) {
 		g := gradient{s.network, precision, z.batch, z.pixels}
 		if o.partsOfNetwork() > 1 {
-			parts = append(parts, o.tuning(g))
+			parts = append(parts, o.in(precision, o.tuning(g)))
 		}
-		parts = append(parts, o.gradient(g))
+		parts = append(parts, o.in(precision, o.gradient(g)))
 	}
 	add(judged[0], sizes[0])
 	add(judged[1], sizes[0])
@@ -123,7 +144,7 @@ func (o *Options) chosen(r *Results) []Part {
 			return !measure.Selects(o.Only, p.Name)
 		}
 		have := r.outcome(p.Name)
-		return have != nil && have.Status == Done
+		return have != nil && (have.Status == Done || have.Status == Skipped)
 	})
 }
 

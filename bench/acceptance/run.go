@@ -95,6 +95,8 @@ func (r *Results) play(ctx context.Context, p Part, limit time.Duration) (*Outco
 		if errors.Is(failed, errStuck) {
 			out.Reason += "; " + errStuck.Error()
 		}
+	case isLacking(failed):
+		out.Status, out.Reason = Skipped, failed.Error()
 	case failed != nil:
 		out.Status, out.Reason = Failed, strings.Join(strings.Fields(failed.Error()), " ")
 	default:
@@ -102,6 +104,8 @@ func (r *Results) play(ctx context.Context, p Part, limit time.Duration) (*Outco
 	}
 	return out, errors.Join(ctx.Err(), r.save())
 }
+
+func isLacking(err error) bool { _, is := errors.AsType[errLacking](err); return is }
 
 // run runs a part with a temporary folder and a log.
 func (r *Results) run(ctx context.Context, p Part, out *Outcome) error {

@@ -75,17 +75,16 @@ func runAcceptance(ctx context.Context, o acceptance.Options) (*acceptance.Resul
 	if o.Program, err = os.Executable(); err != nil {
 		return nil, err
 	}
-	facts, err := machineFacts(ctx, o.Device)
-	if err != nil {
+	if o.Machine, o.Lacks, err = inspectMachine(ctx, o.Device); err != nil {
 		return nil, err
 	}
-	o.Machine = facts
 	return acceptance.Run(ctx, o)
 }
 
-// machineFacts describes the machine. It is an error if the GPU cannot be used.
-func machineFacts(ctx context.Context, device string) ([]acceptance.Fact, error) {
-	facts := []acceptance.Fact{{Name: "host",
+// inspectMachine describes the machine, and returns the precisions that its GPU lacks, with the reason.
+// It is an error if the GPU cannot be used.
+func inspectMachine(ctx context.Context, device string) (facts []acceptance.Fact, lacks map[string]string, err error) {
+	facts = []acceptance.Fact{{Name: "host",
 		Value: fmt.Sprintf("%s, %d cores", runfolder.Machine(), runtime.NumCPU())}}
 	add := func(name, value string) {
 		if value != "" {
@@ -93,11 +92,11 @@ func machineFacts(ctx context.Context, device string) ([]acceptance.Fact, error)
 		}
 	}
 	if !strings.HasPrefix(device, "cuda") {
-		return facts, nil
+		return facts, nil, nil
 	}
 	indices, err := cuda.ParseNames(device)
 	if err != nil {
-		return nil, &train.ConfigError{Key: "device", Got: device, Err: err}
+		return nil, nil, &train.ConfigError{Key: "device", Got: device, Err: err}
 	}
 	at := 0
 	if len(indices) > 0 {
@@ -107,12 +106,12 @@ func machineFacts(ctx context.Context, device string) ([]acceptance.Fact, error)
 	hint := "fspda devices lists what was searched and where; --device cpu --tiny tries the command without a GPU"
 	switch {
 	case r.Problem != "":
-		return nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.Problem), Want: hint}
+		return nil, nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.Problem), Want: hint}
 	case at >= len(r.GPUs):
-		return nil, &train.ConfigError{Key: "device", Got: device, Want: fmt.Sprintf("the driver finds %d GPUs",
+		return nil, nil, &train.ConfigError{Key: "device", Got: device, Want: fmt.Sprintf("the driver finds %d GPUs",
 			len(r.GPUs))}
 	case !r.GPUs[at].Usable:
-		return nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.GPUs[at].Problem), Want: hint}
+		return nil, nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.GPUs[at].Problem), Want: hint}
 	}
 	g := r.GPUs[at]
 	add("GPU", fmt.Sprintf("%s, %s, compute capability %s", g.Name, command.Bytes(g.Memory), g.Capability))
@@ -121,7 +120,7 @@ func machineFacts(ctx context.Context, device string) ([]acceptance.Fact, error)
 		add(l.Name, l.Path)
 	}
 	add("nvidia-smi", nvidiaSMI(ctx, at))
-	return facts, nil
+	return facts, g.Lacks, nil
 }
 
 // nvidiaSMI returns what nvidia-nvidiaSMI reports about clocks and power, or nothing if it is

@@ -41,7 +41,9 @@ func (t *autotuner) algorithms() error {
 		return err
 	}
 	x := t.at
-	ms, ran, err := t.measure(best.route(), math.Inf(1), func() error { return t.c.runAlgorithm(x[0], x[1], x[2], x[3]) })
+	ms, ran, err := t.measure(best.route(), math.Inf(1), func() error {
+		return t.c.runAlgorithm(x[0], x[1], x[2], x[3])
+	})
 	t.best.Time, t.timed = float32(ms), ran
 	return err
 }
@@ -149,8 +151,8 @@ func (t *autotuner) attempt(what string, run func() error) error {
 		return nil
 	}
 	if driver.Lost(err) && t.how.Cache != nil {
-		err = fmt.Errorf("cudnn: trying the %s of a convolution of %v: %w; the next start does without", what, t.c.shape,
-			err)
+		err = fmt.Errorf("cudnn: trying the %s of a convolution of %v: %w; the next start does without it", what,
+			t.c.shape, err)
 	}
 	return err
 }

@@ -26,9 +26,9 @@ type Selection struct {
 	// Product computes the convolution as a matrix product with another library; nil if it is not
 	// one. It is considered if Measure is set.
 	Product func(x, w, y driver.Pointer) error
-	// Alignment divides the address of every operand, in bytes; 0 means 16, which fast kernels
-	// need.
-	Alignment int
+	// Alignment divides the addresses of x, w and y, in bytes; 0 means 16, which fast kernels need.
+	// Operands of measurements have no larger one.
+	Alignment [3]int
 	// Cache stores measured choices; nil stores none.
 	Cache *ChoiceCache
 }
@@ -85,8 +85,12 @@ func (c *Conv) takeKnown(key string, how Selection) bool {
 
 // key describes everything that a measured choice depends on, except the GPU and the library.
 func (c *Conv) key(how Selection, m Math) string {
-	return fmt.Sprintf("graphs too: %s of type %d, math %d, direction %d, at most %d bytes, aligned to %d", c.shape,
+	text := fmt.Sprintf("graphs too: %s of type %d, math %d, direction %d, at most %d bytes, aligned to %d", c.shape,
 		c.of, m, c.direction, how.MaxWorkspace, how.alignment())
+	if how.alignment() < fullAlignment {
+		text += fmt.Sprintf(" %d", how.Alignment)
+	}
+	return text
 }
 
 // attemptKey is the key of the first run of one way to compute the convolution.
@@ -105,11 +109,18 @@ func (c Choice) route() string {
 	return fmt.Sprintf("algorithm %d", c.Algo)
 }
 
+// fullAlignment is the alignment that the fastest kernels need, in bytes.
+const fullAlignment = 16
+
+// alignment returns the common alignment of the operands.
 func (how Selection) alignment() int {
-	if how.Alignment <= 0 {
-		return 16
+	least := fullAlignment
+	for _, a := range how.Alignment {
+		if a > 0 {
+			least = min(least, a)
+		}
 	}
-	return how.Alignment
+	return least
 }
 
 // take applies a choice to the convolution.
@@ -186,11 +197,19 @@ func (c *Conv) fastest(how Selection, m Math) (best Choice, timed bool, err erro
 		return best, false, nil
 	}
 	s, e := c.shape, c.of.size()
-	at, free, err := how.Alloc(s.N*s.H*s.W*s.C*e, s.K*s.R*s.S*s.C*e, s.N*s.P()*s.Q()*s.K*e, how.MaxWorkspace)
+	var skip [3]int // bytes before an operand, since blocks have a larger alignment
+	for i, a := range how.Alignment {
+		skip[i] = a % fullAlignment
+	}
+	at, free, err := how.Alloc(skip[0]+s.N*s.H*s.W*s.C*e, skip[1]+s.K*s.R*s.S*s.C*e, skip[2]+s.N*s.P()*s.Q()*s.K*e,
+		how.MaxWorkspace)
 	if err != nil {
 		return best, false, nil
 	}
 	defer free()
+	for i, n := range skip {
+		at[i] += driver.Pointer(n)
+	}
 	t := &autotuner{c: c, how: how, math: m, at: addresses(at[:4]), begin: time.Now()}
 	for _, kind := range []func() error{t.algorithms, t.engines, t.product} {
 		if err := kind(); err != nil {

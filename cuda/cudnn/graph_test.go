@@ -250,7 +250,8 @@ func TestLostCandidates(t *testing.T) {
 		open := func() (route string, err error) {
 			b, lost := newFixture(t, engines(1, 2), nil), error(nil)
 			b.times = map[int64]float64{0: 3, 1: 2, 2: 1, product: 9}
-			b.graph.Compute = func(_ fakecudnn.Convolution, by fakecudnn.Engine, _, _, _, _ driver.Pointer) cudnn.Status {
+			b.graph.Compute = func(_ fakecudnn.Convolution, by fakecudnn.Engine, _, _, _,
+				_ driver.Pointer) cudnn.Status {
 				if b.ran = by.Index; b.ran == c.fatal {
 					return c.status
 				}
@@ -423,6 +424,53 @@ func TestProduct(t *testing.T) {
 	how.Deterministic = false
 	if got := open(1, cudnn.ErrRefused); got != "graph, engine 1 3=10 25=1" {
 		t.Errorf("refused: %s", got)
+	}
+}
+
+// Operands of measurements are aligned as in use and no better, so that what needs more is not chosen
+// for its speed. The choice depends on that.
+func TestMeasuredAlignment(t *testing.T) {
+	cache := &cudnn.ChoiceCache{Dir: t.TempDir(), GPU: "fake"}
+	for i, c := range []struct{ alignment, want [3]int }{
+		{[3]int{}, [3]int{}},
+		{[3]int{16, 16, 16}, [3]int{}}, // which is the same
+		{[3]int{16, 4, 8}, [3]int{0, 4, 8}},
+		{[3]int{8, 4, 16}, [3]int{8, 4, 0}},
+	} {
+		const size, filters, output = 4 * 2 * 4 * 4 * 8, 4 * 16 * 3 * 3 * 8, 4 * 2 * 4 * 4 * 16
+		b, runs := newFixture(t, engines(1), nil), 0
+		see := func(x, w, y driver.Pointer) {
+			for j, at := range []driver.Pointer{x, w, y} {
+				if want := driver.Pointer(j+1)<<12 + driver.Pointer(c.want[j]); at != want {
+					t.Errorf("aligned to %v: operand %d is at %#x, want %#x", c.alignment, j, at, want)
+				}
+			}
+			runs++
+		}
+		b.graph.Compute = func(_ fakecudnn.Convolution, by fakecudnn.Engine, x, w, y, _ driver.Pointer) cudnn.Status {
+			b.ran = by.Index
+			see(x, w, y)
+			return 0
+		}
+		how := cudnn.Selection{MaxWorkspace: 100, Cache: cache, Measure: b.measure, Alignment: c.alignment}
+		how.Product = func(x, w, y driver.Pointer) error { see(x, w, y); return cudnn.ErrRefused }
+		how.Alloc = func(bytes ...int) ([]driver.Pointer, func(), error) {
+			want := []int{size + c.want[0], filters + c.want[1], output + c.want[2], 100}
+			if !slices.Equal(bytes, want) {
+				t.Errorf("aligned to %v: blocks of %d bytes, want %d", c.alignment, bytes, want)
+			}
+			return []driver.Pointer{1 << 12, 2 << 12, 3 << 12, 4 << 12}, func() {}, nil
+		}
+		made, err := b.handle.NewConv(shape, cudnn.Forward, cudnn.Float32, cudnn.TensorOp, how)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if measured := i != 1; (runs > 1) != measured {
+			t.Errorf("aligned to %v: %d runs", c.alignment, runs)
+		}
+		if err := made.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

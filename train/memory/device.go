@@ -36,9 +36,9 @@ type Device interface {
 	// KeepOverhead stores, at the end of a run, what Overhead returns for later runs of the same
 	// work, if it can be told from what else the device has done.
 	KeepOverhead(work string, sets int) error
-	// Staging returns the bytes of host memory through which so many batches of so many numbers are
-	// copied to the device.
-	Staging(batches, numbers int) uint64
+	// Staging returns the bytes of host memory through which so many batches of so many numbers, and
+	// vectors of so many, are copied to the device.
+	Staging(batches, batch, vector int) uint64
 }
 
 // Owned reports whether a device has a memory of its own.

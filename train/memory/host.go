@@ -35,7 +35,7 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 	for i, dev := range devices {
 		if d, ok := dev.(Device); ok {
 			batches := GradientsAtOnce(s, d, agentsOf(i, len(devices), s.Graph.N)) + Evaluators(s, len(devices))
-			need += d.Staging(batches, s.MicroBatch()*s.Set.Features())
+			need += d.Staging(batches, s.MicroBatch()*s.Set.Features(), s.Dim)
 		}
 	}
 	return need
