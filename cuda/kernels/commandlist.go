@@ -63,6 +63,7 @@ var megakernelCommands = []megakernelCommand{
 	{"gemm_tn_tf32", 128, "gemm_of<TensorCoreTN, %s>"},
 	{"gemm_nt_bytes_tf32", 128, "gemm_nt_bytes_of<TensorCoreNT, %s>"},
 	{"gemm_tn_bytes_tf32", 128, "gemm_tn_bytes_of<TensorCoreTN, %s>"},
+	{"gemm_tn_narrow", 64, "gemm_tn_narrow_of<%s>"},
 	{"gemm_tn_bytes_wide", 128, "gemm_tn_bytes_wide_of<%s>"},
 	{"gemm_nt_bytes_parts", 256, "gemm_nt_bytes_parts_of<WideNT, %s>"},
 	{"gemm_nt_bytes_parts_tf32", 128, "gemm_nt_bytes_parts_of<TensorCore, %s>"},

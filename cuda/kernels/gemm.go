@@ -34,6 +34,7 @@ var _ = define("gemm.cu",
 	"gemm_tn_bytes "+gemmTNBytes,
 	"gemm_tn_bytes_tf32 "+gemmTNBytes,
 	"gemm_tn_bytes_wide "+gemmTNBytes,
+	"gemm_tn_narrow "+gemmOperands,
 	"gemm_nt_bytes_parts "+gemmParts,
 	"gemm_nt_bytes_parts_tf32 "+gemmParts,
 )
@@ -94,7 +95,16 @@ const (
 	// the sides of a wide tile, and the threads of WideTN and WideNT
 	wideRows, wideColumns, wideThreads, partsThreads = 64, 112, 128, 256
 	tensorSide                                       = 64 // TC_SIDE
+	// of gemm_tn_narrow: the rows of a thread, the most rows, and the threads
+	narrowRows, narrowMost, narrowThreads = 2, 16, 64
 )
+
+// narrow reports whether a product of form tn has so few rows that each thread computes a column of
+// them.
+func (g Gemm) narrow() bool {
+	return g.Bytes == nil && g.Form == "tn" && g.Element == F32 && !g.TF32 && g.M <= narrowMost && g.K <= chunk &&
+		(g.Epilogue == NoEpilogue || g.Epilogue == AddScaled)
+}
 
 // wide reports whether a product of form tn uses wide tiles: they need to be nearly full.
 func (g Gemm) wide() bool {
@@ -143,9 +153,13 @@ func (g Gemm) Call() Call {
 	side, threads, name := g.shape()
 	l := Launch{Grid: [3]uint32{tiles(g.N, side), tiles(g.M, side), uint32(g.Agents)},
 		Block: [3]uint32{uint32(threads), 1, 1}}
-	if g.wide() {
+	switch {
+	case g.wide():
 		name, l.Grid[0], l.Grid[1], l.Block[0] = "gemm_tn_bytes_wide", tiles(g.N, wideRows), tiles(g.M, wideColumns),
 			wideThreads
+	case g.narrow():
+		name, l.Grid[0], l.Grid[1], l.Block[0] = "gemm_tn_narrow", tiles(g.N, narrowThreads), tiles(g.M, narrowRows),
+			narrowThreads
 	}
 	var args []any
 	operand := func(o Operand) { args = append(args, o.List, o.At, o.Offset) }

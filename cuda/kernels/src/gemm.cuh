@@ -586,6 +586,56 @@ __device__ inline void gemm_tn_bytes_of(const Block &block, OPERAND(const float,
                 AGENT(block, c), AGENT(block, aux), m, n, k, epilogue, factor);
 }
 
+#define NARROW_ROWS 2   // rows of C of a thread, kernels.narrowRows
+#define NARROW_THREADS 64
+#define NARROW_AHEAD 32 // numbers of B that a thread has in flight
+
+struct NarrowMemory {
+  float a[CHUNK][NARROW_ROWS];
+};
+
+// gemm_tn_narrow_of: C = Aᵀ·B, or with factor·aux added, for few rows of C, so that a tile would have
+// more threads than work. A thread has one column. A block's columns of A are in shared memory, and
+// numbers of B are read as they are needed. k is at most CHUNK, so that the products of an element
+// are one chain.
+BODY gemm_tn_narrow_of(const Block &block, OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c),
+                       OPERAND(const float, aux), int m, int n, int k, int epilogue, float factor) {
+  const int column = (int)block.index(), row = (int)block.y() * NARROW_ROWS;
+  auto &x = shared_of<NarrowMemory>(block).a;
+  const float *from = AGENT(block, a), *y = AGENT(block, b) + (column < n ? column : n - 1);
+  block.sync();
+#pragma unroll 4
+  for (int i = block.thread(); i < k * NARROW_ROWS; i += NARROW_THREADS) {
+    const int q = i / NARROW_ROWS, r = row + i % NARROW_ROWS;
+    x[q][i % NARROW_ROWS] = from[(i64)q * m + (r < m ? r : m - 1)];
+  }
+  block.sync();
+  float s[NARROW_ROWS] = {};
+  int q = 0;
+#pragma unroll 1
+  for (; q + NARROW_AHEAD <= k; q += NARROW_AHEAD) {
+    float v[NARROW_AHEAD];
+#pragma unroll
+    for (int e = 0; e < NARROW_AHEAD; e++) v[e] = y[(q + e) * n];
+#pragma unroll
+    for (int e = 0; e < NARROW_AHEAD; e++)
+#pragma unroll
+      for (int r = 0; r < NARROW_ROWS; r++) s[r] = fmaf(x[q + e][r], v[e], s[r]);
+  }
+#pragma unroll 1
+  for (; q < k; q++)
+#pragma unroll
+    for (int r = 0; r < NARROW_ROWS; r++) s[r] = fmaf(x[q][r], y[q * n], s[r]);
+  if (column >= n) return;
+  float *to = AGENT(block, c);
+  const float *w = AGENT(block, aux);
+#pragma unroll
+  for (int r = 0; r < NARROW_ROWS; r++) {
+    const i64 at = (i64)(row + r) * n + column;
+    if (row + r < m) to[at] = epilogue == ADD_SCALED ? s[r] + factor * w[at] : s[r];
+  }
+}
+
 // WideNT and WideTN are the products of the first layer of a small network, where the numbers of a
 // batch are bytes. A tile of 64×112 multiplies as often as it loads from shared memory permits, and
 // fills the multiprocessors of an H100 once for 10 agents with batches of 256 and 100 neurons. One

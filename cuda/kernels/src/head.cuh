@@ -108,17 +108,22 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
         for (int e = 0; e < HEAD_EACH; e++)
           if (c + q < parts) v[e] = next[q][e] + v[e];
     }
-    const float *b = AGENT(block, aux);
 #pragma unroll
     for (int e = 0; e < HEAD_EACH; e++) {
       const int i = begin + e * HEAD_THREADS;
-      if (i >= all) continue;
-      if (parts) {
-        const float sum = v[e] + b[i % width];
-        v[e] = epilogue == BIAS_SIGMOID ? sigmoid_of(sum) : epilogue == BIAS_RELU ? relu_of(sum) : sum;
-        mine[i] = v[e];
-      }
-      sh[i / width * stride + i % width] = v[e];
+      if (i < all) sh[i / width * stride + i % width] = v[e];
+    }
+  }
+  // The activations have a loop of their own, which is less code than HEAD_EACH of them above. A thread
+  // reads what it has written.
+  if (parts) {
+    const float *b = AGENT(block, aux);
+#pragma unroll 2
+    for (int i = thread; i < all; i += HEAD_THREADS) {
+      float &v = sh[i / width * stride + i % width];
+      const float sum = v + b[i % width];
+      v = epilogue == BIAS_SIGMOID ? sigmoid_of(sum) : epilogue == BIAS_RELU ? relu_of(sum) : sum;
+      mine[i] = v;
     }
   }
   block.sync();
@@ -158,21 +163,25 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
 #define SUM_AHEAD 32 // numbers of a column that a thread has in flight
 
 // bias_gradient_of: db[j] = Σ dy[i][j] over m rows, in float64 and in order, plus factor·b[j] where
-// b is not null.
+// b is not null. Whole batches of rows have no conditions: with them, the compiler has only a few of
+// the loads in flight.
 BODY bias_gradient_of(const Block &block, OPERAND(float, db), OPERAND(const float, dy), OPERAND(const float, b),
                       float factor, int m, int n) {
   const int j = (int)block.index();
   if (j >= n) return;
   const float *p = AGENT(block, dy) + j, *w = AGENT(block, b);
   double s = 0.0;
-  for (int i = 0; i < m; i += SUM_AHEAD) {
+  int i = 0;
+#pragma unroll 1
+  for (; i + SUM_AHEAD <= m; i += SUM_AHEAD) {
     float v[SUM_AHEAD];
 #pragma unroll
-    for (int e = 0; e < SUM_AHEAD; e++) v[e] = i + e < m ? p[(i64)(i + e) * n] : 0.0f;
+    for (int e = 0; e < SUM_AHEAD; e++) v[e] = p[(u32)(i + e) * (u32)n];
 #pragma unroll
-    for (int e = 0; e < SUM_AHEAD; e++)
-      if (i + e < m) s = s + (double)v[e];
+    for (int e = 0; e < SUM_AHEAD; e++) s = s + (double)v[e];
   }
+#pragma unroll 1
+  for (; i < m; i++) s = s + (double)p[(u32)i * (u32)n];
   const float sum = (float)s;
   AGENT(block, db)[j] = w ? sum + factor * w[j] : sum;
 }
