@@ -13,6 +13,7 @@ import (
 	"fspda/cuda/compiler"
 	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
+	"fspda/device/devicetest"
 	"fspda/dist"
 	"fspda/internal/rng"
 	"fspda/model"
@@ -169,14 +170,12 @@ func TestHalfKernels(t *testing.T) {
 // The gradient of attention is within its bounds in shapes of several rows, whose shares the kernel
 // computes of the rounded inputs. Short runs of TestHalfKernels have a shape of one row only.
 func TestHalfAttentionGradient(t *testing.T) {
-	for _, p := range []Precision{FP16, BF16} {
+	for p, bounds := range map[Precision]devicetest.HalfPrecision{
+		FP16: {Round: dist.FP16.Round, Unit: 0x1p-11, Smallest: 0x1p-24},
+		BF16: {Round: dist.BF16.Round, Unit: 0x1p-8, Smallest: 0x1p-126},
+	} {
 		d, _ := openFake(t, fakegpu.Options{}, true, WithPrecision(p))
-		target := selftest.Target{Device: d, Precision: string(p)}
-		only := string(p) + "/" + string(device.AttentionGrad)
-		r, err := target.Run(context.Background(), selftest.Selection{Only: only}, func(selftest.Result) {})
-		if err != nil || len(r.Results) != 1 || r.Results[0].Verdict != "ok" {
-			t.Errorf("%s: %v, %v", p, r.Results, err)
-		}
+		devicetest.CheckHalfPrecision(t, d, device.AttentionGrad, bounds)
 	}
 }
 

@@ -3,12 +3,41 @@ package kernels
 import (
 	"cmp"
 	"fmt"
+	"slices"
 )
 
-var _ = defineEach("pointwise.cu", halfElements,
-	pointwiseForward("64"), pointwiseGrad("64"), pointwiseForward("128"), pointwiseGrad("128"),
-	pointwiseBoth(64), pointwiseBoth(128), pointwiseBoth(256), pointwiseBoth(512),
-	"add_filters_%s dw:p filters:p n:i parts:i")
+var _ = defineEach("pointwise.cu", halfElements, slices.Concat(
+	pointwiseKernels("pointwise_64", forwardParams, inputPlain, inputReLU, inputAdd, inputAddMap),
+	pointwiseKernels("pointwise_128", forwardParams, inputPlain, inputReLU, inputAdd, inputAddMap),
+	pointwiseKernels("pointwise_grad_64", gradParams, inputPlain, inputReLU),
+	pointwiseKernels("pointwise_grad_128", gradParams, inputPlain, inputReLU),
+	[]string{pointwiseBoth(64), pointwiseBoth(128), pointwiseBoth(256), pointwiseBoth(512),
+		"add_filters_%s dw:p filters:p n:i parts:i"})...)
+
+// What a kernel does with its input: see pointwise.cu. Kernels of gradients have the first two.
+const (
+	inputPlain  = "plain"
+	inputReLU   = "relu"
+	inputAdd    = "add"
+	inputAddMap = "add_map"
+)
+
+const (
+	forwardParams = "y:p x:p z:p stored:p mask:p mean:p scale:p shift:p mean_z:p scale_z:p shift_z:p height:i " +
+		"width:i stride:i w:p m:l n:i k:i tiles:i part:p arrived:p gamma:p beta:p eps:d mean_y:p variance_y:p " +
+		"scale_y:p shift_y:p"
+	gradParams = "dx:p dy:p x:p stored:p mean:p scale:p shift:p a:p b:p e:p w:p m:l n:i k:i tiles:i part:p arrived:p " +
+		"other:p x_out:p mask_out:p mean_out:p scale_out:p shift_out:p relu_mask_out:i gamma:p variance:p eps:d " +
+		"dgamma:p dbeta:p a_out:p b_out:p e_out:p"
+)
+
+// pointwiseKernels returns the kernels of a name for several inputs.
+func pointwiseKernels(name, params string, inputs ...string) (all []string) {
+	for _, input := range inputs {
+		all = append(all, name+"_"+input+"_%s "+params)
+	}
+	return all
+}
 
 func init() {
 	for _, e := range halfElements {
@@ -22,18 +51,6 @@ func pointwiseBoth(k int) string {
 	return fmt.Sprintf("pointwise_both_%d_%%s dx:p dy:p x:p mean:p scale:p shift:p a:p b:p e:p relu_mask:i w:p m:l "+
 		"n:i tiles:i part:p arrived:p other:p x_out:p mask_out:p mean_out:p scale_out:p shift_out:p relu_mask_out:i "+
 		"gamma:p variance:p eps:d dgamma:p dbeta:p a_out:p b_out:p e_out:p input:p filters:p", k)
-}
-
-func pointwiseForward(columns string) string {
-	return "pointwise_" + columns + "_%s y:p x:p z:p stored:p mask:p mean:p scale:p shift:p mean_z:p scale_z:p " +
-		"shift_z:p kind:i height:i width:i stride:i w:p m:l n:i k:i tiles:i part:p arrived:p gamma:p beta:p " +
-		"eps:d mean_y:p variance_y:p scale_y:p shift_y:p"
-}
-
-func pointwiseGrad(columns string) string {
-	return "pointwise_grad_" + columns + "_%s dx:p dy:p x:p stored:p mean:p scale:p shift:p a:p b:p e:p relu_mask:i " +
-		"w:p m:l n:i k:i tiles:i part:p arrived:p other:p x_out:p mask_out:p mean_out:p scale_out:p shift_out:p " +
-		"relu_mask_out:i gamma:p variance:p eps:d dgamma:p dbeta:p a_out:p b_out:p e_out:p"
 }
 
 // Pointwise is a convolution of 1×1, or with stride 1 the gradient of its input, as a product of
@@ -100,14 +117,14 @@ func (p *Pointwise) tiles() int {
 // PartNumbers returns the size of Out.Part in float64 numbers.
 func (p *Pointwise) PartNumbers() int { return 2 * p.parts() * p.N }
 
-func (p *Pointwise) launch(kernel string) (name string, l Launch) {
+func (p *Pointwise) launch(kernel, input string) (name string, l Launch) {
 	if !p.Fits() {
 		panic(fmt.Sprintf("kernels: a product of %d×%d with %d columns of %v", p.M, p.K, p.N, p.Element))
 	}
 	columns := pointwiseColumns(p.N)
 	l = Launch{Grid: [3]uint32{uint32((p.N + columns - 1) / columns), uint32(p.parts()), 1},
 		Block: [3]uint32{threads, 1, 1}, Shared: uint32(pointwiseShared(columns))}
-	return p.Element.name(fmt.Sprintf("%s_%d", kernel, columns)), l
+	return p.Element.name(fmt.Sprintf("%s_%d_%s", kernel, columns, input)), l
 }
 
 // bothColumns is the columns of a tile of Both, by K: the gradients of so many filters fit in
@@ -173,25 +190,24 @@ func (p *Pointwise) Both() []Call {
 
 // Forward computes C = A·Wᵀ, where W has N rows of K numbers.
 func (p *Pointwise) Forward() Call {
-	const plain, relu, add, addMap = 0, 1, 2, 3 // of pointwise.cu
-	in, out, kind, x, stored := p.In, p.Out, plain, p.A, Address(0)
+	in, out, kind, x, stored := p.In, p.Out, inputPlain, p.A, Address(0)
 	switch {
 	case in == nil:
 		in = &Norm{}
 	case in.MeanZ != 0:
-		kind = addMap
+		kind = inputAddMap
 	case in.Epilogue == AddReLU:
-		kind = add
+		kind = inputAdd
 	default:
-		kind = relu
+		kind = inputReLU
 	}
-	if kind != plain {
+	if kind != inputPlain {
 		in.checkMask()
 		x, stored = in.X, in.Y
 	}
-	name, l := p.launch("pointwise")
+	name, l := p.launch("pointwise", kind)
 	return call(name, l, p.C, x, in.Z, stored, in.Mask, in.Mean, in.Scale, in.Shift, in.MeanZ, in.ScaleZ, in.ShiftZ,
-		kind, p.Height, p.Width, max(p.Stride, 1), p.W, p.M, p.N, p.K, p.tiles(), out.Part, out.Arrived, out.Gamma,
+		p.Height, p.Width, max(p.Stride, 1), p.W, p.M, p.N, p.K, p.tiles(), out.Part, out.Arrived, out.Gamma,
 		out.Beta, out.Eps, out.Mean, out.Variance, out.Scale, out.Shift)
 }
 
@@ -200,8 +216,12 @@ func (p *Pointwise) Forward() Call {
 func (p *Pointwise) Grad() Call {
 	in, o := p.In, p.gradOutput()
 	g, inMask := in.gradient()
-	name, l := p.launch("pointwise_grad")
-	return call(name, l, o.c, g, in.X, in.DX, in.Mean, in.Scale, in.Shift, in.FactorA, in.FactorB, in.FactorE, inMask,
+	kind := inputPlain
+	if inMask != reluNone {
+		kind = inputReLU
+	}
+	name, l := p.launch("pointwise_grad", kind)
+	return call(name, l, o.c, g, in.X, in.DX, in.Mean, in.Scale, in.Shift, in.FactorA, in.FactorB, in.FactorE,
 		p.W, p.M, p.N, p.K, p.tiles(), o.Part, o.Arrived, o.Other, o.X, o.Mask, o.Mean, o.Scale, o.Shift, o.mask,
 		o.Gamma, o.Variance, o.Eps, o.DGamma, o.DBeta, o.FactorA, o.FactorB, o.FactorE)
 }

@@ -354,16 +354,22 @@ func (c machineCode) target(at int, arch string) int {
 }
 
 // checkPointwise checks the convolutions with fused normalisations: their matrices move in accesses
-// of 128 bits, the loads of the next step are in flight during the products on tensor cores, and
-// nothing lies in local memory.
+// of 128 bits, the loads of the next step are in flight during the products on tensor cores, nothing
+// lies in local memory, and a step of 64 products has few instructions, which take longer than the
+// tensor cores.
 func checkPointwise(t *testing.T, made map[string]nvrtc.Binary, arch string) {
 	t.Helper()
 	b := made["pointwise.cu"]
 	uses, codes := b.Usage(), machineCodes(t, b.Cubin)
 	// products on tensor cores in a step of a kernel
-	want := map[string]int{"pointwise_64": 16, "pointwise_128": 32, "pointwise_grad_64": 16, "pointwise_grad_128": 32,
-		"pointwise_both_64": 128, "pointwise_both_128": 96, "pointwise_both_256": 80, "pointwise_both_512": 144,
-		"add_filters": 0}
+	want := map[string]int{"pointwise_both_64": 128, "pointwise_both_128": 96, "pointwise_both_256": 80,
+		"pointwise_both_512": 144, "add_filters": 0}
+	for _, input := range []string{"plain", "relu", "add", "add_map"} {
+		want["pointwise_64_"+input], want["pointwise_128_"+input] = 16, 32
+		if input == "plain" || input == "relu" {
+			want["pointwise_grad_64_"+input], want["pointwise_grad_128_"+input] = 16, 32
+		}
+	}
 	if len(codes) != 2*len(want) {
 		t.Errorf("%d kernels in pointwise.cu, want %d", len(codes), 2*len(want))
 	}
@@ -376,7 +382,9 @@ func checkPointwise(t *testing.T, made map[string]nvrtc.Binary, arch string) {
 				covered++
 			}
 		}
-		t.Logf("%-26s %+v, %d products of matrices, %d loads in flight during all", name, a, products, covered)
+		steps := code.step(arch, products)
+		t.Logf("%-26s %+v, %d products of matrices, %d loads in flight during all, %d instructions of a step", name, a,
+			products, covered, steps)
 		if arch == "sm_70" {
 			continue // the kernels are empty
 		}
@@ -385,7 +393,27 @@ func checkPointwise(t *testing.T, made map[string]nvrtc.Binary, arch string) {
 			t.Errorf("%s: %+v, %d products of matrices and %d loads of 128 bits in flight during all; want %d, at "+
 				"least 4, stores of 128 bits, and no local memory", name, a, products, covered, n)
 		}
+		if most := map[int]int{16: 540, 32: 690}[n]; most > 0 && (steps == 0 || steps > most) {
+			t.Errorf("%s: a step has %d instructions, want %d at most", name, steps, most)
+		}
 	}
+}
+
+// step returns the instructions of the shortest loop that has so many products on tensor cores.
+func (c machineCode) step(arch string, products int) (shortest int) {
+	for at := range len(c) / 16 {
+		if c.opcode(at) != branch {
+			continue
+		}
+		to := c.target(at, arch)
+		if to < 0 || to > at || c[16*to:16*at].count(isTensorProduct) < products {
+			continue
+		}
+		if n := at + 1 - to; shortest == 0 || n < shortest {
+			shortest = n
+		}
+	}
+	return shortest
 }
 
 func isTensorProduct(opcode uint64) bool { return opcode == matrixMultiplyAdd }

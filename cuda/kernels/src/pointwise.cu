@@ -68,8 +68,9 @@ struct Columns {
   __device__ float operator()(float x, int j) const { return affine_of(x, mean.v[j], scale.v[j], shift.v[j]); }
 };
 
-// The inputs of a product have two matrices, of which second may be null. make computes number
-// 4·half + j of a pack of a.
+// The inputs of a product have two matrices, or one if two is false, which plain ones only copy. make
+// computes number 4·half + j of a pack of a. What an input does is known when it is compiled: making
+// the numbers takes more instructions than their products.
 
 // What a ForwardInput does.
 #define INPUT_PLAIN 0   // a = x
@@ -77,17 +78,17 @@ struct Columns {
 #define INPUT_ADD 2     // a = ReLU(map(x) + z)
 #define INPUT_ADD_MAP 3 // a = ReLU(map(x) + map_z(z)), the second summand rounded
 
-template <class T> struct ForwardInput {
+template <class T, int KIND> struct ForwardInput {
   const T *first, *second; // x and z
   T *stored;               // a; null if the input is plain
   u8 *mask;                // null, or one bit for each number of a that is greater than 0
   const float *mean, *scale, *shift, *mean_z, *scale_z, *shift_z;
-  int kind;
-  int h, w, stride; // of the images in x, if the stride is not 1
+  int h, w, stride; // of the images in a plain x, if the stride is not 1
+  static constexpr bool plain = KIND == INPUT_PLAIN, two = KIND == INPUT_ADD || KIND == INPUT_ADD_MAP;
 
   // source returns the row of x that row r of a plain input is.
   __device__ i64 source(i64 r) const {
-    if (stride == 1) return r;
+    if (!plain || stride == 1) return r;
     const u32 columns = (w - 1) / stride + 1, each = ((h - 1) / stride + 1) * columns;
     const u32 image = (u32)r / each, pixel = (u32)r - image * each, y = pixel / columns, x = pixel - y * columns;
     return ((i64)image * h + y * stride) * w + x * stride;
@@ -97,14 +98,13 @@ template <class T> struct ForwardInput {
   };
   __device__ void load(Factors &f, int column) const {
     f.x.load(mean, scale, shift, column);
-    if (kind == INPUT_ADD_MAP) f.z.load(mean_z, scale_z, shift_z, column);
+    if (KIND == INPUT_ADD_MAP) f.z.load(mean_z, scale_z, shift_z, column);
   }
-  __device__ bool plain() const { return kind == INPUT_PLAIN; }
   __device__ float make(const Words &x, const Words &z, const Factors &f, int half, int j) const {
     float r = f.x(number<T>(x, 4 * half + j), j);
-    if (kind != INPUT_RELU) {
+    if (two) {
       float w = number<T>(z, 4 * half + j);
-      if (kind == INPUT_ADD_MAP) w = rounded_to<T>(f.z(w, j));
+      if (KIND == INPUT_ADD_MAP) w = rounded_to<T>(f.z(w, j));
       r = r + w;
     }
     return r <= 0.0f ? 0.0f : r;
@@ -116,12 +116,16 @@ template <class T> struct ForwardInput {
 };
 
 // GradientInput is the gradient of a normalisation: a·g + ((x-mean)·b + e), where g is dy, masked by
-// the ReLU if relu_mask is RELU_FROM_INPUT.
-template <class T> struct GradientInput {
+// the ReLU if MASK is RELU_FROM_INPUT, or if it is RELU_GIVEN and relu_mask is.
+#define RELU_GIVEN -1
+template <class T, int MASK> struct GradientInput {
   const T *first, *second; // dy and x
   T *stored;
   const float *mean, *scale, *shift, *a, *b, *e;
   int relu_mask;
+  static constexpr bool plain = false, two = true;
+
+  __device__ bool masked() const { return (MASK == RELU_GIVEN ? relu_mask : MASK) == RELU_FROM_INPUT; }
 
   __device__ i64 source(i64 r) const { return r; }
   struct Factors {
@@ -130,16 +134,15 @@ template <class T> struct GradientInput {
   };
   __device__ void load(Factors &f, int column) const {
     f.map.mean = load4(mean + column);
-    if (relu_mask == RELU_FROM_INPUT) f.map.load(mean, scale, shift, column);
+    if (masked()) f.map.load(mean, scale, shift, column);
     f.a = load4(a + column);
     f.b = load4(b + column);
     f.e = load4(e + column);
   }
-  __device__ bool plain() const { return false; }
   __device__ float make(const Words &dy, const Words &x, const Factors &f, int half, int j) const {
     float g = number<T>(dy, 4 * half + j);
     const float v = number<T>(x, 4 * half + j);
-    if (relu_mask == RELU_FROM_INPUT) g = f.map(v, j) > 0.0f ? g : 0.0f;
+    if (masked()) g = f.map(v, j) > 0.0f ? g : 0.0f;
     return f.a.v[j] * g + ((v - f.map.mean.v[j]) * f.b.v[j] + f.e.v[j]);
   }
   __device__ void store(const Words &v, u32, i64 at) const { store_words(stored + at, v); }
@@ -315,7 +318,7 @@ template <class T, class Input> struct Inputs {
 #pragma unroll
     for (int i = 0; i < PW_EACH; i++)
       first[i] = there(i, m, k) ? load_words(in.first + in.source(row + i * PW_STEP) * k + column) : Words{};
-    if (in.second) {
+    if (Input::two) {
 #pragma unroll
       for (int i = 0; i < PW_EACH; i++)
         second[i] = there(i, m, k) ? load_words(q + (i64)i * PW_STEP * k) : Words{};
@@ -325,7 +328,7 @@ template <class T, class Input> struct Inputs {
 
   __device__ void put(const Input &in, T *tile, i64 m, int k) {
     const int to = threadIdx.x / (PW_INNER / 8), pack = threadIdx.x % (PW_INNER / 8);
-    if (in.plain()) {
+    if (Input::plain) {
 #pragma unroll
       for (int i = 0; i < PW_EACH; i++) store_words(tile + at_pack<PW_INNER>(to + i * PW_STEP, pack), first[i]);
       return;
@@ -505,8 +508,8 @@ template <class T, int N> __device__ inline void copy_rows(T *tile, const T *x, 
 // pointwise_both computes c as pointwise does, for k = 64·STEPS, and this block's part of the
 // gradient of the filters, filters[blockIdx.y][k×n] = aᵀ·x, in registers. x is the input of the
 // convolution. a is not stored.
-template <class T, int N, int STEPS, class Output>
-__device__ inline void pointwise_both(const GradientInput<T> &in, const T *w, const Output &out, const T *x,
+template <class T, int N, int STEPS, class Input, class Output>
+__device__ inline void pointwise_both(const Input &in, const T *w, const Output &out, const T *x,
                                       float *filters, i64 m, int n, int tiles, double *part, u32 *arrived) {
   DYNAMIC_SHARED(bytes);
   BothMemory<T, N, STEPS> &memory = *(BothMemory<T, N, STEPS> *)bytes;
@@ -519,7 +522,7 @@ __device__ inline void pointwise_both(const GradientInput<T> &in, const T *w, co
   copy_rows<T, N>(memory.x[0], x, begin, m, n);
   end_copies();
   float f[STEPS][2][N / 32][4] = {};
-  Inputs<T, GradientInput<T>> a;
+  Inputs<T, Input> a;
   a.fetch_step(in, begin, 0, m, K);
   int turn = 0;
 #pragma unroll 1
@@ -569,38 +572,47 @@ __device__ inline void pointwise_both(const GradientInput<T> &in, const T *w, co
 #define ON_TENSOR_CORES(...)
 #endif
 
-#define POINTWISE_KERNELS(T, N, suffix)                                                                                \
+#define FORWARD_KERNEL(T, N, KIND, suffix)                                                                             \
   KERNEL_OCCUPANCY(PW_THREADS, 2)                                                                                      \
   pointwise_##suffix(T *y, const T *x, const T *z, T *stored, u8 *mask, const float *mean, const float *scale,         \
-                     const float *shift, const float *mean_z, const float *scale_z, const float *shift_z, int kind,    \
-                     int height, int width, int stride, const T *w, i64 m, int n, int k, int tiles, double *part, u32 *arrived, const float *gamma,       \
-                     const float *beta, double eps, float *mean_y, float *variance_y, float *scale_y,                  \
-                     float *shift_y) {                                                                                 \
-    ON_TENSOR_CORES(pointwise<T, N, true>(                                                                                            \
-        ForwardInput<T>{x, z, stored, mask, mean, scale, shift, mean_z, scale_z, shift_z, kind, height,                \
-                        width, stride},                                                                                \
-        w,                    \
-        ForwardOutput<T>{y, Statistics{gamma, beta, eps, mean_y, variance_y, scale_y, shift_y}}, m, n, k, tiles, part, \
-        arrived);)                                                                                                     \
-  }                                                                                                                    \
+                     const float *shift, const float *mean_z, const float *scale_z, const float *shift_z, int height,  \
+                     int width, int stride, const T *w, i64 m, int n, int k, int tiles, double *part, u32 *arrived,    \
+                     const float *gamma, const float *beta, double eps, float *mean_y, float *variance_y,              \
+                     float *scale_y, float *shift_y) {                                                                 \
+    ON_TENSOR_CORES(pointwise<T, N, true>(                                                                             \
+        ForwardInput<T, KIND>{x, z, stored, mask, mean, scale, shift, mean_z, scale_z, shift_z, height, width,         \
+                              stride},                                                                                 \
+        w, ForwardOutput<T>{y, Statistics{gamma, beta, eps, mean_y, variance_y, scale_y, shift_y}}, m, n, k, tiles,    \
+        part, arrived);)                                                                                               \
+  }
+
+#define GRAD_KERNEL(T, N, MASK, suffix)                                                                                \
   KERNEL_OCCUPANCY(PW_THREADS, 2)                                                                                      \
   pointwise_grad_##suffix(T *dx, const T *dy, const T *x, T *stored, const float *mean, const float *scale,            \
-                          const float *shift, const float *a, const float *b, const float *e, int relu_mask,           \
-                          const T *w, i64 m, int n, int k, int tiles, double *part, u32 *arrived, const T *other,      \
-                          const T *x_out, const u8 *mask_out, const float *mean_out, const float *scale_out,           \
-                          const float *shift_out, int relu_mask_out, const float *gamma, const float *variance,        \
-                          double eps, float *dgamma, float *dbeta, float *a_out, float *b_out, float *e_out) {         \
-    ON_TENSOR_CORES(pointwise<T, N, false>(                                                                                           \
-        GradientInput<T>{dy, x, stored, mean, scale, shift, a, b, e, relu_mask}, w,                                    \
+                          const float *shift, const float *a, const float *b, const float *e, const T *w, i64 m,       \
+                          int n, int k, int tiles, double *part, u32 *arrived, const T *other, const T *x_out,         \
+                          const u8 *mask_out, const float *mean_out, const float *scale_out, const float *shift_out,   \
+                          int relu_mask_out, const float *gamma, const float *variance, double eps, float *dgamma,     \
+                          float *dbeta, float *a_out, float *b_out, float *e_out) {                                    \
+    ON_TENSOR_CORES(pointwise<T, N, false>(                                                                            \
+        GradientInput<T, MASK>{dy, x, stored, mean, scale, shift, a, b, e, MASK}, w,                                   \
         GradientOutput<T>{dx, other, x_out, mask_out, mean_out, scale_out, shift_out, relu_mask_out,                   \
                           GradientFactors{gamma, variance, eps, dgamma, dbeta, a_out, b_out, e_out}},                  \
         m, n, k, tiles, part, arrived);)                                                                               \
   }
 
-POINTWISE_KERNELS(Half, 64, 64_f16)
-POINTWISE_KERNELS(Half, 128, 128_f16)
-POINTWISE_KERNELS(BFloat, 64, 64_bf16)
-POINTWISE_KERNELS(BFloat, 128, 128_bf16)
+#define POINTWISE_KERNELS(T, N, suffix)                                                                                \
+  FORWARD_KERNEL(T, N, INPUT_PLAIN, N##_plain_##suffix)                                                                \
+  FORWARD_KERNEL(T, N, INPUT_RELU, N##_relu_##suffix)                                                                  \
+  FORWARD_KERNEL(T, N, INPUT_ADD, N##_add_##suffix)                                                                    \
+  FORWARD_KERNEL(T, N, INPUT_ADD_MAP, N##_add_map_##suffix)                                                            \
+  GRAD_KERNEL(T, N, RELU_NONE, N##_plain_##suffix)                                                                     \
+  GRAD_KERNEL(T, N, RELU_FROM_INPUT, N##_relu_##suffix)
+
+POINTWISE_KERNELS(Half, 64, f16)
+POINTWISE_KERNELS(Half, 128, f16)
+POINTWISE_KERNELS(BFloat, 64, bf16)
+POINTWISE_KERNELS(BFloat, 128, bf16)
 
 // add_filters adds the parts of the gradient of filters, n numbers each, in order.
 template <class T> __device__ inline void add_filters(T *dw, const float *filters, int n, int parts) {
@@ -625,7 +637,7 @@ template <class T> __device__ inline void add_filters(T *dw, const float *filter
                           const float *gamma, const float *variance, double eps, float *dgamma, float *dbeta,          \
                           float *a_out, float *b_out, float *e_out, const T *input, float *filters) {                  \
     ON_TENSOR_CORES(pointwise_both<T, N, STEPS>(                                                                       \
-        GradientInput<T>{dy, x, nullptr, mean, scale, shift, a, b, e, relu_mask}, w,                                   \
+        GradientInput<T, RELU_GIVEN>{dy, x, nullptr, mean, scale, shift, a, b, e, relu_mask}, w,                       \
         GradientOutput<T>{dx, other, x_out, mask_out, mean_out, scale_out, shift_out, relu_mask_out,                   \
                           GradientFactors{gamma, variance, eps, dgamma, dbeta, a_out, b_out, e_out}},                  \
         input, filters, m, n, tiles, part, arrived);)                                                                  \
