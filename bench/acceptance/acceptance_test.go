@@ -87,11 +87,12 @@ func TestPartsAreApart(t *testing.T) {
 func TestProcessesEnd(t *testing.T) {
 	r := opened(t, newOptions(t))
 	began := time.Now()
-	out, err := r.play(t.Context(), Part{Name: "a/children", Limit: time.Minute, Run: func(ctx context.Context, k *job) error {
-		k.Program = "sh"
-		_, err := k.program(ctx, "-c", "trap '' INT; sleep 60 & wait; sleep 60")
-		return err
-	}}, 100*time.Millisecond)
+	out, err := r.play(t.Context(), Part{Name: "a/children", Limit: time.Minute,
+		Run: func(ctx context.Context, k *job) error {
+			k.Program = "sh"
+			_, err := k.program(ctx, "-c", "trap '' INT; sleep 60 & wait; sleep 60")
+			return err
+		}}, 100*time.Millisecond)
 	if err != nil || out.Status != TimeOut || time.Since(began) > politely+5*time.Second {
 		t.Errorf("%+v, %v after %v", out, err, time.Since(began))
 	}
@@ -100,11 +101,12 @@ func TestProcessesEnd(t *testing.T) {
 // The error message of a program becomes the reason of the part.
 func TestFailureSaysWhy(t *testing.T) {
 	r := opened(t, newOptions(t))
-	out, err := r.play(t.Context(), Part{Name: "a/part", Limit: time.Minute, Run: func(ctx context.Context, k *job) error {
-		k.Program = "sh"
-		_, err := k.program(ctx, "-c", "echo starting >&2; echo 'fspda: taking 3 GB: too\n       much' >&2; exit 1")
-		return err
-	}}, time.Minute)
+	out, err := r.play(t.Context(), Part{Name: "a/part", Limit: time.Minute,
+		Run: func(ctx context.Context, k *job) error {
+			k.Program = "sh"
+			_, err := k.program(ctx, "-c", "echo starting >&2; echo 'fspda: taking 3 GB: too\n       much' >&2; exit 1")
+			return err
+		}}, time.Minute)
 	if err != nil || out.Status != Failed || !strings.HasSuffix(out.Reason, "exit status 1: taking 3 GB: too much") {
 		t.Errorf("%+v, %v", out, err)
 	}

@@ -81,11 +81,12 @@ func TestFaultyMegakernelIsLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen := ""
-		_, err := opened(t, o).play(t.Context(), Part{Name: "a/part", Limit: time.Minute, Run: func(ctx context.Context, k *job) error {
-			text, err := k.program(ctx, "bench")
-			seen = string(text)
-			return err
-		}}, time.Minute)
+		_, err := opened(t, o).play(t.Context(), Part{Name: "a/part", Limit: time.Minute,
+			Run: func(ctx context.Context, k *job) error {
+				text, err := k.program(ctx, "bench")
+				seen = string(text)
+				return err
+			}}, time.Minute)
 		if err != nil || seen != "is "+c.without+".\n" {
 			t.Errorf("%s: the next part has %q, %v", what, seen, err)
 		}

@@ -31,12 +31,12 @@ func makeImages(ctx context.Context, folder string, s shapes) error {
 		wg.Go(func() {
 			for i := range numbers {
 				if errs[k] == nil {
-					errs[k] = makeImage(folder, i, s.width, s.height)
+					errs[k] = makeImage(folder, i, s.images.width, s.images.height)
 				}
 			}
 		})
 	}
-	for i := range s.images {
+	for i := range s.images.count {
 		if ctx.Err() != nil {
 			break
 		}

@@ -38,6 +38,9 @@ type Fact struct {
 	Value string `json:"value"`
 }
 
+// pictures are the number and the pixels of the images that are made.
+type pictures struct{ count, width, height int }
+
 // shapes holds the sizes of the parts.
 type shapes struct {
 	network         string
@@ -49,8 +52,7 @@ type shapes struct {
 	longest         time.Duration
 	curve           int // iterations of the loss curve
 	repeat          int
-	images          int // that are made
-	width, height   int
+	images          pictures
 	crop            int
 	loaded          int    // batch that the loader feeds
 	agents, batch   int    // of the run whose memory is looked at
@@ -72,12 +74,12 @@ func (o *Options) shapes() shapes {
 	if o.Tiny {
 		return shapes{network: "resnet18", batches: []int{2}, pixels: []int{32}, turn: "50ms", turns: 0.1, rounds: 1,
 			iterations: 200, longest: 10 * time.Second,
-			curve: 20, repeat: 4, images: 60, width: 96, height: 72, crop: 32, loaded: 2, agents: 3, batch: 2,
+			curve: 20, repeat: 4, images: pictures{60, 96, 72}, crop: 32, loaded: 2, agents: 3, batch: 2,
 			trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"},
 			language: languageModel{"gpt-nano", "bf16", 4, 4, 128, 2, 64, 65}}
 	}
 	return shapes{network: "resnet50", batches: []int{128, 256}, pixels: []int{224, 256}, turn: "2s", turns: 2,
-		rounds: 2, iterations: 1_000_000, longest: 55 * time.Second, curve: 1000, repeat: 20, images: 2000, width: 500,
-		height: 375, crop: 224, loaded: 128, agents: 8, batch: 128, trained: "resnet50",
+		rounds: 2, iterations: 1_000_000, longest: 55 * time.Second, curve: 1000, repeat: 20,
+		images: pictures{2000, 500, 375}, crop: 224, loaded: 128, agents: 8, batch: 128, trained: "resnet50",
 		language: languageModel{"gpt2", "bf16", 12, 12, 768, 16, 1024, 50257}}
 }

@@ -27,29 +27,30 @@ func with(base []string, more ...string) []string {
 
 // step measures an iteration of figure 1 here and in PyTorch.
 func (o *Options) step(precision string) Part {
-	return Part{Name: "figure1/step-" + precision, Limit: o.limit(40 * time.Second), Run: func(ctx context.Context, b *job) error {
-		p, err := b.startPeer(ctx)
-		if err != nil {
-			return err
-		}
-		defer p.close()
-		for range b.shapes().rounds {
-			r, err := b.figure1Step(ctx, precision)
+	return Part{Name: "figure1/step-" + precision, Limit: o.limit(40 * time.Second),
+		Run: func(ctx context.Context, b *job) error {
+			p, err := b.startPeer(ctx)
 			if err != nil {
 				return err
 			}
-			b.out.set("idle", r.Idle)
-			for _, compiled := range b.shapes().modes(precision) {
-				err := b.peers(ctx, p, compiled, 1, map[string]any{"kind": "figure1", "agents": 10, "batch": 256,
-					"precision": precision})
+			defer p.close()
+			for range b.shapes().rounds {
+				r, err := b.figure1Step(ctx, precision)
 				if err != nil {
 					return err
 				}
+				b.out.set("idle", r.Idle)
+				for _, compiled := range b.shapes().modes(precision) {
+					err := b.peers(ctx, p, compiled, 1, map[string]any{"kind": "figure1", "agents": 10, "batch": 256,
+						"precision": precision})
+					if err != nil {
+						return err
+					}
+				}
 			}
-		}
-		b.out.Summary = fmt.Sprintf("%.1f µs an iteration; %s", b.out.Values["iteration_us"], b.out.Summary)
-		return nil
-	}}
+			b.out.Summary = fmt.Sprintf("%.1f µs an iteration; %s", b.out.Values["iteration_us"], b.out.Summary)
+			return nil
+		}}
 }
 
 // stepReport is the output of bench step.
@@ -86,26 +87,27 @@ func (o *Options) launches() Part {
 
 // million runs figure 1 to its end, or a shorter run if that would take too long.
 func (o *Options) million(s shapes) Part {
-	return Part{Name: "figure1/million", Limit: o.limit(s.longest + 15*time.Second), Run: func(ctx context.Context, b *job) error {
-		out, err := b.folder("million")
-		if err != nil {
-			return err
-		}
-		iterations := s.iterations
-		if rate := b.rate; rate > 0 && float64(iterations)/rate > s.longest.Seconds() {
-			iterations = max(100, int(rate*10)) // ten seconds suffice for the rate
-		}
-		wall, err := b.train(ctx, "run", out, with(figure1, "--device", b.Device, "--metrics", "test", "--data-test",
-			"100", "--iterations", strconv.Itoa(iterations), "--eval-points", "1"))
-		if err != nil {
-			return err
-		}
-		b.out.set("iterations", float64(iterations))
-		b.out.set("seconds", wall)
-		b.out.set("seconds_of_million", wall*1e6/float64(iterations))
-		b.out.Summary = fmt.Sprintf("%d iterations in %.1f s", iterations, wall)
-		return nil
-	}}
+	return Part{Name: "figure1/million", Limit: o.limit(s.longest + 15*time.Second),
+		Run: func(ctx context.Context, b *job) error {
+			out, err := b.folder("million")
+			if err != nil {
+				return err
+			}
+			iterations := s.iterations
+			if rate := b.rate; rate > 0 && float64(iterations)/rate > s.longest.Seconds() {
+				iterations = max(100, int(rate*10)) // ten seconds suffice for the rate
+			}
+			wall, err := b.train(ctx, "run", out, with(figure1, "--device", b.Device, "--metrics", "test",
+				"--data-test", "100", "--iterations", strconv.Itoa(iterations), "--eval-points", "1"))
+			if err != nil {
+				return err
+			}
+			b.out.set("iterations", float64(iterations))
+			b.out.set("seconds", wall)
+			b.out.set("seconds_of_million", wall*1e6/float64(iterations))
+			b.out.Summary = fmt.Sprintf("%d iterations in %.1f s", iterations, wall)
+			return nil
+		}}
 }
 
 // train runs a training in its own folder, stores its summary, and returns its seconds.
@@ -129,32 +131,33 @@ func (b *job) train(ctx context.Context, name, out string, args []string) (wall 
 
 // curve trains on the device and on the CPU, and compares the losses row by row.
 func (o *Options) curve() Part {
-	return Part{Name: "figure1/curve", Limit: o.limit(90 * time.Second), Run: func(ctx context.Context, b *job) error {
-		var curves [2][]train.Row
-		for i, device := range []string{b.Device, "cpu"} {
-			out, err := b.folder("curve-" + strconv.Itoa(i))
+	return Part{Name: "figure1/curve", Limit: o.limit(90 * time.Second),
+		Run: func(ctx context.Context, b *job) error {
+			var curves [2][]train.Row
+			for i, device := range []string{b.Device, "cpu"} {
+				out, err := b.folder("curve-" + strconv.Itoa(i))
+				if err != nil {
+					return err
+				}
+				args := with(figure1, "--device", device, "--metrics", "test", "--data-test", "200",
+					"--iterations", strconv.Itoa(b.shapes().curve), "--eval-points", "50")
+				if _, err := b.train(ctx, [2]string{"device", "cpu"}[i], out, args); err != nil {
+					return err
+				}
+				if curves[i], err = rowsOf(out); err != nil {
+					return err
+				}
+			}
+			far, at, err := maxDifference(curves[0], curves[1])
 			if err != nil {
 				return err
 			}
-			args := with(figure1, "--device", device, "--metrics", "test", "--data-test", "200",
-				"--iterations", strconv.Itoa(b.shapes().curve), "--eval-points", "50")
-			if _, err := b.train(ctx, [2]string{"device", "cpu"}[i], out, args); err != nil {
-				return err
-			}
-			if curves[i], err = rowsOf(out); err != nil {
-				return err
-			}
-		}
-		far, at, err := maxDifference(curves[0], curves[1])
-		if err != nil {
-			return err
-		}
-		b.out.set("far", far)
-		last := curves[0][len(curves[0])-1]
-		b.out.Summary = fmt.Sprintf("the losses of %d rows differ by %.1e at most (iteration %d); the last is %.6g",
-			len(curves[0]), far, at, float64(last.TrainLossAvg))
-		return nil
-	}}
+			b.out.set("far", far)
+			last := curves[0][len(curves[0])-1]
+			b.out.Summary = fmt.Sprintf("the losses of %d rows differ by %.1e at most (iteration %d); the last is %.6g",
+				len(curves[0]), far, at, float64(last.TrainLossAvg))
+			return nil
+		}}
 }
 
 // rowsOf reads the metrics of a run.

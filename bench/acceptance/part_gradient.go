@@ -79,14 +79,15 @@ func (b *job) benchNetwork(model, precision string, batch int, turn string, more
 // otherwise happen within the limit of the gradient. What it has chosen when its time is over is
 // kept, and the gradient chooses the rest.
 func (o *Options) tuning(g gradient) Part {
-	return Part{Name: g.network + "/tune-" + g.shape(), Limit: o.limit(45 * time.Second), Run: func(ctx context.Context, b *job) error {
-		_, err := b.program(ctx, b.network(g, "1ms")...)
-		lines, listed := b.ReadChoices()
-		if listed == nil {
-			b.summarizeChoices(lines)
-		}
-		return err
-	}}
+	return Part{Name: g.network + "/tune-" + g.shape(), Limit: o.limit(45 * time.Second),
+		Run: func(ctx context.Context, b *job) error {
+			_, err := b.program(ctx, b.network(g, "1ms")...)
+			lines, listed := b.ReadChoices()
+			if listed == nil {
+				b.summarizeChoices(lines)
+			}
+			return err
+		}}
 }
 
 // summarizeChoices counts the choices of convolutions, and how many of them are fused kernels that
@@ -133,14 +134,15 @@ func (b *job) summarizeChoices(lines []byte) {
 func (o *Options) separate() Part {
 	s := o.shapes()
 	g := gradient{s.network, judged[0], s.batches[0], s.pixels[0]}
-	return Part{Name: g.network + "/separate-" + g.shape(), Limit: o.limit(time.Minute), Run: func(ctx context.Context, b *job) error {
-		b.env = append(b.env, withoutFused)
-		if err := b.ourGradient(ctx, b.network(g, s.turn)); err != nil {
-			return err
-		}
-		b.out.Summary = fmt.Sprintf("%.4g a second without fused kernels", b.out.Values["ours"])
-		return nil
-	}}
+	return Part{Name: g.network + "/separate-" + g.shape(), Limit: o.limit(time.Minute),
+		Run: func(ctx context.Context, b *job) error {
+			b.env = append(b.env, withoutFused)
+			if err := b.ourGradient(ctx, b.network(g, s.turn)); err != nil {
+				return err
+			}
+			b.out.Summary = fmt.Sprintf("%.4g a second without fused kernels", b.out.Values["ours"])
+			return nil
+		}}
 }
 
 // peers measures PyTorch once, eager or compiled. items is the number of items per run.

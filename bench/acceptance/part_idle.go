@@ -18,8 +18,8 @@ func (o *Options) idle() Part {
 			if err := makeImages(ctx, files, b.shapes()); err != nil {
 				return err
 			}
-			b.out.note(fmt.Sprintf("%d made pictures of %d×%d pixels", b.shapes().images, b.shapes().width,
-				b.shapes().height))
+			made := b.shapes().images
+			b.out.note(fmt.Sprintf("%d made pictures of %d×%d pixels", made.count, made.width, made.height))
 		}
 		packed := filepath.Join(b.dir, "packed")
 		if _, err := b.program(ctx, "data", "prepare", files, "--out", packed); err != nil {

@@ -87,21 +87,24 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
   const float *weights = AGENT(block, w);
   block.sync();
   for (int i = thread; i < classes * width; i += HEAD_THREADS) sw[i / width * stride + i % width] = weights[i];
+  // Numbers behind the last are read as the last, since loads with conditions are not all in flight.
+  const float *first_part = parts ? p : mine;
   for (int begin = thread; begin < all; begin += HEAD_THREADS * HEAD_EACH) {
     float v[HEAD_EACH], next[HEAD_PARTS][HEAD_EACH];
+    u32 at[HEAD_EACH];
 #pragma unroll
     for (int e = 0; e < HEAD_EACH; e++) {
       const int i = begin + e * HEAD_THREADS;
-      v[e] = i < all ? (parts ? p[i] : mine[i]) : 0.0f;
+      at[e] = (u32)(i < all ? i : all - 1);
+      v[e] = first_part[at[e]];
     }
     for (int c = 1; c < parts; c += HEAD_PARTS) {
 #pragma unroll
-      for (int q = 0; q < HEAD_PARTS; q++)
+      for (int q = 0; q < HEAD_PARTS; q++) {
+        const float *summand = p + (i64)(c + q < parts ? c + q : parts - 1) * m * width;
 #pragma unroll
-        for (int e = 0; e < HEAD_EACH; e++) {
-          const int i = begin + e * HEAD_THREADS;
-          next[q][e] = c + q < parts && i < all ? p[(i64)(c + q) * m * width + i] : 0.0f;
-        }
+        for (int e = 0; e < HEAD_EACH; e++) next[q][e] = summand[at[e]];
+      }
 #pragma unroll
       for (int q = 0; q < HEAD_PARTS; q++)
 #pragma unroll
