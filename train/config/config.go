@@ -147,7 +147,7 @@ type StepKeys[N ~string] struct {
 	WarmupT      int     `yaml:"warmup_iterations" help:"cosine: iterations of linear warm-up, in place of warmup"`
 	DecayT       int     `yaml:"decay_iterations" help:"cosine: the iteration from which on alpha is min_alpha; 0 is the length of the run, without warmup_iterations and min_alpha in epochs"`
 	MinAlpha     float64 `yaml:"min_alpha" help:"cosine by iterations: the step size at the end"`
-	ClipNorm     float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, before weight decay is added: larger gradients are scaled down to it; 0 is no limit"`
+	ClipNorm     float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, with algo sgd of the mean of all, before weight decay is added: larger gradients are scaled down to it; 0 is no limit"`
 	Freeze       string  `yaml:"freeze" help:"tensors that are not trained, comma separated: names up to a dot, as conv1,layer1.0; * is any part of a name, and ! excepts: *,!fc"`
 	LayerLR      string  `yaml:"layer_lr" help:"factors of the step sizes of tensors, the last that matches counts: layer*=0.1,fc=10"`
 }

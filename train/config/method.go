@@ -39,10 +39,10 @@ type Method struct {
 	// where its correction may enter with an adaptive optimizer, the default first; nil: it has
 	// none
 	Placements []string
-	Tracks     bool // it tracks the gradient; optimizers are placed corrected
-	Dual       bool // it uses eta
-	Exact      bool // it is stated for exact gradients
-	Constant   bool // it has no step size that a schedule could change
+	Takes      Gradient // what its optimizer takes
+	Dual       bool     // it uses eta
+	Exact      bool     // it is stated for exact gradients
+	Constant   bool     // it has no step size that a schedule could change
 
 	About About // its line in the table of methods
 }
@@ -52,6 +52,15 @@ type Usual struct {
 	Steps int    // of local_steps; 0: 10
 	Mask  string // what mask auto comes to in an all-reduce; empty: as elsewhere
 }
+
+// Gradient is what the optimizer of a method takes.
+type Gradient int
+
+const (
+	OwnGradient     Gradient = iota // of the agent's batch, with a correction where it is placed so
+	TrackedGradient                 // a tracker of the mean gradient; optimizers are placed corrected
+	MeanGradient                    // the mean over all agents
+)
 
 // EdgeNeed is the set of edge processes that an algorithm can use.
 type EdgeNeed int

@@ -119,12 +119,12 @@ func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
 		return nil, Invalid("placement", r.Placement, "the correction of %s is made of preconditioned steps, so it cannot "+
 			"correct the gradient: use placement local", m.Name)
 	}
-	if r.Objective == "samples" && r.Optimizer == optimizerAdamW && r.Placement != placementCorrected {
+	if r.Objective == "samples" && r.Optimizer == optimizerAdamW && r.Placement != placementCorrected && m.Takes != MeanGradient {
 		return nil, Invalid("objective", r.Objective, "adamw divides a gradient by its own size, and with it the weight of "+
 			"an agent's data, so that it has no effect: use objective agents, another optimizer, or placement "+
 			"corrected if the method has it")
 	}
-	if asked && r.Momentum > 0 && r.Placement == placementCorrected && !m.Tracks {
+	if asked && r.Momentum > 0 && r.Placement == placementCorrected && m.Takes != TrackedGradient {
 		warnings = append(warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through "+
 			"momentum %v, and so act up to %.3g iterations late: differences between agents may grow; placement local "+
 			"has no such delay", m.Name, r.Momentum, 1/(1-r.Momentum)))
@@ -144,7 +144,7 @@ func (c Config) usualPlacement(m Method, optimizer string) string {
 	switch {
 	case len(m.Placements) == 0, optimizer == optimizerSGD:
 		return "" // no effect
-	case m.Tracks:
+	case m.Takes == TrackedGradient:
 		return m.Placements[0]
 	case optimizer == optimizerAdamW:
 		if _, language := c.language(); language && slices.Contains(m.Placements, placementLocal) {
