@@ -330,7 +330,8 @@ type Round struct {
 	// Swap exchanges v for a pooled vector of its length with undefined contents: v may then be
 	// posted without a copy. If Swap is nil, copy instead.
 	Swap func(v device.Vector) device.Vector
-	// Post sends vectors over Links[link] and stores them there as Sent. They must not change
+	// Post sends vectors over Links[link] and stores there as Sent what the other end receives: they,
+	// or copies of them, rounded to short values. The vectors keep their numbers, and must not change
 	// afterwards.
 	Post func(link int, values ...device.Vector)
 
