@@ -41,6 +41,11 @@ func (s *Setup) admitCompressor() error {
 func (s *Setup) admitChoco(name string) error {
 	c := &s.Config
 	switch name {
+	case "sign":
+		if c.ReferenceBits == "published" {
+			return Invalid("reference_bits", c.ReferenceBits, "the released program has no compress sign, so that it "+
+				"has no count of its bits: use reference_bits honest, or compress randk, topk or qsgd(s)")
+		}
 	case "":
 		c.Compress = "randk"
 		return nil

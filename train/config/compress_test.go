@@ -34,6 +34,8 @@ func TestCodecRefusals(t *testing.T) {
 			[]string{"compress qsgd(1)", "no contraction", "qsgd-scaled"}},
 		"choco levels": {func(c *Config) { c.Algo, c.Compress = "choco", "qsgd(99999)" },
 			[]string{"compress", "65535"}},
+		"choco published sign": {func(c *Config) { c.Algo, c.Compress, c.ReferenceBits = "choco", "sign", "published" },
+			[]string{"reference_bits published", "no compress sign"}},
 		"choco compressor": {func(c *Config) { c.Algo, c.Compress = "choco", "topp" }, []string{"compress", "topk"}},
 		"choco qsgd mask": {func(c *Config) { c.Algo, c.Compress, c.Mask = "choco", "qsgd(255)", "block" },
 			[]string{"mask block", "every coordinate"}},
