@@ -173,8 +173,12 @@ func hashOf(t *testing.T, yaml string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	of, err := c.Network()
+	if err != nil {
+		t.Fatal(err)
+	}
 	o := model.Options{Shape: set.Shape, Classes: set.Classes, Recompute: model.Recompute(c.Recompute),
-		Loss: model.LossOptions{WeightDecay: c.L2(), Decay: model.Decay(c.DecayTensors), LabelSmoothing: c.Smoothing}}
+		Loss: model.LossOptions{WeightDecay: of.L2(), Decay: model.Decay(c.DecayTensors), LabelSmoothing: c.Smoothing}}
 	if c.Model == "mlp" {
 		o.Hidden, o.Activation, o.Dropout = c.Hidden, c.Activation, c.Dropout
 	}

@@ -152,9 +152,9 @@ func (c *Campaign) plan() ([]planned, error) {
 		} else if c.Once {
 			p.same = k
 		}
-		p.job.Config = s.Config
+		p.job.Config = s.Config.Stored()
 		p.limit = c.limit(s)
-		p.done, err = finished(p.folder, s.Config)
+		p.done, err = finished(p.folder, s.Config.Stored())
 		errs = append(errs, err)
 		plans = append(plans, p)
 	}

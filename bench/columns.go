@@ -18,7 +18,7 @@ var columnNeeds = []struct {
 	{"perplexity", func(s *train.Setup) bool { return s.Set.Text != nil }, "data that is text"},
 	{"bits_per_byte", func(s *train.Setup) bool { return s.Set.Text != nil && s.Set.BytesPerToken() > 0 },
 		"data that is text, with a known tokenizer"},
-	{"virtual_time virtual_time_mean", func(s *train.Setup) bool { return s.Config.HasVirtualTime() },
+	{"virtual_time virtual_time_mean", func(s *train.Setup) bool { return s.Config.Stored().HasVirtualTime() },
 		"virtual time, which links give"},
 	{"grad_sq_worst grad_sq_avg", fullMetrics, "metrics full"},
 	{"dual_sum", hasDuals, "an algorithm with duals"},
@@ -26,7 +26,7 @@ var columnNeeds = []struct {
 		"an algorithm with duals and metrics full"},
 	{"loss_scale skipped_grads", func(s *train.Setup) bool { return s.Config.Precision == "fp16" }, "precision fp16"},
 	{"clipped_grads", func(s *train.Setup) bool { return s.Config.ClipNorm > 0 }, "clip_norm"},
-	{"far_decodes largest_decode", func(s *train.Setup) bool { return strings.HasPrefix(s.Config.Compress, "lattice") },
+	{"far_decodes largest_decode", func(s *train.Setup) bool { return strings.HasPrefix(string(s.Config.Compress), "lattice") },
 		"compress lattice(s,q)"},
 }
 

@@ -199,6 +199,7 @@ type DCT struct {
 	Side, Keep int
 
 	dim, kept, indexBits int
+	whole                int // of kept, in chunks that are sent whole
 }
 
 var _ Compressor = (*DCT)(nil)
@@ -223,6 +224,9 @@ func newDCT(p parsedSpec, o CompressorOptions) (*DCT, error) {
 		c.dim += k.len()
 		c.kept += c.of(k)
 		c.indexBits += c.of(k) * c.width(k)
+		if c.width(k) == 0 {
+			c.whole += c.of(k)
+		}
 	}
 	return c, nil
 }
@@ -269,14 +273,14 @@ func (c *DCT) Compress(p *Payload, v []float32, _, _, _ int) error {
 
 // Sent implements [Codec].
 func (c *DCT) Sent(Payload) Sent {
-	return Sent{Values: c.kept, ValueBits: 32, Mask: c.kept, Dim: c.dim, IndexBits: c.indexBits, Indices: true,
-		DataDependent: true}
+	return Sent{Values: c.kept, ValueBits: 32, Mask: c.kept, Dim: c.dim, IndexBits: c.indexBits, Whole: c.whole,
+		Indices: true, DataDependent: true}
 }
 
 // indexWidth is the width of an index of a chunk in an accounting.
 func (c *DCT) indexWidth(k chunk, a Accounting) int {
 	switch {
-	case c.kept == c.dim:
+	case c.width(k) == 0:
 		return 0
 	case a == Reference:
 		return 64
@@ -306,8 +310,8 @@ func (c *DCT) Encode(dst []byte, p Payload, a Accounting, _ bool) ([]byte, error
 // Decode implements [Codec].
 func (c *DCT) Decode(p *Payload, b []byte, a Accounting, _ bool) error {
 	bits := c.indexBits
-	if a == Reference && c.kept < c.dim {
-		bits = 64 * c.kept
+	if a == Reference {
+		bits = 64 * (c.kept - c.whole)
 	}
 	if err := checkSize("dct", b, 32*c.kept+bits); err != nil {
 		return err

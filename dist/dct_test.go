@@ -110,3 +110,17 @@ func TestDCTMistakes(t *testing.T) {
 		t.Error("a damaged message is admitted")
 	}
 }
+
+// A chunk that is sent whole needs no index in any accounting: of chunks of 16 and 3 numbers, five
+// and all are sent.
+func TestDCTBits(t *testing.T) {
+	c, err := ParseCompressor("dct(4,5)", CompressorOptions{Sizes: []int{16, 3}, Shapes: [][2]int{{4, 4}, {3, 0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var l Ledger
+	l.Send(c.Sent(Payload{}))
+	if l.Packed != 8*32+5*4 || l.SharedSeed != l.Packed || l.Reference != 8*32+5*64 {
+		t.Errorf("%d bits packed, %d shared-seed, %d reference", l.Packed, l.SharedSeed, l.Reference)
+	}
+}

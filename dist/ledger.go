@@ -30,6 +30,7 @@ type Sent struct {
 	// IndexBits is the packed size of all indices, where they count within blocks; 0: they count
 	// within the vector
 	IndexBits int
+	Whole     int // coordinates of the mask that need no index: those of blocks that are sent whole
 
 	// Indices says that this message carries the indices in accountings that send them: over a
 	// bidirectional edge the one from the higher-numbered end, and every unidirectional message.
@@ -52,14 +53,15 @@ type Ledger struct {
 
 // Send adds one message.
 func (l *Ledger) Send(m Sent) {
-	if m.Values < 0 || m.ValueBits < 0 || m.ExtraBits < 0 || m.Mask < 0 || m.Mask > m.Dim {
+	if m.Values < 0 || m.ValueBits < 0 || m.ExtraBits < 0 || m.Mask < 0 || m.Mask > m.Dim ||
+		m.Whole < 0 || m.Whole > m.Mask {
 		panic(fmt.Sprintf("dist: Ledger.Send of an impossible message %+v", m))
 	}
 	payload := uint64(m.Values)*uint64(m.ValueBits) + uint64(m.ExtraBits)
 	var packed, reference uint64
 	if m.Indices && m.Mask < m.Dim {
 		packed = uint64(cmp.Or(m.IndexBits, m.Mask*IndexBits(m.Dim)))
-		reference = uint64(m.Mask) * 64
+		reference = uint64(m.Mask-m.Whole) * 64
 	}
 	l.Messages++
 	l.SharedSeed += payload

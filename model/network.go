@@ -117,6 +117,9 @@ func (n *Network) Buffers() *Layout { return n.buffers }
 // Dim is the number of parameters, the d of the paper.
 func (n *Network) Dim() int { return n.layout.dim }
 
+// WeightDecay is the coefficient of the L2 term of the loss; 0: it has none.
+func (n *Network) WeightDecay() float64 { return n.loss.WeightDecay }
+
 // L2 returns the L2 term of the loss at x: WeightDecay/2·Σx² over the decayed tensors.
 func (n *Network) L2(x []float32) float64 {
 	sum := 0.0

@@ -459,7 +459,7 @@ func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *s
 	tell := func(i int, o simnet.Op) {
 		switch o.Kind {
 		case simnet.Move:
-			err := a.Move(states[i], o.Step, s.Config.Alpha, s.Config.Eta.V, func(dst, x device.Vector) error {
+			err := a.Move(states[i], o.Step, s.Config.Alpha, s.Config.Eta, func(dst, x device.Vector) error {
 				l, err := s.Loader(i, 0)
 				if err != nil {
 					return err
@@ -476,7 +476,7 @@ func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *s
 			}
 		case simnet.Meet:
 			if o.Lag > 0 {
-				a.CatchUp(states[i], o.Lag, s.Config.Alpha, s.Config.Eta.V)
+				a.CatchUp(states[i], o.Lag, s.Config.Alpha, s.Config.Eta)
 			}
 			if waiting == nil {
 				waiting = &o

@@ -27,7 +27,7 @@ type exchange struct {
 	own       []*dist.Buffer // acquired by the algorithm in this iteration
 	received  []*dist.Buffer
 	retained  []*dist.Buffer // received in earlier iterations, which the algorithm keeps
-	shortened []*dist.Buffer // of own: rounded to the precision of the wire
+	shortened []shortCopy    // of own, with short values
 	host      []float32      // scratch
 	sendErr   error          // the first of this run
 }
@@ -197,10 +197,10 @@ func (x *exchange) post(link int, values ...device.Vector) {
 		if at < 0 {
 			panic(fmt.Sprintf("train: agent %d posts a vector that the round did not give out", x.id))
 		}
-		x.shorten(x.own[at])
-		x.own[at].Retain(1)
-		m.Values = append(m.Values, x.own[at])
-		l.Sent = append(l.Sent, v)
+		b := x.shorten(x.own[at])
+		b.Retain(1)
+		m.Values = append(m.Values, b)
+		l.Sent = append(l.Sent, b.V)
 	}
 	m.Arrives = x.clock.Post(m.T, l.Peer, x.messageBits(values))
 	if err := x.run.net.Send(x.ctx, m); err != nil && x.sendErr == nil {
@@ -208,17 +208,27 @@ func (x *exchange) post(link int, values ...device.Vector) {
 	}
 }
 
-// shorten rounds a buffer to the precision of the wire, once and before any agent reads it:
-// both ends then compare the same numbers. See [dist.ValueFormat].
-func (x *exchange) shorten(b *dist.Buffer) {
+// shortCopy is a buffer of the algorithm, and what is sent of it in every message.
+type shortCopy struct{ of, sent *dist.Buffer }
+
+// shorten returns what is sent of a buffer: itself, or in a format of short values a rounded copy.
+// Both ends compare the numbers that are sent, and the algorithm keeps its own. See
+// [dist.ValueFormat].
+func (x *exchange) shorten(b *dist.Buffer) *dist.Buffer {
 	wire := x.run.setup.WireFormat()
-	if wire.Bits() == 32 || slices.Contains(x.shortened, b) {
-		return
+	if wire.Bits() == 32 {
+		return b
 	}
-	x.shortened = append(x.shortened, b)
+	if at := slices.IndexFunc(x.shortened, func(s shortCopy) bool { return s.of == b }); at >= 0 {
+		return x.shortened[at].sent
+	}
 	x.host = x.read(x.host, b.V)
 	wire.Round(x.host)
-	x.dev.Write(b.V, x.host)
+	sent := x.worker.pool.Get(b.V.Len())
+	x.own = append(x.own, sent)
+	x.shortened = append(x.shortened, shortCopy{b, sent})
+	x.dev.Write(sent.V, x.host)
+	return sent
 }
 
 // receive waits for the messages of a link's other end.

@@ -8,6 +8,7 @@ import (
 
 	"fspda/data"
 	"fspda/device"
+	"fspda/train/algo"
 	"fspda/train/snapshot"
 )
 
@@ -66,9 +67,11 @@ type gradients struct {
 	buffers device.Vector // of the agent's batch norm; nil: the network has none
 	part    device.Vector // gradient of a micro-batch; nil unless batches are split
 	clipper clipper
-	count   int             // gradients so far
-	clipped int             // of them those that were shortened
-	meter   snapshot.Losses // losses since the last row
+	// the algorithm clips the mean of the agents' gradients
+	clipsMean bool
+	count     int             // gradients so far
+	clipped   int             // of them those that were shortened
+	meter     snapshot.Losses // losses since the last row
 
 	scaler lossScaler
 	scale  device.LossScale // after the latest gradient whose loss was read
@@ -94,6 +97,9 @@ func (g *gradients) init(overlap bool) {
 		g.part = g.dev.NewVector(s.Dim)
 	}
 	g.clipper = newClipper(s, g.dev)
+	if _, g.clipsMean = s.Algo.(algo.ClipsMean); g.clipsMean && s.Config.ClipNorm > 0 {
+		g.round.Clip = g.clip
+	}
 	if dev, ok := g.dev.(device.LossScaler); ok && s.Config.Precision == "fp16" {
 		g.scaler = dev
 	}
@@ -125,7 +131,9 @@ func (g *gradients) grad(dst, x device.Vector) error {
 	if err := g.fillGradientTime(g.ctx, begin); err != nil {
 		return err
 	}
-	g.clip(dst, x)
+	if !g.clipsMean {
+		g.clip(dst, x)
+	}
 	g.clock.Gradient(g.count)
 	g.count++
 	g.weigh(dst)

@@ -17,7 +17,7 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 		Outcome: runfolder.Outcome{Algo: c.Algo, Agents: c.Agents, Iterations: r.Iteration, Status: r.Status,
 			WallS: r.WallS},
 		Settings: runfolder.Settings{Accounting: c.Accounting, Device: dev, Seed: c.Seed, Version: version, Dim: s.Dim,
-			Data: c.Data, Model: c.Model, Graph: c.Graph, Edges: c.Edges, Mask: c.Mask, Metrics: c.Metrics,
+			Data: c.Data, Model: c.Model, Graph: c.Graph, Edges: string(c.Edges), Mask: string(c.Mask), Metrics: string(c.Metrics),
 			Density: c.Density, Partition: c.Partition, Skew: s.Skew(), Threads: s.Threads,
 			Command: runfolder.CommandLine(os.Args), Machine: runfolder.Machine()},
 		Memory: r.Memory,

@@ -67,7 +67,7 @@ func TestStepWithBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := model.NewEngine(net, o.Device)
-	c := o.Setup.Config
+	c := o.Setup.Config.Stored()
 	c.Model, c.Agents, c.Batch, c.Alpha, c.Graph = "resnet20", 1, 2, 0.001, "complete"
 	if o.Setup, err = c.Resolve(o.Setup.Set, m); err != nil {
 		t.Fatal(err)

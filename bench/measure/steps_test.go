@@ -11,7 +11,7 @@ func TestSteps(t *testing.T) {
 	var all []StepOptions
 	for _, name := range []string{"fspda-sa", "fspda-storm"} {
 		o := options(t, 1e6)
-		c := o.Setup.Config
+		c := o.Setup.Config.Stored()
 		c.Algo = name
 		s, err := c.Resolve(o.Setup.Set, o.Model)
 		if err != nil {

@@ -21,7 +21,7 @@ func rowAt(iteration int, seconds, epochs float64) train.Row {
 // run was resumed. The rate is that of examples, or of tokens of text.
 func TestPace(t *testing.T) {
 	set := &data.Set{Train: data.Split{Labels: make([]int32, 600)}}
-	s := &train.Setup{Config: train.Config{LengthKeys: config.LengthKeys{Iterations: 1000}},
+	s := &train.Setup{Config: config.Resolved{LengthKeys: config.LengthKeys{Iterations: 1000}},
 		Division: data.Division{Set: set}}
 	p := NewProgressMeter(s)
 	if p.Left(0) != 0 || p.String() != "" {

@@ -22,7 +22,8 @@ func TestStatusLines(t *testing.T) {
 	c := train.Config{LengthKeys: config.LengthKeys{Iterations: 1000}}
 	given := c
 	given.Iterations = 30 // the run has those of its epochs
-	s := &train.Setup{Config: c, Division: data.Division{Set: &data.Set{Train: data.Split{Labels: make([]int32, 600)}}}}
+	s := &train.Setup{Config: config.Resolved{LengthKeys: c.LengthKeys}, Division: data.Division{
+		Set: &data.Set{Train: data.Split{Labels: make([]int32, 600)}}}}
 	var out bytes.Buffer
 	b := newStatusLines(&out, []bench.Job{{Name: "sa", Config: given}})
 	s.Warnings = []string{"the gossip may diverge"}

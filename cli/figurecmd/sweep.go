@@ -89,6 +89,10 @@ const (
 	rawHelp = "draw the curve of every seed too"
 )
 
+// errNoValue ends a sweep that ranked nothing.
+var errNoValue = errors.New("sweep: no run has a value of the metric: all diverged, or were evaluated beyond the " +
+	"budget only; use other step sizes, more evaluations (eval_points), or another metric or budget")
+
 // errRawSeed refuses --raw where no curve is a mean.
 var errRawSeed = command.UsageErrorf("--raw has no effect: it draws the curve of every seed beside their mean, and " +
 	"no setting has several seeds; leave it out, or give several seeds")
@@ -137,11 +141,13 @@ func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error
 	}
 	switch {
 	case f.json:
-		return command.PrintJSON(stdout, s.Lines(ranked))
-	case f.quiet:
-		return nil
+		err = command.PrintJSON(stdout, s.Lines(ranked))
+	case !f.quiet:
+		_, err = fmt.Fprintf(stdout, "\n%s (%s)\n\n%s\n%s\n", s.Metric, s.Budget(), md.String(), s.Verdict(ranked))
 	}
-	_, err = fmt.Fprintf(stdout, "\n%s (%s)\n\n%s\n%s\n", s.Metric, s.Budget(), md.String(), s.Verdict(ranked))
+	if err == nil && !slices.ContainsFunc(ranked, bench.Ranked.HasValue) {
+		return errNoValue
+	}
 	return err
 }
 

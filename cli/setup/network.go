@@ -51,8 +51,12 @@ func Transformer(c train.Config) model.Transformer {
 
 // OpenModel returns the network that c names, for examples of the given shape.
 func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error) {
-	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: c.L2(),
-		Decay: model.Decay(c.DecayTensors), LabelSmoothing: c.Smoothing}, Dropout: c.Dropout,
+	of, err := c.Network()
+	if err != nil {
+		return nil, err
+	}
+	o := model.Options{Shape: shape, Classes: classes, Loss: model.LossOptions{WeightDecay: of.L2(),
+		Decay: model.Decay(of.DecayTensors), LabelSmoothing: of.Smoothing}, Dropout: c.Dropout,
 		Recompute: model.Recompute(c.Recompute)}
 	switch {
 	case c.Model == "mlp":
@@ -69,10 +73,10 @@ func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error)
 		return nil, &train.ConfigError{Key: "model", Got: c.Model, Err: err}
 	}
 	var factors []model.Factor
-	for _, f := range c.Factors() {
+	for _, f := range of.Factors() {
 		factors = append(factors, model.Factor(f))
 	}
-	if net, err = net.WithFactors(c.Frozen(), factors); err != nil {
+	if net, err = net.WithFactors(of.Frozen(), factors); err != nil {
 		return nil, &train.ConfigError{Key: "freeze or layer_lr", Err: err}
 	}
 	return net, nil

@@ -81,7 +81,7 @@ func (d *display) begin(folder string) {
 	c := d.setup.Config
 	d.log.Info("training", zap.Strings("what", d.what()), zap.Int("iterations", c.Iterations),
 		zap.String("folder", folder), zap.Uint64("seed", c.Seed), zap.Int("threads",
-			d.setup.Threads), zap.Int("threads_per_agent", setup.AgentThreads(c)))
+			d.setup.Threads), zap.Int("threads_per_agent", setup.AgentThreads(c.Stored())))
 	lines := d.what()
 	if d.from > 0 {
 		resumed := fmt.Sprintf("resumed at iteration %s of %s", command.Thousands(uint64(d.from)),
@@ -120,7 +120,7 @@ func (d *display) what() []string {
 	lines := []string{
 		fmt.Sprintf("%s, %s, d = %s", c.Algo, d.model, command.Thousands(uint64(d.setup.Dim))),
 		fmt.Sprintf("%d agents, %s data%s, %s", c.Agents, c.Data, decoded(d.setup.Set), c.Partition),
-		fmt.Sprintf("%s, %d threads, %d an agent", d.device, d.setup.Threads, setup.AgentThreads(c)),
+		fmt.Sprintf("%s, %d threads, %d an agent", d.device, d.setup.Threads, setup.AgentThreads(c.Stored())),
 	}
 	if about := d.setup.Set.Describe(); about != "" {
 		lines = append(lines, about)

@@ -71,7 +71,7 @@ func TestLogLines(t *testing.T) {
 func TestStopped(t *testing.T) {
 	var out bytes.Buffer
 	f := &trainFlags{}
-	d := &display{flags: f, log: newLogger(f, &out), setup: &train.Setup{Config: train.Config{
+	d := &display{flags: f, log: newLogger(f, &out), setup: &train.Setup{Config: config.Resolved{
 		LengthKeys: config.LengthKeys{Iterations: 3000}}}}
 	d.stopped("runs/x", &train.Result{Iteration: 1200})
 	if got := out.String(); !strings.HasSuffix(got, "stopped at iteration 1,200 of 3,000; a checkpoint was written; "+
@@ -94,7 +94,8 @@ func TestStopped(t *testing.T) {
 func TestResumedAndLookedAt(t *testing.T) {
 	var out bytes.Buffer
 	f := &trainFlags{}
-	c := train.Default()
+	given := train.Default()
+	c := config.Resolved{DataKeys: given.DataKeys, LengthKeys: given.LengthKeys, BatchKeys: given.BatchKeys}
 	c.Agents, c.EvalAgents = 128, 10
 	s := &train.Setup{Config: c, Graph: &dist.Graph{N: 128}, Division: data.Division{Set: &data.Set{}},
 		AllReduces: true}

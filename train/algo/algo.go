@@ -298,6 +298,22 @@ func Aux(a Algorithm, s *State, name string) device.Vector {
 	return nil
 }
 
+// Gradients changes how a Round's gradients are made.
+type Gradients struct {
+	// NextBatch makes Grad use a new batch, for several steps in one iteration.
+	NextBatch func()
+	// Clip shortens the mean v of the agents' gradients at x to the limit of the run, for an
+	// algorithm that [ClipsMean]. It is nil if there is no limit.
+	Clip func(v, x device.Vector)
+}
+
+// ClipsMean is an Algorithm whose gradients are not clipped before Grad returns them: it clips their
+// mean over the agents by Round.Clip.
+type ClipsMean interface {
+	AllReducer
+	ClipsMean()
+}
+
 // Round is an agent's input in iteration T: step sizes, edges, gradient and messages.
 type Round struct {
 	T, Self    int     // iteration, agent
@@ -314,7 +330,8 @@ type Round struct {
 	// Swap exchanges v for a pooled vector of its length with undefined contents: v may then be
 	// posted without a copy. If Swap is nil, copy instead.
 	Swap func(v device.Vector) device.Vector
-	// Post sends vectors over Links[link] and stores them there as Sent. They must not change
+	// Post sends vectors over Links[link] and stores there as Sent what the other end receives: they,
+	// or copies of them, rounded to short values. The vectors keep their numbers, and must not change
 	// afterwards.
 	Post func(link int, values ...device.Vector)
 
@@ -323,8 +340,7 @@ type Round struct {
 	// or one that it returned. If Retain is nil, copy instead.
 	Retain func(v, old device.Vector) device.Vector
 
-	// NextBatch makes Grad use a new batch, for several steps in one iteration.
-	NextBatch func()
+	Gradients
 
 	// Shared returns vector number which, written by fill, and shared by all agents of this process
 	// that call it in Mix. The first caller fills it, so fill must depend only on posted vectors

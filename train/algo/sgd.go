@@ -2,46 +2,53 @@ package algo
 
 import "fspda/device"
 
-// SGD is central SGD, the reference: all agents hold the same model and move it by the mean of
-// their directions,
+// SGD is central training, the reference: all agents hold the same model and the same vectors of
+// the optimizer, and take one step along the mean of their gradients, as one agent with all batches
+// would,
 //
-//	x ← x - alpha·(1/n)·Σ u
+//	g = (1/n)·Σ g_i        x ← x - alpha·Opt(clip(g))
 //
-// Every agent sends u to all others and sums in the order of the agents, so all copies of x stay
-// bit-identical.
+// Every agent sends its gradient to all others and sums in the order of the agents, so all copies
+// of x stay bit-identical.
 type SGD struct{ Descent }
 
-var _ AllReducer = SGD{}
+var _ ClipsMean = SGD{}
 
 func (SGD) Name() string { return "sgd" }
 
 // AllReduces marks the all-reduce.
 func (SGD) AllReduces() {}
 
+// ClipsMean marks that the mean is clipped.
+func (SGD) ClipsMean() {}
+
 func (SGD) Aux() []string { return nil }
 
 func (a SGD) Local(s *State, r *Round) error {
-	u, err := a.direction(s, r, r.Alpha, s.X)
-	if err != nil {
+	if err := r.Grad(s.g, s.X); err != nil {
 		return err
 	}
-	if len(r.Links) == 0 { // a single agent: its direction is the mean
-		s.terms = append(s.terms[:0], device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
-		s.Dev.Combine(s.X, s.terms...)
-		return nil
-	}
-	s.sendAll(r, u)
+	s.sendAll(r, s.g)
 	return nil
 }
 
 func (a SGD) Mix(s *State, r *Round) error {
-	if len(r.Links) == 0 {
-		return nil
-	}
-	sum, err := s.sumAll(a.Name(), r) // u was posted and is no longer needed
+	sum, err := s.sumAll(a.Name(), r) // the gradient was posted and is no longer needed
 	if err != nil {
 		return err
 	}
-	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha / float64(len(r.Links)+1), V: sum})
+	share := 1 / float64(len(r.Links)+1)
+	if _, plain := a.Optimizer().(Plain); plain && a.Decay == nil && r.Clip == nil { // no vector for the mean
+		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha / float64(len(r.Links)+1), V: sum})
+		return nil
+	}
+	if len(r.Links) > 0 {
+		s.combine(s.g, device.Term{A: share, V: sum})
+	}
+	if r.Clip != nil {
+		r.Clip(s.g, s.X)
+	}
+	u := a.direct(s, r.Alpha, s.X)
+	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
 	return nil
 }

@@ -61,6 +61,11 @@ func (a SGP) Local(s *State, r *Round) error {
 		p.pack(s, r)
 	}
 	s.post(r, p.packet...)
+	for i := range r.Links {
+		if l := &r.Links[i]; !l.Mute { // the same on all such links
+			p.x = l.Sent[0]
+		}
+	}
 	return nil
 }
 

@@ -35,7 +35,7 @@ var builtin = []Method{
 		Keys:  []string{"theta", "weights", "order"},
 		Masks: true, Optimizers: anyOptimizer, Check: dsgdStable, New: func(s *Setup) algo.Algorithm {
 			c := s.Config
-			return algo.DSGD{Theta: c.Theta.V, Metropolis: c.Weights != weightsConstant, ATC: c.Order == "atc",
+			return algo.DSGD{Theta: c.Theta, Metropolis: c.Weights != weightsConstant, ATC: c.Order == "atc",
 				Descent: s.Descent()}
 		}},
 	{Name: "dmsgd",
@@ -61,7 +61,7 @@ var builtin = []Method{
 		About: About{"model and tracker; form atc one after the other", "nE 4 v d", "1; form atc 2", exactOnSkew,
 			anyGraph, "Pu and Nedić 2021; form atc Xu, Zhu, Soh and Xie 2015"},
 		Params: []Param{trackingForm("semi-atc", "cta", "atc")}, Optimizers: anyOptimizer,
-		Placements: anyPlacement, Tracks: true, New: func(s *Setup) algo.Algorithm { return s.tracking(s.Descent()) }},
+		Placements: anyPlacement, Takes: TrackedGradient, New: func(s *Setup) algo.Algorithm { return s.tracking(s.Descent()) }},
 	{Name: "gt-dsgdm",
 		About: About{"model and tracker", "nE 4 v d", "1; form atc 2", exactOnSkew, anyGraph,
 			"dsgt with momentum behind the tracker"},
@@ -159,7 +159,7 @@ var builtin = []Method{
 		}},
 	{Name: "diging",
 		About:      About{"model and tracker", "nE 4 v d", "1", exactOnSkew, anyGraph, "Nedić, Olshevsky and Shi 2017"},
-		Optimizers: anyOptimizer, Placements: anyPlacement, Tracks: true,
+		Optimizers: anyOptimizer, Placements: anyPlacement, Takes: TrackedGradient,
 		New: func(s *Setup) algo.Algorithm { return algo.DIGing{Descent: s.Descent()} }},
 	{Name: "extra",
 		About: About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Shi, Ling, Wu and Yin 2015"},
@@ -170,25 +170,25 @@ var builtin = []Method{
 		About: About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Hong, Hajinezhad and Zhao 2017"},
 		Keys:  []string{"rho"},
 		Edges: WholeGraph, Exact: true, Constant: true, Check: proxStable,
-		New: func(s *Setup) algo.Algorithm { return algo.ProxGPDA{Rho: s.Config.Rho.V} }},
+		New: func(s *Setup) algo.Algorithm { return algo.ProxGPDA{Rho: s.Config.Rho} }},
 	{Name: "next",
 		About: About{"model and tracker", "nE 4 v d", "1", exactOnSkew, anyGraph,
 			"Di Lorenzo and Scutari 2016"},
 		Keys:  []string{"kappa"},
-		Exact: true, Optimizers: anyOptimizer, Placements: anyPlacement, Tracks: true,
+		Exact: true, Optimizers: anyOptimizer, Placements: anyPlacement, Takes: TrackedGradient,
 		New: func(s *Setup) algo.Algorithm { return algo.NEXT{Kappa: s.Config.Kappa, Descent: s.Descent()} }},
 	{Name: "beer",
 		About: About{"two compressed differences", "payloads of both; indices of randk once", "5", exactOnSkew,
 			"any graph, agents that broadcast", "Zhao, Li, Li, Richtárik and Chi 2022, algorithm 1"},
 		Keys: []string{"theta", "compress", "norms"}, Edges: Broadcast, Masks: true, Mixing: true,
-		Check: chocoStable, New: func(s *Setup) algo.Algorithm { return algo.BEER{Theta: s.Config.Theta.V} }},
+		Check: chocoStable, New: func(s *Setup) algo.Algorithm { return algo.BEER{Theta: s.Config.Theta} }},
 	{Name: "choco",
 		About: About{"a compressed difference", "payload of each message", "2", biasedOnSkew,
 			"any graph, agents that broadcast", "Koloskova, Stich and Jaggi 2019, algorithm 2; early: EF21"},
 		Keys:  []string{"theta", "compress", "norms", "reference_bits", "early"},
 		Edges: Broadcast, Masks: true, Mixing: true, Optimizers: anyOptimizer, Check: chocoStable,
 		New: func(s *Setup) algo.Algorithm {
-			return algo.CHOCO{Theta: s.Config.Theta.V, Early: s.Config.Early, Descent: s.Descent()}
+			return algo.CHOCO{Theta: s.Config.Theta, Early: s.Config.Early, Descent: s.Descent()}
 		}},
 	{Name: "swarm",
 		About: About{"two copies of the model, or codes of them; blocking one", "nE 4 v d; blocking nE 2 v d",
@@ -306,7 +306,7 @@ var builtin = []Method{
 		}},
 	{Name: "sgd",
 		About: About{"the gradient, an all-reduce", "2(n-1) v d", "0", exactOnSkew, "none", "the central reference"},
-		Edges: AllReduce, Optimizers: anyOptimizer,
+		Edges: AllReduce, Optimizers: anyOptimizer, Takes: MeanGradient,
 		New: func(s *Setup) algo.Algorithm { return algo.SGD{Descent: s.Descent()} }},
 }
 
@@ -426,12 +426,12 @@ func treeOnly(s *Setup) ([]string, error) {
 
 // protocol is the protocol of an asynchronous algorithm.
 func (s *Setup) protocol() algo.Protocol {
-	return algo.Protocol{Coef: algo.Coefficient(s.Config.Coef), CMax: s.Config.CMax.V}
+	return algo.Protocol{Coef: algo.Coefficient(s.Config.Coef), CMax: s.Config.CMax}
 }
 
 func fspdaStable(s *Setup) ([]string, error) {
 	c := s.Config
-	return s.gossipStable("gamma", c.Gamma, c.Eta.V*c.Beta)
+	return s.gossipStable("gamma", c.Gamma, c.Eta*c.Beta)
 }
 
 // asyncStable is fspdaStable, and warns of agents whose coefficients c_max limits.
@@ -444,7 +444,7 @@ func dsgdStable(s *Setup) ([]string, error) {
 	if s.Config.Weights != weightsConstant {
 		return nil, nil // doubly stochastic by construction
 	}
-	return s.gossipStable("theta", s.Config.Theta.V, 0)
+	return s.gossipStable("theta", s.Config.Theta, 0)
 }
 
 // mixingStable requires all eigenvalues of W to be above -1. With an eigenvalue of -1, averaging
@@ -506,12 +506,12 @@ func proxStable(s *Setup) ([]string, error) {
 // settleRho resolves rho auto: it makes alpha the largest step 1/(2·rho·degree) of all agents.
 func (s *Setup) settleRho() {
 	c := &s.Config
-	if c.Algo != "prox-gpda" || !c.Rho.Auto || s.Graph.N == 1 {
+	if c.Algo != "prox-gpda" || !c.given.Rho.Auto || s.Graph.N == 1 {
 		return
 	}
 	least := math.MaxInt
 	for i := range s.Graph.N {
 		least = min(least, s.Graph.Degree(i))
 	}
-	c.Rho = AutoFloat{V: sixDigits(1 / (2 * c.Alpha * float64(least)))}
+	c.Rho = sixDigits(1 / (2 * c.Alpha * float64(least)))
 }

@@ -63,6 +63,9 @@ var checks = []struct {
 	{"heads", atLeast(0)},
 	{"width", atLeast(0)},
 	{"device", checkDevice},
+	{"edges", notEmpty},
+	{"mask", notEmpty},
+	{"compress", notEmpty},
 	{"iterations", atLeast(1)},
 	{"agents", atLeast(1)},
 	{"batch", atLeast(1)},
@@ -168,6 +171,14 @@ func (c Config) Check() error {
 			"weights are drawn from the seed"))
 	}
 	return errors.Join(errs...)
+}
+
+// notEmpty refuses an empty name, which elsewhere stands for a setting without use.
+func notEmpty(key string, value any) error {
+	if *value.(*string) == "" {
+		return Invalid(key, `""`, "expected auto, or one of %s", strings.Join(Choices(key), ", "))
+	}
+	return nil
 }
 
 // oneOf accepts the given names.

@@ -28,7 +28,7 @@ var choices = []struct {
 	{"storm_lambda", list("exact", "lagged")},
 	{"dual", list("same-time", "stale-neighbour")},
 	{"eta_schedule", list("coupled", "constant")},
-	{"weights", list(weightsAuto, weightsConstant, weightsMetropolis, weightsProcess)},
+	{"weights", list(auto, weightsConstant, weightsMetropolis, weightsProcess)},
 	{"order", list("cta", "atc")},
 	{"schedule", list("constant", "cosine")},
 	{"objective", list("agents", "samples")},

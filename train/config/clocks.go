@@ -47,12 +47,12 @@ const leastCMax = 10
 // settleCMax resolves c_max auto by the declared times of gradients.
 func (s *Setup) settleCMax() {
 	c := &s.Config
-	if !c.CMax.Auto {
+	if !c.given.CMax.Auto {
 		return
 	}
-	c.CMax = AutoFloat{V: leastCMax}
+	c.CMax = leastCMax
 	if mean := s.ComputeTimes.Mean; s.method.Edges == Clocks && len(mean) > 0 && slices.Min(mean) > 0 {
-		c.CMax.V = sixDigits(math.Max(leastCMax, 2*slices.Max(mean)/slices.Min(mean)))
+		c.CMax = sixDigits(math.Max(leastCMax, 2*slices.Max(mean)/slices.Min(mean)))
 	}
 }
 
@@ -75,13 +75,13 @@ func (s *Setup) limitedCoefficients() []string {
 			worst, agent = need, i
 		}
 	}
-	if worst <= 1.1*c.CMax.V {
+	if worst <= 1.1*c.CMax {
 		return nil
 	}
 	return []string{fmt.Sprintf("agent %d completes a gradient in one of %.3g iterations of its logical time, and its "+
 		"coefficient is limited to c_max %v: the run ends near the optimum of an objective in which the agent counts "+
-		"%.2g of what it should; set c_max %.2g, and a smaller alpha if the run then diverges", agent, worst, c.CMax.V,
-		c.CMax.V/worst, 1.5*worst)}
+		"%.2g of what it should; set c_max %.2g, and a smaller alpha if the run then diverges", agent, worst, c.CMax,
+		c.CMax/worst, 1.5*worst)}
 }
 
 // maxCounted is the largest number of agents whose gradients are counted before a run.
@@ -148,7 +148,7 @@ func maxLinks(agents int) int64 {
 }
 
 func (s *Setup) readLinks() (err error) {
-	s.Links, err = s.Config.ReadLinks()
+	s.Links, err = s.Config.given.ReadLinks()
 	return err
 }
 

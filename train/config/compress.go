@@ -13,19 +13,19 @@ import (
 // admitCompressor refuses a compressor that the method does not use.
 func (s *Setup) admitCompressor() error {
 	c, m := &s.Config, s.method
-	name := spelling.Name(c.Compress)
+	name := spelling.Name(string(c.Compress))
 	switch {
 	case m.Edges == Broadcast:
 		return s.admitChoco(name)
 	case m.Edges == Pairs:
-		if name == "auto" {
+		if name == "" {
 			c.Compress = "identity"
 		} else if name != "identity" && name != "lattice" {
 			return Invalid("compress", c.Compress, "%s decodes what it hears near its own model, which only a lattice "+
 				"can: use lattice(s,q), such as lattice(0.0001,256), or identity; choco takes the others", m.Name)
 		}
 		return nil
-	case name == "auto" || name == "identity":
+	case name == "" || name == "identity":
 		c.Compress = "identity"
 		return nil
 	case m.Masks:
@@ -41,7 +41,12 @@ func (s *Setup) admitCompressor() error {
 func (s *Setup) admitChoco(name string) error {
 	c := &s.Config
 	switch name {
-	case "auto":
+	case "sign":
+		if c.ReferenceBits == "published" {
+			return Invalid("reference_bits", c.ReferenceBits, "the released program has no compress sign, so that it "+
+				"has no count of its bits: use reference_bits honest, or compress randk, topk or qsgd(s)")
+		}
+	case "":
 		c.Compress = "randk"
 		return nil
 	case "lattice":
@@ -53,13 +58,13 @@ func (s *Setup) admitChoco(name string) error {
 	case "randk":
 		return nil
 	case "topk": // randk and stratified are what auto stands for
-		if slices.Contains([]string{"bernoulli", "block", "cycle", "parts"}, c.Mask) {
+		if slices.Contains([]string{"bernoulli", "block", "cycle", "parts"}, string(c.Mask)) {
 			return Invalid("mask", c.Mask, "plays no part beside compress topk, which sends the largest coordinates: "+
 				"use mask auto, or randk-per-layer for the largest of each tensor, or compress randk")
 		}
 		return nil
 	}
-	if c.Mask != "auto" && c.Mask != "all" {
+	if c.Mask != "" && c.Mask != "all" {
 		return Invalid("mask", c.Mask, "plays no part beside compress %s, which sends something of every "+
 			"coordinate: use mask auto, or compress randk", c.Compress)
 	}
@@ -74,8 +79,8 @@ func (s *Setup) admitChoco(name string) error {
 // admitTransform resolves compress auto of demo.
 func (s *Setup) admitTransform() error {
 	c := &s.Config
-	switch spelling.Name(c.Compress) {
-	case "auto":
+	switch spelling.Name(string(c.Compress)) {
+	case "":
 		c.Compress = "dct(64,32)"
 	case "dct":
 	default:
@@ -94,15 +99,15 @@ func (s *Setup) compress(sizes []int) (err error) {
 		for _, b := range s.Tensors {
 			o.Shapes = append(o.Shapes, [2]int{b.Rows, b.Cols})
 		}
-		if s.Compressor, err = dist.ParseCompressor(c.Compress, o); err != nil {
+		if s.Compressor, err = dist.ParseCompressor(string(c.Compress), o); err != nil {
 			return &Error{Key: "compress", Err: err}
 		}
-		c.Compress = s.Compressor.String()
+		c.Compress = Chosen(s.Compressor.String())
 	case Pairs:
-		if s.Lattice, err = dist.ParseLattice(c.Compress, c.Seed); err != nil {
+		if s.Lattice, err = dist.ParseLattice(string(c.Compress), c.Seed); err != nil {
 			return &Error{Key: "compress", Err: err}
 		}
-		c.Compress = s.Lattice.String()
+		c.Compress = Chosen(s.Lattice.String())
 		return s.admitPairs()
 	}
 	return nil
@@ -116,7 +121,7 @@ func (s *Setup) admitPairs() error {
 		return Invalid("local_steps", c.LocalSteps,
 			"non-blocking swarm takes one step in every iteration: set local_steps 0, or swarm blocking")
 	}
-	if !strings.HasPrefix(c.Edges, "trace(") {
+	if !strings.HasPrefix(string(c.Edges), "trace(") {
 		return nil
 	}
 	var events []dist.Event
@@ -173,14 +178,14 @@ func (s *Setup) chocoLimit() float64 {
 func (s *Setup) settleTheta() {
 	c := &s.Config
 	switch {
-	case !c.Theta.Auto:
+	case !c.given.Theta.Auto:
 	case s.method.Edges != Broadcast:
-		c.Theta = AutoFloat{V: s.pairTheta()}
+		c.Theta = s.pairTheta()
 	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 ||
 		s.BroadcastRate() == 0:
-		c.Theta = AutoFloat{V: 1}
+		c.Theta = 1
 	default:
-		c.Theta = AutoFloat{V: sixDigits(math.Min(1, s.chocoLimit()/2))}
+		c.Theta = sixDigits(math.Min(1, s.chocoLimit()/2))
 	}
 }
 
@@ -209,7 +214,7 @@ func chocoStable(s *Setup) (warnings []string, err error) {
 	if s.Graph.N == 1 {
 		return nil, nil
 	}
-	if th := c.Theta.V; !(th > 0) || th > 1 {
+	if th := c.Theta; !(th > 0) || th > 1 {
 		return nil, Invalid("theta", c.Theta,
 			"must be above 0 and at most 1: it is the share of the way to the neighbours' mean")
 	}
@@ -217,7 +222,7 @@ func chocoStable(s *Setup) (warnings []string, err error) {
 		return nil, nil
 	}
 	limit := s.chocoLimit()
-	switch th := c.Theta.V; {
+	switch th := c.Theta; {
 	case th >= 2*limit:
 		return nil, Invalid("theta", c.Theta, "diverges: an agent's public copy keeps %.3g of it an iteration, "+
 			"and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more senders",

@@ -34,6 +34,8 @@ func TestCodecRefusals(t *testing.T) {
 			[]string{"compress qsgd(1)", "no contraction", "qsgd-scaled"}},
 		"choco levels": {func(c *Config) { c.Algo, c.Compress = "choco", "qsgd(99999)" },
 			[]string{"compress", "65535"}},
+		"choco published sign": {func(c *Config) { c.Algo, c.Compress, c.ReferenceBits = "choco", "sign", "published" },
+			[]string{"reference_bits published", "no compress sign"}},
 		"choco compressor": {func(c *Config) { c.Algo, c.Compress = "choco", "topp" }, []string{"compress", "topk"}},
 		"choco qsgd mask": {func(c *Config) { c.Algo, c.Compress, c.Mask = "choco", "qsgd(255)", "block" },
 			[]string{"mask block", "every coordinate"}},
@@ -84,7 +86,7 @@ func TestThetaOfPairs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Config.Theta.V; got != c.want {
+		if got := s.Config.Theta; got != c.want {
 			t.Errorf("graph %s, edges %s: theta %v, want %v", c.graph, c.edges, got, c.want)
 		}
 	}
@@ -99,11 +101,11 @@ func TestCodecDefaults(t *testing.T) {
 	s, _ := resolve(t, c)
 	delta := s.Compressor.Delta() * 0.5
 	want := delta / (2 - delta) / ((2 - 2*math.Cos(0.8*math.Pi)) / 3)
-	if got := s.Config.Theta.V; s.Config.Theta.Auto || math.Abs(got/want-1) > 1e-5 {
+	if got := s.Config.Theta; math.Abs(got/want-1) > 1e-5 {
 		t.Errorf("theta %v, want %v", s.Config.Theta, want)
 	}
-	if again, _ := resolve(t, s.Config); len(again.Config.Differences(s.Config)) > 0 || len(again.Warnings) > 0 {
-		t.Errorf("resolved again it differs: %v, %q", again.Config.Differences(s.Config), again.Warnings)
+	if again, _ := resolve(t, s.Config.Stored()); len(again.Config.Stored().Differences(s.Config.Stored())) > 0 || len(again.Warnings) > 0 {
+		t.Errorf("resolved again it differs: %v, %q", again.Config.Stored().Differences(s.Config.Stored()), again.Warnings)
 	}
 	c.Theta = AutoFloat{V: 3 * want}
 	if s, _ := resolve(t, c); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "may grow") {

@@ -1,6 +1,7 @@
 package config
 
-// Config holds every setting of a run. The yaml tag of a field is its key in a file and, with
+// Config holds every setting of a run, as a user gives it: some may be auto. What trains reads a
+// [Resolved], in which none is. The yaml tag of a field is its key in a file and, with
 // dashes, the name of its flag; help is its one line of explanation, in which ALGORITHMS stands for
 // the names of all methods; same:"y" marks keys that never change a trajectory, and same:"move"
 // keys that a resumed run may change. group is the topic of a section, or of a field that differs
@@ -9,31 +10,37 @@ package config
 // The keys are flat in files and flags. The sections only group them here; their order is the order
 // of the keys. effect.go says which keys have an effect on which runs.
 type Config struct {
-	DataKeys        `yaml:",inline" group:"data"`
-	NetworkKeys     `yaml:",inline" group:"network"`
-	LengthKeys      `yaml:",inline" group:"method"`
-	DualKeys        `yaml:",inline" group:"method"`
-	AveragingKeys   `yaml:",inline" group:"method"`
-	CompressionKeys `yaml:",inline" group:"exchange"`
-	AsyncKeys       `yaml:",inline" group:"method"`
-	VariantKeys     `yaml:",inline" group:"method"`
-	StepKeys        `yaml:",inline" group:"method"`
-	ExchangeKeys    `yaml:",inline" group:"exchange"`
-	BatchKeys       `yaml:",inline" group:"data"`
-	ComputeKeys     `yaml:",inline" group:"run"`
-	EvaluationKeys  `yaml:",inline" group:"output"`
-	OutputKeys      `yaml:",inline" group:"output"`
-	ExecutionKeys   `yaml:",inline" group:"run"`
+	DataKeys                         `yaml:",inline" group:"data"`
+	DecodingKeys                     `yaml:",inline" group:"data"`
+	NetworkKeys                      `yaml:",inline" group:"network"`
+	LengthKeys                       `yaml:",inline" group:"method"`
+	DualKeys[AutoFloat]              `yaml:",inline" group:"method"`
+	AveragingKeys[AutoFloat, string] `yaml:",inline" group:"method"`
+	CompressionKeys[string]          `yaml:",inline" group:"exchange"`
+	AsyncKeys[AutoFloat]             `yaml:",inline" group:"method"`
+	VariantKeys                      `yaml:",inline" group:"method"`
+	StepKeys[string]                 `yaml:",inline" group:"method"`
+	ExchangeKeys[string]             `yaml:",inline" group:"exchange"`
+	BatchKeys                        `yaml:",inline" group:"data"`
+	DeviceKeys                       `yaml:",inline" group:"run"`
+	ComputeKeys                      `yaml:",inline" group:"run"`
+	EvaluationKeys[string]           `yaml:",inline" group:"output"`
+	OutputKeys                       `yaml:",inline" group:"output"`
+	ExecutionKeys                    `yaml:",inline" group:"run"`
 
 	explicit []string // see SetExplicit
 }
 
-// DataKeys choose the data set and how its examples are read.
+// DataKeys choose the data set.
 type DataKeys struct {
 	Data      string `yaml:"data" help:"data set: synthetic (drawn digits, needs no download), synthetic-images (drawn images), synthetic-text (drawn text), mnist, cifar10, cifar100, fashion-mnist, imagenet, folder (any labelled images), writers (images in a folder for each writer) or text"`
 	DataDir   string `yaml:"data_dir" same:"y" help:"folder of the data set's files; for images also an archive, shards or a packed set; for text also a .txt file"`
 	DataTrain int    `yaml:"data_train" help:"training examples of a synthetic set; of synthetic-text, characters"`
 	DataTest  int    `yaml:"data_test" help:"test examples of a synthetic set; of synthetic-text, characters"`
+}
+
+// DecodingKeys say how the examples of a data set are read.
+type DecodingKeys struct {
 	Augment   string `yaml:"augment" help:"how training varies its examples: auto (as is usual for the set), none, cifar (moved by up to 4 pixels, mirrored), imagenet (a random box, scaled to the crop, mirrored)"`
 	Crop      int    `yaml:"crop" help:"side of the part of an image that the network sees, in pixels; 0 is 224"`
 	ImageSize int    `yaml:"image_size" help:"shorter side to which evaluation scales an image before it takes the center; 0 is 8/7 of crop"`
@@ -71,31 +78,31 @@ type LengthKeys struct {
 }
 
 // DualKeys are the gains of the FSPDA algorithms.
-type DualKeys struct {
-	Eta     AutoFloat `yaml:"eta" help:"fspda: dual-to-primal gain at the largest alpha; auto derives it from the graph's spectrum"`
-	Gamma   float64   `yaml:"gamma" help:"fspda, gasloc: gossip gain; 0.5 averages a pair"`
-	Beta    float64   `yaml:"beta" help:"fspda: dual step size"`
-	AX      float64   `yaml:"a_x" help:"fspda-storm, fspda-async-storm: weight of the newest sample in the primal momentum; 1 is fspda-sa"`
-	ALambda float64   `yaml:"a_lambda" help:"fspda-storm, fspda-async-storm: weight of the newest sample in the dual momentum"`
+type DualKeys[F Number] struct {
+	Eta     F       `yaml:"eta" help:"fspda: dual-to-primal gain at the largest alpha; auto derives it from the graph's spectrum"`
+	Gamma   float64 `yaml:"gamma" help:"fspda, gasloc: gossip gain; 0.5 averages a pair"`
+	Beta    float64 `yaml:"beta" help:"fspda: dual step size"`
+	AX      float64 `yaml:"a_x" help:"fspda-storm, fspda-async-storm: weight of the newest sample in the primal momentum; 1 is fspda-sa"`
+	ALambda float64 `yaml:"a_lambda" help:"fspda-storm, fspda-async-storm: weight of the newest sample in the dual momentum"`
 }
 
 // AveragingKeys belong to the algorithms that average models.
-type AveragingKeys struct {
-	Theta      AutoFloat `yaml:"theta" help:"dsgd, choco, beer: consensus step size; auto is 0.5 for dsgd, or 1/(1 + the largest degree) where all edges at once would not bear that, and half the stable limit for choco and beer"`
-	Weights    string    `yaml:"weights" help:"dsgd: constant (theta), metropolis (of the active graph), process (those of the edge process, such as base(2)), or auto (process where it has weights, else constant)"`
-	Order      string    `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
-	Mixing     string    `yaml:"mixing" help:"d2, exact-diffusion, edm, scaffnew, led, kgt, extra, choco, beer: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"`
-	LocalSteps int       `yaml:"local_steps" help:"scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; local-sgd, diloco, noloco, gasloc: steps of a round; 0 is 10; qg-dsgdm: the same; 0 is 1; sparta, sparta-diloco, streaming-diloco: iterations from one average to the next; 0 is 1; blocking swarm: steps of a pair; 0 is 1"`
-	Share      float64   `yaml:"share" help:"scaffnew: share c of the averaging step, at most 1"`
-	OuterStep  float64   `yaml:"outer_step" help:"kgt: outer step eta_s; 1 keeps the result of the local steps"`
-	Delta      float64   `yaml:"delta" help:"extra: W~ = W + delta (I-W), at most 0.5"`
-	Rho        AutoFloat `yaml:"rho" help:"prox-gpda: penalty; its step is 1/(2 rho degree); auto makes alpha the largest of these steps"`
-	Kappa      float64   `yaml:"kappa" help:"next: the step size decays as b(t+1) = b(t) (1 - kappa b(t)); 0 keeps it constant"`
+type AveragingKeys[F Number, N ~string] struct {
+	Theta      F       `yaml:"theta" help:"dsgd, choco, beer: consensus step size; auto is 0.5 for dsgd, or 1/(1 + the largest degree) where all edges at once would not bear that, and half the stable limit for choco and beer"`
+	Weights    N       `yaml:"weights" help:"dsgd: constant (theta), metropolis (of the active graph), process (those of the edge process, such as base(2)), or auto (process where it has weights, else constant)"`
+	Order      string  `yaml:"order" help:"dsgd: cta (combine then adapt) or atc (adapt then combine)"`
+	Mixing     string  `yaml:"mixing" help:"d2, exact-diffusion, edm, scaffnew, led, kgt, extra, choco, beer: fixed mixing matrix W: metropolis, lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"`
+	LocalSteps int     `yaml:"local_steps" help:"scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; local-sgd, diloco, noloco, gasloc: steps of a round; 0 is 10; qg-dsgdm: the same; 0 is 1; sparta, sparta-diloco, streaming-diloco: iterations from one average to the next; 0 is 1; blocking swarm: steps of a pair; 0 is 1"`
+	Share      float64 `yaml:"share" help:"scaffnew: share c of the averaging step, at most 1"`
+	OuterStep  float64 `yaml:"outer_step" help:"kgt: outer step eta_s; 1 keeps the result of the local steps"`
+	Delta      float64 `yaml:"delta" help:"extra: W~ = W + delta (I-W), at most 0.5"`
+	Rho        F       `yaml:"rho" help:"prox-gpda: penalty; its step is 1/(2 rho degree); auto makes alpha the largest of these steps"`
+	Kappa      float64 `yaml:"kappa" help:"next: the step size decays as b(t+1) = b(t) (1 - kappa b(t)); 0 keeps it constant"`
 }
 
 // CompressionKeys belong to the algorithms that compress vectors, choco and swarm.
-type CompressionKeys struct {
-	Compress      string `yaml:"compress" help:"choco, beer: randk, topk, qsgd(255), qsgd-scaled(255), sign, identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic); demo: dct(64,32), the 32 largest cosine coefficients of each chunk of sides up to 64"`
+type CompressionKeys[N ~string] struct {
+	Compress      N      `yaml:"compress" help:"choco, beer: randk, topk, qsgd(255), qsgd-scaled(255), sign, identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic); demo: dct(64,32), the 32 largest cosine coefficients of each chunk of sides up to 64"`
 	Norms         string `yaml:"norms" help:"qsgd, sign: one norm for each tensor, or one for the flat vector"`
 	Early         bool   `yaml:"early" help:"choco: compress and send before the gradient is computed (EF21)"`
 	Swarm         string `yaml:"swarm" help:"swarm: nonblocking, or blocking"`
@@ -104,15 +111,15 @@ type CompressionKeys struct {
 }
 
 // AsyncKeys belong to fspda-async.
-type AsyncKeys struct {
-	Coef        string    `yaml:"coef" help:"fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's appendix)"`
-	CMax        AutoFloat `yaml:"c_max" help:"fspda-async: the largest gradient coefficient; auto is 10, or twice the factor between the slowest and the fastest agent if that is more"`
-	ComputeTime string    `yaml:"compute_time" help:"fspda-async: virtual time of a gradient, of mean 1: constant, exp, uniform, lognormal(0.5)"`
-	Slowness    string    `yaml:"slowness" help:"fspda-async: factors of the agents' gradient times: equal, linear(6), straggler(6), random(6)"`
-	Contacts    float64   `yaml:"contacts" help:"fspda-async: mean number of exchanges to which an agent is called in a unit of virtual time"`
-	Clock       string    `yaml:"clock" help:"fspda-async: virtual (the same run every time) or real (between processes: agents compute and exchange at their own pace, without waiting for each other)"`
-	GiveUp      float64   `yaml:"give_up" same:"y" help:"clock real: seconds after which an unfinished exchange no longer keeps an agent from other exchanges"`
-	DropAfter   float64   `yaml:"drop_after" same:"y" help:"clock real: seconds of silence after which an agent is dropped from the run; 0 is never"`
+type AsyncKeys[F Number] struct {
+	Coef        string  `yaml:"coef" help:"fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's appendix)"`
+	CMax        F       `yaml:"c_max" help:"fspda-async: the largest gradient coefficient; auto is 10, or twice the factor between the slowest and the fastest agent if that is more"`
+	ComputeTime string  `yaml:"compute_time" help:"fspda-async: virtual time of a gradient, of mean 1: constant, exp, uniform, lognormal(0.5)"`
+	Slowness    string  `yaml:"slowness" help:"fspda-async: factors of the agents' gradient times: equal, linear(6), straggler(6), random(6)"`
+	Contacts    float64 `yaml:"contacts" help:"fspda-async: mean number of exchanges to which an agent is called in a unit of virtual time"`
+	Clock       string  `yaml:"clock" help:"fspda-async: virtual (the same run every time) or real (between processes: agents compute and exchange at their own pace, without waiting for each other)"`
+	GiveUp      float64 `yaml:"give_up" same:"y" help:"clock real: seconds after which an unfinished exchange no longer keeps an agent from other exchanges"`
+	DropAfter   float64 `yaml:"drop_after" same:"y" help:"clock real: seconds of silence after which an agent is dropped from the run; 0 is never"`
 }
 
 // VariantKeys choose variants of the FSPDA algorithms.
@@ -123,16 +130,16 @@ type VariantKeys struct {
 }
 
 // StepKeys shape the gradient step: schedule, momentum, regularisation.
-type StepKeys struct {
+type StepKeys[N ~string] struct {
 	EtaSchedule  string  `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
-	Optimizer    string  `yaml:"optimizer" help:"what makes directions of gradients: sgd, heavy-ball, nesterov or adamw, as in PyTorch, or that of gt-adam or demo; auto is heavy-ball with a momentum, else sgd"`
+	Optimizer    N       `yaml:"optimizer" help:"what makes directions of gradients: sgd, heavy-ball, nesterov or adamw, as in PyTorch, or that of gt-adam or demo; auto is heavy-ball with a momentum, else sgd"`
 	Momentum     float64 `yaml:"momentum" help:"factor mu of heavy-ball and nesterov, for which 0 is 0.9; multiplies the effective step by 1/(1-mu)"`
 	Beta1        float64 `yaml:"beta1" help:"adamw, gt-adam: decay rate of the mean of the gradients"`
 	Beta2        float64 `yaml:"beta2" help:"adamw, gt-adam: decay rate of the mean of their squares"`
 	Eps          float64 `yaml:"eps" help:"adamw: number added to the root of the mean square; gt-adam: added inside the root"`
-	Placement    string  `yaml:"placement" help:"fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected for dsgt, diging and next, and with adamw, except for kgt and for language models)"`
+	Placement    N       `yaml:"placement" help:"fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected for dsgt, diging and next, and with adamw, except for kgt and for language models)"`
 	WeightDecay  float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
-	DecayForm    string  `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw and demo)"`
+	DecayForm    N       `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw and demo)"`
 	DecayTensors string  `yaml:"decay" help:"what weight_decay applies to: no-norm, all but the parameters of norms; all; weights, which leaves out biases too; or by-name(conv*,fc), the tensors that match; by-name(*,!bn*,!*.*.bn*) is the released program's rule"`
 	Smoothing    float64 `yaml:"label_smoothing" help:"share of the target that is spread over all classes, such as 0.1"`
 	Schedule     string  `yaml:"schedule" help:"constant or cosine"`
@@ -140,17 +147,17 @@ type StepKeys struct {
 	WarmupT      int     `yaml:"warmup_iterations" help:"cosine: iterations of linear warm-up, in place of warmup"`
 	DecayT       int     `yaml:"decay_iterations" help:"cosine: the iteration from which on alpha is min_alpha; 0 is the length of the run, without warmup_iterations and min_alpha in epochs"`
 	MinAlpha     float64 `yaml:"min_alpha" help:"cosine by iterations: the step size at the end"`
-	ClipNorm     float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, before weight decay is added: larger gradients are scaled down to it; 0 is no limit"`
+	ClipNorm     float64 `yaml:"clip_norm" help:"largest norm of an agent's gradient, with algo sgd of the mean of all, before weight decay is added: larger gradients are scaled down to it; 0 is no limit"`
 	Freeze       string  `yaml:"freeze" help:"tensors that are not trained, comma separated: names up to a dot, as conv1,layer1.0; * is any part of a name, and ! excepts: *,!fc"`
 	LayerLR      string  `yaml:"layer_lr" help:"factors of the step sizes of tensors, the last that matches counts: layer*=0.1,fc=10"`
 }
 
 // ExchangeKeys choose the agents, their graph and what an exchange carries.
-type ExchangeKeys struct {
+type ExchangeKeys[N ~string] struct {
 	Agents  int     `yaml:"agents" help:"number of agents n"`
 	Graph   string  `yaml:"graph" help:"complete, ring, path, star, grid, torus, hypercube, exponential, binary-tree, er(0.5), er10-published, regular(3), file(PATH), or base(2), simple-base(2), hyper-hypercube(2), which choose the edges, too"`
-	Edges   string  `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), one-peer-exp, push(1), full, ...; auto is that of the graph where it has one"`
-	Mask    string  `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, cycle, all"`
+	Edges   N       `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), one-peer-exp, push(1), full, ...; auto is that of the graph where it has one"`
+	Mask    N       `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, cycle, all"`
 	Density float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`
 	Wire    string  `yaml:"wire" help:"format in which the values of an exchange are sent, and to which both ends round them: fp32, fp16 or bf16"`
 }
@@ -165,18 +172,22 @@ type BatchKeys struct {
 	Seed      uint64 `yaml:"seed" group:"run" help:"seed of every random choice"`
 }
 
-// ComputeKeys choose the device and its arithmetic.
+// DeviceKeys choose the device.
+type DeviceKeys struct {
+	Device string `yaml:"device" same:"move" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, among which the agents are distributed), cuda:N for GPU N, or several as in cuda:0,1; fspda devices lists them. A run may be resumed on another device"`
+}
+
+// ComputeKeys choose the arithmetic of a device.
 type ComputeKeys struct {
-	Device        string `yaml:"device" same:"move" help:"auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, among which the agents are distributed), cuda:N for GPU N, or several as in cuda:0,1; fspda devices lists them. A run may be resumed on another device"`
 	Precision     string `yaml:"precision" help:"of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. Models, gradients and exchanges always have 32 bits"`
 	Deterministic bool   `yaml:"deterministic" help:"on a GPU, use only convolution algorithms that give the same bits in each run; otherwise the fastest ones. The CPU is always deterministic"`
 }
 
 // EvaluationKeys choose when and how models are evaluated.
-type EvaluationKeys struct {
+type EvaluationKeys[N ~string] struct {
 	EvalPoints   int     `yaml:"eval_points" help:"evaluations after the first one; iteration 0 is always evaluated"`
 	EvalEpochs   float64 `yaml:"eval_epochs" help:"epochs from one evaluation to the next, in place of eval_points; 0: eval_points is the number of evaluations"`
-	Metrics      string  `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
+	Metrics      N       `yaml:"metrics" same:"y" help:"full (objective and gradient over all training data), test (test set; training loss of the agents' own batches) or auto (full where that is cheap)"`
 	EvalTest     int     `yaml:"eval_test" same:"y" help:"test examples of an evaluation, spread evenly over the set; 0 is all; of a text, windows"`
 	EvalRandom   int     `yaml:"eval_random" same:"y" help:"text: batches of random windows of an evaluation, in place of the fixed ones; 0 is none"`
 	SampleTokens int     `yaml:"sample_tokens" same:"y" help:"text: tokens that the mean model writes at each row, into samples.jsonl and on the page; 0 is none"`
@@ -204,28 +215,29 @@ type ExecutionKeys struct {
 // over ten agents that hold different classes.
 func Default() Config {
 	return Config{
-		DataKeys: DataKeys{Data: "synthetic", DataTrain: 10000, DataTest: 2000, Augment: "auto", JPEG: "auto",
-			OnBad: "fail", Tokenizer: "auto"},
+		DataKeys:     DataKeys{Data: "synthetic", DataTrain: 10000, DataTest: 2000},
+		DecodingKeys: DecodingKeys{Augment: "auto", JPEG: "auto", OnBad: "fail", Tokenizer: "auto"},
 		NetworkKeys: NetworkKeys{Model: "mlp", Hidden: Widths{100}, Activation: "sigmoid", GELU: "tanh", Bias: true,
 			Head: HeadFile},
 		LengthKeys: LengthKeys{Algo: "fspda-sa", Iterations: 3000, Alpha: 0.3},
-		DualKeys:   DualKeys{Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1},
-		AveragingKeys: AveragingKeys{Theta: AutoFloat{Auto: true}, Mixing: "metropolis", Share: 1, OuterStep: 1,
-			Delta: 0.5, Rho: AutoFloat{Auto: true}, Weights: weightsAuto, Order: "cta"},
-		CompressionKeys: CompressionKeys{Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global",
+		DualKeys:   DualKeys[AutoFloat]{Eta: AutoFloat{Auto: true}, Gamma: 0.5, Beta: 1, AX: 0.1, ALambda: 0.1},
+		AveragingKeys: AveragingKeys[AutoFloat, string]{Theta: AutoFloat{Auto: true}, Mixing: "metropolis", Share: 1, OuterStep: 1,
+			Delta: 0.5, Rho: AutoFloat{Auto: true}, Weights: auto, Order: "cta"},
+		CompressionKeys: CompressionKeys[string]{Compress: "auto", Norms: "tensor", Swarm: "nonblocking", Initiator: "global",
 			ReferenceBits: "honest"},
-		AsyncKeys: AsyncKeys{Coef: "inverse", CMax: AutoFloat{Auto: true}, ComputeTime: "exp", Slowness: "equal",
+		AsyncKeys: AsyncKeys[AutoFloat]{Coef: "inverse", CMax: AutoFloat{Auto: true}, ComputeTime: "exp", Slowness: "equal",
 			Contacts: 1, Clock: ClockVirtual, GiveUp: 5},
 		VariantKeys: VariantKeys{Dual: "same-time", StormStart: "gradient", StormLambda: "exact"},
-		StepKeys: StepKeys{EtaSchedule: "coupled", Optimizer: "auto", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
+		StepKeys: StepKeys[string]{EtaSchedule: "coupled", Optimizer: "auto", Beta1: 0.9, Beta2: 0.999, Eps: 1e-8,
 			Placement: "auto", WeightDecay: 1e-4, DecayForm: "auto", DecayTensors: "no-norm",
 			Schedule: "constant", Warmup: 5},
-		ExchangeKeys: ExchangeKeys{Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1,
+		ExchangeKeys: ExchangeKeys[string]{Agents: 10, Graph: "complete", Edges: "auto", Mask: "auto", Density: 0.1,
 			Wire: "fp32"},
 		BatchKeys: BatchKeys{Partition: "dirichlet-equal(0.3)", Objective: "agents", Batch: 64, Accum: 1,
 			Sampling: "epochs", Seed: 1},
-		ComputeKeys: ComputeKeys{Device: "auto", Precision: "fp32"},
-		EvaluationKeys: EvaluationKeys{EvalPoints: 20, Metrics: "auto", BN: BNPooled, BNBatches: 200,
+		DeviceKeys:  DeviceKeys{Device: "auto"},
+		ComputeKeys: ComputeKeys{Precision: "fp32"},
+		EvaluationKeys: EvaluationKeys[string]{EvalPoints: 20, Metrics: "auto", BN: BNPooled, BNBatches: 200,
 			Accounting: "shared-seed"},
 		OutputKeys:    OutputKeys{Checkpoint: 60, Keep: 2},
 		ExecutionKeys: ExecutionKeys{Recompute: "none"},

@@ -173,7 +173,7 @@ func TestAutoEta(t *testing.T) {
 	c.Graph, c.Beta = "complete", 0.5
 	s, _ := resolve(t, c)
 	want := 0.25 * 5 / 10 * s.Mask.Density() / 4 / 0.5
-	if got := s.Config.Eta.V; s.Config.Eta.Auto || got < want*(1-1e-5) || got > want*(1+1e-5) {
+	if got := s.Config.Eta; got < want*(1-1e-5) || got > want*(1+1e-5) {
 		t.Errorf("eta %v, want %v", s.Config.Eta, want)
 	}
 }
@@ -224,7 +224,7 @@ func TestAutoEtaOfManyAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Setup{Config: c, Graph: g}
+	s := &Setup{Config: resolving(c), Graph: g}
 	s.method, _ = c.findMethod()
 	if s.Process, err = dist.ParseProcess(c.Edges, g, 1); err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestAutoEtaOfManyAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := 2 - 2*math.Cos(2*math.Pi/float64(c.Agents))
-	if want := c.Gamma * c.Gamma * second / 4; math.Abs(s.Config.Eta.V/want-1) > 1e-5 {
-		t.Errorf("eta %v, want %v", s.Config.Eta.V, want)
+	if want := c.Gamma * c.Gamma * second / 4; math.Abs(s.Config.Eta/want-1) > 1e-5 {
+		t.Errorf("eta %v, want %v", s.Config.Eta, want)
 	}
 }

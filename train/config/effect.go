@@ -160,7 +160,7 @@ func (s *Setup) Unused(given Config) (all []Unused) {
 // where a model is used and not trained.
 func (c Config) RefuseUnused(keys []string) error {
 	var errs []error
-	s := &Setup{Config: c} // the conditions of these keys ask for nothing else
+	s := &Setup{Config: resolving(c)} // the conditions of these keys ask for nothing else
 	for _, f := range c.Fields() {
 		if !slices.Contains(keys, f.Key) || !slices.Contains(c.explicit, f.Key) {
 			continue
@@ -192,7 +192,7 @@ func (s *Setup) missing(key string, given Config) string {
 // their resolved values. Setups of equal lists are the same run.
 func (s *Setup) Effective(given Config) string {
 	var b strings.Builder
-	resolved := s.Config
+	resolved := s.Config.Stored()
 	for _, f := range resolved.Fields() {
 		if s.missing(f.Key, given) == "" {
 			fmt.Fprintf(&b, "%s=%s\n", f.Key, f.text())

@@ -97,9 +97,13 @@ func resolveText(t *testing.T, text string) error {
 	if err := c.Parse("run.yaml", []byte(text)); err != nil {
 		t.Fatal(err)
 	}
-	var m Model = labModel(t, small())
+	of := small()
+	if _, err := c.Network(); err == nil {
+		of.Algo, of.Optimizer, of.WeightDecay = c.Algo, c.Optimizer, c.WeightDecay
+	}
+	var m Model = labModel(t, of)
 	if strings.Contains(text, "model: normed") {
-		m = normed{labModel(t, small())}
+		m = normed{labModel(t, of)}
 	}
 	_, err := c.Resolve(labSet, m)
 	return err
@@ -160,7 +164,7 @@ func TestResolvedConfigurationsReplay(t *testing.T) {
 		}
 		s, m := resolve(t, c)
 		var again Config
-		text := string(s.Config.YAML())
+		text := string(s.Config.Stored().YAML())
 		if name == "led" {
 			text = strings.Replace(text, "layer_lr: \"\"\n", "", 1)
 		}

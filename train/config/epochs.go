@@ -31,7 +31,7 @@ func (s *Setup) Epochs(t int) float64 { return float64(t) / s.PerEpoch() }
 // settleEpochs converts epochs and eval_epochs to iterations and eval_points. The converted key
 // must have its default, or the value that results, as in a resolved configuration.
 func (s *Setup) settleEpochs() error {
-	c, base := &s.Config, s.Config.Defaults()
+	c, base := &s.Config, s.Config.given.Defaults()
 	if c.Epochs > 0 {
 		t := math.Round(c.Epochs * s.PerEpoch())
 		switch {
@@ -86,14 +86,14 @@ func (s *Setup) EvalPoint(k int) int {
 }
 
 // EvalCount returns P, the number of evaluations after the one of iteration 0.
-func (s *Setup) EvalCount() int { return s.evals.count(s.Config) }
+func (s *Setup) EvalCount() int { return s.evals.count(s.Config.Iterations, s.Config.EvalPoints) }
 
-// count returns the number of evaluations of a run of length c after the one of iteration 0. With
+// count returns the number of evaluations of a run of so many iterations and eval_points after the one of iteration 0. With
 // eval_epochs the one before the last may be rounded up to the end of the run: the two are one
 // evaluation.
-func (e evaluations) count(c Config) int {
-	points := min(c.EvalPoints, c.Iterations)
-	if e.every > 0 && points > 1 && e.at(points-1) >= c.Iterations {
+func (e evaluations) count(iterations, evalPoints int) int {
+	points := min(evalPoints, iterations)
+	if e.every > 0 && points > 1 && e.at(points-1) >= iterations {
 		return points - 1
 	}
 	return points

@@ -32,8 +32,8 @@ func TestEpochs(t *testing.T) {
 			t.Errorf("epoch %v: alpha %v, want %v", q.epoch, alpha, q.want*c.Alpha)
 		}
 	}
-	again, _ := resolve(t, s.Config)
-	if d := again.Config.Differences(s.Config); len(d) > 0 {
+	again, _ := resolve(t, s.Config.Stored())
+	if d := again.Config.Stored().Differences(s.Config.Stored()); len(d) > 0 {
 		t.Errorf("resolved again it differs: %v", d)
 	}
 }
@@ -89,7 +89,7 @@ func TestEpochsRefused(t *testing.T) {
 
 // There may be more evaluations than would fit into memory.
 func TestEvalPointsOfAHugeRun(t *testing.T) {
-	s := &Setup{Config: runOf(1e18, 1e17)}
+	s := &Setup{Config: resolving(runOf(1e18, 1e17))}
 	if !s.EvalAt(0) || !s.EvalAt(1e18) || !s.EvalAt(20) || s.EvalAt(21) {
 		t.Error("evaluated elsewhere than at each tenth iteration")
 	}
@@ -98,7 +98,7 @@ func TestEvalPointsOfAHugeRun(t *testing.T) {
 func TestEvalPoints(t *testing.T) {
 	for _, c := range []struct{ T, P, n int }{{1000, 20, 21}, {7, 3, 4}, {3, 10, 4}, {1, 1, 2}} {
 		var at []int
-		s := &Setup{Config: runOf(c.T, c.P)}
+		s := &Setup{Config: resolving(runOf(c.T, c.P))}
 		for it := range c.T + 5 {
 			if k := s.EvalsBefore(it); k != len(at) {
 				t.Errorf("T %d, P %d: %d evaluations before %d, want %d", c.T, c.P, k, it, len(at))
@@ -127,7 +127,7 @@ func TestAutoMetrics(t *testing.T) {
 	if err != nil || s.Config.Metrics != "test" {
 		t.Errorf("with batch norm metrics are %s, %v", s.Config.Metrics, err)
 	}
-	s.Config.Metrics, s.Buffers, s.Dim = "auto", nil, 1<<31
+	s.Config.Metrics, s.Buffers, s.Dim = "", nil, 1<<31
 	if s.settleMetrics(); s.Config.Metrics != "test" {
 		t.Errorf("a large network has metrics %s", s.Config.Metrics)
 	}

@@ -28,7 +28,7 @@ type evaluations struct {
 // because it depends on the batches.
 func (s *Setup) settleMetrics() {
 	c := &s.Config
-	if c.Metrics != "auto" {
+	if c.Metrics != "" {
 		return
 	}
 	models := s.EvaluatedAgents() + 1

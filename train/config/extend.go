@@ -59,14 +59,14 @@ func gcd(a, b int) int {
 // Lengthened reports whether the resolved configuration is old with another length and nothing else.
 func (s *Setup) Lengthened(old Config) bool {
 	old.Iterations, old.Epochs, old.EvalPoints = s.Config.Iterations, s.Config.Epochs, s.Config.EvalPoints
-	return len(s.Config.Differences(old)) == 0
+	return len(s.Config.Stored().Differences(old)) == 0
 }
 
 // Continues returns why a finished run of configuration old, whose length alone differs, cannot be
 // continued to the length of s; nil if the longer run begins exactly as that one did.
 func (s *Setup) Continues(old Config) error {
 	c := s.Config
-	count := s.evals.count(old)
+	count := s.evals.count(old.Iterations, old.EvalPoints)
 	switch {
 	case c.Iterations <= old.Iterations:
 		return Invalid("iterations", c.Iterations, "the run has %d and cannot become shorter", old.Iterations)
@@ -112,11 +112,11 @@ func (s *Setup) epochsAt(iteration int) float64 {
 // FingerprintsAt returns the fingerprints of the run and of shorter ones that ended at an iteration,
 // one of which checkpoints of a run that was lengthened there have.
 func (s *Setup) FingerprintsAt(iteration int) []string {
-	all := []string{s.Config.Fingerprint(), s.Config.FingerprintWithDevice()}
+	short := s.Config.Stored()
+	all := []string{short.Fingerprint(), short.FingerprintWithDevice()}
 	if iteration <= 0 || iteration >= s.Config.Iterations {
 		return all
 	}
-	short := s.Config
 	last := s.EvalsBefore(iteration)
 	if s.EvalPoint(last) != iteration {
 		return all

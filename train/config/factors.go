@@ -12,11 +12,11 @@ type Factor struct {
 }
 
 // Frozen lists the patterns of the key freeze.
-func (c Config) Frozen() []string { return split(c.Freeze) }
+func (k StepKeys[N]) Frozen() []string { return split(k.Freeze) }
 
 // Factors lists those of the key layer_lr, which Check has accepted.
-func (c Config) Factors() []Factor {
-	all, _ := parseFactors("layer_lr", c.LayerLR)
+func (k StepKeys[N]) Factors() []Factor {
+	all, _ := parseFactors("layer_lr", k.LayerLR)
 	return all
 }
 

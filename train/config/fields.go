@@ -104,7 +104,7 @@ func (c Config) harmless(f Field) bool {
 		return c.Optimizer == "auto" || c.Optimizer == optimizerSGD || c.Optimizer == optimizerHeavyBall
 	case "placement":
 		m, ok := c.findMethod()
-		return c.Placement == "auto" || ok && c.Placement == c.usualPlacement(m)
+		return c.Placement == "auto" || ok && c.Placement == cmp.Or(c.usualPlacement(m, c.Optimizer), auto)
 	case "decay_form":
 		return c.DecayForm == "auto" || c.DecayForm == decayCoupled
 	}

@@ -15,7 +15,7 @@ import (
 func (s *Setup) readDigests() error {
 	c := &s.Config
 	files := []struct{ key, value, path string }{
-		{"graph", c.Graph, dist.FilePath(c.Graph)}, {"edges", c.Edges, dist.FilePath(c.Edges)},
+		{"graph", c.Graph, dist.FilePath(c.Graph)}, {"edges", string(c.Edges), dist.FilePath(string(c.Edges))},
 		{"partition", c.Partition, ""},
 	}
 	if p, err := data.ParsePartition(c.Partition); err == nil {

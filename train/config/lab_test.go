@@ -32,8 +32,12 @@ func small() Config {
 
 func labModel(tb testing.TB, c Config) *model.Engine {
 	tb.Helper()
+	of, err := c.Network()
+	if err != nil {
+		tb.Fatal(err)
+	}
 	net, err := model.MLP(model.MLPOptions{Inputs: labSet.Features(), Classes: labSet.Classes, Hidden: c.Hidden,
-		Activation: c.Activation, WeightDecay: c.L2()})
+		Activation: c.Activation, WeightDecay: of.L2()})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 // Identity lists, by name and value, what all processes of a run must agree on, the most
 // informative first. The sizes are those of the model's tensors.
 func (s *Setup) Identity(sizes []int) [][2]string {
-	c := s.Config
+	c := s.Config.Stored()
 	layout := sha256.Sum256(fmt.Append(nil, sizes, s.Buffers))
 	id := [][2]string{
 		{"seed", strconv.FormatUint(c.Seed, 10)},

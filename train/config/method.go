@@ -39,10 +39,10 @@ type Method struct {
 	// where its correction may enter with an adaptive optimizer, the default first; nil: it has
 	// none
 	Placements []string
-	Tracks     bool // it tracks the gradient; optimizers are placed corrected
-	Dual       bool // it uses eta
-	Exact      bool // it is stated for exact gradients
-	Constant   bool // it has no step size that a schedule could change
+	Takes      Gradient // what its optimizer takes
+	Dual       bool     // it uses eta
+	Exact      bool     // it is stated for exact gradients
+	Constant   bool     // it has no step size that a schedule could change
 
 	About About // its line in the table of methods
 }
@@ -52,6 +52,15 @@ type Usual struct {
 	Steps int    // of local_steps; 0: 10
 	Mask  string // what mask auto comes to in an all-reduce; empty: as elsewhere
 }
+
+// Gradient is what the optimizer of a method takes.
+type Gradient int
+
+const (
+	OwnGradient     Gradient = iota // of the agent's batch, with a correction where it is placed so
+	TrackedGradient                 // a tracker of the mean gradient; optimizers are placed corrected
+	MeanGradient                    // the mean over all agents
+)
 
 // EdgeNeed is the set of edge processes that an algorithm can use.
 type EdgeNeed int
@@ -76,7 +85,6 @@ const (
 
 // The values of the key weights.
 const (
-	weightsAuto       = "auto"
 	weightsConstant   = "constant"
 	weightsMetropolis = "metropolis"
 	weightsProcess    = "process"
@@ -137,12 +145,23 @@ func (c Config) clocked() bool {
 	return ok && m.Edges == Clocks
 }
 
+// settleMethod resolves the keys of the optimizer, and refuses a network whose loss decays weights
+// that the optimizer decays.
+func (s *Setup) settleMethod(m Model) error {
+	warnings, err := s.Config.settleOptimizer(s.method)
+	if s.Warnings = append(s.Warnings, warnings...); err != nil {
+		return err
+	}
+	if n, ok := m.(interface{ WeightDecay() float64 }); ok && n.WeightDecay() > 0 && s.Config.DecayForm == decayDecoupled {
+		return Invalid("decay_form", decayDecoupled, "the loss of the network has an L2 term of coefficient %v, and "+
+			"weights would be decayed twice: make the network with the L2 of Config.Network", n.WeightDecay())
+	}
+	return nil
+}
+
 // admit refuses keys that the method does not use, and resolves edges and mask where they are auto.
 func (s *Setup) admit() error {
 	c, m := &s.Config, s.method
-	if err := s.settleOptimizer(); err != nil {
-		return err
-	}
 	if c.Schedule != "constant" && m.Constant {
 		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant",
 			m.Name)
@@ -174,14 +193,14 @@ func (s *Setup) admitCollective() {
 	if m.uses("local_steps") {
 		s.settleSteps()
 		if c.LocalSteps > 1 {
-			c.Edges = fmt.Sprintf("periodic(%d)", c.LocalSteps)
+			c.Edges = Chosen(fmt.Sprintf("periodic(%d)", c.LocalSteps))
 		}
 	}
 	switch {
 	case !m.Masks:
 		c.Mask, c.Density = "all", 1
-	case c.Mask == "auto" && m.Usual.Mask != "":
-		c.Mask = m.Usual.Mask
+	case c.Mask == "" && m.Usual.Mask != "":
+		c.Mask = Chosen(m.Usual.Mask)
 	}
 }
 
@@ -212,7 +231,7 @@ func (s *Setup) admitMask() error {
 		return nil
 	}
 	masked := func() string { return strings.Join(withFeature(func(m Method) bool { return m.Masks }), ", ") }
-	if c.Mask != "auto" && c.Mask != "all" {
+	if c.Mask != "" && c.Mask != "all" {
 		return Invalid("mask", c.Mask, "%s averages whole vectors and would not converge on a part of them: use "+
 			"mask all, or an algorithm that admits masks (%s)", m.Name, masked())
 	}
@@ -236,25 +255,25 @@ func (s *Setup) admitEdges() error {
 		s.settleSteps()
 	}
 	steps := cmp.Or(c.LocalSteps, defaultSteps)
-	if own, ok := dist.ProcessOfGraph(c.Graph); ok && c.Edges == "auto" && m.plays(own) {
-		c.Edges = own
+	if own, ok := dist.ProcessOfGraph(c.Graph); ok && c.Edges == "" && m.plays(own) {
+		c.Edges = Chosen(own)
 		return nil
 	}
-	if c.Edges == "auto" {
-		c.Edges = map[EdgeNeed]string{AnyEdges: "one-edge", ManyEdges: "full", WholeGraph: "full",
-			Rounds: fmt.Sprintf("periodic(%d)", steps), Coins: fmt.Sprintf("coin(%v)", 1/float64(steps)),
+	if c.Edges == "" {
+		c.Edges = map[EdgeNeed]Chosen{AnyEdges: "one-edge", ManyEdges: "full", WholeGraph: "full",
+			Rounds: Chosen(fmt.Sprintf("periodic(%d)", steps)), Coins: Chosen(fmt.Sprintf("coin(%v)", 1/float64(steps))),
 			Pairs: "one-edge", Broadcast: "full", Clocks: "one-edge", RoundPairs: "matching", RoundEdges: "matching",
-			AnyRounds: "one-edge", OneWay: oneWayOf(c.Graph)}[m.Edges]
+			AnyRounds: "one-edge", OneWay: Chosen(oneWayOf(c.Graph))}[m.Edges]
 		return nil
 	}
-	name := spelling.Name(c.Edges)
+	name := spelling.Name(string(c.Edges))
 	pairs := []string{"one-edge", "one-edge-round-robin", "matching", "trace", "empty"}
 	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"},
 		Coins: {"full", "periodic", "coin"}, Pairs: pairs, RoundPairs: pairs,
 		Broadcast: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
 		Clocks:    {"one-edge"},
 		OneWay:    {"one-peer-exp", "static-exp", "push", "arcs"}}[m.Edges]
-	if fit != nil && !slices.Contains(fit, name) && !m.plays(c.Edges) {
+	if fit != nil && !slices.Contains(fit, name) && !m.plays(string(c.Edges)) {
 		return Invalid("edges", c.Edges, "%s %s: use edges auto", m.Name, edgeReason[m.Edges])
 	}
 	return nil
@@ -317,9 +336,9 @@ func (s *Setup) settleWeights() error {
 	c := &s.Config
 	_, weighted := s.Process.(dist.Weighted)
 	switch {
-	case c.Weights == weightsAuto && weighted && s.uses("weights"):
+	case c.Weights == "" && weighted && s.uses("weights"):
 		c.Weights = weightsProcess
-	case c.Weights == weightsAuto:
+	case c.Weights == "":
 		c.Weights = weightsConstant
 	case c.Weights == weightsProcess && !weighted:
 		return Invalid("weights", c.Weights, "edges %s have no weights of their own: use weights metropolis, or a "+

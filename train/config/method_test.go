@@ -144,12 +144,12 @@ func TestMethodDefaults(t *testing.T) {
 		cfg := small()
 		cfg.Algo, cfg.Edges, cfg.LocalSteps, cfg.EvalPoints = c.algo, c.edges, c.steps, 3
 		s, _ := resolve(t, cfg)
-		if s.Config.Edges != c.want {
+		if string(s.Config.Edges) != c.want {
 			t.Errorf("%s, edges %s, local_steps %d: edges %s, want %s", c.algo, c.edges, c.steps, s.Config.Edges,
 				c.want)
 		}
-		again, _ := resolve(t, s.Config)
-		if d := again.Config.Differences(s.Config); len(d) > 0 {
+		again, _ := resolve(t, s.Config.Stored())
+		if d := again.Config.Stored().Differences(s.Config.Stored()); len(d) > 0 {
 			t.Errorf("%s: resolved again it differs: %v", c.algo, d)
 		}
 		if _, ok := s.Algo.(algo.AllReducer); ok != s.AllReduces {
@@ -163,7 +163,7 @@ func TestRhoAuto(t *testing.T) {
 	c := small()
 	c.Algo, c.Graph, c.Alpha = "prox-gpda", "star", 0.25
 	s, _ := resolve(t, c)
-	if got := 1 / (2 * s.Config.Rho.V * 1); got < 0.25*(1-1e-5) || got > 0.25*(1+1e-5) || s.Config.Rho.Auto {
+	if got := 1 / (2 * s.Config.Rho * 1); got < 0.25*(1-1e-5) || got > 0.25*(1+1e-5) {
 		t.Errorf("rho %v: the largest step is %v", s.Config.Rho, got)
 	}
 }
@@ -175,7 +175,7 @@ func TestRoundsAndEvaluations(t *testing.T) {
 			for points := 1; points <= 12; points++ {
 				c := Default()
 				c.Algo, c.Iterations, c.EvalPoints = "led", T, points
-				s := &Setup{Config: c, Algo: algo.LED{Tau: tau}}
+				s := &Setup{Config: resolving(c), Algo: algo.LED{Tau: tau}}
 				want := true
 				for it := range T + 1 {
 					if s.EvalAt(it) && it%tau != 0 {
@@ -241,14 +241,14 @@ func TestOptimizerKeys(t *testing.T) {
 		c := small()
 		q.edit(&c)
 		s, _ := resolve(t, c)
-		c = s.Config
+		c = s.Config.Stored()
 		if c.Optimizer != q.optimizer || c.Placement != q.placement || c.DecayForm != q.form ||
 			c.Momentum != q.momentum {
 			t.Errorf("optimizer %s, placement %s, decay_form %s, momentum %v, want %+v", c.Optimizer, c.Placement,
 				c.DecayForm, c.Momentum, q)
 		}
 		again, _ := resolve(t, c)
-		if again.Config.Fingerprint() != c.Fingerprint() || again.Config.Optimizer != c.Optimizer {
+		if again.Config.Stored().Fingerprint() != c.Fingerprint() || string(again.Config.Optimizer) != c.Optimizer {
 			t.Errorf("%+v: resolved again it is another configuration", q)
 		}
 	}

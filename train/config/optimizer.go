@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,122 +47,106 @@ var (
 )
 
 // adaptive reports whether the optimizer divides gradients by their size.
-func (c Config) adaptive() bool {
-	return c.Optimizer == optimizerAdamW || c.Optimizer == optimizerGTAdam
+func (r Resolved) adaptive() bool {
+	return r.Optimizer == optimizerAdamW || r.Optimizer == optimizerGTAdam
 }
 
 // unitSteps reports whether the size of a step follows from alpha, and not from the gradient.
-func (c Config) unitSteps() bool { return c.adaptive() || c.Optimizer == optimizerDeMo }
-
-// Decoupled reports whether weight decay is applied by the optimizer, so that neither the objective
-// nor its gradients include it.
-func (c Config) Decoupled() bool {
-	return c.DecayForm == decayDecoupled ||
-		c.DecayForm == "auto" && (c.Optimizer == optimizerAdamW || c.Optimizer == optimizerDeMo)
-}
-
-// L2 is the coefficient of the L2 term of the objective: weight_decay unless that is decoupled.
-func (c Config) L2() float64 {
-	if c.Decoupled() {
-		return 0
-	}
-	return c.WeightDecay
-}
+func (r Resolved) unitSteps() bool { return r.adaptive() || r.Optimizer == optimizerDeMo }
 
 // ClipsApart reports whether an agent clips a gradient from which it has to take the L2 term out.
-func (s *Setup) ClipsApart() bool { return s.Config.ClipNorm > 0 && s.Config.L2() > 0 }
+func (s *Setup) ClipsApart() bool { return s.Config.clipsApart() }
 
-// settleOptimizer resolves auto in the keys of the optimizer, and refuses those without effect.
-func (s *Setup) settleOptimizer() error {
-	c, m := &s.Config, s.method
+func (r Resolved) clipsApart() bool { return r.ClipNorm > 0 && r.L2() > 0 }
+
+// settleOptimizer resolves auto in the keys of the optimizer, and refuses those without effect. It
+// reads nothing but the keys, because the loss of the network depends on what it finds.
+func (r *Resolved) settleOptimizer(m Method) (warnings []string, err error) {
 	others := func() string {
 		return strings.Join(withFeature(func(m Method) bool { return m.takes(optimizerAdamW) }), ", ")
 	}
 	switch {
-	case c.Momentum != 0 && !m.takes(optimizerHeavyBall):
-		return Invalid("momentum", c.Momentum, "%s has no heavy ball: set momentum 0, or choose an algorithm that "+
+	case r.Momentum != 0 && !m.takes(optimizerHeavyBall):
+		return nil, Invalid("momentum", r.Momentum, "%s has no heavy ball: set momentum 0, or choose an algorithm that "+
 			"has one (%s)", m.Name, others())
-	case c.Optimizer != "auto" && !m.takes(c.Optimizer):
-		return Invalid("optimizer", c.Optimizer, "%s is stated for %s: use optimizer auto, or an algorithm that takes "+
+	case r.Optimizer != "" && !m.takes(string(r.Optimizer)):
+		return nil, Invalid("optimizer", r.Optimizer, "%s is stated for %s: use optimizer auto, or an algorithm that takes "+
 			"any (%s)", m.Name, cmp.Or(strings.Join(m.Optimizers, " or "), optimizerSGD), others())
-	case c.DecayForm == decayDecoupled && !m.takes(optimizerAdamW) && !m.takes(optimizerDeMo):
-		return Invalid("decay_form", c.DecayForm, "%s takes gradients as they are: use decay_form coupled, or an "+
+	case r.DecayForm == decayDecoupled && !m.takes(optimizerAdamW) && !m.takes(optimizerDeMo):
+		return nil, Invalid("decay_form", r.DecayForm, "%s takes gradients as they are: use decay_form coupled, or an "+
 			"algorithm that takes any optimizer (%s)", m.Name, others())
 	}
-	if c.Optimizer == "auto" {
-		c.Optimizer = optimizerSGD
+	if r.Optimizer == "" {
+		r.Optimizer = optimizerSGD
 		if !m.takes(optimizerSGD) {
-			c.Optimizer = m.Optimizers[0]
-		} else if c.Momentum > 0 {
-			c.Optimizer = optimizerHeavyBall
+			r.Optimizer = Chosen(m.Optimizers[0])
+		} else if r.Momentum > 0 {
+			r.Optimizer = optimizerHeavyBall
 		}
 	}
-	switch c.Optimizer {
+	switch r.Optimizer {
 	case optimizerSGD, optimizerAdamW, optimizerGTAdam, optimizerDeMo:
-		if c.Momentum != 0 {
-			return Invalid("momentum", c.Momentum, "%s has no such factor: use optimizer heavy-ball or nesterov, or "+
-				"beta1 of adamw", c.Optimizer)
+		if r.Momentum != 0 {
+			return nil, Invalid("momentum", r.Momentum, "%s has no such factor: use optimizer heavy-ball or nesterov, or "+
+				"beta1 of adamw", r.Optimizer)
 		}
 	case optimizerHeavyBall, optimizerNesterov:
-		c.Momentum = cmp.Or(c.Momentum, defaultMomentum)
+		r.Momentum = cmp.Or(r.Momentum, defaultMomentum)
 	}
-	if d := Default(); !c.adaptive() && (c.Beta1 != d.Beta1 || c.Beta2 != d.Beta2 || c.Eps != d.Eps) {
-		return Invalid("optimizer", c.Optimizer, "does not use beta1, beta2 and eps: leave them out, or use adamw")
+	if d := Default(); !r.adaptive() && (r.Beta1 != d.Beta1 || r.Beta2 != d.Beta2 || r.Eps != d.Eps) {
+		return nil, Invalid("optimizer", r.Optimizer, "does not use beta1, beta2 and eps: leave them out, or use adamw")
 	}
-	if c.Optimizer == optimizerGTAdam && c.Beta2 == 0 {
-		return Invalid("beta2", c.Beta2, "gt-adam keeps eps in the mean of squares, whose decay rate divides it: "+
+	if r.Optimizer == optimizerGTAdam && r.Beta2 == 0 {
+		return nil, Invalid("beta2", r.Beta2, "gt-adam keeps eps in the mean of squares, whose decay rate divides it: "+
 			"expected above 0 and below 1")
 	}
-	if err := s.settlePlacement(); err != nil {
-		return err
-	}
-	return s.settleDecay()
+	warnings, err = r.settlePlacement(m)
+	return warnings, errors.Join(err, r.settleDecay())
 }
 
 // settlePlacement resolves where the correction of the method enters.
-func (s *Setup) settlePlacement() error {
-	c, m := &s.Config, s.method
-	asked := c.Placement != "auto"
-	switch adaptive := c.Optimizer == optimizerAdamW; {
-	case c.Placement == "auto":
-		c.Placement = c.usualPlacement(m)
+func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
+	asked := r.Placement != ""
+	switch adaptive := r.Optimizer == optimizerAdamW; {
+	case !asked:
+		r.Placement = Chosen(r.given.usualPlacement(m, string(r.Optimizer)))
 	case len(m.Placements) == 0:
-		return Invalid("placement", c.Placement, "%s has no correction that could be placed: use placement auto",
+		return nil, Invalid("placement", r.Placement, "%s has no correction that could be placed: use placement auto",
 			m.Name)
-	case c.Optimizer == optimizerSGD:
-		return Invalid("placement", c.Placement, "both are the same with optimizer sgd: use placement auto")
-	case adaptive && c.Placement == placementCorrected && len(m.Placements) == 1:
-		return Invalid("placement", c.Placement, "the correction of %s is made of preconditioned steps, so it cannot "+
+	case r.Optimizer == optimizerSGD:
+		return nil, Invalid("placement", r.Placement, "both are the same with optimizer sgd: use placement auto")
+	case adaptive && r.Placement == placementCorrected && len(m.Placements) == 1:
+		return nil, Invalid("placement", r.Placement, "the correction of %s is made of preconditioned steps, so it cannot "+
 			"correct the gradient: use placement local", m.Name)
 	}
-	if c.Objective == "samples" && c.Optimizer == optimizerAdamW && c.Placement != placementCorrected {
-		return Invalid("objective", c.Objective, "adamw divides a gradient by its own size, and with it the weight of "+
+	if r.Objective == "samples" && r.Optimizer == optimizerAdamW && r.Placement != placementCorrected && m.Takes != MeanGradient {
+		return nil, Invalid("objective", r.Objective, "adamw divides a gradient by its own size, and with it the weight of "+
 			"an agent's data, so that it has no effect: use objective agents, another optimizer, or placement "+
 			"corrected if the method has it")
 	}
-	if asked && c.Momentum > 0 && c.Placement == placementCorrected && !m.Tracks {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through "+
+	if asked && r.Momentum > 0 && r.Placement == placementCorrected && m.Takes != TrackedGradient {
+		warnings = append(warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through "+
 			"momentum %v, and so act up to %.3g iterations late: differences between agents may grow; placement local "+
-			"has no such delay", m.Name, c.Momentum, 1/(1-c.Momentum)))
+			"has no such delay", m.Name, r.Momentum, 1/(1-r.Momentum)))
 	}
-	if asked && c.Optimizer == optimizerAdamW && c.Placement == placementLocal && len(m.Placements) > 0 {
-		s.Warnings = append(s.Warnings, "adamw outside the correction (placement local) ends where the agents' "+
+	if asked && r.Optimizer == optimizerAdamW && r.Placement == placementLocal && len(m.Placements) > 0 {
+		warnings = append(warnings, "adamw outside the correction (placement local) ends where the agents' "+
 			"preconditioned gradients balance, which is no minimum if they hold different data")
 	}
-	return nil
+	return warnings, nil
 }
 
 // usualPlacement is what placement auto comes to: the first of the method's with an adaptive
 // optimizer, and with a linear one local, except for gradient tracking. Language models have local
 // also with an adaptive one, where the method allows it: with corrected their duals, times
 // eta/alpha, outweigh their clipped gradients, and they do not learn.
-func (c Config) usualPlacement(m Method) string {
+func (c Config) usualPlacement(m Method, optimizer string) string {
 	switch {
-	case len(m.Placements) == 0, c.Optimizer == optimizerSGD:
-		return "auto" // no effect
-	case m.Tracks:
+	case len(m.Placements) == 0, optimizer == optimizerSGD:
+		return "" // no effect
+	case m.Takes == TrackedGradient:
 		return m.Placements[0]
-	case c.Optimizer == optimizerAdamW:
+	case optimizer == optimizerAdamW:
 		if _, language := c.language(); language && slices.Contains(m.Placements, placementLocal) {
 			return placementLocal
 		}
@@ -171,29 +156,26 @@ func (c Config) usualPlacement(m Method) string {
 }
 
 // settleDecay resolves decay_form and refuses factors of step sizes that the optimizer would undo.
-func (s *Setup) settleDecay() error {
-	c := &s.Config
-	if c.DecayForm != "auto" && c.WeightDecay == 0 {
-		return Invalid("decay_form", c.DecayForm, "weight_decay is 0, so that it has no effect: leave one of them out")
+func (r *Resolved) settleDecay() error {
+	if r.DecayForm != "" && r.WeightDecay == 0 {
+		return Invalid("decay_form", r.DecayForm, "weight_decay is 0, so that it has no effect: leave one of them out")
 	}
-	decoupled := c.Decoupled()
-	switch {
-	case c.WeightDecay == 0:
-	case decoupled:
-		c.DecayForm = decayDecoupled
-	default:
-		c.DecayForm = decayCoupled
+	if r.WeightDecay > 0 && r.DecayForm == "" {
+		r.DecayForm = decayCoupled
+		if r.Optimizer == optimizerAdamW || r.Optimizer == optimizerDeMo {
+			r.DecayForm = decayDecoupled
+		}
 	}
 	switch {
-	case c.LayerLR == "":
-	case s.ClipsApart():
-		return Invalid("layer_lr", c.LayerLR, "also multiplies the L2 term, so that clip_norm cannot leave it out: "+
+	case r.LayerLR == "":
+	case r.clipsApart():
+		return Invalid("layer_lr", r.LayerLR, "also multiplies the L2 term, so that clip_norm cannot leave it out: "+
 			"use weight_decay 0, or clip_norm 0")
-	case c.unitSteps():
-		return Invalid("layer_lr", c.LayerLR, "%s divides a gradient by its own size, and with it the factor: use "+
-			"another optimizer, or leave layer_lr out", c.Optimizer)
-	case decoupled && c.WeightDecay > 0:
-		return Invalid("layer_lr", c.LayerLR, "does not apply to decoupled weight decay: use decay_form coupled")
+	case r.unitSteps():
+		return Invalid("layer_lr", r.LayerLR, "%s divides a gradient by its own size, and with it the factor: use "+
+			"another optimizer, or leave layer_lr out", r.Optimizer)
+	case r.DecayForm == decayDecoupled:
+		return Invalid("layer_lr", r.LayerLR, "does not apply to decoupled weight decay: use decay_form coupled")
 	}
 	return nil
 }
@@ -215,7 +197,7 @@ func (s *Setup) Descent() algo.Descent {
 	case optimizerAdamW:
 		d.Opt = algo.AdamW{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}
 	}
-	if c.Decoupled() && c.WeightDecay > 0 {
+	if c.DecayForm == decayDecoupled {
 		d.Decay = &algo.Decay{Rate: c.WeightDecay, Except: s.Undecayed}
 	}
 	return d

@@ -66,10 +66,10 @@ func TestParams(t *testing.T) {
 			t.Errorf("%s: the setup lacks a value", text)
 		}
 		back := Default()
-		if err := back.Parse("config.yaml", s.Config.YAML()); err != nil {
+		if err := back.Parse("config.yaml", s.Config.Stored().YAML()); err != nil {
 			t.Fatal(err)
 		}
-		if d := back.Differences(s.Config); len(d) > 0 || back.Fingerprint() != s.Config.Fingerprint() ||
+		if d := back.Differences(s.Config.Stored()); len(d) > 0 || back.Fingerprint() != s.Config.Stored().Fingerprint() ||
 			back.Params.String() != want {
 			t.Errorf("%s: read back as %s, %v", text, back.Params, d)
 		}

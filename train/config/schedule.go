@@ -68,7 +68,9 @@ func (s Schedule) factor(e float64) float64 {
 }
 
 // cosineByIterations reports whether the cosine schedule is given in iterations.
-func (c Config) cosineByIterations() bool { return c.WarmupT > 0 || c.DecayT > 0 || c.MinAlpha > 0 }
+func (k StepKeys[N]) cosineByIterations() bool {
+	return k.WarmupT > 0 || k.DecayT > 0 || k.MinAlpha > 0
+}
 
 // scheduleByIterations makes the cosine schedule by iterations.
 func (s *Setup) scheduleByIterations() error {

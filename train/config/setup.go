@@ -18,7 +18,7 @@ import (
 // Setup is a resolved configuration: everything that it names is made and checked, and auto is
 // replaced by numbers and names. Make one with [Config.Resolve].
 type Setup struct {
-	Config   Config // resolved
+	Config   Resolved
 	Warnings []string
 
 	data.Division
@@ -68,6 +68,7 @@ type ProgramBytes struct {
 //   - BufferSizes() []int: the lengths of the buffers of batch norm;
 //   - Tokens() bool, Inputs() int: whether examples are windows of tokens, and their length;
 //   - L2(x []float32) float64: the L2 term of the loss;
+//   - WeightDecay() float64: its coefficient, 0 where weight decay is decoupled;
 //   - ProgramBytes(batch, scored int) (gradient, score uint64, err error): the memory of a gradient
 //     of a batch, and of a score.
 type Model interface {
@@ -103,8 +104,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	s := &Setup{Config: c, Division: data.Division{Set: set}, Threads: c.Threads}
-	s.Config.explicit = nil      // a resolved configuration can be resolved again
+	s := &Setup{Config: resolving(c), Division: data.Division{Set: set}, Threads: c.Threads}
 	s.method, _ = c.findMethod() // Check has verified that it exists
 	s.Config.Params, s.Config.Graph = c.settleParams(), c.usualGraph(s.method)
 	s.Dim, s.Tensors = m.Dim(), tensorsOf(m)
@@ -122,7 +122,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	}); ok && t.Tokens() {
 		s.Window = t.Inputs()
 	}
-	for _, settle := range []func() error{s.checkText,
+	for _, settle := range []func() error{func() error { return s.settleMethod(m) }, s.checkText,
 		s.split, // before connect: a graph of more agents than examples may not fit into memory
 		s.settleEpochs, func() error { return s.connect(m.Sizes()) }, s.readDigests, s.steps} {
 		if err := settle(); err != nil {
@@ -221,16 +221,16 @@ func (s *Setup) connect(sizes []int) error {
 	if s.Graph, err = dist.ParseGraph(c.Graph, c.Agents, c.Seed); err != nil {
 		return &Error{Key: "graph", Err: err}
 	}
-	if s.Process, err = dist.ParseProcess(c.Edges, s.Graph, c.Seed); err != nil {
+	if s.Process, err = dist.ParseProcess(string(c.Edges), s.Graph, c.Seed); err != nil {
 		return &Error{Key: "edges", Err: err}
 	}
-	if s.Mask, err = dist.ParseMask(c.Mask, c.Density, sizes, c.Seed); err != nil {
+	if s.Mask, err = dist.ParseMask(cmp.Or(string(c.Mask), auto), c.Density, sizes, c.Seed); err != nil {
 		return &Error{Key: "mask", Err: err}
 	}
 	if s.method.Edges == AllReduce {
 		s.Mask = dist.Every(s.Mask, c.LocalSteps)
 	}
-	c.Graph, c.Edges, c.Mask = s.Graph.String(), s.Process.String(), s.Mask.String()
+	c.Graph, c.Edges, c.Mask = s.Graph.String(), Chosen(s.Process.String()), Chosen(s.Mask.String())
 	if s.method.roundEnds() {
 		s.Process = dist.AtRoundEnds(s.Process, max(1, c.LocalSteps))
 	}
@@ -265,9 +265,9 @@ func (s *Setup) steps() error {
 	s.settleRho()
 	s.settleTheta()
 	if !s.method.Dual {
-		c.Eta = AutoFloat{}
-	} else if c.Eta.Auto {
-		c.Eta = AutoFloat{V: s.autoEta()}
+		c.Eta = 0
+	} else if c.given.Eta.Auto {
+		c.Eta = s.autoEta()
 	}
 	if s.method.Check != nil {
 		warnings, err := s.method.Check(s)
@@ -280,7 +280,7 @@ func (s *Setup) steps() error {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s is stated for exact gradients and ends near the optimum "+
 			"only with sampling %s: sampling full takes the whole shard in every iteration", c.Algo, c.Sampling))
 	}
-	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
+	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
 		Uncoupled: c.EtaSchedule == "constant", PerEpoch: s.PerEpoch(), Epochs: float64(c.Iterations) / s.PerEpoch()}
 	if s.Schedule.Cosine && c.cosineByIterations() {
 		return s.scheduleByIterations()

@@ -137,7 +137,7 @@ func TestCMax(t *testing.T) {
 			t.Fatal(err)
 		}
 		s, _ := resolve(t, config)
-		if got := s.Config.CMax; got.Auto || got.V != c.limit || warned(s, "limited to c_max") != c.warned {
+		if got := s.Config.CMax; got != c.limit || warned(s, "limited to c_max") != c.warned {
 			t.Errorf("%s: c_max %v, warnings %q", c.text, got, s.Warnings)
 		}
 	}

@@ -9,6 +9,9 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
+// auto is the value of a key whose value Resolve chooses.
+const auto = "auto"
+
 // AutoFloat is a number, or auto for one that Resolve chooses.
 type AutoFloat struct {
 	Auto bool
@@ -17,14 +20,14 @@ type AutoFloat struct {
 
 func (a AutoFloat) String() string {
 	if a.Auto {
-		return "auto"
+		return auto
 	}
 	return strconv.FormatFloat(a.V, 'g', -1, 64)
 }
 
 // Set reads a number or "auto".
 func (a *AutoFloat) Set(s string) error {
-	if s == "auto" {
+	if s == auto {
 		*a = AutoFloat{Auto: true}
 		return nil
 	}
@@ -42,7 +45,7 @@ func (AutoFloat) Type() string { return "float|auto" }
 // MarshalYAML writes the number, or auto.
 func (a AutoFloat) MarshalYAML() (any, error) {
 	if a.Auto {
-		return "auto", nil
+		return auto, nil
 	}
 	return a.V, nil
 }

@@ -24,7 +24,7 @@ func (e *Evaluator) duals(sn []*snapshot.Snapshot) *duals {
 	if !ok {
 		return nil
 	}
-	name, _ := tr.Tracked(e.setup.Config.Alpha, e.setup.Config.Eta.V)
+	name, _ := tr.Tracked(e.setup.Config.Alpha, e.setup.Config.Eta)
 	d := &duals{e: e, all: sn, at: slices.Index(e.setup.Algo.Aux(), name), mail: -1}
 	if e.setup.Asynchronous() {
 		d.mail = slices.Index(e.setup.Algo.Aux(), "mail")
@@ -57,7 +57,7 @@ func (d *duals) of(agent int) []float32 {
 func (d *duals) track(mean *point) Num {
 	e := d.e
 	c := e.setup.Config
-	_, multiple := e.setup.Algo.(algo.Tracker).Tracked(c.Alpha, c.Eta.V)
+	_, multiple := e.setup.Algo.(algo.Tracker).Tracked(c.Alpha, c.Eta)
 	if math.IsInf(multiple, 0) { // without a dual gain there is no limit
 		return Num(math.NaN())
 	}

@@ -16,7 +16,7 @@ func TestExamplesOfTest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &config.Setup{Config: config.Default(), Division: data.Division{Set: set}}
+	s := &config.Setup{Division: data.Division{Set: set}}
 	s.Config.EvalTest = 30
 	tests, err := testsAt(s, 0)
 	if err != nil {
@@ -35,7 +35,7 @@ func TestRandomWindows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &config.Setup{Config: config.Default(), Division: data.Division{Set: set}}
+	s := &config.Setup{Division: data.Division{Set: set}}
 	s.Config.EvalRandom, s.Config.Batch = 5, 4
 	starts := func(iteration, chunk int) (all []int64) {
 		tests, err := testsAt(s, iteration)

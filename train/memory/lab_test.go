@@ -24,8 +24,12 @@ func resolve(t *testing.T, c config.Config) (*config.Setup, *model.Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	of, err := c.Network()
+	if err != nil {
+		t.Fatal(err)
+	}
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden,
-		Activation: c.Activation, WeightDecay: c.L2()})
+		Activation: c.Activation, WeightDecay: of.L2()})
 	if err != nil {
 		t.Fatal(err)
 	}

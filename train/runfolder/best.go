@@ -50,7 +50,7 @@ func (f *Folder) writeBest(s *config.Setup, ev evaluate.Evaluation) error {
 	if ev.Buffers != nil {
 		ts = append(ts, safetensors.Tensor{Name: meanBuffersName, Shape: []int{len(ev.Buffers)}, Values: ev.Buffers})
 	}
-	about := map[string]string{"row": string(row), "config_fingerprint": s.Config.Fingerprint(),
+	about := map[string]string{"row": string(row), "config_fingerprint": s.Config.Stored().Fingerprint(),
 		"sha256": sum(ev.Mean, ev.Buffers)}
 	if err := replace(f.Disk, filepath.Join(dir, bestFile), func(w io.Writer) error {
 		return safetensors.Write(w, ts, about)

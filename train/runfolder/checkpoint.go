@@ -233,7 +233,7 @@ func (f *Folder) fillCheckpoint(dir string, s *config.Setup, sv CheckpointData) 
 // describe makes the manifest without the checksum.
 func describe(s *config.Setup, sv CheckpointData) Manifest {
 	m := Manifest{
-		Origin: Origin{Format: CheckpointVersion, RNG: rng.Version, Fingerprint: s.Config.Fingerprint(),
+		Origin: Origin{Format: CheckpointVersion, RNG: rng.Version, Fingerprint: s.Config.Stored().Fingerprint(),
 			Data: s.Set.Fingerprint(), Files: s.Files},
 		Content: Content{Iteration: sv.Snapshots[0].T, Agents: len(sv.Snapshots), Dim: s.Dim, Shape: s.Set.Shape,
 			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: algo.Names(s.Algo), WallS: sv.WallS, Batches: s.Batches,

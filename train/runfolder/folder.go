@@ -111,7 +111,7 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	if err := f.check(s, old, resume); err != nil {
 		return nil, err
 	}
-	if len(s.Config.Differences(old)) > 0 {
+	if len(s.Config.Stored().Differences(old)) > 0 {
 		return f, f.lengthen(s)
 	}
 	return f, f.lockFolder()
@@ -129,7 +129,7 @@ func CheckResume(path string, s *config.Setup) error {
 
 // check returns why the folder of a run of configuration old cannot be opened for s.
 func (f *Folder) check(s *config.Setup, old config.Config, resume bool) error {
-	diff := s.Config.Differences(old)
+	diff := s.Config.Stored().Differences(old)
 	switch {
 	case len(diff) > 0 && resume && s.Lengthened(old):
 		return f.checkLength(s, old)
@@ -179,7 +179,7 @@ func (f *Folder) lengthen(s *config.Setup) error {
 		return err
 	}
 	// the checkpoint fits both lengths, so that the run can be resumed whatever is written before a crash
-	err := replaceText(f.Disk, filepath.Join(f.Path, "config.yaml"), s.Config.YAML())
+	err := replaceText(f.Disk, filepath.Join(f.Path, "config.yaml"), s.Config.Stored().YAML())
 	if err == nil {
 		err = os.Remove(filepath.Join(f.Path, summaryFile))
 	}
@@ -244,7 +244,7 @@ var startFiles = []startFile{
 		}
 		return s.Links.Source(), nil
 	}},
-	{"config.yaml", func(s *config.Setup) ([]byte, error) { return s.Config.YAML(), nil }},
+	{"config.yaml", func(s *config.Setup) ([]byte, error) { return s.Config.Stored().YAML(), nil }},
 }
 
 // writeStart writes a file of a new folder. It removes one that the run does not have, which a
@@ -323,7 +323,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 		err = f.events.Restart(int64(first), now)
 	}
 	if err == nil {
-		err = f.events.Hyperparameters(hyperparameters(s.Config), now)
+		err = f.events.Hyperparameters(hyperparameters(s.Config.Stored()), now)
 	}
 	return f.metricsError(err)
 }
