@@ -1,5 +1,7 @@
 package kernels
 
+import "math"
+
 var _ = define("embed.cu",
 	"embed y:p ids:p tokens:p positions:p at:p m:l v:i c:i t:i places:i",
 	"sort_tokens order:p ids:p m:i v:i",
@@ -16,6 +18,15 @@ var _ = defineEach("layernorm.cu", allElements,
 
 var _ = define("layernorm.cu",
 	"layer_norm_params dgamma:p dbeta:p part:p parts:i c:i",
+)
+
+var _ = defineEach("layernorm_half.cu", halfElements,
+	"layer_norm_rows_%s s:p y:p mean:p rstd:p a:p d:p gamma:p beta:p m:i c:i eps:f",
+	"layer_norm_rows_grad_%s dx:p part:p x:p dy:p gamma:p mean:p rstd:p e:p m:i c:i",
+)
+
+var _ = define("layernorm_half.cu",
+	"layer_norm_columns dgamma:p dbeta:p part:p parts:i c:i",
 )
 
 var _ = defineEach("gelu.cu", allElements,
@@ -89,16 +100,39 @@ const (
 	warpSize   = 32
 	rowWarps   = 8  // rows of a block, as LAYER_WARPS of layernorm.cu
 	rowsOfPart = 64 // rows of a partial sum, as LAYER_PART
+
+	// of layernorm_half.cu
+	normThreads = 768 // the most threads of a block, which have four columns each
+	normRows    = 16  // rows of a block and of a partial sum
+	normLines   = 32  // parts that a block of layer_norm_columns adds at once
 )
 
 func (n *LayerNorm) parts() int { return (n.M + rowsOfPart - 1) / rowsOfPart }
 
-// ScratchBytes returns the size of Scratch: a float64 for each row, and two for each column of each
-// part of the rows.
-func (n *LayerNorm) ScratchBytes() int { return 8 * (n.M + 2*n.C*n.parts()) }
+// ScratchBytes returns the size of Scratch: a float64 for each row and two for each column of each
+// part of the rows, or two float32 for each column of each block of rows.
+func (n *LayerNorm) ScratchBytes() int {
+	return max(8*(n.M+2*n.C*n.parts()), 4*2*n.C*int(n.blocks().Grid[0]))
+}
+
+// inBlocks reports whether blocks of layernorm_half.cu compute matrices at these addresses.
+func (n *LayerNorm) inBlocks(float32s, halves Address) bool {
+	return n.Element != F32 && n.C%4 == 0 && n.C <= 4*normThreads && n.M*n.C <= math.MaxInt32 &&
+		float32s%16 == 0 && halves%8 == 0
+}
+
+// blocks returns the geometry of a thread for four columns of some rows.
+func (n *LayerNorm) blocks() Launch {
+	return Launch{Grid: [3]uint32{uint32((n.M + normRows - 1) / normRows), 1, 1},
+		Block: [3]uint32{uint32((n.C/4 + warpSize - 1) / warpSize * warpSize), 1, 1}}
+}
 
 // Forward computes S, Y and the statistics.
 func (n *LayerNorm) Forward() Call {
+	if n.inBlocks(n.S|n.X, n.Y|n.Addend) {
+		return call(n.Element.name("layer_norm_rows"), n.blocks(), n.S, n.Y, n.Mean, n.RStd, n.X, n.Addend, n.Gamma,
+			n.Beta, n.M, n.C, float32(n.Eps))
+	}
 	return call(n.Element.name("layer_norm"), n.rows(), n.S, n.Y, n.Mean, n.RStd, n.X, n.Addend, n.Gamma, n.Beta, n.M,
 		n.C, n.Eps)
 }
@@ -108,6 +142,18 @@ func (n *LayerNorm) rows() Launch { return blocks(warpSize*n.M, warpSize*rowWarp
 
 // Grad computes DX, DGamma and DBeta.
 func (n *LayerNorm) Grad() []Call {
+	if rows := n.blocks(); n.inBlocks(n.X|n.DX|n.DXAddend|n.Scratch, n.DY) {
+		columns := Launch{Grid: [3]uint32{uint32((n.C + warpSize - 1) / warpSize), 2, 1},
+			Block: [3]uint32{normLines * warpSize, 1, 1}}
+		if n.DBeta == 0 {
+			columns.Grid[1] = 1
+		}
+		return []Call{
+			call(n.Element.name("layer_norm_rows_grad"), rows, n.DX, n.Scratch, n.X, n.DY, n.Gamma, n.Mean, n.RStd,
+				n.DXAddend, n.M, n.C),
+			call("layer_norm_columns", columns, n.DGamma, n.DBeta, n.Scratch, int(rows.Grid[0]), n.C),
+		}
+	}
 	lost, part := n.Scratch, n.Scratch+Address(8*n.M)
 	sums := Launch{Grid: [3]uint32{uint32((n.C + 31) / 32), uint32(n.parts()), 1}, Block: [3]uint32{threads, 1, 1}}
 	return []Call{
