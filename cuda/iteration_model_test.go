@@ -80,9 +80,9 @@ func costOf(t *testing.T, c kernels.Call) blockCost {
 		return product(arg("k"), 56, 62, 32, 333, modelLoad+500)
 	case "gemm_tn_32":
 		return product(arg("k"), 16, 24, 16, 190, modelLoad*4)
-	case "gemm_tn_narrow": // 16 products of two elements ahead
-		return blockCost{arg("k")/16*(modelLoad+64) + modelLoad, warps * arg("k") * 8, 32 * warps * 2 * arg("k"),
-			4 * 64 * arg("k")}
+	case "gemm_tn_narrow": // columns of A, then batches of 32 loads; 7 instructions for four multiply-adds
+		return blockCost{2*modelLoad + arg("k")/32*(modelLoad+32*7), warps * arg("k") * 7,
+			32 * warps * 4 * arg("k"), 4 * 64 * arg("k")}
 	case "bias_gradient": // sums of float64, one after the other
 		return blockCost{arg("m")/32*modelLoad + 8*arg("m"), warps * 4 * arg("m"), 0, 4 * 64 * arg("m")}
 	case "square_blocks":

@@ -3,6 +3,7 @@ package kernels
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -261,6 +262,8 @@ func (m *CommandList) write(b []byte, megakernelBlocks int) {
 	}
 	args := at + commandSize*m.count
 	for _, calls := range m.phases {
+		// Large blocks first: they are the longest, and small ones then find threads beside them.
+		slices.SortStableFunc(calls, func(a, b listedCall) int { return int(b.Block[0]) - int(a.Block[0]) })
 		free := NewPlaces(megakernelBlocks)
 		for k := range calls {
 			c := &calls[k]

@@ -96,7 +96,7 @@ const (
 	wideRows, wideColumns, wideThreads, partsThreads = 64, 112, 128, 256
 	tensorSide                                       = 64 // TC_SIDE
 	// of gemm_tn_narrow: the rows of a thread, the most rows, and the threads
-	narrowRows, narrowMost, narrowThreads = 2, 16, 64
+	narrowRows, narrowMost, narrowThreads = 4, 16, 64
 )
 
 // narrow reports whether a product of form tn has so few rows that each thread computes a column of

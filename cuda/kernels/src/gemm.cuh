@@ -586,7 +586,7 @@ __device__ inline void gemm_tn_bytes_of(const Block &block, OPERAND(const float,
                 AGENT(block, c), AGENT(block, aux), m, n, k, epilogue, factor);
 }
 
-#define NARROW_ROWS 2   // rows of C of a thread, kernels.narrowRows
+#define NARROW_ROWS 4   // rows of C of a thread, kernels.narrowRows
 #define NARROW_THREADS 64
 #define NARROW_AHEAD 32 // numbers of B that a thread has in flight
 
