@@ -74,17 +74,28 @@ template <class T> struct GELU {
 struct HalfGELU {
   // logistic returns s.
   __device__ static float logistic(float x) {
-    return 1.0f / (1.0f + power(x * fmaf((float)CUBE * -2.3022082f, x * x, -2.3022082f))); // SLOPE·log2(e)
+    return reciprocal(1.0f + power(x * fmaf((float)CUBE * -2.3022082f, x * x, -2.3022082f))); // SLOPE·log2(e)
   }
   __device__ static float of(float x, int form) { return form == GELU_TANH ? x * logistic(x) : gelu_of(x, form); }
   __device__ static float slope(float x, float dy, int form) {
-    if (form != GELU_TANH || x < TANH_RANGE) return gelu_slope(x, dy, form);
-    const float s = logistic(x);
-    return dy * (s * fmaf(1.0f - s, x * fmaf((float)SLOPE3, x * x, (float)SLOPE), 1.0f));
+    if (form != GELU_TANH) return gelu_slope(x, dy, form);
+    const float s = logistic(x), slope = s * fmaf(1.0f - s, x * fmaf((float)SLOPE3, x * x, (float)SLOPE), 1.0f);
+    return dy * (x < TANH_RANGE ? 0.0f : slope);
   }
 };
 template <> struct GELU<Half> : HalfGELU {};
 template <> struct GELU<BFloat> : HalfGELU {};
+
+// gelu_of replaces numbers by their GELU.
+template <class T> __device__ inline void gelu_of(Pack<T> &v, int form) {
+  if (form == GELU_TANH) {
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j++) v.v[j] = GELU<T>::of(v.v[j], GELU_TANH);
+  } else {
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size; j++) v.v[j] = GELU<T>::of(v.v[j], GELU_ERF);
+  }
+}
 
 // A thread computes a pack of numbers.
 template <class T> __device__ inline void gelu(T *y, const T *x, i64 n, int form) {
@@ -94,8 +105,7 @@ template <class T> __device__ inline void gelu(T *y, const T *x, i64 n, int form
   const int count = n - i < size ? (int)(n - i) : size;
   const bool whole = count == size && aligned16(address(x) | address(y));
   Pack<T> v = load_pack(x + i, count, whole);
-#pragma unroll
-  for (int j = 0; j < size; j++) v.v[j] = GELU<T>::of(v.v[j], form);
+  gelu_of(v, form);
   store_pack(y + i, v, count, whole);
 }
 
@@ -108,8 +118,13 @@ template <class T> __device__ inline void gelu_grad(T *dx, const T *x, const T *
   const bool whole = count == size && aligned16(address(x) | address(dx) | address(dy));
   const Pack<T> v = load_pack(x + i, count, whole);
   Pack<T> d = load_pack(dy + i, count, whole);
+  if (form == GELU_TANH) {
 #pragma unroll
-  for (int j = 0; j < size; j++) d.v[j] = GELU<T>::slope(v.v[j], d.v[j], form);
+    for (int j = 0; j < size; j++) d.v[j] = GELU<T>::slope(v.v[j], d.v[j], GELU_TANH);
+  } else {
+#pragma unroll
+    for (int j = 0; j < size; j++) d.v[j] = GELU<T>::slope(v.v[j], d.v[j], GELU_ERF);
+  }
   store_pack(dx + i, d, count, whole);
 }
 
@@ -122,16 +137,27 @@ template <class T> __device__ inline void bias_gelu(T *y, T *z, const float *bia
   const bool whole = count == size && aligned16(address(z) | address(y));
   Pack<T> v = load_pack(z + i, count, whole);
   if (bias) {
-    int column = (int)(i % n);
+    int column = all >> 32 ? (int)(i % n) : (int)((u32)i % (u32)n);
+    float add[size];
+    if (column + size <= n && aligned16(address(bias + column))) {
 #pragma unroll
-    for (int j = 0; j < size; j++) {
-      v.v[j] = to_float(Number<T>::from(v.v[j] + bias[column]));
-      if (++column == n) column = 0;
+      for (int j = 0; j < size; j += 4) {
+        const Four four = load4(bias + column + j);
+#pragma unroll
+        for (int l = 0; l < 4; l++) add[j + l] = four.v[l];
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < size; j++) {
+        add[j] = bias[column];
+        if (++column == n) column = 0;
+      }
     }
+#pragma unroll
+    for (int j = 0; j < size; j++) v.v[j] = to_float(Number<T>::from(v.v[j] + add[j]));
     store_pack(z + i, v, count, whole);
   }
-#pragma unroll
-  for (int j = 0; j < size; j++) v.v[j] = GELU<T>::of(v.v[j], form);
+  gelu_of(v, form);
   store_pack(y + i, v, count, whole);
 }
 

@@ -12,3 +12,14 @@ __device__ inline float power(float x) {
   return y;
 #endif
 }
+
+// reciprocal returns 1/x, with an error of one unit in the last place. That of infinity is 0.
+__device__ inline float reciprocal(float x) {
+#ifdef FSPDA_HOST
+  return 1.0f / x;
+#else
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#endif
+}
