@@ -323,7 +323,8 @@ func replay(t *testing.T, m replayedMethod, instance int) {
 	}
 	partition := "dirichlet(1)"
 	args := []string{"train", "--quiet", "--algo", m.algo, "--hidden", "none", "--data-train", "60", "--data-test",
-		"20", "--iterations", fmt.Sprint(r.iterations), "--eval-points", "1", "--metrics", "test", "--sampling", "full", "--threads", "1",
+		"20", "--iterations", fmt.Sprint(r.iterations), "--eval-points", "1", "--metrics", "test", "--sampling",
+		"full", "--threads", "1",
 		"--partition", partition, "--agents", fmt.Sprint(r.n), "--seed", fmt.Sprint(r.seed), "--weight-decay", "0.05"}
 	if m.edges != "" {
 		edges = m.edges
