@@ -26,7 +26,10 @@ var columnNeeds = []struct {
 		"an algorithm with duals and metrics full"},
 	{"loss_scale skipped_grads", func(s *train.Setup) bool { return s.Config.Precision == "fp16" }, "precision fp16"},
 	{"clipped_grads", func(s *train.Setup) bool { return s.Config.ClipNorm > 0 }, "clip_norm"},
-	{"far_decodes largest_decode", func(s *train.Setup) bool { return strings.HasPrefix(string(s.Config.Compress), "lattice") },
+	{"far_decodes largest_decode", func(s *train.Setup) bool {
+		return strings.HasPrefix(string(s.Config.Compress),
+			"lattice")
+	},
 		"compress lattice(s,q)"},
 }
 

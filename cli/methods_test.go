@@ -19,14 +19,16 @@ func TestMethodsCommand(t *testing.T) {
 // A sweep in which no run has a value fails, and prints its table all the same.
 func TestSweepWithoutAValue(t *testing.T) {
 	t.Chdir(t.TempDir())
-	text := "metric: bits_to(0.999)\ngrid: {alpha: [0.01, 0.02]}\nbase: {data_train: 200, data_test: 50, hidden: [4], " +
+	text := "metric: bits_to(0.999)\ngrid: {alpha: [0.01, 0.02]}\nbase: {data_train: 200, data_test: 50, " +
+		"hidden: [4], " +
 		"agents: 3, batch: 8, iterations: 4, eval_points: 2}\n"
 	if err := os.WriteFile("grid.yaml", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, more := range []string{"--json", "--quiet"} {
 		status, stdout, stderr := call(t, "sweep", "-c", "grid.yaml", more)
-		if status == 0 || !strings.Contains(stderr, "no run has a value") || more == "--json" && !strings.Contains(stdout, "0.01") {
+		if status == 0 || !strings.Contains(stderr, "no run has a value") || more == "--json" &&
+			!strings.Contains(stdout, "0.01") {
 			t.Errorf("%s: status %d\n%s\n%s", more, status, stdout, stderr)
 		}
 	}

@@ -104,8 +104,10 @@ func TestCodecDefaults(t *testing.T) {
 	if got := s.Config.Theta; math.Abs(got/want-1) > 1e-5 {
 		t.Errorf("theta %v, want %v", s.Config.Theta, want)
 	}
-	if again, _ := resolve(t, s.Config.Stored()); len(again.Config.Stored().Differences(s.Config.Stored())) > 0 || len(again.Warnings) > 0 {
-		t.Errorf("resolved again it differs: %v, %q", again.Config.Stored().Differences(s.Config.Stored()), again.Warnings)
+	if again, _ := resolve(t, s.Config.Stored()); len(again.Config.Stored().Differences(s.Config.Stored())) > 0 ||
+		len(again.Warnings) > 0 {
+		t.Errorf("resolved again it differs: %v, %q", again.Config.Stored().Differences(s.Config.Stored()),
+			again.Warnings)
 	}
 	c.Theta = AutoFloat{V: 3 * want}
 	if s, _ := resolve(t, c); len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "may grow") {

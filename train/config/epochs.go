@@ -88,9 +88,9 @@ func (s *Setup) EvalPoint(k int) int {
 // EvalCount returns P, the number of evaluations after the one of iteration 0.
 func (s *Setup) EvalCount() int { return s.evals.count(s.Config.Iterations, s.Config.EvalPoints) }
 
-// count returns the number of evaluations of a run of so many iterations and eval_points after the one of iteration 0. With
-// eval_epochs the one before the last may be rounded up to the end of the run: the two are one
-// evaluation.
+// count returns the number of evaluations of a run of so many iterations and eval_points after the
+// one of iteration 0. With eval_epochs the one before the last may be rounded up to the end of the
+// run: the two are one evaluation.
 func (e evaluations) count(iterations, evalPoints int) int {
 	points := min(evalPoints, iterations)
 	if e.every > 0 && points > 1 && e.at(points-1) >= iterations {

@@ -152,7 +152,8 @@ func (s *Setup) settleMethod(m Model) error {
 	if s.Warnings = append(s.Warnings, warnings...); err != nil {
 		return err
 	}
-	if n, ok := m.(interface{ WeightDecay() float64 }); ok && n.WeightDecay() > 0 && s.Config.DecayForm == decayDecoupled {
+	if n, ok := m.(interface{ WeightDecay() float64 }); ok && n.WeightDecay() > 0 &&
+		s.Config.DecayForm == decayDecoupled {
 		return Invalid("decay_form", decayDecoupled, "the loss of the network has an L2 term of coefficient %v, and "+
 			"weights would be decayed twice: make the network with the L2 of Config.Network", n.WeightDecay())
 	}
@@ -261,7 +262,8 @@ func (s *Setup) admitEdges() error {
 	}
 	if c.Edges == "" {
 		c.Edges = map[EdgeNeed]Chosen{AnyEdges: "one-edge", ManyEdges: "full", WholeGraph: "full",
-			Rounds: Chosen(fmt.Sprintf("periodic(%d)", steps)), Coins: Chosen(fmt.Sprintf("coin(%v)", 1/float64(steps))),
+			Rounds: Chosen(fmt.Sprintf("periodic(%d)", steps)), Coins: Chosen(fmt.Sprintf("coin(%v)",
+				1/float64(steps))),
 			Pairs: "one-edge", Broadcast: "full", Clocks: "one-edge", RoundPairs: "matching", RoundEdges: "matching",
 			AnyRounds: "one-edge", OneWay: Chosen(oneWayOf(c.Graph))}[m.Edges]
 		return nil

@@ -67,11 +67,13 @@ func (r *Resolved) settleOptimizer(m Method) (warnings []string, err error) {
 	}
 	switch {
 	case r.Momentum != 0 && !m.takes(optimizerHeavyBall):
-		return nil, Invalid("momentum", r.Momentum, "%s has no heavy ball: set momentum 0, or choose an algorithm that "+
-			"has one (%s)", m.Name, others())
+		return nil, Invalid("momentum", r.Momentum,
+			"%s has no heavy ball: set momentum 0, or choose an algorithm that "+
+				"has one (%s)", m.Name, others())
 	case r.Optimizer != "" && !m.takes(string(r.Optimizer)):
-		return nil, Invalid("optimizer", r.Optimizer, "%s is stated for %s: use optimizer auto, or an algorithm that takes "+
-			"any (%s)", m.Name, cmp.Or(strings.Join(m.Optimizers, " or "), optimizerSGD), others())
+		return nil, Invalid("optimizer", r.Optimizer,
+			"%s is stated for %s: use optimizer auto, or an algorithm that takes "+
+				"any (%s)", m.Name, cmp.Or(strings.Join(m.Optimizers, " or "), optimizerSGD), others())
 	case r.DecayForm == decayDecoupled && !m.takes(optimizerAdamW) && !m.takes(optimizerDeMo):
 		return nil, Invalid("decay_form", r.DecayForm, "%s takes gradients as they are: use decay_form coupled, or an "+
 			"algorithm that takes any optimizer (%s)", m.Name, others())
@@ -87,8 +89,9 @@ func (r *Resolved) settleOptimizer(m Method) (warnings []string, err error) {
 	switch r.Optimizer {
 	case optimizerSGD, optimizerAdamW, optimizerGTAdam, optimizerDeMo:
 		if r.Momentum != 0 {
-			return nil, Invalid("momentum", r.Momentum, "%s has no such factor: use optimizer heavy-ball or nesterov, or "+
-				"beta1 of adamw", r.Optimizer)
+			return nil, Invalid("momentum", r.Momentum,
+				"%s has no such factor: use optimizer heavy-ball or nesterov, or "+
+					"beta1 of adamw", r.Optimizer)
 		}
 	case optimizerHeavyBall, optimizerNesterov:
 		r.Momentum = cmp.Or(r.Momentum, defaultMomentum)
@@ -116,13 +119,16 @@ func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
 	case r.Optimizer == optimizerSGD:
 		return nil, Invalid("placement", r.Placement, "both are the same with optimizer sgd: use placement auto")
 	case adaptive && r.Placement == placementCorrected && len(m.Placements) == 1:
-		return nil, Invalid("placement", r.Placement, "the correction of %s is made of preconditioned steps, so it cannot "+
-			"correct the gradient: use placement local", m.Name)
+		return nil, Invalid("placement", r.Placement,
+			"the correction of %s is made of preconditioned steps, so it cannot "+
+				"correct the gradient: use placement local", m.Name)
 	}
-	if r.Objective == "samples" && r.Optimizer == optimizerAdamW && r.Placement != placementCorrected && m.Takes != MeanGradient {
-		return nil, Invalid("objective", r.Objective, "adamw divides a gradient by its own size, and with it the weight of "+
-			"an agent's data, so that it has no effect: use objective agents, another optimizer, or placement "+
-			"corrected if the method has it")
+	if r.Objective == "samples" && r.Optimizer == optimizerAdamW && r.Placement != placementCorrected &&
+		m.Takes != MeanGradient {
+		return nil, Invalid("objective", r.Objective,
+			"adamw divides a gradient by its own size, and with it the weight of "+
+				"an agent's data, so that it has no effect: use objective agents, another optimizer, or placement "+
+				"corrected if the method has it")
 	}
 	if asked && r.Momentum > 0 && r.Placement == placementCorrected && m.Takes != TrackedGradient {
 		warnings = append(warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through "+

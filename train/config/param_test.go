@@ -69,7 +69,8 @@ func TestParams(t *testing.T) {
 		if err := back.Parse("config.yaml", s.Config.Stored().YAML()); err != nil {
 			t.Fatal(err)
 		}
-		if d := back.Differences(s.Config.Stored()); len(d) > 0 || back.Fingerprint() != s.Config.Stored().Fingerprint() ||
+		if d := back.Differences(s.Config.Stored()); len(d) > 0 ||
+			back.Fingerprint() != s.Config.Stored().Fingerprint() ||
 			back.Params.String() != want {
 			t.Errorf("%s: read back as %s, %v", text, back.Params, d)
 		}
