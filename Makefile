@@ -87,7 +87,7 @@ card: # one file for a machine with a GPU: sh bin/card.sh OUT [part...], with co
 	rm -rf bin/card && mkdir -p bin/card
 	GOOS=linux GOARCH=amd64 $(GO) build -trimpath -ldflags '-s -w' -o bin/card/fspda ./cmd/fspda
 	test -z "$(CHOICES)" || cp "$(CHOICES)" bin/card/choices.jsonl
-	XDG_CACHE_HOME=$(CURDIR)/bin/card/cache $(GO) test -count 1 -run 'TestCompile$$' ./cuda/kernels
+	-GOCACHE=$$($(GO) env GOCACHE) XDG_CACHE_HOME=$(CURDIR)/bin/card/cache $(GO) test -vet=off -count 1 -run 'TestCompile$$' ./cuda/kernels
 	test ! -d bin/card/cache || tar -C bin/card/cache -czf bin/card/cubins.tar.gz fspda/cubin
 	rm -rf bin/card/cache
 	test -z "$(CUBINS)" || cp "$(CUBINS)" bin/card/cubins.tar.gz
