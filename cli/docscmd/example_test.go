@@ -14,6 +14,7 @@ func ExampleCommands() {
 	// Output:
 	// docs
 	// man
+	// methods
 	// reference
 	// version
 }
