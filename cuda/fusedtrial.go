@@ -230,9 +230,9 @@ func fusedBound(e kernels.Element) float64 {
 }
 
 // timeFused compares two ways to compute the same, of which the first is a fused kernel, on the
-// executor. The first is chosen only if it makes the same numbers. If its first run does not return,
-// later programs find this as the choice. Without memory the error is ErrNotMeasured, and the choice is
-// not stored.
+// executor. The first is chosen only if it makes the same numbers. If its first run does not
+// return, later programs find this as the choice. Without memory the error is ErrNotMeasured, and
+// the choice is not stored.
 func (l *lowerer) timeFused(t *compiler.Task, key string, one, many step) (best cudnn.Choice, err error) {
 	f, end, err := l.newFusedTrial(t)
 	if err != nil {

@@ -141,8 +141,8 @@ func TestFaultyFusedKernels(t *testing.T) {
 	}
 }
 
-// Each fused kernel that loses the GPU does so once: later processes find in the cache that it did, and
-// use separate kernels in its place.
+// Each fused kernel that loses the GPU does so once: later processes find in the cache that it did,
+// and use separate kernels in its place.
 func TestLostFusedKernels(t *testing.T) {
 	dir, losses := t.TempDir(), map[string]bool{}
 	for {

@@ -32,7 +32,7 @@ const (
 	idleTarget     = 0.02
 	memoryBar      = 0.05
 	tokensTarget   = 220_000 // tokens a second of GPT-2's gradient
-	languageTarget = 1.0     // tokens a second over those of torch.compile
+	languageTarget = 1.0     // ratio of tokens a second to the compiled PyTorch model
 	// curveTarget is the allowed relative difference of a loss from that on the CPU. In fp32 a
 	// gradient is within a relative error of 1e-5 of the CPU's (selftest), and so is the decrease
 	// of the loss. The curvature of the loss may amplify the error tenfold over a thousand

@@ -81,8 +81,8 @@ func runAcceptance(ctx context.Context, o acceptance.Options) (*acceptance.Resul
 	return acceptance.Run(ctx, o)
 }
 
-// inspectMachine describes the machine, and returns the precisions that its GPU lacks, with the reason.
-// It is an error if the GPU cannot be used.
+// inspectMachine describes the machine, and returns the precisions that its GPU lacks, with the
+// reason. It is an error if the GPU cannot be used.
 func inspectMachine(ctx context.Context, device string) (facts []acceptance.Fact, lacks map[string]string, err error) {
 	facts = []acceptance.Fact{{Name: "host",
 		Value: fmt.Sprintf("%s, %d cores", runfolder.Machine(), runtime.NumCPU())}}

@@ -1,5 +1,5 @@
-// Package docscmd holds the commands that describe the program: docs, man, methods, version, and reference,
-// which generates docs/reference.md.
+// Package docscmd holds the commands that describe the program: docs, man, methods, version, and
+// reference, which generates docs/reference.md.
 package docscmd
 
 import "github.com/spf13/cobra"

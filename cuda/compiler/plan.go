@@ -64,7 +64,7 @@ type Task struct {
 	// of the products and the loss of a large vocabulary: the padded length of a row of logits; 0:
 	// there is no padding, and logits are float32
 	Vocabulary int
-	ScalesLoss bool // of that loss: its gradient is multiplied by the loss scale
+	ScalesLoss bool // the gradient of the loss is multiplied by the loss scale
 	// of a sum where only one summand has the loss scale: which one lacks it
 	LacksScale    []bool
 	Casts         []kernels.Segment   // CastParams
@@ -216,7 +216,7 @@ type planner struct {
 	tasks        []Task
 	casts        map[castKey]int // values in another format
 	paramCasts   []paramCast
-	wide         map[*tracedCall]int // of the logits of a large vocabulary: see findWide
+	wide         map[*tracedCall]int // calls on the logits of a large vocabulary, see findWide
 	scaledGrads  []device.Ref        // parts of the gradient that have the loss scale
 	finishInputs []Operand           // parts of the gradient to finish, and how
 	finishes     []kernels.GradPiece

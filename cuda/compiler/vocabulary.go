@@ -8,10 +8,10 @@ import (
 	"fspda/device/plan"
 )
 
-// In 16 bits the logits of a large vocabulary, and their gradient, are matrices of 16 bits, with rows
-// that are padded so that products may load 16 bytes at a time. The rounded weights have as many rows.
-// Logits of padding are 0, for their weights are; the loss does not read them, and makes their
-// gradient 0.
+// In 16 bits the logits of a large vocabulary, and their gradient, are matrices of 16 bits, with
+// rows that are padded so that products may load 16 bytes at a time. The rounded weights have as
+// many rows. Logits of padding are 0, for their weights are; the loss does not read them, and makes
+// their gradient 0.
 
 // wideVocabulary is the number of classes from which logits have 16 bits. Those of few classes take
 // little memory, and stay float32.
@@ -20,9 +20,9 @@ const wideVocabulary = 2048
 // vocabularyAlign is what padded rows of logits are a multiple of.
 const vocabularyAlign = 64
 
-// findWide returns the calls that make or read the logits of a large vocabulary or their gradient, and
-// the padded length of a row: where a product with parameters makes the logits, and only the loss and
-// the products of its gradient read them.
+// findWide returns the calls that make or read the logits of a large vocabulary or their gradient,
+// and the padded length of a row: where a product with parameters makes the logits, and only the
+// loss and the products of its gradient read them.
 func (p *planner) findWide() map[*tracedCall]int {
 	wide := map[*tracedCall]int{}
 	if p.element == kernels.F32 {

@@ -117,9 +117,9 @@ const (
 // ErrRefused is returned by Measure and Product for work that cannot be run, or cannot be captured.
 var ErrRefused = errors.New("cudnn: cannot be run or captured")
 
-// measure returns the time of one run in ms. ran is false if the library refuses it, or if its first
-// run did not return in an earlier program; other errors are those of the GPU. If a run is much slower
-// than limit, it is measured less often.
+// measure returns the time of one run in ms. ran is false if the library refuses it, or if its
+// first run did not return in an earlier program; other errors are those of the GPU. If a run is
+// much slower than limit, it is measured less often.
 func (t *autotuner) measure(what string, limit float64, send func() error) (ms float64, ran bool, err error) {
 	once := func(n, turns int) (float64, bool, error) {
 		took, err := t.how.Measure(n, turns, send)

@@ -21,7 +21,8 @@ var _ = define("attention.cu",
 
 var _ = defineEach("attention_mma.cu", halfElements, mmaKernels()...)
 
-// mmaWidths are the widths of heads that kernels on tensor cores are made for: at most so many numbers.
+// mmaWidths are the widths of heads that kernels on tensor cores are made for: at most so many
+// numbers.
 var mmaWidths = []int{32, 64, 128}
 
 func mmaKernels() (all []string) {
@@ -60,7 +61,7 @@ type Attention struct {
 
 	QKV, Y, LSE Address
 	DY, DQKV    Address
-	Scratch     Address // of ScratchBytes, for Grad
+	Scratch     Address // memory of ScratchBytes bytes, needed by Grad
 }
 
 // FitsTensorCores reports whether there are kernels on tensor cores for the element and the width.

@@ -36,9 +36,9 @@ func runAttention(h *host, a kernels.Attention, qkv, y, dy []byte) attentionResu
 var attentionCases = [][4]int{{1, 1, 1, 8}, {2, 65, 2, 64}, {1, 129, 1, 32}, {1, 200, 2, 48}, {3, 33, 2, 16},
 	{1, 130, 1, 128}, {1, 71, 2, 96}, {1, 300, 1, 64}}
 
-// Attention on tensor cores differs from attention in float32, with the same operands, by the rounding
-// of the outputs and of the factors that it computes, and lse by a few roundings. It has the same bits
-// twice. The contract of devices checks every number.
+// Attention on tensor cores differs from attention in float32, with the same operands, by the
+// rounding of the outputs and of the factors that it computes, and lse by a few roundings. It has
+// the same bits twice. The contract of devices checks every number.
 func TestAttentionOnTensorCores(t *testing.T) {
 	h := onHost(t)
 	for i, c := range attentionCases {

@@ -18,8 +18,9 @@ type HalfPrecision struct {
 }
 
 // CheckHalfPrecision checks a kernel with 16-bit bounds. Given representable inputs, it allows the
-// float32 error and one rounding of each output, one more rounding for dense layers and products before GELU, up to 64
-// terms summed in float32 for normalizations, and a rounding of each factor that attention computes.
+// float32 error and one rounding of each output, one more rounding for dense layers and products
+// before GELU, up to 64 terms summed in float32 for normalizations, and a rounding of each factor
+// that attention computes.
 func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPrecision) {
 	// the positions of maxima are neither parameters nor results
 	if k == device.MaxPool || k == device.MaxPoolGrad || lacks(d, k) {
