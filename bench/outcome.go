@@ -40,7 +40,7 @@ func ReadOutcome(folder string) (*Outcome, error) {
 	}
 	text, err := os.ReadFile(filepath.Join(folder, "summary.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		if n := len(o.Rows); n > 0 { // the time of a run that goes on is that of its last row
+		if n := len(o.Rows); n > 0 { // a run without a summary has the time of its last row
 			o.WallS = float64(o.Rows[n-1].WallS)
 		}
 		return o, nil

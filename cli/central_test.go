@@ -50,7 +50,7 @@ func TestCentralIsOneAgent(t *testing.T) {
 	}
 }
 
-// withoutSplit leaves out what a single agent refuses.
+// withoutSplit removes the flags that a run with a single agent refuses.
 func withoutSplit(args []string) (rest []string) {
 	for k := 0; k < len(args); k += 2 {
 		if args[k] != "--partition" && args[k] != "--objective" {

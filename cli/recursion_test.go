@@ -221,7 +221,7 @@ func (r *recursion) descend(i int, x, c []float64) []float64 {
 }
 
 // differences returns Σ w·(own - other) for each agent over the edges that are active at t.
-// Metropolis weights are those of the active graph, others 1.
+// Metropolis weights are computed on the active graph. Other weights are 1.
 func (r *recursion) differences(t int, v [][]float64, metropolis bool) [][]float64 {
 	events := r.process.Active(nil, t)
 	degree, out := make([]int, r.n), zeroes(r.n, r.d)
@@ -353,7 +353,8 @@ func replay(t *testing.T, m replayedMethod, instance int) {
 	compareModels(t, dir, r, m.signs, args)
 }
 
-// settle chooses the keys of optimizer, clipping and weights, and says what they mean.
+// settle draws the settings of the optimizer, clipping and weights, adds their flags to the command,
+// and sets up the recursion in the same way.
 func (r *recursion) settle(s *rng.Stream, m replayedMethod, args *[]string) {
 	auto := m.optimizers == nil || len(m.optimizers) == 1 || r.optimizer == "sgd"
 	if !auto || r.optimizer == "sgd" && s.IntN(2) == 0 && m.optimizers != nil {

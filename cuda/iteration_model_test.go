@@ -28,11 +28,11 @@ import (
 //     warp in wide products 31.9 for 28 multiply-adds, or 62 for 56, and between tiles of 32 products
 //     172, or 333.
 //   - pace, barrier and launch: measured on an H200. A scheduler that has one warp issues the loop of
-//     a wide product in 84.3 cycles instead of 62.5; that two warps fill it is an assumption. A barrier
-//     of all blocks takes 0.97 µs, and 1.39 between writes and reads of others. Cooperative launches
-//     follow each other in 4.2 µs.
-//   - the other latencies are assumptions, of the order of published microbenchmarks: 600 cycles for a
-//     load from the L2 cache, 150 for the barriers of a tile and its first loads from shared memory,
+//     a wide product in 84.3 cycles instead of 62.5. That two warps fill it is an assumption. A
+//     barrier of all blocks takes 0.97 µs, and 1.39 between writes and reads of others. Cooperative
+//     launches follow each other in 4.2 µs.
+//   - the other latencies are assumptions, of the order of published microbenchmarks: 600 cycles for
+//     a load from the L2 cache, 150 for the barriers of a tile and its first loads from shared memory,
 //     1.2 µs for a read of host memory.
 const (
 	modelClock      = 1.98e9

@@ -199,7 +199,7 @@ type DCT struct {
 	Side, Keep int
 
 	dim, kept, indexBits int
-	whole                int // of kept, in chunks that are sent whole
+	whole                int // kept coefficients in chunks that are sent whole
 }
 
 var _ Compressor = (*DCT)(nil)

@@ -43,7 +43,7 @@ const (
 // Lines compares the results with the targets, those of the headline first.
 func (r *Results) Lines() []Line {
 	precisions := r.options.judged()
-	slices.Reverse(precisions) // as they are usually named
+	slices.Reverse(precisions) // fp16 is named before bf16
 	named := strings.Join(precisions, " and ")
 	lines := []Line{
 		r.atMost("figure1/step-fp32", "figure 1, an iteration of 10 agents × 256", "iteration_us", stepTarget,

@@ -55,9 +55,9 @@ type shapes struct {
 	images          pictures
 	crop            int
 	loaded          int    // batch that the loader feeds
-	agents, batch   int    // of the run whose memory is looked at
+	agents, batch   int    // size of the run of memory/agents
 	trained         string // network that is trained on images
-	checks          string // of the self-test; empty: all
+	checks          string // checks of the self-test to make, all if empty
 	language        languageModel
 	compiled        []string // precisions in which PyTorch compiles; nil: all
 }

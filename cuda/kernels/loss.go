@@ -60,7 +60,7 @@ type WideLoss struct {
 	Logits, Labels Address
 	Loss, DLogits  Address // DLogits may be Logits; its padding becomes 0
 	RowLoss        Address // scratch of M float64 numbers
-	Bad            Address // as in SoftmaxCrossEntropy
+	Bad            Address // the first row with an invalid label, see SoftmaxCrossEntropy
 	Scaler         Address // whose scale multiplies DLogits; 0: none
 }
 

@@ -54,7 +54,7 @@ var (
 // --ptxas-options=-v.
 func (b Binary) Usage() map[string]Usage {
 	usage := map[string]Usage{}
-	name, function := "", "" // of the kernel, and of it or a function that it calls
+	name, function := "", "" // the current kernel; it, or a function that it calls
 	for line := range strings.Lines(b.Log) {
 		if m := usageEntry.FindStringSubmatch(line); m != nil {
 			name = m[1]
