@@ -225,13 +225,13 @@ func (m *oneAgent) conclude(r *run, res *train.Result) error {
 // connect joins the network of the run's agents. It also returns the address where others find this
 // agent, which is empty with a cluster of NATS servers.
 func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
-	s, log := r.setup, r.display.log
+	s, all := r.setup, r.display.log
 	// after its last iteration others end their connections
 	working := zap.LevelEnablerFunc(func(l zapcore.Level) bool {
-		return log.Core().Enabled(l) &&
+		return all.Core().Enabled(l) &&
 			(l > zap.InfoLevel || r.options.Live.Agents(nil)[m.rank].Iteration < s.Config.Iterations)
 	})
-	log = log.WithOptions(zap.IncreaseLevel(working))
+	log := all.WithOptions(zap.IncreaseLevel(working))
 	found, err := m.discover(nats.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Log: log})
 	if err != nil {
 		return nil, "", portTaken(err)
