@@ -114,7 +114,7 @@ func TestPeersRefusals(t *testing.T) {
 		"nats":      {[]string{"--peers", two, "--nats", "nats://127.0.0.1:1", "--insecure"}, "leave --nats out"},
 		"direct":    {[]string{"--peers", two, "--direct", "off", "--insecure"}, "leave --direct out"},
 		"advertise": {[]string{"--peers", two, "--advertise", "h:1", "--insecure"}, "leave --advertise out"},
-		"listen":    {[]string{"--peers", two, "--listen", "here", "--insecure"}, "--listen: \"here\" is not an address"},
+		"listen":    {[]string{"--peers", two, "--listen", "here", "--insecure"}, `--listen: "here" is not an address`},
 		"open":      {[]string{"--peers", far, "--insecure"}, "anybody could join"},
 		"no certs":  {[]string{"--peers", far}, "--certs is missing"},
 	} {

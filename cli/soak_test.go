@@ -266,8 +266,8 @@ func (r *soakRun) supervise(i int, certs string) {
 	if r.peers != "" {
 		found = []string{"--peers", r.peers, "--listen", direct}
 	}
-	args := slices.Concat([]string{"agent", "--run", "soak", "--rank", strconv.Itoa(i), "--certs", certs, "--out", r.dir,
-		"--threads", "1"}, found, r.args)
+	args := slices.Concat([]string{"agent", "--run", "soak", "--rank", strconv.Itoa(i), "--certs", certs, "--out",
+		r.dir, "--threads", "1"}, found, r.args)
 	log, err := os.Create(filepath.Join(filepath.Dir(r.dir), fmt.Sprintf("agent-%d.log", i)))
 	if err != nil {
 		r.t.Error(err)

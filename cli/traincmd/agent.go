@@ -48,9 +48,10 @@ func newAgent() *cobra.Command {
 		Long: `Run one agent of a run whose other agents are other processes, here or on other machines.
 
 All agents are given the same configuration and their rank, 0 to agents-1. Agent 0 listens at the address of --join;
-the others find it there, and each other through it. Or a file gives the address of each agent (--peers). Agent 0 also evaluates and writes the run folder; the others keep
-their own checkpoints in theirs. An agent that ends for any reason can be started again with the same command: it
-resumes from its checkpoint, and the results of the run do not change.
+the others find it there, and each other through it. Or a file gives the address of each agent (--peers). Agent 0
+also evaluates and writes the run folder; the others keep their own checkpoints in theirs. An agent that ends for any
+reason can be started again with the same command: it resumes from its checkpoint, and the results of the run do not
+change.
 
 Rank, number of agents and address may also come from the environment: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT;
 SLURM_PROCID and SLURM_NTASKS; OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE. Flags win.

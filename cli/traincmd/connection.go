@@ -98,8 +98,8 @@ func (c *connection) checkPeers(rank, agents int) error {
 	}{{"join", len(c.join) > 0}, {"nats", c.cluster != ""}, {"nats-creds", c.creds != ""},
 		{"advertise", c.advertise != ""}, {"direct", c.direct != "auto"}} {
 		if flag.given {
-			return command.UsageErrorf("--peers %s with --%s: the file says where the agents are, and NATS is not used: "+
-				"leave --%s out", c.peers, flag.name, flag.name)
+			return command.UsageErrorf("--peers %s with --%s: the file says where the agents are, and NATS is not "+
+				"used: leave --%s out", c.peers, flag.name, flag.name)
 		}
 	}
 	f, err := discover.OpenFile(c.peers, agents, nil)

@@ -123,8 +123,8 @@ func parsePeers(text []byte, agents int) ([]string, error) {
 			faults = append(faults, err)
 		}
 	}
-	for rank, address := range peers {
-		if address == "" && !slices.ContainsFunc(list, func(e yaml.MapItem) bool { return e.Key == strconv.Itoa(rank) }) {
+	for rank := range peers {
+		if !slices.ContainsFunc(list, func(e yaml.MapItem) bool { return e.Key == strconv.Itoa(rank) }) {
 			faults = append(faults, fmt.Errorf("agent %d is missing: the run has %d agents, 0 to %d", rank, agents,
 				agents-1))
 		}
@@ -143,11 +143,11 @@ func addPeer(peers []string, key, address string) error {
 	case err != nil || host == "" || len(address) > maxAddressLen:
 		return fmt.Errorf("agent %d is at %q: write HOST:PORT", rank, clip(address))
 	case port == 0:
-		return fmt.Errorf("agent %d is at %s: others cannot know which port that is: write the port at which it listens",
-			rank, address)
+		return fmt.Errorf("agent %d is at %s: others cannot know which port that is: write the port at which it "+
+			"listens", rank, address)
 	case ip != nil && ip.IsUnspecified():
-		return fmt.Errorf("agent %d is at %s, which is every address of a machine: write the one at which others reach it",
-			rank, address)
+		return fmt.Errorf("agent %d is at %s, which is every address of a machine: write the one at which others "+
+			"reach it", rank, address)
 	case peers[rank] != "":
 		return fmt.Errorf("agent %d is listed twice, at %s and at %s", rank, peers[rank], address)
 	case slices.Contains(peers, address):

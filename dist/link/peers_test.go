@@ -97,7 +97,8 @@ func TestPeerMoves(t *testing.T) {
 // A file that exchanges the addresses of two agents does not connect anybody to the wrong one, with
 // certificates or without.
 func TestPeersExchanged(t *testing.T) {
-	for name, certified := range map[string]func(*settings){"certificates": withCertificates(t, 3), "none": func(*settings) {}} {
+	for name, certified := range map[string]func(*settings){"certificates": withCertificates(t, 3),
+		"none": func(*settings) {}} {
 		listed := withPeers(t, 3)
 		var o settings
 		o.Self = 2
