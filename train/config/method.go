@@ -150,6 +150,11 @@ func (c Config) clocked() bool {
 // that the optimizer decays.
 func (s *Setup) settleMethod(m Model) error {
 	warnings, err := s.Config.settleOptimizer(s.method)
+	if check := s.Config.optimizer().Check; check != nil && err == nil {
+		var more []string
+		more, err = check(s)
+		warnings = append(warnings, more...)
+	}
 	if s.Warnings = append(s.Warnings, warnings...); err != nil {
 		return err
 	}
@@ -215,9 +220,7 @@ func (s *Setup) settleSteps() {
 
 // withFeature lists the algorithms for which has returns true.
 func withFeature(has func(m Method) bool) (names []string) {
-	registry.RLock()
-	defer registry.RUnlock()
-	for _, m := range methods {
+	for _, m := range registered() {
 		if has(m) {
 			names = append(names, m.Name)
 		}
