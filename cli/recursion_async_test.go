@@ -149,7 +149,8 @@ func (r *recursion) asyncAgents(gradients float64) (agents []asyncAgent, duratio
 		"uniform":        func(s *rng.Stream) float64 { return 0.5 + s.Float64() },
 		"lognormal(0.5)": func(s *rng.Stream) float64 { return math.Exp(0.5*s.Norm() - 0.125) },
 	}[one(r, "compute-time", "constant", "exp", "uniform", "lognormal(0.5)")]
-	slowness, random := one(r, "slowness", "equal", "linear(3)", "straggler(4)", "random(3)"), rng.New(r.seed, "async-slowness")
+	slowness := one(r, "slowness", "equal", "linear(3)", "straggler(4)", "random(3)")
+	random := rng.New(r.seed, "async-slowness")
 	for i := range r.n {
 		a := asyncAgent{times: rng.New(r.seed, "async", uint64(i)), slow: gradients}
 		switch {

@@ -18,7 +18,7 @@ import (
 // limits how many such ties there are.
 
 // rounding is more than the error of a number of a model in float32 after some iterations.
-const rounding = 5e-7
+const rounding = 1e-7
 
 // decide returns one of the possible outcomes at coordinate k.
 type decide func(k int, outcomes ...float64) float64
@@ -43,6 +43,9 @@ type compressor struct {
 // newCompressor draws one of the compressors with its settings.
 func (r *recursion) newCompressor(specs ...string) compressor {
 	spec := one(r, "compress", specs...)
+	if spec != "identity" && spec != "randk" {
+		r.iterations = 5 // each may need a run
+	}
 	c := compressor{kind: spec, blocks: r.tensors(), random: rng.New(r.seed, "quant")}
 	if name, levels, ok := strings.Cut(strings.TrimSuffix(spec, ")"), "("); ok {
 		c.kind = name
@@ -120,7 +123,9 @@ func (r *recursion) compress(c compressor, t, i, which int, v []float64, tie dec
 
 // largest copies the k numbers of v of largest magnitude among those at the given places.
 func (r *recursion) largest(q, v []float64, places []int, k int, near float64, tie decide) {
-	r.decisions += len(places)
+	if r.decisions += len(places); len(places) == 0 {
+		return
+	}
 	order := slices.Clone(places)
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(v[b]), math.Abs(v[a])) })
 	bar := math.Abs(v[order[min(k, len(order))-1]])

@@ -23,6 +23,9 @@ func (r *recursion) newLattice() lattice {
 	l := lattice{random: rng.New(r.seed, "quant")}
 	spec := one(r, "compress", "identity", "lattice(0.002,1024)", "lattice(0.002,1024,stochastic)")
 	fmt.Sscanf(spec, "lattice(%g,%g", &l.side, &l.colours)
+	if l.side > 0 {
+		r.iterations = 5 // each needs a run
+	}
 	l.stochastic = spec == "lattice(0.002,1024,stochastic)"
 	return l
 }
@@ -93,8 +96,13 @@ func (r *recursion) swarm() {
 				if a == from {
 					moved = plus(r.x[a], -1, o[a])
 				}
-				program := r.after(t+1, a, "c")
-				tie := r.deciding(func(k int) float64 { return program[k] - moved[k] })
+				var program []float64
+				tie := r.deciding(func(k int) float64 {
+					if program == nil {
+						program = r.after(t+1, a, "c")
+					}
+					return program[k] - moved[k]
+				})
 				near := func(k, of int) float64 { return l.point(starts[of][k][0], o[a][k]) }
 				next[a] = l.meet(copies[from], copies[to], func(k int, own, other float64) float64 {
 					return (l.point(own, near(k, from)) + l.point(other, near(k, to))) / 2
@@ -140,13 +148,19 @@ func (r *recursion) swarmBlocking() {
 			next := zeroes(2, r.d)
 			for at, i := range pair {
 				j := pair[1-at]
-				program, own := r.after(t+1, i, "x"), make([][]float64, r.d)
+				var program []float64
+				own := make([][]float64, r.d)
 				for k, x := range r.x[i] {
 					own[k] = []float64{x}
 				}
 				next[at] = l.meet(own, l.cells(r.x[j], t, j, 0), func(_ int, x, other float64) float64 {
 					return (x + l.point(other, x)) / 2
-				}, r.deciding(func(k int) float64 { return program[k] }))
+				}, r.deciding(func(k int) float64 {
+					if program == nil {
+						program = r.after(t+1, i, "x")
+					}
+					return program[k]
+				}))
 				r.decisions += r.d
 			}
 			r.x[e.From], r.x[e.To] = next[0], next[1]

@@ -52,7 +52,9 @@ var replayed = []replayedMethod{
 	{algo: "extra", edges: full, run: (*recursion).extra},
 	{algo: "prox-gpda", edges: full, run: (*recursion).prox},
 
-	{algo: "dsgt", form: "semi-atc", optimizers: anyOf, tracks: true, run: func(r *recursion) { r.tracking("semi-atc") }},
+	{algo: "dsgt", form: "semi-atc", optimizers: anyOf, tracks: true, run: func(r *recursion) {
+		r.tracking("semi-atc")
+	}},
 	{algo: "dsgt", form: "cta", optimizers: anyOf, tracks: true, run: func(r *recursion) {
 		r.tracking(param(r, "form", "cta"))
 	}},
