@@ -136,8 +136,8 @@ func (r *recursion) noloco() {
 		next := zeroes(r.n, r.d)
 		for i, j := range partner {
 			moved := plus(plus(r.x[i], -1, phi[i]), 1, plus(r.x[j], -1, phi[j]))
-			apart := plus(phi[i], -1, phi[j])
-			m[i] = plus(plus(scaled(mu, m[i]), rate/2, moved), -pull/2, apart)
+			diff := plus(phi[i], -1, phi[j])
+			m[i] = plus(plus(scaled(mu, m[i]), rate/2, moved), -pull/2, diff)
 			next[i] = plus(phi[i], 1, m[i])
 		}
 		phi, r.x = next, slices.Clone(next)

@@ -109,7 +109,7 @@ func Register(m Method) {
 	case slices.ContainsFunc(methods, func(o Method) bool { return o.Name == m.Name }):
 		panic(fmt.Sprintf("config: Register of %q: the name is taken", m.Name))
 	}
-	if err := m.fault(); err != nil {
+	if err := paramsFault(m.Params); err != nil {
 		panic(fmt.Sprintf("config: Register of %q: %v", m.Name, err))
 	}
 	methods = append(methods, m)
@@ -149,6 +149,11 @@ func (c Config) clocked() bool {
 // that the optimizer decays.
 func (s *Setup) settleMethod(m Model) error {
 	warnings, err := s.Config.settleOptimizer(s.method)
+	if check := s.Config.optimizer().Check; check != nil && err == nil {
+		var more []string
+		more, err = check(s)
+		warnings = append(warnings, more...)
+	}
 	if s.Warnings = append(s.Warnings, warnings...); err != nil {
 		return err
 	}
@@ -214,9 +219,7 @@ func (s *Setup) settleSteps() {
 
 // withFeature lists the algorithms for which has returns true.
 func withFeature(has func(m Method) bool) (names []string) {
-	registry.RLock()
-	defer registry.RUnlock()
-	for _, m := range methods {
+	for _, m := range registered() {
 		if has(m) {
 			names = append(names, m.Name)
 		}
