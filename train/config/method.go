@@ -10,6 +10,7 @@ import (
 	"fspda/dist"
 	"fspda/internal/spelling"
 	"fspda/train/algo"
+	"fspda/train/setting"
 )
 
 // Method describes an algorithm: its name, its constructor, and what it needs of graph, exchange
@@ -109,7 +110,7 @@ func Register(m Method) {
 	case slices.ContainsFunc(methods, func(o Method) bool { return o.Name == m.Name }):
 		panic(fmt.Sprintf("config: Register of %q: the name is taken", m.Name))
 	}
-	if err := paramsFault(m.Params); err != nil {
+	if err := setting.Fault(m.Params); err != nil {
 		panic(fmt.Sprintf("config: Register of %q: %v", m.Name, err))
 	}
 	methods = append(methods, m)
