@@ -11,7 +11,6 @@ import (
 
 	"fspda/dist/disttest"
 	"fspda/internal/rng"
-	"fspda/train/algo"
 )
 
 // line is one of the table of all algorithms: a configuration, and the bits of its iterations in
@@ -277,7 +276,7 @@ func TestTableRuns(t *testing.T) {
 					t.Errorf("agent %d differs from the plain program", i)
 				}
 			}
-			if !l.codec && !s.AllReduces {
+			if !l.codec && !s.AllReduces() {
 				checkBits(t, l, s, last)
 			}
 		}
@@ -329,7 +328,7 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 				Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})
 		}
 		r, err := run()
-		if s, _ := resolve(t, c); s.AllReduces || slices.Contains([]string{"choco", "beer", "sgp", "demo"}, c.Algo) {
+		if s, _ := resolve(t, c); s.AllReduces() || slices.Contains([]string{"choco", "beer", "sgp", "demo"}, c.Algo) {
 			if err == nil {
 				t.Error("it went on without a message that it needs")
 			}
@@ -390,7 +389,7 @@ func TestTableTracks(t *testing.T) {
 	forSomeLines(t, 0, func(t *testing.T, l line, c Config) {
 		s, _ := resolve(t, c)
 		// the vectors of adamw tend to no limit; a sketch of a large matrix needs more iterations
-		if _, ok := s.Algo.(algo.Tracker); !ok || c.Algo == "fspda-sa-sketch" || c.Dual != "same-time" ||
+		if s.Traits.Tracked.Name == "" || c.Algo == "fspda-sa-sketch" || c.Dual != "same-time" ||
 			c.Optimizer == "adamw" {
 			return
 		}

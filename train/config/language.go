@@ -78,7 +78,7 @@ func (c Config) Defaults() Config {
 	d.Partition, d.Sampling, d.SampleTokens = "contiguous", "iid", of.sample
 	m, _ := c.findMethod()
 	c.languageOptimizer(&d, m, of)
-	if named("schedule") && c.Schedule != "cosine" || m.Constant {
+	if named("schedule") && c.Schedule != "cosine" || m.traits.Constant {
 		d.MinAlpha = 0
 	} else {
 		d.Schedule, d.WarmupT = "cosine", 100
@@ -95,8 +95,8 @@ func (c Config) languageOptimizer(d *Config, m Method, of languageDefaults) {
 	case optimizer != "auto":
 	case m.takes(optimizerAdamW):
 		optimizer, d.Optimizer = optimizerAdamW, optimizerAdamW
-	case len(m.Optimizers) > 0:
-		optimizer = m.Optimizers[0]
+	case len(m.traits.Optimizers) > 0:
+		optimizer = m.traits.Optimizers[0]
 	}
 	switch optimizer {
 	case optimizerAdamW:
@@ -109,7 +109,7 @@ func (c Config) languageOptimizer(d *Config, m Method, of languageDefaults) {
 		d.Alpha, d.MinAlpha = languageMomentumAlpha, languageMomentumAlpha/10
 	default:
 		d.Alpha, d.MinAlpha = languageAlpha, languageAlpha/10
-		if m.Gradients > 1 {
+		if m.traits.Gradients > 1 {
 			d.Alpha = languageAsyncSTORMAlpha
 		}
 	}

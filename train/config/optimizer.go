@@ -29,22 +29,10 @@ const (
 // defaultMomentum is that of heavy-ball and nesterov where momentum is 0.
 const defaultMomentum = 0.9
 
-// Values of Method.Optimizers.
-var (
-	anyOptimizer  = []string{optimizerSGD, optimizerHeavyBall, optimizerNesterov, optimizerAdamW}
-	heavyBallOnly = []string{optimizerHeavyBall}
-)
-
 // takes reports whether a method takes an optimizer.
 func (m Method) takes(optimizer string) bool {
-	return slices.Contains(m.Optimizers, optimizer) || m.Optimizers == nil && optimizer == optimizerSGD
+	return slices.Contains(m.traits.Optimizers, optimizer) || m.traits.Optimizers == nil && optimizer == optimizerSGD
 }
-
-// Where the correction of a method may enter with an adaptive optimizer; the first is the default.
-var (
-	anyPlacement = []string{placementCorrected, placementLocal}
-	localOnly    = []string{placementLocal}
-)
 
 // adaptive reports whether the optimizer divides gradients by their size.
 func (r Resolved) adaptive() bool {
@@ -73,7 +61,7 @@ func (r *Resolved) settleOptimizer(m Method) (warnings []string, err error) {
 	case r.Optimizer != "" && !m.takes(string(r.Optimizer)):
 		return nil, Invalid("optimizer", r.Optimizer,
 			"%s is stated for %s: use optimizer auto, or an algorithm that takes "+
-				"any (%s)", m.Name, cmp.Or(strings.Join(m.Optimizers, " or "), optimizerSGD), others())
+				"any (%s)", m.Name, cmp.Or(strings.Join(m.traits.Optimizers, " or "), optimizerSGD), others())
 	case r.DecayForm == decayDecoupled && !m.takes(optimizerAdamW) && !m.takes(optimizerDeMo):
 		return nil, Invalid("decay_form", r.DecayForm, "%s takes gradients as they are: use decay_form coupled, or an "+
 			"algorithm that takes any optimizer (%s)", m.Name, others())
@@ -81,7 +69,7 @@ func (r *Resolved) settleOptimizer(m Method) (warnings []string, err error) {
 	if r.Optimizer == "" {
 		r.Optimizer = optimizerSGD
 		if !m.takes(optimizerSGD) {
-			r.Optimizer = Chosen(m.Optimizers[0])
+			r.Optimizer = Chosen(m.traits.Optimizers[0])
 		} else if r.Momentum > 0 {
 			r.Optimizer = optimizerHeavyBall
 		}
@@ -113,29 +101,29 @@ func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
 	switch adaptive := r.Optimizer == optimizerAdamW; {
 	case !asked:
 		r.Placement = Chosen(r.given.usualPlacement(m, string(r.Optimizer)))
-	case len(m.Placements) == 0:
+	case len(m.traits.Placements) == 0:
 		return nil, Invalid("placement", r.Placement, "%s has no correction that could be placed: use placement auto",
 			m.Name)
 	case r.Optimizer == optimizerSGD:
 		return nil, Invalid("placement", r.Placement, "both are the same with optimizer sgd: use placement auto")
-	case adaptive && r.Placement == placementCorrected && len(m.Placements) == 1:
+	case adaptive && r.Placement == placementCorrected && len(m.traits.Placements) == 1:
 		return nil, Invalid("placement", r.Placement,
 			"the correction of %s is made of preconditioned steps, so it cannot "+
 				"correct the gradient: use placement local", m.Name)
 	}
 	if r.Objective == "samples" && r.Optimizer == optimizerAdamW && r.Placement != placementCorrected &&
-		m.Takes != MeanGradient {
+		m.traits.Takes != algo.MeanGradient {
 		return nil, Invalid("objective", r.Objective,
 			"adamw divides a gradient by its own size, and with it the weight of "+
 				"an agent's data, so that it has no effect: use objective agents, another optimizer, or placement "+
 				"corrected if the method has it")
 	}
-	if asked && r.Momentum > 0 && r.Placement == placementCorrected && m.Takes != TrackedGradient {
+	if asked && r.Momentum > 0 && r.Placement == placementCorrected && m.traits.Takes != algo.TrackedGradient {
 		warnings = append(warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through "+
 			"momentum %v, and so act up to %.3g iterations late: differences between agents may grow; placement local "+
 			"has no such delay", m.Name, r.Momentum, 1/(1-r.Momentum)))
 	}
-	if asked && r.Optimizer == optimizerAdamW && r.Placement == placementLocal && len(m.Placements) > 0 {
+	if asked && r.Optimizer == optimizerAdamW && r.Placement == placementLocal && len(m.traits.Placements) > 0 {
 		warnings = append(warnings, "adamw outside the correction (placement local) ends where the agents' "+
 			"preconditioned gradients balance, which is no minimum if they hold different data")
 	}
@@ -148,15 +136,15 @@ func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
 // eta/alpha, outweigh their clipped gradients, and they do not learn.
 func (c Config) usualPlacement(m Method, optimizer string) string {
 	switch {
-	case len(m.Placements) == 0, optimizer == optimizerSGD:
+	case len(m.traits.Placements) == 0, optimizer == optimizerSGD:
 		return "" // no effect
-	case m.Takes == TrackedGradient:
-		return m.Placements[0]
+	case m.traits.Takes == algo.TrackedGradient:
+		return m.traits.Placements[0]
 	case optimizer == optimizerAdamW:
-		if _, language := c.language(); language && slices.Contains(m.Placements, placementLocal) {
+		if _, language := c.language(); language && slices.Contains(m.traits.Placements, placementLocal) {
 			return placementLocal
 		}
-		return m.Placements[0]
+		return m.traits.Placements[0]
 	}
 	return placementLocal
 }

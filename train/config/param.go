@@ -229,12 +229,17 @@ func withParam(name string) []string {
 // Check has verified the values.
 func (c Config) settleParams() Params {
 	m, _ := c.findMethod()
+	return m.settle(c.Params)
+}
+
+// settle is settleParams of given values.
+func (m Method) settle(given Params) Params {
 	if len(m.Params) == 0 {
 		return nil
 	}
 	all := Params{}
 	for _, p := range m.Params {
-		v, set := c.Params[p.Name]
+		v, set := given[p.Name]
 		if !set {
 			v = p.initial()
 		}
@@ -248,23 +253,11 @@ func (c Config) settleParams() Params {
 
 // Param returns a number that the algorithm declares in Method.Params. It panics if that declares
 // no number of this name.
-func (s *Setup) Param(name string) float64 {
-	v, ok := s.Config.Params[name].(float64)
-	if !ok {
-		panic(fmt.Sprintf("config: algo %s declares no parameter %q that is a number", s.Config.Algo, name))
-	}
-	return v
-}
+func (s *Setup) Param(name string) float64 { return s.settings().Param(name) }
 
 // Choice returns a name that the algorithm declares in Method.Params. It panics if that declares no
 // setting of this name with Choices.
-func (s *Setup) Choice(name string) string {
-	v, ok := s.Config.Params[name].(string)
-	if !ok {
-		panic(fmt.Sprintf("config: algo %s declares no parameter %q that is a name", s.Config.Algo, name))
-	}
-	return v
-}
+func (s *Setup) Choice(name string) string { return s.settings().Choice(name) }
 
 // ParamHelp lists the settings of all algorithms that have some of their own; empty if none has.
 func ParamHelp() string {
