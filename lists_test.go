@@ -40,6 +40,7 @@ func TestGeneratedTables(t *testing.T) {
 		{architecturePage, "imports", importTable()},
 		{"docs/long-tests.md", "long tests", longTestTable(t)},
 		{"docs/methods.md", "methods", config.MethodTable()},
+		{"docs/training-reference.md", "optimizers", config.OptimizerTable()},
 	} {
 		text := readText(t, table.page)
 		start, end := "<!-- "+table.name+" -->\n", "<!-- end -->"

@@ -116,7 +116,7 @@ type Updates struct {
 	// Descent is the algorithm's optimizer, if it embeds a Descent.
 	Descent Descent
 	// Optimizers names the values of the key optimizer that it takes, the default first; nil if it
-	// takes sgd alone.
+	// takes sgd alone. Any stands for all that are general.
 	Optimizers []string
 	// Placements names where its correction may enter with an adaptive optimizer, the default first;
 	// nil if it has no correction.
@@ -174,9 +174,12 @@ const (
 	staticGraph  = "any graph, all edges"
 )
 
+// Any in Updates.Optimizers stands for all optimizers that are general.
+const Any = "any"
+
 // What Updates.Optimizers and Updates.Placements are in several methods.
 var (
-	AnyOptimizer  = []string{"sgd", "heavy-ball", "nesterov", "adamw"}
+	AnyOptimizer  = []string{Any}
 	AnyMomentum   = []string{"heavy-ball", "nesterov"}
 	HeavyBallOnly = []string{"heavy-ball"}
 

@@ -87,9 +87,4 @@ func (m Method) settings() string {
 }
 
 // optimizers lists the values of the key optimizer, the default first.
-func (m Method) optimizers() string {
-	if m.traits.Optimizers == nil {
-		return optimizerSGD
-	}
-	return strings.Join(m.traits.Optimizers, ", ")
-}
+func (m Method) optimizers() string { return strings.Join(namesOf(m.admits()), ", ") }

@@ -61,8 +61,6 @@ var effects = []effect{
 		"schedule cosine without warmup_iterations, decay_iterations and min_alpha"},
 	{"warmup_iterations decay_iterations min_alpha", func(_ *Setup, c Config) bool { return c.Schedule != "constant" },
 		"schedule cosine"},
-	{"beta1 beta2 eps", func(s *Setup, _ Config) bool { return s.Config.adaptive() },
-		"optimizer adamw, or algo gt-adam"},
 	{"decay", func(_ *Setup, c Config) bool { return c.WeightDecay != 0 }, "weight_decay above 0"},
 	{"graph edges", func(s *Setup, _ Config) bool { return s.exchanges() }, anExchange},
 	{"mask", func(s *Setup, _ Config) bool { return s.masked() }, anExchange},
@@ -144,8 +142,8 @@ func (u Unused) Error(where string) error {
 // Unused lists the keys that have no effect on the setup that was resolved from given.
 func (s *Setup) Unused(given Config) (all []Unused) {
 	for _, name := range slices.Sorted(maps.Keys(given.Params)) {
-		if _, ok := s.method.param(name); !ok {
-			all = append(all, Unused{paramKey(name), paramText(given.Params[name]), "algo " + either(withParam(name))})
+		if _, ok := s.Config.Params[name]; !ok {
+			all = append(all, Unused{paramKey(name), paramText(given.Params[name]), withParam(name)})
 		}
 	}
 	for _, f := range given.Fields() {
@@ -179,6 +177,9 @@ func (s *Setup) missing(key string, given Config) string {
 	}
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {
 		return "model " + either(networks)
+	}
+	if slices.Contains(optimizerKeys(), key) && !s.Config.optimizer().reads(key) {
+		return readersOf(key)
 	}
 	for _, e := range effects {
 		if slices.Contains(strings.Fields(e.keys), key) && !e.when(s, given) {

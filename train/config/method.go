@@ -38,13 +38,13 @@ func (m Method) prepared() (Method, error) {
 	if m.Name == "" || m.New == nil {
 		return m, errors.New("a method needs a Name and a New")
 	}
-	if err := m.fault(); err != nil {
+	if err := paramsFault(m.Params); err != nil {
 		return m, err
 	}
 	c := Default()
 	c.Algo = m.Name
 	r := resolving(c)
-	r.Params = m.settle(nil)
+	r.Params = settle(m.Params, nil)
 	m.traits = m.New(r.settings(m)).Traits()
 	if m.traits.Edges == nil {
 		var kinds []string
@@ -134,6 +134,11 @@ func (c Config) clocked() bool {
 // that the optimizer decays.
 func (s *Setup) settleMethod(m Model) error {
 	warnings, err := s.Config.settleOptimizer(s.method)
+	if check := s.Config.optimizer().Check; check != nil && err == nil {
+		var more []string
+		more, err = check(s)
+		warnings = append(warnings, more...)
+	}
 	if s.Warnings = append(s.Warnings, warnings...); err != nil {
 		return err
 	}
@@ -195,9 +200,7 @@ func (s *Setup) settleSteps() {
 
 // withFeature lists the algorithms for which has returns true.
 func withFeature(has func(m Method) bool) (names []string) {
-	registry.RLock()
-	defer registry.RUnlock()
-	for _, m := range methods {
+	for _, m := range registered() {
 		if has(m) {
 			names = append(names, m.Name)
 		}

@@ -164,10 +164,10 @@ func paramKey(name string) string { return "params." + name }
 
 var paramName = regexp.MustCompile("^[a-z0-9_]+$")
 
-// fault returns what is wrong with the declarations of a method, or nil.
-func (m Method) fault() error {
+// paramsFault returns the fault of declarations, or nil.
+func paramsFault(params []Param) error {
 	seen := map[string]bool{}
-	for _, p := range m.Params {
+	for _, p := range params {
 		if !paramName.MatchString(p.Name) {
 			return fmt.Errorf("parameter name %q: want lower-case letters, digits and underscores", p.Name)
 		}
@@ -185,31 +185,33 @@ func (m Method) fault() error {
 	return nil
 }
 
-// param returns a declared setting.
-func (m Method) param(name string) (Param, bool) {
-	at := slices.IndexFunc(m.Params, func(p Param) bool { return p.Name == name })
-	if at < 0 {
-		return Param{}, false
-	}
-	return m.Params[at], true
+// ownParams lists the settings of the algorithm's own, and those of the optimizer.
+func (c Config) ownParams() []Param {
+	m, _ := c.findMethod()
+	return slices.Concat(m.Params, c.optimizerOf(m).Params)
+}
+
+// declares reports whether a setting of a name is among params.
+func declares(params []Param, name string) bool {
+	return slices.ContainsFunc(params, func(p Param) bool { return p.Name == name })
 }
 
 // checkParams refuses settings that no algorithm has, and values that the algorithm does not admit.
 func (c Config) checkParams() (errs []error) {
-	m, _ := c.findMethod()
+	own := c.ownParams()
 	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
-		if p, ok := m.param(name); ok {
-			_, err := p.value(c.Params[name])
+		if at := slices.IndexFunc(own, func(p Param) bool { return p.Name == name }); at >= 0 {
+			_, err := own[at].value(c.Params[name])
 			errs = append(errs, err)
 			continue
 		}
-		if len(withParam(name)) > 0 {
+		if withParam(name) != "" {
 			continue // refused by its effect, where it was set for this run
 		}
 		want := fmt.Sprintf("algo %s has no parameters of its own", c.Algo)
-		if len(m.Params) > 0 {
+		if len(own) > 0 {
 			var names, texts []string
-			for _, p := range m.Params {
+			for _, p := range own {
 				names, texts = append(names, p.Name), append(texts, p.String())
 			}
 			want = fmt.Sprintf("the parameters of algo %s are %s", c.Algo, strings.Join(texts, "; "))
@@ -220,25 +222,40 @@ func (c Config) checkParams() (errs []error) {
 	return errs
 }
 
-// withParam lists the algorithms that have a setting of their own of that name.
-func withParam(name string) []string {
-	return withFeature(func(m Method) bool { _, ok := m.param(name); return ok })
+// withParam says which algorithms and optimizers have a setting of their own of that name, as in
+// "algo diloco or noloco"; empty: none.
+func withParam(name string) string {
+	methods := withFeature(func(m Method) bool { return declares(m.Params, name) })
+	return algosOrOptimizers(methods, namesOf(optimizersWith(func(o Optimizer) bool {
+		return declares(o.Params, name)
+	})))
 }
 
-// settleParams keeps the settings of the method, and adds the defaults of those that are not set.
+// algosOrOptimizers names values of the keys algo and optimizer, to complete "needs".
+func algosOrOptimizers(methods, optimizers []string) string {
+	var words []string
+	if len(optimizers) > 0 {
+		words = append(words, "optimizer "+either(optimizers))
+	}
+	if len(methods) > 0 {
+		words = append(words, "algo "+either(methods))
+	}
+	return strings.Join(words, ", or ")
+}
+
+// settleParams keeps the settings of the method and the optimizer, and adds the defaults of those that are not set.
 // Check has verified the values.
 func (c Config) settleParams() Params {
-	m, _ := c.findMethod()
-	return m.settle(c.Params)
+	return settle(c.ownParams(), c.Params)
 }
 
-// settle is settleParams of given values.
-func (m Method) settle(given Params) Params {
-	if len(m.Params) == 0 {
+// settle returns the values of settings with the defaults of those that are not given.
+func settle(own []Param, given Params) Params {
+	if len(own) == 0 {
 		return nil
 	}
 	all := Params{}
-	for _, p := range m.Params {
+	for _, p := range own {
 		v, set := given[p.Name]
 		if !set {
 			v = p.initial()
@@ -251,15 +268,28 @@ func (m Method) settle(given Params) Params {
 	return all
 }
 
-// Param returns a number that the algorithm declares in Method.Params. It panics if that declares
-// no number of this name.
-func (s *Setup) Param(name string) float64 { return s.settings().Param(name) }
+// Param returns a number that the algorithm or the optimizer declares in its Params. It panics if
+// they declare no number of this name.
+func (s *Setup) Param(name string) float64 {
+	v, ok := s.Config.Params[name].(float64)
+	if !ok {
+		panic(fmt.Sprintf("config: algo %s declares no parameter %q that is a number", s.Config.Algo, name))
+	}
+	return v
+}
 
-// Choice returns a name that the algorithm declares in Method.Params. It panics if that declares no
-// setting of this name with Choices.
-func (s *Setup) Choice(name string) string { return s.settings().Choice(name) }
+// Choice returns a name that the algorithm or the optimizer declares in its Params. It panics if they
+// declare no setting of this name with Choices.
+func (s *Setup) Choice(name string) string {
+	v, ok := s.Config.Params[name].(string)
+	if !ok {
+		panic(fmt.Sprintf("config: algo %s declares no parameter %q that is a name", s.Config.Algo, name))
+	}
+	return v
+}
 
-// ParamHelp lists the settings of all algorithms that have some of their own; empty if none has.
+// ParamHelp lists the settings of all algorithms and optimizers that have some of their own; empty if
+// none has.
 func ParamHelp() string {
 	var lines []string
 	registry.RLock()
@@ -267,6 +297,11 @@ func ParamHelp() string {
 	for _, m := range methods {
 		for _, p := range m.Params {
 			lines = append(lines, m.Name+": "+p.String())
+		}
+	}
+	for _, o := range optimizers {
+		for _, p := range o.Params {
+			lines = append(lines, o.Name+": "+p.String())
 		}
 	}
 	return strings.Join(lines, "; ")

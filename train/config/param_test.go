@@ -119,12 +119,12 @@ func TestParamsRefuses(t *testing.T) {
 		"default": {Name: "a", Range: "(0, 1]"}, "twice": mine.Params[0],
 	} {
 		m := Method{Params: []Param{mine.Params[0], bad}}
-		if m.fault() == nil {
+		if paramsFault(m.Params) == nil {
 			t.Errorf("%s: %+v is accepted", name, bad)
 		}
 	}
 	for _, m := range builtin {
-		if err := m.fault(); err != nil {
+		if err := paramsFault(m.Params); err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}

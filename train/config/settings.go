@@ -35,7 +35,7 @@ func (r *Resolved) settings(m Method) algo.Settings {
 		}
 	})
 	maps.Copy(values, r.Params)
-	return algo.Settings{Values: values, Momentum: r.Momentum, Nesterov: r.Optimizer == optimizerNesterov, Agents: 2,
+	return algo.Settings{Values: values, Momentum: r.Momentum, Nesterov: r.optimizer().Nesterov, Agents: 2,
 		RoundSteps: max(1, r.LocalSteps), Rate: 1, Regular: true}
 }
 
