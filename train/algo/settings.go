@@ -30,7 +30,12 @@ type Settings struct {
 }
 
 // Param returns a number. It panics if the method declares no number of this name.
-func (s Settings) Param(name string) float64 { return value[float64](s, name, "a number") }
+func (s Settings) Param(name string) float64 {
+	if n, whole := s.Values[name].(int); whole {
+		return float64(n)
+	}
+	return value[float64](s, name, "a number")
+}
 
 // Whole returns a whole number. It panics if the method declares none of this name.
 func (s Settings) Whole(name string) int { return value[int](s, name, "a whole number") }

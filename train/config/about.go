@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"fspda/train/setting"
 )
 
 // clocks says in which times and on how many machines a method runs.
@@ -78,7 +80,7 @@ func (m Method) settings() string {
 		words = append(words, "--density", "--mask")
 	}
 	for _, p := range m.Params {
-		words = append(words, fmt.Sprintf("%s (%s)", p.Name, paramText(p.initial())))
+		words = append(words, fmt.Sprintf("%s (%s)", p.Name, setting.Text(p.Initial())))
 	}
 	if len(words) == 0 {
 		return "none of its own"

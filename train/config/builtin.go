@@ -131,7 +131,7 @@ var builtin = prepareAll([]Method{
 			Help: "iterations from one outer step to the next: a multiple of local_steps"}, outerLR,
 			{Name: outerMomentum, Default: 0.9, Range: "[0, 1)", Help: "Nesterov momentum of the outer steps"}},
 		New: func(s algo.Settings) algo.Algorithm {
-			return algo.SPARTADiLoCo{Every: s.Whole("local_steps"), DiLoCo: diloco(s, int(s.Param("outer_steps")))}
+			return algo.SPARTADiLoCo{Every: s.Whole("local_steps"), DiLoCo: diloco(s, s.Whole("outer_steps"))}
 		}},
 	{Name: "streaming-diloco", Keys: []string{"local_steps"}, Check: inParts,
 		Params: []Param{outerLR, {Name: outerMomentum, Default: 0.9, Range: "[0, 1)",

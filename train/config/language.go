@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"fspda/train/setting"
 )
 
 // languageDefaults are the defaults of runs of a language model.
@@ -140,7 +142,8 @@ func (s *Setup) checkText() error {
 	}
 	switch {
 	case s.Set.Text != nil && s.Window == 0:
-		return Invalid("model", c.Model, "it does not read tokens, which is what %s has: use %s", c.Data, either(names))
+		return Invalid("model", c.Model, "it does not read tokens, which is what %s has: use %s", c.Data,
+			setting.Either(names))
 	case s.Set.Text == nil && s.Window > 0:
 		return Invalid("data", c.Data, "%s reads tokens: use data text or synthetic-text", c.Model)
 	}

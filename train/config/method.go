@@ -11,6 +11,7 @@ import (
 	"fspda/dist"
 	"fspda/internal/spelling"
 	"fspda/train/algo"
+	"fspda/train/setting"
 )
 
 // Method describes an algorithm: its name, its constructor, and its settings. What it needs of graph,
@@ -38,7 +39,7 @@ func (m Method) prepared() (Method, error) {
 	if m.Name == "" || m.New == nil {
 		return m, errors.New("a method needs a Name and a New")
 	}
-	if err := paramsFault(m.Params); err != nil {
+	if err := setting.Fault(m.Params); err != nil {
 		return m, err
 	}
 	c := Default()
@@ -52,7 +53,7 @@ func (m Method) prepared() (Method, error) {
 			kinds = append(kinds, "algo."+e.Name)
 		}
 		return m, fmt.Errorf("the traits of its algorithm name no Edges, so that nobody knows when its agents "+
-			"communicate: set Exchange.Edges to %s", either(kinds))
+			"communicate: set Exchange.Edges to %s", setting.Either(kinds))
 	}
 	return m, nil
 }

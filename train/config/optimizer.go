@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fspda/train/algo"
+	"fspda/train/setting"
 )
 
 const (
@@ -106,7 +107,7 @@ func (r *Resolved) settleOptimizer(m Method) (warnings []string, err error) {
 	o := r.optimizer()
 	if r.Momentum != 0 && o.Momentum == 0 {
 		return nil, Invalid("momentum", r.Momentum, "%s has no such factor: use optimizer %s, or beta1 of %s",
-			r.Optimizer, either(readers("momentum")), readers("beta1")[0])
+			r.Optimizer, setting.Either(readers("momentum")), readers("beta1")[0])
 	}
 	r.Momentum = cmp.Or(r.Momentum, o.Momentum)
 	if err := r.refuseKeys(o); err != nil {

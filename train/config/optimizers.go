@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"fspda/train/algo"
+	"fspda/train/setting"
 )
 
 // Optimizer describes one value of the key optimizer. Nothing else in the program compares the name
@@ -96,7 +97,7 @@ func RegisterOptimizer(o Optimizer) {
 	if o.Name == "" || slices.ContainsFunc(optimizers, func(p Optimizer) bool { return p.Name == o.Name }) {
 		panic(fmt.Sprintf("config: RegisterOptimizer of %q: an optimizer needs a name that is not taken", o.Name))
 	}
-	if err := paramsFault(o.Params); err != nil {
+	if err := setting.Fault(o.Params); err != nil {
 		panic(fmt.Sprintf("config: RegisterOptimizer of %q: %v", o.Name, err))
 	}
 	optimizers = append(optimizers, o)
@@ -182,7 +183,7 @@ func OptimizerTable() string {
 			decay = decayDecoupled
 		}
 		if !o.General {
-			of = "`" + either(withFeature(func(m Method) bool { return m.takes(o.Name) })) + "`"
+			of = "`" + setting.Either(withFeature(func(m Method) bool { return m.takes(o.Name) })) + "`"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %d | %s | `%s` | %s |\n", o.Name, o.settings(), o.Rule, vectors, length,
 			decay, of)
@@ -194,7 +195,7 @@ func OptimizerTable() string {
 // of the optimizers that every method takes and of the others, of those that read the key, and of
 // those with decoupled weight decay.
 func helpWords() func(key, help string) string {
-	list := func(has func(o Optimizer) bool) string { return either(namesOf(optimizersWith(has))) }
+	list := func(has func(o Optimizer) bool) string { return setting.Either(namesOf(optimizersWith(has))) }
 	common := strings.NewReplacer("ALGORITHMS", strings.Join(Algorithms(), ", "),
 		"GENERAL", list(func(o Optimizer) bool { return o.General }),
 		"OTHERS", list(func(o Optimizer) bool { return !o.General }),
@@ -217,7 +218,7 @@ func (o Optimizer) settings() string {
 		words = append(words, fmt.Sprintf("`%s` (%s)", key, defaults()[key]))
 	}
 	for _, p := range o.Params {
-		words = append(words, fmt.Sprintf("`%s` (%s)", p.Name, paramText(p.initial())))
+		words = append(words, fmt.Sprintf("`%s` (%s)", p.Name, setting.Text(p.Initial())))
 	}
 	return strings.Join(words, ", ")
 }
