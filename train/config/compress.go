@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"fspda/dist"
+	"fspda/train/algo"
 	"fspda/train/setting"
 )
 
@@ -29,9 +30,9 @@ func (s *Setup) admitCompressor() error {
 	c, m := &s.Config, s.method
 	kind, known := dist.CompressorNamed(string(c.Compress))
 	switch {
-	case m.Edges == Broadcast:
+	case s.Traits.Code == algo.CompressedCode:
 		return s.admitChoco(kind, known)
-	case m.Edges == Pairs:
+	case s.Traits.Code == algo.LatticeCode:
 		if c.Compress == "" {
 			c.Compress = uncompressed
 		} else if c.Compress != uncompressed && kind.Sends != dist.Codes {
@@ -42,7 +43,7 @@ func (s *Setup) admitCompressor() error {
 	case c.Compress == "" || c.Compress == uncompressed:
 		c.Compress = uncompressed
 		return nil
-	case m.Masks:
+	case s.Traits.Masks:
 		return Invalid("compress", c.Compress, "%s compares its values with its neighbour's on coordinates that "+
 			"both know beforehand: say with mask and density which; choco takes compressors, swarm a lattice", m.Name)
 	}
@@ -69,7 +70,8 @@ func (s *Setup) admitChoco(kind dist.CompressorKind, known bool) error {
 			"receiver's own model: use %s; swarm takes a lattice", s.method.Name, contractive())
 	case kind.Sends == dist.Coefficients:
 		return Invalid("compress", c.Compress, "sends coefficients, which only %s transforms back: use %s",
-			setting.Either(withFeature(func(m Method) bool { return m.Edges == AllGather })), contractive())
+			setting.Either(withFeature(func(m Method) bool { return m.traits.Code == algo.CoefficientCode })),
+			contractive())
 	case c.ReferenceBits == "published" && kind.Published == nil:
 		return Invalid("reference_bits", c.ReferenceBits, "the released program has no compress %s, so that it "+
 			"has no count of its bits: use reference_bits honest, or compress randk, topk or qsgd(s)", kind.Name)
@@ -96,9 +98,12 @@ func (s *Setup) admitChoco(kind dist.CompressorKind, known bool) error {
 	return nil
 }
 
-// admitTransform resolves compress auto of demo.
+// admitTransform resolves compress auto of an algorithm that sends coefficients.
 func (s *Setup) admitTransform() error {
 	c := &s.Config
+	if s.Traits.Code != algo.CoefficientCode {
+		return nil
+	}
 	if c.Compress == "" {
 		c.Compress = usualCompressor(dist.Coefficients)
 	}
@@ -112,8 +117,8 @@ func (s *Setup) admitTransform() error {
 // compress makes the compressor of an algorithm that broadcasts, or the lattice of one of pairs.
 func (s *Setup) compress(sizes []int) (err error) {
 	c := &s.Config
-	switch s.method.Edges {
-	case Broadcast, AllGather:
+	switch s.Traits.Code {
+	case algo.CompressedCode, algo.CoefficientCode:
 		o := dist.CompressorOptions{Mask: s.Mask, Sizes: sizes, Flat: c.Norms == "flat", Seed: c.Seed}
 		for _, b := range s.Tensors {
 			o.Shapes = append(o.Shapes, [2]int{b.Rows, b.Cols})
@@ -122,7 +127,7 @@ func (s *Setup) compress(sizes []int) (err error) {
 			return &Error{Key: "compress", Err: err}
 		}
 		c.Compress = Chosen(s.Compressor.String())
-	case Pairs:
+	case algo.LatticeCode:
 		if s.Lattice, err = dist.ParseLattice(string(c.Compress), c.Seed); err != nil {
 			return &Error{Key: "compress", Err: err}
 		}
@@ -136,7 +141,7 @@ func (s *Setup) compress(sizes []int) (err error) {
 // edges in one iteration.
 func (s *Setup) admitPairs() error {
 	c := &s.Config
-	if c.Swarm != "blocking" && c.LocalSteps > 1 {
+	if !s.Traits.StepsPerExchange && c.LocalSteps > 1 {
 		return Invalid("local_steps", c.LocalSteps,
 			"non-blocking swarm takes one step in every iteration: set local_steps 0, or swarm blocking")
 	}
@@ -163,7 +168,7 @@ func (s *Setup) admitPairs() error {
 // BatchPerGradient reports whether an agent takes a batch for each gradient, and none in iterations
 // without a gradient.
 func (s *Setup) BatchPerGradient() bool {
-	return s.method.Edges == Clocks || s.method.Edges == Pairs && s.Config.Swarm == "blocking"
+	return s.Asynchronous() || s.Traits.StepsPerExchange
 }
 
 // BroadcastRate returns the probability that an agent broadcasts in an iteration.
@@ -194,7 +199,7 @@ func (s *Setup) settleTheta() {
 	c := &s.Config
 	switch {
 	case !c.given.Theta.Auto:
-	case s.method.Edges != Broadcast:
+	case s.Traits.Code != algo.CompressedCode:
 		c.Theta = s.pairTheta()
 	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 ||
 		s.BroadcastRate() == 0:
@@ -251,7 +256,7 @@ func chocoStable(s *Setup) (warnings []string, err error) {
 
 // swarmFair warns if blocking pairs make agents of high degree compute more often.
 func swarmFair(s *Setup) ([]string, error) {
-	if s.Config.Swarm != "blocking" || s.Process.String() != "one-edge" {
+	if !s.Traits.StepsPerExchange || s.Process.String() != "one-edge" {
 		return nil, nil
 	}
 	for i := range s.Graph.N {

@@ -54,7 +54,7 @@ var effects = []effect{
 	{"slowness", func(s *Setup, c Config) bool { return c.GradientTime > 0 || s.drawsTimes(c) },
 		"gradient_time above 0, or " + drawnTimes},
 	{"give_up", func(s *Setup, _ Config) bool { return s.RealTime() }, "clock real"},
-	{"eta_schedule", func(s *Setup, c Config) bool { return s.method.Dual && c.Schedule != "constant" },
+	{"eta_schedule", func(s *Setup, c Config) bool { return s.Traits.Dual && c.Schedule != "constant" },
 		"an algorithm with a dual (fspda-sa, fspda-storm) and schedule cosine"},
 	{"warmup", func(_ *Setup, c Config) bool { return c.Schedule != "constant" }, "schedule cosine"},
 	{"warmup", func(_ *Setup, c Config) bool { return !c.cosineByIterations() },
@@ -93,17 +93,17 @@ func (s *Setup) readsText(c Config) bool { return IsText(c.Data) || s.Set.Text !
 
 // exchanges reports whether the agents send anything over edges of a graph.
 func (s *Setup) exchanges() bool {
-	return !s.AllReduces && s.method.Edges != AllGather && s.Graph.N > 1
+	return !s.Traits.Edges.Collective && s.Graph.N > 1
 }
 
 // masked reports whether the agents send vectors on which a mask could be.
 func (s *Setup) masked() bool {
-	return s.exchanges() || s.AllReduces && s.method.Masks && s.Graph.N > 1
+	return s.exchanges() || s.AllReduces() && s.Traits.Masks && s.Graph.N > 1
 }
 
 // drawsTimes reports whether times of gradients are drawn: in virtual time, and to choose eta.
 func (s *Setup) drawsTimes(c Config) bool {
-	return s.method.Edges == Clocks && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
+	return s.Asynchronous() && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
 }
 
 // uses reports whether the algorithm of s lists a key, or uses it by what it is.
@@ -113,9 +113,9 @@ func (s *Setup) uses(key string) bool { return s.method.uses(key) }
 func (m Method) uses(key string) bool {
 	switch key {
 	case "eta":
-		return m.Dual
+		return m.traits.Dual
 	case "mixing":
-		return m.Mixing
+		return m.traits.Mixing
 	}
 	return slices.Contains(m.Keys, key)
 }

@@ -80,7 +80,7 @@ func (c Config) Defaults() Config {
 	d.Partition, d.Sampling, d.SampleTokens = "contiguous", "iid", of.sample
 	m, _ := c.findMethod()
 	c.setLanguageOptimizer(&d, m, of)
-	if named("schedule") && c.Schedule != "cosine" || m.Constant {
+	if named("schedule") && c.Schedule != "cosine" || m.traits.Constant {
 		d.MinAlpha = 0
 	} else {
 		d.Schedule, d.WarmupT = "cosine", 100
@@ -105,7 +105,7 @@ func (c Config) setLanguageOptimizer(d *Config, m Method, of languageDefaults) {
 	switch {
 	case o.UnitSteps:
 		d.Alpha, d.MinAlpha = of.alpha, of.min
-	case m.Gradients > 1:
+	case m.traits.Gradients > 1:
 		d.Alpha, d.MinAlpha = languageAsyncSTORMAlpha, o.LanguageAlpha/10
 	default:
 		d.Alpha, d.MinAlpha = o.LanguageAlpha, o.LanguageAlpha/10

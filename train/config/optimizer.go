@@ -19,22 +19,13 @@ const (
 	decayDecoupled = "decoupled"
 )
 
-// AnyOptimizer in Method.Optimizers stands for all optimizers that are General.
-const AnyOptimizer = "any"
-
-// Values of Method.Optimizers.
-var (
-	anyOptimizer  = []string{AnyOptimizer}
-	heavyBallOnly = []string{optimizerHeavyBall}
-)
-
 // admits lists the optimizers that a method takes, its default first.
 func (m Method) admits() (list []Optimizer) {
-	if m.Optimizers == nil {
+	if m.traits.Optimizers == nil {
 		return []Optimizer{optimizerNamed("")}
 	}
-	for _, name := range m.Optimizers {
-		if name == AnyOptimizer {
+	for _, name := range m.traits.Optimizers {
+		if name == algo.Any {
 			list = append(list, optimizersWith(func(o Optimizer) bool { return o.General })...)
 		} else {
 			list = append(list, optimizerNamed(name))
@@ -83,12 +74,6 @@ func (c Config) optimizerOf(m Method) Optimizer {
 	}
 	return optimizerNamed(c.Optimizer)
 }
-
-// Where the correction of a method may enter with an adaptive optimizer; the first is the default.
-var (
-	anyPlacement = []string{placementCorrected, placementLocal}
-	localOnly    = []string{placementLocal}
-)
 
 // optimizer returns the optimizer of resolved keys.
 func (r Resolved) optimizer() Optimizer { return optimizerNamed(string(r.Optimizer)) }
@@ -165,29 +150,29 @@ func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
 	switch {
 	case !asked:
 		r.Placement = Chosen(r.given.usualPlacement(m, o))
-	case len(m.Placements) == 0:
+	case len(m.traits.Placements) == 0:
 		return nil, Invalid("placement", r.Placement, "%s has no correction that could be placed: use placement auto",
 			m.Name)
 	case o.New == nil:
 		return nil, Invalid("placement", r.Placement, "both are the same with optimizer %s: use placement auto", o.Name)
-	case o.Adaptive && r.Placement == placementCorrected && len(m.Placements) == 1:
+	case o.Adaptive && r.Placement == placementCorrected && len(m.traits.Placements) == 1:
 		return nil, Invalid("placement", r.Placement,
 			"the correction of %s is made of preconditioned steps, so it cannot "+
 				"correct the gradient: use placement local", m.Name)
 	}
 	if r.Objective == "samples" && o.Adaptive && o.General && r.Placement != placementCorrected &&
-		m.Takes != MeanGradient {
+		m.traits.Takes != algo.MeanGradient {
 		return nil, Invalid("objective", r.Objective,
 			"%s divides a gradient by its own size, and with it the weight of "+
 				"an agent's data, so that it has no effect: use objective agents, another optimizer, or placement "+
 				"corrected if the method has it", o.Name)
 	}
-	if asked && r.Momentum > 0 && r.Placement == placementCorrected && m.Takes != TrackedGradient {
+	if asked && r.Momentum > 0 && r.Placement == placementCorrected && m.traits.Takes != algo.TrackedGradient {
 		warnings = append(warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through "+
 			"momentum %v, and so act up to %.3g iterations late: differences between agents may grow; placement local "+
 			"has no such delay", m.Name, r.Momentum, 1/(1-r.Momentum)))
 	}
-	if asked && o.Adaptive && r.Placement == placementLocal && len(m.Placements) > 0 {
+	if asked && o.Adaptive && r.Placement == placementLocal && len(m.traits.Placements) > 0 {
 		warnings = append(warnings, o.Name+" outside the correction (placement local) ends where the agents' "+
 			"preconditioned gradients balance, which is no minimum if they hold different data")
 	}
@@ -200,15 +185,15 @@ func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
 // eta/alpha, outweigh their clipped gradients, and they do not learn.
 func (c Config) usualPlacement(m Method, o Optimizer) string {
 	switch {
-	case len(m.Placements) == 0, o.New == nil:
+	case len(m.traits.Placements) == 0, o.New == nil:
 		return "" // no effect
-	case m.Takes == TrackedGradient:
-		return m.Placements[0]
+	case m.traits.Takes == algo.TrackedGradient:
+		return m.traits.Placements[0]
 	case o.Adaptive:
-		if _, language := c.language(); language && slices.Contains(m.Placements, placementLocal) {
+		if _, language := c.language(); language && slices.Contains(m.traits.Placements, placementLocal) {
 			return placementLocal
 		}
-		return m.Placements[0]
+		return m.traits.Placements[0]
 	}
 	return placementLocal
 }
