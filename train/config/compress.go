@@ -69,7 +69,7 @@ func (s *Setup) admitChoco(kind dist.CompressorKind, known bool) error {
 			"receiver's own model: use %s; swarm takes a lattice", s.method.Name, contractive())
 	case kind.Sends == dist.Coefficients:
 		return Invalid("compress", c.Compress, "sends coefficients, which only %s transforms back: use %s",
-			setting.Either(withFeature(func(m Method) bool { return m.traits.Code == algo.CoefficientCode })),
+			setting.Either(withFeature(func(m method) bool { return m.traits.Code == algo.CoefficientCode })),
 			contractive())
 	case c.ReferenceBits == "published" && kind.Published == nil:
 		return Invalid("reference_bits", c.ReferenceBits, "the released program has no compress %s, so that it "+
