@@ -63,11 +63,13 @@ var allowed = map[string][]string{
 	"dist/discover/nats":    {"dist/discover"},
 	"dist/link":             {"dist", "dist/discover", "internal/bounded"},
 	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
-	"train/algo":            {"device"},
+	"train/algo":            {"device", "train/setting"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
-		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/simnet",
+		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/setting",
+		"train/simnet",
 	},
+	"train/setting": {"internal/spelling"},
 	"train/evaluate": {
 		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",
 		"train/snapshot",

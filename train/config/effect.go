@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"fspda/data"
+	"fspda/dist"
+	"fspda/train/setting"
 )
 
 // effect says when keys have an effect on a run, if that does not depend on the names of algorithm
@@ -45,8 +47,6 @@ var effects = []effect{
 		"rho auto, or an algorithm that does not take its step from rho"},
 	{"theta", func(s *Setup, _ Config) bool { return !s.uses("weights") || s.Config.Weights == weightsConstant },
 		"weights constant"},
-	{"norms", func(_ *Setup, c Config) bool { return hasNorms(c.Compress) },
-		"compress qsgd(s), qsgd-scaled(s) or sign"},
 	{"initiator", func(_ *Setup, c Config) bool { return c.Swarm != "blocking" }, "swarm nonblocking"},
 	{"c_max", func(s *Setup, c Config) bool { return c.Coef == "inverse" || s.RealTime() },
 		"coef inverse or clock real"},
@@ -54,7 +54,7 @@ var effects = []effect{
 	{"slowness", func(s *Setup, c Config) bool { return c.GradientTime > 0 || s.drawsTimes(c) },
 		"gradient_time above 0, or " + drawnTimes},
 	{"give_up", func(s *Setup, _ Config) bool { return s.RealTime() }, "clock real"},
-	{"eta_schedule", func(s *Setup, c Config) bool { return s.method.Dual && c.Schedule != "constant" },
+	{"eta_schedule", func(s *Setup, c Config) bool { return s.Traits.Dual && c.Schedule != "constant" },
 		"an algorithm with a dual (fspda-sa, fspda-storm) and schedule cosine"},
 	{"warmup", func(_ *Setup, c Config) bool { return c.Schedule != "constant" }, "schedule cosine"},
 	{"warmup", func(_ *Setup, c Config) bool { return !c.cosineByIterations() },
@@ -93,35 +93,29 @@ func (s *Setup) readsText(c Config) bool { return IsText(c.Data) || s.Set.Text !
 
 // exchanges reports whether the agents send anything over edges of a graph.
 func (s *Setup) exchanges() bool {
-	return !s.AllReduces && s.method.Edges != AllGather && s.Graph.N > 1
+	return !s.Traits.Edges.Collective && s.Graph.N > 1
 }
 
 // masked reports whether the agents send vectors on which a mask could be.
 func (s *Setup) masked() bool {
-	return s.exchanges() || s.AllReduces && s.method.Masks && s.Graph.N > 1
-}
-
-// hasNorms reports whether a compressor sends numbers for each block.
-func hasNorms(compress string) bool {
-	name := strings.TrimSpace(compress)
-	return strings.HasPrefix(name, "qsgd") || name == "sign"
+	return s.exchanges() || s.AllReduces() && s.Traits.Masks && s.Graph.N > 1
 }
 
 // drawsTimes reports whether times of gradients are drawn: in virtual time, and to choose eta.
 func (s *Setup) drawsTimes(c Config) bool {
-	return s.method.Edges == Clocks && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
+	return s.Asynchronous() && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
 }
 
 // uses reports whether the algorithm of s lists a key, or uses it by what it is.
 func (s *Setup) uses(key string) bool { return s.method.uses(key) }
 
 // uses reports whether the method reads a key of algorithms.
-func (m Method) uses(key string) bool {
+func (m method) uses(key string) bool {
 	switch key {
 	case "eta":
-		return m.Dual
+		return m.traits.Dual
 	case "mixing":
-		return m.Mixing
+		return m.traits.Mixing
 	}
 	return slices.Contains(m.Keys, key)
 }
@@ -143,7 +137,7 @@ func (u Unused) Error(where string) error {
 func (s *Setup) Unused(given Config) (all []Unused) {
 	for _, name := range slices.Sorted(maps.Keys(given.Params)) {
 		if _, ok := s.Config.Params[name]; !ok {
-			all = append(all, Unused{paramKey(name), paramText(given.Params[name]), withParam(name)})
+			all = append(all, Unused{paramKey(name), setting.Text(given.Params[name]), withParam(name)})
 		}
 	}
 	for _, f := range given.Fields() {
@@ -172,14 +166,19 @@ func (c Config) RefuseUnused(keys []string) error {
 
 // missing says what gives a key an effect that it lacks; nothing if it has one.
 func (s *Setup) missing(key string, given Config) string {
-	if methods := withFeature(func(m Method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
-		return "algo " + either(methods)
+	if methods := withFeature(func(m method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
+		return "algo " + setting.Either(methods)
 	}
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {
-		return "model " + either(networks)
+		return "model " + setting.Either(networks)
 	}
 	if slices.Contains(optimizerKeys(), key) && !s.Config.optimizer().reads(key) {
 		return readersOf(key)
+	}
+	if kind, _ := dist.CompressorNamed(given.Compress); key == "norms" && !kind.Norms {
+		return "compress " + setting.Either(dist.FormsOf(dist.CompressorsThat(func(k dist.CompressorKind) bool {
+			return k.Norms
+		})))
 	}
 	for _, e := range effects {
 		if slices.Contains(strings.Fields(e.keys), key) && !e.when(s, given) {
@@ -200,14 +199,6 @@ func (s *Setup) Effective(given Config) string {
 		}
 	}
 	return b.String()
-}
-
-// either joins names by "or".
-func either(names []string) string {
-	if len(names) == 1 {
-		return names[0]
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
 // refuseUnused refuses the keys that were set explicitly and have no effect.
@@ -251,7 +242,7 @@ func (c *Config) FindData() error {
 	}
 	if found == "" {
 		return Invalid("data_dir", c.DataDir, "no data set is set, and the names of the files match none: add data, "+
-			"which is %s", either(readSets))
+			"which is %s", setting.Either(readSets))
 	}
 	c.Data = found
 	return nil
