@@ -94,8 +94,8 @@ func (r *recursion) times(h int) iter.Seq[int] {
 	}
 }
 
-// factor is the share of the largest step sizes. The cosine rises in 2 iterations, and falls from there
-// to a fifth in iteration 8.
+// factor is the share of the largest step sizes. The cosine rises in 2 iterations, and falls to a
+// fifth in iteration 8.
 func (r *recursion) factor(t int) float64 {
 	switch {
 	case !r.cosine:
@@ -441,8 +441,8 @@ func replay(t *testing.T, m replayedMethod, instance int) {
 	r.n = pick(r, 3, 4, 5)
 	partition := "dirichlet(1)"
 	r.args = []string{"train", "--quiet", "--algo", m.algo, "--hidden", "none", "--data-train", "60", "--data-test",
-		"20", "--eval-points", "1", "--metrics", "test", "--sampling", "full", "--threads", "1", "--partition", partition,
-		"--agents", fmt.Sprint(r.n), "--seed", fmt.Sprint(r.seed), "--weight-decay", fmt.Sprint(r.decay)}
+		"20", "--eval-points", "1", "--metrics", "test", "--sampling", "full", "--threads", "1",
+		"--partition", partition, "--agents", fmt.Sprint(r.n), "--seed", fmt.Sprint(r.seed), "--weight-decay", fmt.Sprint(r.decay)}
 	r.settle(m)
 	graph := "complete"
 	if r.edges = "full"; !m.collective {
@@ -485,8 +485,8 @@ func (r *recursion) settle(m replayedMethod) {
 	}
 	r.alpha = one(r, "alpha", r.alphaMax)
 	if r.cosine = !m.constant && pick(r, false, true); r.cosine {
-		r.args = append(r.args, "--schedule", "cosine", "--warmup-iterations", "2", "--decay-iterations", "8", "--min-alpha",
-			fmt.Sprint(r.alphaMax/5))
+		r.args = append(r.args, "--schedule", "cosine", "--warmup-iterations", "2", "--decay-iterations", "8",
+			"--min-alpha", fmt.Sprint(r.alphaMax/5))
 	}
 	r.decoupled = r.optimizer == "adamw" || r.optimizer == "demo"
 	r.corrected = m.tracks && r.optimizer != "sgd" || m.places && r.optimizer == "adamw"
