@@ -26,8 +26,8 @@ var gtAdamKind = OptimizerKind{Name: "gt-adam",
 	},
 	Check: func(s Settings) ([]string, error) {
 		if s.Param("beta2") == 0 {
-			return nil, setting.Invalid("beta2", 0, "gt-adam keeps eps in the mean of squares, whose decay rate divides "+
-				"it: expected above 0 and below 1")
+			return nil, setting.Invalid("beta2", 0, "gt-adam keeps eps in the mean of squares, whose decay rate "+
+				"divides it: expected above 0 and below 1")
 		}
 		return nil, nil
 	}}
