@@ -89,7 +89,13 @@ const (
 
 func (Async) Name() string { return "fspda-async" }
 
-func (Async) Aux() []string { return []string{"lambda", "mail"} }
+func (a Async) Traits() Traits {
+	t := a.SA.Traits()
+	t.Aux, t.Edges, t.Updates, t.Constant = append(t.Aux, "mail"), Clocks, Updates{}, true
+	t.About = About{"k values of the model", "nE 2 v k", "2", exactOnSkew, "any graph, a clock on every edge",
+		"FSPDA, appendix on asynchronous implementation"}
+	return t
+}
 
 // LogicalClock holds the counters of an agent. All decisions of the protocol depend on them alone,
 // not on vectors.

@@ -18,10 +18,7 @@ type DeMo struct {
 	Decay *Decay  // decoupled weight decay; nil: none
 }
 
-var (
-	_ Broadcast = DeMo{}
-	_ Scratcher = DeMo{}
-)
+var _ Algorithm = DeMo{}
 
 // momenta is the working memory of an agent.
 type momenta struct {
@@ -31,18 +28,16 @@ type momenta struct {
 
 func (DeMo) Name() string { return "demo" }
 
-// Broadcast marks messages that reach all neighbours: here, all agents.
-func (DeMo) Broadcast() {}
-
-func (DeMo) Aux() []string { return []string{"momentum"} }
-
-func (DeMo) NewScratch(func() device.Vector) any { return &momenta{} }
-
-// ScratchVectors is the number of vectors of working memory that it acquires: coefficients and
-// counts.
-func (DeMo) ScratchVectors() int { return 2 }
-
-func (a DeMo) decay() *Decay { return a.Decay }
+func (a DeMo) Traits() Traits {
+	return Traits{
+		Memory: Memory{Aux: []string{"momentum"}, NewScratch: func(func() device.Vector) any { return &momenta{} },
+			ScratchVectors: 2}, // coefficients and counts
+		Exchange: Exchange{Edges: AllGather, Code: CoefficientCode},
+		Updates:  Updates{Descent: Descent{Decay: a.Decay}, Optimizers: []string{"demo"}},
+		About: About{"k cosine coefficients of each chunk of the momentum, to all agents",
+			"n(n-1) k (v + iota) a chunk", "1", "bias: steps are signs", "none", "Peng, Quesnelle and Kingma 2024"},
+	}
+}
 
 func (a DeMo) Local(s *State, r *Round) error {
 	if err := r.Grad(s.g, s.X); err != nil {

@@ -21,10 +21,7 @@ type DiLoCo struct {
 	Descent
 }
 
-var (
-	_ AllReducer = DiLoCo{}
-	_ Scheduled  = DiLoCo{}
-)
+var _ Algorithm = DiLoCo{}
 
 const (
 	dilocoStart = iota // in State.Aux: phi
@@ -33,20 +30,19 @@ const (
 
 func (DiLoCo) Name() string { return "diloco" }
 
-// AllReduces marks the all-reduce at the end of a round.
-func (DiLoCo) AllReduces() {}
-
-// Period is H.
-func (a DiLoCo) Period() int { return a.H }
-
-// Scheduled lets the local steps follow the schedule.
-func (DiLoCo) Scheduled() {}
-
-func (a DiLoCo) Aux() []string {
-	if a.Mu == 0 {
-		return []string{"start"}
+func (a DiLoCo) Traits() Traits {
+	t := Traits{
+		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
+		Exchange: Exchange{Edges: AllReduce},
+		Rounds:   Rounds{Period: a.H, Scheduled: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"the change of the model over a round, an all-reduce at its end", "2(n-1) v d a round", "2",
+			"bias, which grows with local_steps", "none", "Douillard and others 2023, algorithm 1"},
 	}
-	return []string{"start", "outer_momentum"}
+	if a.Mu == 0 {
+		t.Aux = []string{"start"}
+	}
+	return t
 }
 
 func (a DiLoCo) Local(s *State, r *Round) error {

@@ -24,7 +24,14 @@ var _ Algorithm = DSGD{}
 
 func (DSGD) Name() string { return "dsgd" }
 
-func (DSGD) Aux() []string { return nil }
+func (a DSGD) Traits() Traits {
+	return Traits{
+		Exchange: Exchange{Edges: AnyEdges, Masks: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"k values of the model", "nE 2 v k", "0", biasedOnSkew, anyGraph,
+			"Lian and others 2017; Koloskova and others 2020"},
+	}
+}
 
 func (a DSGD) Local(s *State, r *Round) error {
 	x := s.X

@@ -22,7 +22,7 @@ type GASLoC struct {
 	Descent
 }
 
-var _ Scheduled = GASLoC{}
+var _ Algorithm = GASLoC{}
 
 const (
 	gaslocStart = iota // in State.Aux: phi
@@ -31,13 +31,18 @@ const (
 
 func (GASLoC) Name() string { return "gasloc" }
 
-func (GASLoC) Aux() []string { return []string{"start", "past"} }
-
-// Period is H.
-func (a GASLoC) Period() int { return a.H }
-
-// Scheduled lets the local steps follow the schedule.
-func (GASLoC) Scheduled() {}
+func (a GASLoC) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"start", "past"}},
+		Exchange: Exchange{Edges: RoundEdges},
+		Rounds:   Rounds{Period: a.H, Scheduled: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		About: About{"the slow model, at the end of a round", "nE 2 v d a round", "2",
+			"bias, which grows with local_steps",
+			"any graph, at the end of a round; outer_momentum below about 0.6 in pairs",
+			"Cagnasso, Belilovsky and Oyallon 2026; experimental"},
+	}
+}
 
 func (a GASLoC) Local(s *State, r *Round) error {
 	start, past := s.Aux[gaslocStart], s.Aux[gaslocPast]

@@ -25,10 +25,7 @@ type NoLoCo struct {
 	Descent
 }
 
-var (
-	_ Scheduled   = NoLoCo{}
-	_ MultiVector = NoLoCo{}
-)
+var _ Algorithm = NoLoCo{}
 
 const (
 	nolocoStart = iota // in State.Aux: phi
@@ -37,16 +34,17 @@ const (
 
 func (NoLoCo) Name() string { return "noloco" }
 
-func (NoLoCo) Aux() []string { return []string{"start", "outer_momentum"} }
-
-// Period is H.
-func (a NoLoCo) Period() int { return a.H }
-
-// Scheduled lets the local steps follow the schedule.
-func (NoLoCo) Scheduled() {}
-
-// Vectors is two: D and phi.
-func (NoLoCo) Vectors() int { return 2 }
+func (a NoLoCo) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
+		Exchange: Exchange{Edges: RoundPairs, Vectors: 2}, // D and phi
+		Rounds:   Rounds{Period: a.H, Scheduled: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"the change of the model over a round, and where it began", "4 v d a pair and round", "2",
+			"bias, which grows with local_steps", "any graph, pairs, at the end of a round",
+			"Kolehmainen and others 2025, equations 1 to 3"},
+	}
+}
 
 func (a NoLoCo) Local(s *State, r *Round) error {
 	start, m := s.Aux[nolocoStart], s.Aux[nolocoOuter]

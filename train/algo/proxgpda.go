@@ -25,21 +25,23 @@ type ProxGPDA struct {
 	Rho float64
 }
 
-var (
-	_ Tracker   = ProxGPDA{}
-	_ Scratcher = ProxGPDA{}
-)
+var _ Algorithm = ProxGPDA{}
 
 const proxLambda = 0 // in State.Aux
 
 func (ProxGPDA) Name() string { return "prox-gpda" }
 
-func (ProxGPDA) Aux() []string { return []string{"lambda"} }
+func (ProxGPDA) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"lambda"}, Tracked: Tracked{"lambda", unitLimit}, NewScratch: newSentModel},
+		Exchange: Exchange{Edges: WholeGraph},
+		Needs:    Needs{Exact: true, Constant: true},
+		About:    About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Hong, Hajinezhad and Zhao 2017"},
+	}
+}
 
-// Tracked is lambda, which tends to ∇F - ∇f_i.
-func (ProxGPDA) Tracked(alpha, eta float64) (string, float64) { return "lambda", 1 }
-
-func (ProxGPDA) NewScratch(func() device.Vector) any { return &sentModel{} }
+// unitLimit is the multiple of a vector that tends to ∇F - ∇f_i.
+func unitLimit(_, _ float64) float64 { return 1 }
 
 func (a ProxGPDA) Local(s *State, r *Round) error {
 	if len(r.Links) == 0 {

@@ -29,7 +29,7 @@ type QG struct {
 	H        int // local steps of a round; 0 is 1
 }
 
-var _ Periodic = QG{}
+var _ Algorithm = QG{}
 
 const (
 	qgMomentum = iota // in State.Aux: mh
@@ -38,15 +38,21 @@ const (
 
 func (QG) Name() string { return "qg-dsgdm" }
 
-func (a QG) Aux() []string {
-	if a.H > 1 {
-		return []string{"momentum", "start"}
+func (a QG) Traits() Traits {
+	t := Traits{
+		Memory:   Memory{Aux: []string{"momentum"}},
+		Exchange: Exchange{Edges: AnyRounds},
+		Rounds:   Rounds{Period: a.H},
+		Updates:  Updates{Optimizers: AnyMomentum},
+		About: About{"the model", "nE 2 v d", "1, or 2 with local steps", "bias of dsgd, whatever mu",
+			"any graph; momentum below about 0.5 where few edges of many agents are active together",
+			"Lin, Karimireddy, Stich and Jaggi 2021, algorithm 1"},
 	}
-	return []string{"momentum"}
+	if a.H > 1 {
+		t.Aux = append(t.Aux, "start")
+	}
+	return t
 }
-
-// Period is H.
-func (a QG) Period() int { return max(1, a.H) }
 
 func (a QG) Local(s *State, r *Round) error {
 	if a.H > 1 && r.T%a.H == 0 {

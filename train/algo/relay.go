@@ -23,23 +23,23 @@ type Relay struct {
 	Descent
 }
 
-var (
-	_ EdgeState   = Relay{}
-	_ Scratcher   = Relay{}
-	_ MultiVector = Relay{}
-)
+var _ Algorithm = Relay{}
 
 const relayStart = 0 // in State.Aux: x^0
 
 func (Relay) Name() string { return "relaysgd" }
 
-func (Relay) Aux() []string { return []string{"start"} }
-
-// Vectors is one: the count beside it is a single number.
-func (Relay) Vectors() int { return 1 }
-
-// EdgeVectors is the last message of an edge; its count is EdgeMemory.Count.
-func (Relay) EdgeVectors(d int) []int { return []int{d} }
+func (a Relay) Traits() Traits {
+	return Traits{
+		// The memory of an edge is its last message; EdgeMemory.Count is the message's count.
+		Memory: Memory{Aux: []string{"start"}, EdgeVectors: []int{ModelLength},
+			NewScratch: func(func() device.Vector) any { return &relayed{} }},
+		Exchange: Exchange{Edges: WholeGraph, Tree: true}, // The count beside a vector is a single number.
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		About: About{"a sum of models", "2(n-1) v d", "1, and 1 an edge", exactOnSkew, "trees, all edges",
+			"Vogels and others 2021, algorithm 1"},
+	}
+}
 
 // relayed is the working memory of an agent: a vector of one number that is 1, h, and the messages
 // with their counts.
@@ -48,8 +48,6 @@ type relayed struct {
 	sums   []device.Vector
 	counts []int
 }
-
-func (Relay) NewScratch(func() device.Vector) any { return &relayed{} }
 
 func (a Relay) Local(s *State, r *Round) error {
 	if r.T == 0 {

@@ -24,16 +24,24 @@ type Scaffnew struct {
 	Descent
 }
 
-var _ Tracker = Scaffnew{}
+var _ Algorithm = Scaffnew{}
 
 const scaffnewH = 0 // in State.Aux
 
 func (Scaffnew) Name() string { return "scaffnew" }
 
-func (Scaffnew) Aux() []string { return []string{"h"} }
+func (a Scaffnew) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"h"}, Tracked: Tracked{"h", a.limit}},
+		Exchange: Exchange{Edges: CoinGraph, Mixing: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
+		About: About{"the model, when the coin says so", "nE 2 v d", "1", exactOnSkew,
+			"any graph, all edges or none", "Mishchenko, Malinovsky, Stich and Richtárik 2022"},
+	}
+}
 
-// Tracked is h, which tends to ∇f_i/(1-mu), or ∇f_i inside the momentum.
-func (a Scaffnew) Tracked(alpha, eta float64) (string, float64) { return "h", -1 / a.inverseGain() }
+// limit is the multiple of ∇F - ∇f_i to which h tends: -1/(1-mu), or -1 inside the momentum.
+func (a Scaffnew) limit(_, _ float64) float64 { return -1 / a.inverseGain() }
 
 func (a Scaffnew) Local(s *State, r *Round) error {
 	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: -r.Alpha, V: s.Aux[scaffnewH]}); err != nil {

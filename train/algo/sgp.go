@@ -20,23 +20,25 @@ type SGP struct {
 	Descent
 }
 
-var (
-	_ ScalarState = SGP{}
-	_ Scratcher   = SGP{}
-)
+var _ Algorithm = SGP{}
 
 const sgpWeight = 0 // in State.Scalars: w
 
 func (SGP) Name() string { return "sgp" }
 
-func (SGP) Aux() []string { return nil }
-
-// Scalars is the weight w; none on a regular graph.
-func (a SGP) Scalars() []float64 {
-	if a.Regular {
-		return nil
+func (a SGP) Traits() Traits {
+	t := Traits{
+		Memory:   Memory{NewScratch: func(func() device.Vector) any { return &pushed{} }},
+		Exchange: Exchange{Edges: OneWay},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		About: About{"the model, one way; a weight on irregular graphs", "v d an arc; + 32 with a weight", "0",
+			biasedOnSkew, "directed: one-peer-exp, static-exp, push(k), arcs(PATH)",
+			"Assran, Loizou, Ballas and Rabbat 2019, algorithm 1"},
 	}
-	return []float64{1}
+	if !a.Regular {
+		t.Scalars = []float64{1} // w
+	}
+	return t
 }
 
 // pushed is what an agent has divided in an iteration: X and w, rounded as they were sent. An agent
@@ -47,8 +49,6 @@ type pushed struct {
 	one    device.Vector // of length 1: it turns numbers into vectors and back
 	packet []device.Vector
 }
-
-func (SGP) NewScratch(func() device.Vector) any { return &pushed{} }
 
 func (a SGP) Local(s *State, r *Round) error {
 	if err := a.descendPush(s, r); err != nil {

@@ -13,18 +13,18 @@ type SPARTADiLoCo struct {
 	DiLoCo
 }
 
-var (
-	_ Interleaved = SPARTADiLoCo{}
-	_ Scheduled   = SPARTADiLoCo{}
-)
+var _ Algorithm = SPARTADiLoCo{}
 
 func (SPARTADiLoCo) Name() string { return "sparta-diloco" }
 
-// Period is Every.
-func (a SPARTADiLoCo) Period() int { return a.Every }
-
-// WholeEvery is H.
-func (a SPARTADiLoCo) WholeEvery() int { return a.H }
+func (a SPARTADiLoCo) Traits() Traits {
+	t := a.DiLoCo.Traits()
+	t.Masks, t.Period, t.WholeEvery, t.LocalSteps = true, a.Every, a.H, 1
+	t.About = About{"as sparta, and at the end of a round the change of the model over it",
+		"2(n-1) v k, and 2(n-1) v d a round", "2", "bias, which grows with outer_steps", "none",
+		"exogym 2025; Douillard and others 2023"}
+	return t
+}
 
 // averages is SPARTA within a round.
 func (a SPARTADiLoCo) averages() SPARTA { return SPARTA{Every: a.Every, Descent: a.Descent} }

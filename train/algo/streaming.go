@@ -23,23 +23,21 @@ type StreamingDiLoCo struct {
 	Descent
 }
 
-var (
-	_ AllReducer = StreamingDiLoCo{}
-	_ Scheduled  = StreamingDiLoCo{}
-)
+var _ Algorithm = StreamingDiLoCo{}
 
 func (StreamingDiLoCo) Name() string { return "streaming-diloco" }
 
-// AllReduces marks the all-reduce of a part.
-func (StreamingDiLoCo) AllReduces() {}
-
-// Period is Every.
-func (a StreamingDiLoCo) Period() int { return a.Every }
-
-// Scheduled lets the local steps follow the schedule.
-func (StreamingDiLoCo) Scheduled() {}
-
-func (StreamingDiLoCo) Aux() []string { return []string{"start", "outer_momentum"} }
+func (a StreamingDiLoCo) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
+		Exchange: Exchange{Edges: AllReduce, Masks: true, Mask: "parts"},
+		Rounds:   Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"the change of one part of the model over its round, an all-reduce", "2(n-1) v k an exchange",
+			"2", "bias, which grows with local_steps / density", "none",
+			"Douillard and others 2025, without overlap"},
+	}
+}
 
 func (a StreamingDiLoCo) Local(s *State, r *Round) error {
 	start := s.Aux[dilocoStart]

@@ -39,7 +39,7 @@ type Swarm struct {
 	Descent
 }
 
-var _ MultiVector = Swarm{}
+var _ Algorithm = Swarm{}
 
 const (
 	swarmStart = iota // in State.Aux: o; non-blocking only
@@ -48,19 +48,18 @@ const (
 
 func (Swarm) Name() string { return "swarm" }
 
-// Vectors is the number of vectors sent each way over an active edge.
-func (a Swarm) Vectors() int {
-	if a.Blocking {
-		return 1
+func (a Swarm) Traits() Traits {
+	t := Traits{
+		Memory:   Memory{Aux: []string{"o", "c"}},
+		Exchange: Exchange{Edges: Pairs, Code: LatticeCode, Vectors: 2}, // o and c
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"two copies of the model, or codes of them; blocking one", "nE 4 v d; blocking nE 2 v d",
+			"2; blocking 0", biasedOnSkew, "any graph, pairs", "Nadiradze and others 2021"},
 	}
-	return 2
-}
-
-func (a Swarm) Aux() []string {
 	if a.Blocking {
-		return nil
+		t.Aux, t.Vectors, t.StepsPerExchange = nil, 1, true
 	}
-	return []string{"o", "c"}
+	return t
 }
 
 func (a Swarm) Local(s *State, r *Round) error {

@@ -8,6 +8,7 @@ import (
 
 	"fspda/dist"
 	"fspda/internal/spelling"
+	"fspda/train/algo"
 )
 
 // admitCompressor refuses a compressor that the method does not use.
@@ -15,9 +16,9 @@ func (s *Setup) admitCompressor() error {
 	c, m := &s.Config, s.method
 	name := spelling.Name(string(c.Compress))
 	switch {
-	case m.Edges == Broadcast:
+	case s.Traits.Code == algo.CompressedCode:
 		return s.admitChoco(name)
-	case m.Edges == Pairs:
+	case s.Traits.Code == algo.LatticeCode:
 		if name == "" {
 			c.Compress = "identity"
 		} else if name != "identity" && name != "lattice" {
@@ -28,7 +29,7 @@ func (s *Setup) admitCompressor() error {
 	case name == "" || name == "identity":
 		c.Compress = "identity"
 		return nil
-	case m.Masks:
+	case s.Traits.Masks:
 		return Invalid("compress", c.Compress, "%s compares its values with its neighbour's on coordinates that "+
 			"both know beforehand: say with mask and density which; choco takes compressors, swarm a lattice", m.Name)
 	}
@@ -76,9 +77,12 @@ func (s *Setup) admitChoco(name string) error {
 	return nil
 }
 
-// admitTransform resolves compress auto of demo.
+// admitTransform resolves compress auto of an algorithm that sends coefficients.
 func (s *Setup) admitTransform() error {
 	c := &s.Config
+	if s.Traits.Code != algo.CoefficientCode {
+		return nil
+	}
 	switch spelling.Name(string(c.Compress)) {
 	case "":
 		c.Compress = "dct(64,32)"
@@ -93,8 +97,8 @@ func (s *Setup) admitTransform() error {
 // compress makes the compressor of an algorithm that broadcasts, or the lattice of one of pairs.
 func (s *Setup) compress(sizes []int) (err error) {
 	c := &s.Config
-	switch s.method.Edges {
-	case Broadcast, AllGather:
+	switch s.Traits.Code {
+	case algo.CompressedCode, algo.CoefficientCode:
 		o := dist.CompressorOptions{Mask: s.Mask, Sizes: sizes, Flat: c.Norms == "flat", Seed: c.Seed}
 		for _, b := range s.Tensors {
 			o.Shapes = append(o.Shapes, [2]int{b.Rows, b.Cols})
@@ -103,7 +107,7 @@ func (s *Setup) compress(sizes []int) (err error) {
 			return &Error{Key: "compress", Err: err}
 		}
 		c.Compress = Chosen(s.Compressor.String())
-	case Pairs:
+	case algo.LatticeCode:
 		if s.Lattice, err = dist.ParseLattice(string(c.Compress), c.Seed); err != nil {
 			return &Error{Key: "compress", Err: err}
 		}
@@ -117,7 +121,7 @@ func (s *Setup) compress(sizes []int) (err error) {
 // edges in one iteration.
 func (s *Setup) admitPairs() error {
 	c := &s.Config
-	if c.Swarm != "blocking" && c.LocalSteps > 1 {
+	if !s.Traits.StepsPerExchange && c.LocalSteps > 1 {
 		return Invalid("local_steps", c.LocalSteps,
 			"non-blocking swarm takes one step in every iteration: set local_steps 0, or swarm blocking")
 	}
@@ -144,7 +148,7 @@ func (s *Setup) admitPairs() error {
 // BatchPerGradient reports whether an agent takes a batch for each gradient, and none in iterations
 // without a gradient.
 func (s *Setup) BatchPerGradient() bool {
-	return s.method.Edges == Clocks || s.method.Edges == Pairs && s.Config.Swarm == "blocking"
+	return s.Asynchronous() || s.Traits.StepsPerExchange
 }
 
 // BroadcastRate returns the probability that an agent broadcasts in an iteration.
@@ -179,7 +183,7 @@ func (s *Setup) settleTheta() {
 	c := &s.Config
 	switch {
 	case !c.given.Theta.Auto:
-	case s.method.Edges != Broadcast:
+	case s.Traits.Code != algo.CompressedCode:
 		c.Theta = s.pairTheta()
 	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 ||
 		s.BroadcastRate() == 0:
@@ -236,7 +240,7 @@ func chocoStable(s *Setup) (warnings []string, err error) {
 
 // swarmFair warns if blocking pairs make agents of high degree compute more often.
 func swarmFair(s *Setup) ([]string, error) {
-	if s.Config.Swarm != "blocking" || s.Process.String() != "one-edge" {
+	if !s.Traits.StepsPerExchange || s.Process.String() != "one-edge" {
 		return nil, nil
 	}
 	for i := range s.Graph.N {

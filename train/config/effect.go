@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fspda/data"
+	"fspda/train/setting"
 )
 
 // effect says when keys have an effect on a run, if that does not depend on the names of algorithm
@@ -54,15 +55,13 @@ var effects = []effect{
 	{"slowness", func(s *Setup, c Config) bool { return c.GradientTime > 0 || s.drawsTimes(c) },
 		"gradient_time above 0, or " + drawnTimes},
 	{"give_up", func(s *Setup, _ Config) bool { return s.RealTime() }, "clock real"},
-	{"eta_schedule", func(s *Setup, c Config) bool { return s.method.Dual && c.Schedule != "constant" },
+	{"eta_schedule", func(s *Setup, c Config) bool { return s.Traits.Dual && c.Schedule != "constant" },
 		"an algorithm with a dual (fspda-sa, fspda-storm) and schedule cosine"},
 	{"warmup", func(_ *Setup, c Config) bool { return c.Schedule != "constant" }, "schedule cosine"},
 	{"warmup", func(_ *Setup, c Config) bool { return !c.cosineByIterations() },
 		"schedule cosine without warmup_iterations, decay_iterations and min_alpha"},
 	{"warmup_iterations decay_iterations min_alpha", func(_ *Setup, c Config) bool { return c.Schedule != "constant" },
 		"schedule cosine"},
-	{"beta1 beta2 eps", func(s *Setup, _ Config) bool { return s.Config.adaptive() },
-		"optimizer adamw, or algo gt-adam"},
 	{"decay", func(_ *Setup, c Config) bool { return c.WeightDecay != 0 }, "weight_decay above 0"},
 	{"graph edges", func(s *Setup, _ Config) bool { return s.exchanges() }, anExchange},
 	{"mask", func(s *Setup, _ Config) bool { return s.masked() }, anExchange},
@@ -95,12 +94,12 @@ func (s *Setup) readsText(c Config) bool { return IsText(c.Data) || s.Set.Text !
 
 // exchanges reports whether the agents send anything over edges of a graph.
 func (s *Setup) exchanges() bool {
-	return !s.AllReduces && s.method.Edges != AllGather && s.Graph.N > 1
+	return !s.Traits.Edges.Collective && s.Graph.N > 1
 }
 
 // masked reports whether the agents send vectors on which a mask could be.
 func (s *Setup) masked() bool {
-	return s.exchanges() || s.AllReduces && s.method.Masks && s.Graph.N > 1
+	return s.exchanges() || s.AllReduces() && s.Traits.Masks && s.Graph.N > 1
 }
 
 // hasNorms reports whether a compressor sends numbers for each block.
@@ -111,7 +110,7 @@ func hasNorms(compress string) bool {
 
 // drawsTimes reports whether times of gradients are drawn: in virtual time, and to choose eta.
 func (s *Setup) drawsTimes(c Config) bool {
-	return s.method.Edges == Clocks && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
+	return s.Asynchronous() && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
 }
 
 // uses reports whether the algorithm of s lists a key, or uses it by what it is.
@@ -121,9 +120,9 @@ func (s *Setup) uses(key string) bool { return s.method.uses(key) }
 func (m Method) uses(key string) bool {
 	switch key {
 	case "eta":
-		return m.Dual
+		return m.traits.Dual
 	case "mixing":
-		return m.Mixing
+		return m.traits.Mixing
 	}
 	return slices.Contains(m.Keys, key)
 }
@@ -144,8 +143,8 @@ func (u Unused) Error(where string) error {
 // Unused lists the keys that have no effect on the setup that was resolved from given.
 func (s *Setup) Unused(given Config) (all []Unused) {
 	for _, name := range slices.Sorted(maps.Keys(given.Params)) {
-		if _, ok := s.method.param(name); !ok {
-			all = append(all, Unused{paramKey(name), paramText(given.Params[name]), "algo " + either(withParam(name))})
+		if _, ok := s.Config.Params[name]; !ok {
+			all = append(all, Unused{paramKey(name), setting.Text(given.Params[name]), withParam(name)})
 		}
 	}
 	for _, f := range given.Fields() {
@@ -175,10 +174,13 @@ func (c Config) RefuseUnused(keys []string) error {
 // missing says what gives a key an effect that it lacks; nothing if it has one.
 func (s *Setup) missing(key string, given Config) string {
 	if methods := withFeature(func(m Method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
-		return "algo " + either(methods)
+		return "algo " + setting.Either(methods)
 	}
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {
-		return "model " + either(networks)
+		return "model " + setting.Either(networks)
+	}
+	if slices.Contains(optimizerKeys(), key) && !s.Config.optimizer().reads(key) {
+		return readersOf(key)
 	}
 	for _, e := range effects {
 		if slices.Contains(strings.Fields(e.keys), key) && !e.when(s, given) {
@@ -199,14 +201,6 @@ func (s *Setup) Effective(given Config) string {
 		}
 	}
 	return b.String()
-}
-
-// either joins names by "or".
-func either(names []string) string {
-	if len(names) == 1 {
-		return names[0]
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
 // refuseUnused refuses the keys that were set explicitly and have no effect.
@@ -250,7 +244,7 @@ func (c *Config) FindData() error {
 	}
 	if found == "" {
 		return Invalid("data_dir", c.DataDir, "no data set is set, and the names of the files match none: add data, "+
-			"which is %s", either(readSets))
+			"which is %s", setting.Either(readSets))
 	}
 	c.Data = found
 	return nil

@@ -64,11 +64,11 @@ func (s *Setup) EvalChunk() int {
 
 // warn warns of evaluations that take long, and of a run of one agent.
 func (s *Setup) warn() {
-	if s.Graph.N == 1 && !s.AllReduces {
+	if s.Graph.N == 1 && !s.AllReduces() {
 		s.Warnings = append(s.Warnings, "one agent: its graph has no edge, so that nothing is exchanged and "+
 			"consensus is 0")
 	}
-	if c := s.Config; c.unitSteps() && c.Alpha > largeUnitStep {
+	if c := s.Config; c.optimizer().UnitSteps && c.Alpha > largeUnitStep {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s moves each weight by about alpha, here %g, in an iteration, "+
 			"however small its gradient: 0.0001 to 0.01 are usual", c.Optimizer, c.Alpha))
 	}

@@ -22,7 +22,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	if !(gain > 0) {
 		return nil, Invalid(key, gain, "must be above 0, or agents never move towards each other; 0.5 averages a pair")
 	}
-	if s.method.Dual {
+	if s.Traits.Dual {
 		if dual >= gain {
 			return nil, Invalid("eta", c.Eta, "times beta %v is %v and reaches gamma %v: the duals would overshoot "+
 				"and diverge; lower eta, or use eta auto", c.Beta, dual, gain)
@@ -41,7 +41,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
 			return nil, Invalid(key, gain, "is outside the stable region of graph %s with all edges at once and all "+
 				"coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s%s", c.Graph, key, 2/l+dual/2, l,
-				when(s.method.Dual, " + eta·beta/2"), when(s.method.Masks, ", or a mask"),
+				when(s.Traits.Dual, " + eta·beta/2"), when(s.Traits.Masks, ", or a mask"),
 				when(s.uses("weights"), ", or weights metropolis"))
 		}
 	}
@@ -119,7 +119,7 @@ func decentlamStable(s *Setup) ([]string, error) {
 // qgStable refuses a quasi-global momentum at which differences between agents grow.
 func qgStable(s *Setup) ([]string, error) {
 	c, rule := s.Config, momentumRule(quasiGlobal{})
-	if c.Optimizer == optimizerNesterov {
+	if c.optimizer().Nesterov {
 		rule = quasiGlobalNesterov{}
 	}
 	return nil, s.momentumStable("momentum", gossipMomentum{rule, c.Momentum, max(1, c.LocalSteps), s.ownWeight()})
@@ -207,7 +207,7 @@ func (s *Setup) momentumStable(key string, m gossipMomentum) error {
 	}
 	return Invalid(key, m.mu, "lets differences between agents grow with edges %s on graph %s: a pair that "+
 		"meets goes on for 1/(1-momentum) rounds and passes its mean; below %.2g it is safe%s",
-		s.Process, s.Config.Graph, safe, when(s.method.Edges != RoundPairs && s.Config.Edges != "full",
+		s.Process, s.Config.Graph, safe, when(s.Traits.Edges.Fits("full") && s.Config.Edges != "full",
 			", or use edges full"))
 }
 
@@ -328,7 +328,7 @@ func (s *Setup) MaxEdgeRate() float64 {
 }
 
 func (s *Setup) minRate() float64 {
-	if s.method.Edges == Clocks {
+	if s.Asynchronous() {
 		return s.ContactShare()
 	}
 	m := math.Inf(1)
@@ -346,8 +346,8 @@ func (s *Setup) autoEta() float64 {
 		return 0
 	}
 	share := s.Mask.Density()
-	if sketched, ok := s.method.New(s).(interface{ MaxRank() int }); ok {
-		share = 1 / float64(sketched.MaxRank()) // one direction of each matrix
+	if rank := s.Traits.Rank; rank > 0 {
+		share = 1 / float64(rank) // one direction of each matrix
 	}
 	rho := s.Graph.Connectivity() * s.minRate() * share
 	return sixDigits(c.Gamma * c.Gamma * rho / (4 * c.Beta))
