@@ -18,12 +18,14 @@ import (
 func (e *Experiment) check() error {
 	switch {
 	case len(e.Files) > 0 && len(e.Runs) > 0:
-		return &train.ConfigError{Key: "files", Want: "the file has runs too: move them to a file of their own, which " +
+		return &train.ConfigError{Key: "files", Want: "the file has runs too: move them to a file of their own, " +
+			"which " +
 			"files lists"}
 	case len(e.Files) > 0:
 		return e.checkFiles()
 	case e.Folder != "":
-		return &train.ConfigError{Key: "folder", Got: e.Folder, Want: "is the folder of the results of files, of which " +
+		return &train.ConfigError{Key: "folder", Got: e.Folder, Want: "is the folder of the results of files, " +
+			"of which " +
 			"there are none: set the folder of the runs with --out"}
 	case len(e.Runs) == 0:
 		return &train.ConfigError{Key: "runs", Got: "has no runs",
@@ -84,8 +86,10 @@ func (e *Experiment) checkSearch() error {
 			Want: "is an empty list: expected at least one budget, or no list"})
 	}
 	if len(s.Budgets) > 1 && (len(e.Seeds) == 0 || s.Halving != nil) {
-		errs = append(errs, &train.ConfigError{Key: "budgets", Got: strconv.Itoa(len(s.Budgets)), Want: "a ranking and " +
-			"halving have one budget: leave the others out, or name the seeds that are reported in seeds, without halving"})
+		errs = append(errs, &train.ConfigError{Key: "budgets", Got: strconv.Itoa(len(s.Budgets)),
+			Want: "a ranking and " +
+				"halving have one budget: leave the others out, or name the seeds that are reported in seeds, " +
+				"without halving"})
 	}
 	for _, b := range s.Budgets {
 		errs = append(errs, b.check())
@@ -142,7 +146,8 @@ func (e *Experiment) checkSeeds() error {
 		searched := slices.ContainsFunc(slices.Concat(r.Grid, r.Random), isSeed)
 		switch {
 		case e.Kind() == Tuning && (searched || slices.ContainsFunc(slices.Concat(e.Base, r.Set), isSeed)):
-			return &train.ConfigError{Key: "runs", Got: r.Name, Want: "has the key seed in base, set or grid, where it " +
+			return &train.ConfigError{Key: "runs", Got: r.Name, Want: "has the key seed in base, set or grid, " +
+				"where it " +
 				"has no effect: name the seeds of the search in its seeds, and those that are reported in seeds"}
 		case len(e.Search.Seeds) > 0 && searched:
 			return &train.ConfigError{Key: "seeds", Got: e.Search.Seeds.String(),
@@ -188,7 +193,8 @@ func (e *Experiment) checkUnused() error {
 				key := fmt.Sprint(item.Key)
 				if first := owner[key]; first != "" {
 					return &train.ConfigError{Key: p.name + ": " + key, Got: fmt.Sprint(item.Value),
-						Want: fmt.Sprintf("%s has this key too, and would have no effect: leave one of the two out", first)}
+						Want: fmt.Sprintf("%s has this key too, and would have no effect: leave one of the two "+
+							"out", first)}
 				}
 				owner[key] = p.name
 			}
@@ -219,7 +225,8 @@ func (e *Experiment) checkFairness() error {
 	}
 	for key, by := range values {
 		if len(by) > 1 {
-			return &train.ConfigError{Key: "runs", Got: key, Want: "has more values in one grid than in another: give " +
+			return &train.ConfigError{Key: "runs", Got: key, Want: "has more values in one grid than in " +
+				"another: give " +
 				"each run as many values of it"}
 		}
 	}
@@ -237,7 +244,8 @@ func (p *Panel) check(e *Experiment) error {
 	p.X, p.Y = cmp.Or(p.X, panelAxes[0]), cmp.Or(p.Y, panelScales[0])
 	switch groups := e.Groups(); {
 	case e.Search != nil:
-		return &train.ConfigError{Key: "panels", Want: "have no effect on a search, whose plots show its metric: leave " +
+		return &train.ConfigError{Key: "panels", Want: "have no effect on a search, whose plots show its " +
+			"metric: leave " +
 			"them out"}
 	case !slices.Contains(panelAxes, p.X):
 		return unknownName("panels: x", p.X, panelAxes)

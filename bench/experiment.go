@@ -24,7 +24,7 @@ type Experiment struct {
 	ID       string                   `yaml:"id"`     // The default is the name of the file.
 	Title    string                   `yaml:"title"`
 	About    string                   `yaml:"about"`    // The expected outcome.
-	Source   string                   `yaml:"source"`   // The publication of the printed values, and departures from it.
+	Source   string                   `yaml:"source"`   // Publication of the printed values, with departures.
 	Steps    *StepSizes               `yaml:"schedule"` // If set, step sizes are drawn and nothing is trained.
 	Base     yaml.MapSlice            `yaml:"base"`     // Configuration of all runs.
 	Variants map[string]yaml.MapSlice `yaml:"variants"` // Changes of Base, by the name of a variant.
@@ -59,7 +59,7 @@ type Run struct {
 	Set      yaml.MapSlice            `yaml:"set"`
 	Variants map[string]yaml.MapSlice `yaml:"variants"`
 	Grid     yaml.MapSlice            `yaml:"grid"`    // Lists of values by key: every combination is a point.
-	Random   yaml.MapSlice            `yaml:"random"`  // Distributions by key: uniform(a,b), log(a,b), int(a,b) or a list.
+	Random   yaml.MapSlice            `yaml:"random"`  // Distributions by key, such as uniform(a,b), or lists.
 	Printed  *float64                 `yaml:"printed"` // Accuracy of a publication, in percent.
 
 	OldSet      yaml.MapSlice            `yaml:"config"`   // The old name of Set.
@@ -323,7 +323,8 @@ func (f *StepSizes) Columns(c train.Config) map[string][]float64 {
 // defaultPanels are the panels of an experiment that names none.
 func defaultPanels() []Panel {
 	return []Panel{{Metric: "test_acc", Model: "mean", X: "iteration", Y: "linear"},
-		{Metric: "train_loss", Model: "worst", X: "iteration", Y: "log"}, {Metric: "consensus", X: "iteration", Y: "log"}}
+		{Metric: "train_loss", Model: "worst", X: "iteration", Y: "log"}, {Metric: "consensus", X: "iteration",
+			Y: "log"}}
 }
 
 // setDefaults fills in the keys that an experiment leaves out. name is that of its file.

@@ -309,9 +309,10 @@ func (e *Experiment) checkTime(jobs []Job) error {
 		return &train.ConfigError{Key: "seconds", Want: fmt.Sprintf("is a budget of virtual time, which the runs of "+
 			"%s do not have: give them a network, or links", e.Runs[jobs[at].run].Name)}
 	case e.Search.metric.reach == "time" && mixed:
-		return &train.ConfigError{Key: "metric", Got: e.Search.Metric, Want: fmt.Sprintf("compares times, and the runs "+
-			"of %s have no virtual time, as others have: give all of them a network, or links",
-			e.Runs[jobs[at].run].Name)}
+		return &train.ConfigError{Key: "metric", Got: e.Search.Metric,
+			Want: fmt.Sprintf("compares times, and the runs "+
+				"of %s have no virtual time, as others have: give all of them a network, or links",
+				e.Runs[jobs[at].run].Name)}
 	}
 	return nil
 }

@@ -131,7 +131,8 @@ func (e *Experiment) translateSearch(o Dialects) error {
 		return nil
 	}
 	if e.Search != nil {
-		return &train.ConfigError{Key: "search", Want: "methods, grid and random are keys of old files, which have no " +
+		return &train.ConfigError{Key: "search", Want: "methods, grid and random are keys of old files, which " +
+			"have no " +
 			"search: write runs: [{set: {algo: dsgd}, grid: {alpha: [0.1, 0.3]}}]"}
 	}
 	if o.Budget != (Budget{}) {
@@ -165,7 +166,8 @@ func twice(key string, n int, old string, nOld int) error {
 	if n == 0 || nOld == 0 {
 		return nil
 	}
-	return &train.ConfigError{Key: old, Want: "is in an old file what " + key + " is now, which is set too: leave one " +
+	return &train.ConfigError{Key: old, Want: "is in an old file what " + key +
+		" is now, which is set too: leave one " +
 		"of the two out"}
 }
 

@@ -95,7 +95,8 @@ func (e *Experiment) WriteMarkdown(w io.Writer, results []Result) error {
 		lines := [][]string{{"method", "grid", "chosen", "on the grid's edge", "failed points", "search", s.Metric,
 			"bits", "virtual seconds"}}
 		for _, c := range r.Choices {
-			cells := []string{c.Run.Name, "`" + c.Grid + "`", c.Chosen, c.edge(), strconv.Itoa(c.Failed), short(c.Search),
+			cells := []string{c.Run.Name, "`" + c.Grid + "`", c.Chosen, c.edge(), strconv.Itoa(c.Failed),
+				short(c.Search),
 				fmt.Sprintf("%s ± %s", short(c.Value), short(c.Deviation)), inBits(float64(c.Bits)), short(c.Seconds)}
 			if c.Chosen == "" {
 				cells[2], cells[3], cells[6], cells[7], cells[8] = s.noChoice(), "", "", "", ""
@@ -170,7 +171,8 @@ func (e *Experiment) Lines(results []Result) []ChoiceLine {
 	for _, r := range results {
 		for _, c := range r.Choices {
 			l := ChoiceLine{r.Bits, r.Seconds, c.Run.Name, c.Grid, c.Chosen, append([]string{}, c.Edge...), c.Runs,
-				c.Failed, e.Search.Metric, train.Num(c.Search), train.Num(c.Value), train.Num(c.Deviation), []train.Num{},
+				c.Failed, e.Search.Metric, train.Num(c.Search), train.Num(c.Value), train.Num(c.Deviation),
+				[]train.Num{},
 				c.Bits, train.Num(c.Seconds)}
 			for _, v := range c.Values {
 				l.Values = append(l.Values, train.Num(v))

@@ -112,7 +112,8 @@ func TestTuningChooses(t *testing.T) {
 	if err := errors.Join(s.WriteMarkdown(&md, results), s.WriteCSV(&csv, results)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| dual | `{alpha: [0.1, 0.3, 1.0], eta: [auto, 0.01]}` | alpha 1.0, eta auto | alpha |",
+	for _, want := range []string{"| dual | `{alpha: [0.1, 0.3, 1.0], eta: [auto, 0.01]}` | alpha 1.0, eta auto " +
+		"| alpha |",
 		"12 runs: 6 points of its grid, with seeds 11,12", "| 0.8 ± 0.1 | 100 bit |"} {
 		if !strings.Contains(strings.ReplaceAll(md.String(), "1.0", "1"), strings.ReplaceAll(want, "1.0", "1")) {
 			t.Errorf("the table lacks %q:\n%s", want, md.String())
@@ -150,7 +151,8 @@ func TestTuningOfFailures(t *testing.T) {
 
 // Each budget has a choice of its own. A point that both choose runs again once.
 func TestTuningBudgets(t *testing.T) {
-	s, err := experiment(t, "methods: [{set: {algo: dsgd}, grid: {alpha: [1, 2]}}, {set: {algo: sgd}, grid: {alpha: [1, "+
+	s, err := experiment(t, "methods: [{set: {algo: dsgd}, grid: {alpha: [1, 2]}}, {set: {algo: sgd}, grid: "+
+		"{alpha: [1, "+
 		"2]}}]\nseeds: [5]\nreport: [1, 2]\nbudgets: [{bits: 150}, {seconds: 9}]\n"+
 		"network: {gradient_ms: 5}")
 	if err != nil {
@@ -164,7 +166,8 @@ func TestTuningBudgets(t *testing.T) {
 	late := ending(jobs[1], 0.2)
 	late.Rows[2].TestAccAvg = 1
 	results, err := s.Choose([]*Outcome{ending(jobs[0], 0.7), late, ending(jobs[2], 0.8), ending(jobs[3], 0.1)})
-	if err != nil || len(results) != 2 || results[0].Choices[0].Chosen != "alpha 1" || results[1].Choices[0].Chosen != "alpha 2" ||
+	if err != nil || len(results) != 2 || results[0].Choices[0].Chosen != "alpha 1" ||
+		results[1].Choices[0].Chosen != "alpha 2" ||
 		results[1].Choices[1].Chosen != "alpha 1" || results[0].Choices[0].Search != 0.7 {
 		t.Fatalf("%+v", results)
 	}

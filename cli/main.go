@@ -163,7 +163,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(command.FlagError)
-	for _, commands := range [][]*cobra.Command{traincmd.Commands(), modelcmd.Commands(), figurecmd.Commands(silentRoot),
+	for _, commands := range [][]*cobra.Command{traincmd.Commands(), modelcmd.Commands(),
+		figurecmd.Commands(silentRoot),
 		runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(),
 		devicecmd.Commands()} {
 		root.AddCommand(commands...)

@@ -134,7 +134,8 @@ func (s *study) drawTuning(results []bench.Result, reported []*bench.Outcome) er
 			g := c.Run.Group
 			sheet := sheets[g]
 			if sheet == nil {
-				sheet = &web.Comparison{Title: strings.TrimSuffix(s.Title+": "+g, ": "), Across: len(results), Raw: s.raw}
+				sheet = &web.Comparison{Title: strings.TrimSuffix(s.Title+": "+g, ": "), Across: len(results),
+					Raw: s.raw}
 				sheets[g] = sheet
 			}
 			if style[g]++; style[g] == 1 {

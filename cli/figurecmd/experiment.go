@@ -55,7 +55,8 @@ func (f *flags) declare(fs *pflag.FlagSet) {
 	fs.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
 	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
 	fs.IntVar(&f.points, "eval-points", 0,
-		"evaluations of each run; 0 is as many as the experiment has, but in a shorter one not closer than 400 iterations")
+		"evaluations of each run; 0 is as many as the experiment has, but in a shorter one not closer than 400 "+
+			"iterations")
 	fs.StringVar(&f.out, "out", "", "folder of the results; the default is below runs, named after the experiment")
 	fs.StringVar(&f.data, "data", "", "another data set, or another form of the same: synthetic, mnist, folder")
 	fs.StringVar(&f.dataDir, "data-dir", "", "folder of the data set's files")
@@ -222,7 +223,8 @@ func (f *flags) refuse(e *bench.Experiment, name string) error {
 	if e.Search != nil {
 		for _, flag := range []string{"flavour", "scale", "retune", "with", "eval-points", "seed", "accounting"} {
 			if f.changed(flag) {
-				return command.UsageErrorf("%s has no --%s: its methods, seeds and budgets are those of its file; --set "+
+				return command.UsageErrorf("%s has no --%s: its methods, seeds and budgets are those of its "+
+					"file; --set "+
 					"changes keys of all runs, --seeds the seeds", name, flag)
 			}
 		}

@@ -67,7 +67,8 @@ func (l figureLine) String() string {
 	if l.Number == 0 {
 		head, runs = l.ID, "methods"
 	}
-	text := fmt.Sprintf("%s: %s\n   %s: %s\n   expected: %s\n", head, l.Title, runs, strings.Join(l.Runs, ", "), l.Expected)
+	text := fmt.Sprintf("%s: %s\n   %s: %s\n   expected: %s\n", head, l.Title, runs, strings.Join(l.Runs,
+		", "), l.Expected)
 	if l.time != "" {
 		text += "   time" + l.time + "\n"
 	}

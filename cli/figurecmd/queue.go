@@ -38,7 +38,8 @@ func (f *queueFlags) declare(fs *pflag.FlagSet) {
 	fs.IntVar(&f.cores, "cores", 0, "cores that the tasks of a list use together; 0 is all")
 	fs.Float64Var(&f.maxLoad, "max-load", float64(runtime.NumCPU()),
 		"start no task of a list that would lift the load of the machine above this; 0 is no limit")
-	fs.IntVar(&f.nice, "nice", 19, "priority of the processes of a list, 0 to 19: 19 takes what others leave; never less "+
+	fs.IntVar(&f.nice, "nice", 19, "priority of the processes of a list, 0 to 19: 19 takes what others leave; "+
+		"never less "+
 		"than that of the command itself")
 	fs.BoolVar(&f.list, "list", false, "print the table of the tasks of a list and run nothing")
 	fs.BoolVar(&f.retry, "retry", false, "run failed tasks of a list again")
@@ -89,7 +90,8 @@ const interval = 10 * time.Second
 func (f *flags) runQueue(ctx context.Context, e *bench.Experiment, root func() *cobra.Command, stdout,
 	stderr io.Writer) error {
 
-	q := &queue{queueFlags: f.queueFlags, path: f.file, load: loadFile, folder: f.folder(e), given: e.Folder, tasks: e.Files, root: root,
+	q := &queue{queueFlags: f.queueFlags, path: f.file, load: loadFile, folder: f.folder(e), given: e.Folder,
+		tasks: e.Files, root: root,
 		stderr: stderr, checked: map[string]bool{}, running: map[string]*process{}, tried: map[string]bool{},
 		ended: make(chan *process)}
 	q.cores = cmp.Or(q.cores, f.threads, runtime.NumCPU())

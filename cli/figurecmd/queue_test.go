@@ -110,7 +110,8 @@ func figures() *cobra.Command {
 func TestNext(t *testing.T) {
 	path, file := tasks(t, "- {name: low, command: figure 9}\n- {name: high, priority: 3, command: figure 9}\n"+
 		"- {name: also-high, priority: 3, command: figure 9}\n")
-	q := &queue{path: path, folder: file.Folder, given: file.Folder, tasks: file.Files, root: figures, checked: map[string]bool{}, running: map[string]*process{},
+	q := &queue{path: path, folder: file.Folder, given: file.Folder, tasks: file.Files, root: figures,
+		checked: map[string]bool{}, running: map[string]*process{},
 		tried: map[string]bool{}}
 	expect := func(want string) {
 		t.Helper()

@@ -4,7 +4,8 @@ import "fspda/bench"
 
 // spellings are the commands that run experiments.
 var spellings = []spelling{
-	{use: "experiment FILE | experiment NAME", short: "Run an experiment: a figure, a search, a comparison, or a list of " +
+	{use: "experiment FILE | experiment NAME", short: "Run an experiment: a figure, a search, a comparison, or " +
+		"a list of " +
 		"them; it resumes", long: experimentLong, args: "the file of an experiment, or the number or name of a figure",
 		example: `  fspda experiment mine.yaml --seeds 3 --jobs 2
   fspda experiment evidence.yaml --cores 2   # a list of files`,
@@ -86,7 +87,8 @@ const experimentLong = `Run an experiment. Its file says what all runs share, wh
   search:                                       # how the points are judged
     samples: 5                                  # draws of the random keys: uniform(a,b), log(a,b), int(a,b), or a list
     seeds: [101, 102]                           # of each point; judged by the mean
-    metric: test_acc_avg                        # a column of metrics.csv, bits_to(0.9), time_to(0.9) or iterations_to(0.9)
+    metric: test_acc_avg                        # a column of metrics.csv, bits_to(0.9), time_to(0.9) or
+                                                # iterations_to(0.9), for this accuracy of the mean model
     best: max                                   # or min
     budgets: [{bits: 1.0e+9}, {seconds: 60}]    # judged at the last evaluation within each; without it, at the end
     accounting: shared-seed                     # of these bits
@@ -110,11 +112,11 @@ A file may list others and commands instead (fspda queue). Each runs in a proces
     - {name: long, command: [train, --edges, bernoulli(0.5), --iterations, 100000]}
 
 A command is one of experiment, figure, sweep, tune, theory, replay, train, without --out, --threads and --resume, which
-the list sets. A task starts when a core of --cores is free and the load of the machine would not exceed --max-load. Higher
-priorities run first. The file is read again before each start, so that tasks can be added meanwhile. A task with a flag
-that does not exist, or a file that no task writes, is refused before the first one starts. A task that asks for more
-cores than there are runs alone, on those. The folder holds a folder for each task, NAME.log with its output, NAME.json
-with its status and time, and queue.md, a table of all tasks that is current while they run.
+the list sets. A task starts when a core of --cores is free and the load of the machine would not exceed --max-load.
+Higher priorities run first. The file is read again before each start, so that tasks can be added meanwhile. A task with
+a flag that does not exist, or a file that no task writes, is refused before the first one starts. A task that asks for
+more cores than there are runs alone, on those. The folder holds a folder for each task, NAME.log with its output,
+NAME.json with its status and time, and queue.md, a table of all tasks that is current while they run.
 
 All values are checked before the first run starts. What is done is kept and what is unfinished goes on, with the same
 bits, when the same command runs again, also after kill -9. Files that were written for earlier versions are read too.`
