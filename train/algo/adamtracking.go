@@ -1,10 +1,16 @@
 package algo
 
+import "fspda/train/setting"
+
 // AdamTracking is GT-Adam (Carnevale, Farina, Notarnicola and Notarstefano 2022): gradient tracking
 // whose tracker [GTAdam] turns into a direction.
 type AdamTracking struct{ Tracking }
 
 var _ Algorithm = AdamTracking{}
+
+var adamTracking = Method{Name: "gt-adam",
+	Params: []setting.Key{trackingForm(CombineThenAdapt, SemiATC, AdaptThenCombine)},
+	New:    func(s Settings) Algorithm { return NewAdamTracking(s.Choice("form"), s.Descent) }}
 
 // NewAdamTracking makes it of a form of gradient tracking and its optimizer.
 func NewAdamTracking(form string, d Descent) AdamTracking {

@@ -75,6 +75,22 @@ type Protocol struct {
 
 var _ Asynchronous = Async{}
 
+var fspdaAsync = Method{Name: "fspda-async",
+	Keys:  []string{"gamma", "beta", "coef", "c_max", "contacts", "clock", "give_up", "drop_after"},
+	Check: asyncStable, New: func(s Settings) Algorithm {
+		return Async{SA{Gamma: s.Param("gamma"), Beta: s.Param("beta")}, newProtocol(s)}
+	}}
+
+func newProtocol(s Settings) Protocol {
+	return Protocol{Coef: Coefficient(s.Choice("coef")), CMax: s.Param("c_max")}
+}
+
+// asyncStable is checkGossipGain, and warns of agents whose coefficients c_max limits.
+func asyncStable(r Run) ([]string, error) {
+	warnings, err := checkGossipGain(r)
+	return append(warnings, r.LimitedCoefficients()...), err
+}
+
 const asyncMail = saLambda + 1 // in State.Aux
 
 // Coefficient is a rule for c, with t the logical time of the step and g the number of gradients,

@@ -41,6 +41,10 @@ type AsyncSTORM struct {
 
 var _ Asynchronous = AsyncSTORM{}
 
+var fspdaAsyncSTORM = Method{Name: "fspda-async-storm",
+	Keys:  []string{"gamma", "beta", "a_x", "a_lambda", "coef", "c_max", "contacts"},
+	Check: asyncStable, New: func(s Settings) Algorithm { return AsyncSTORM{newSTORM(s), newProtocol(s)} }}
+
 func (AsyncSTORM) Name() string { return "fspda-async-storm" }
 
 func (a AsyncSTORM) Traits() Traits {

@@ -28,6 +28,9 @@ type BEER struct {
 
 var _ Algorithm = BEER{}
 
+var beer = Method{Name: "beer", Keys: []string{"theta", "compress", "norms"}, Check: checkCompressed,
+	New: func(s Settings) Algorithm { return BEER{Theta: s.Param("theta")} }}
+
 const (
 	beerP     = iota // in State.Aux
 	beerCopyX        // H

@@ -38,6 +38,11 @@ type CHOCO struct {
 
 var _ Algorithm = CHOCO{}
 
+var choco = Method{Name: "choco", Keys: []string{"theta", "compress", "norms", "reference_bits", "early"},
+	Check: checkCompressed, New: func(s Settings) Algorithm {
+		return CHOCO{Theta: s.Param("theta"), Early: s.Flag("early"), Descent: s.Descent}
+	}}
+
 const (
 	chocoCopy = iota // in State.Aux: xhat_i
 	chocoSum         // s_i

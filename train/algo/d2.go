@@ -6,6 +6,8 @@ type D2 struct{ LED }
 
 var _ Algorithm = D2{}
 
+var d2 = Method{Name: "d2", Check: checkDiffusion, New: func(s Settings) Algorithm { return NewD2(s.Descent) }}
+
 // NewD2 makes it of an optimizer.
 func NewD2(d Descent) D2 { return D2{LED{Tau: 1, Descent: d}} }
 

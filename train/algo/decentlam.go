@@ -17,6 +17,15 @@ type DecentLaM struct{ Mu float64 }
 
 var _ Algorithm = DecentLaM{}
 
+var decentLaM = Method{Name: "decentlam", Check: decentLaMStable,
+	New: func(s Settings) Algorithm { return DecentLaM{Mu: s.Momentum} }}
+
+// decentLaMStable refuses a momentum at which differences between agents grow.
+func decentLaMStable(r Run) ([]string, error) {
+	return nil, r.CheckMomentum("momentum", GossipMomentum{MomentumRule: SumOfPulls{}, Mu: r.Settings().Momentum,
+		Steps: 1})
+}
+
 const lamMomentum = 0 // in State.Aux: m
 
 func (DecentLaM) Name() string { return "decentlam" }

@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // DeMo is decoupled momentum (Peng, Quesnelle and Kingma 2024): agents send the largest
 // coefficients of the cosine transform C of their momentum e, and keep the rest for later. With g
@@ -19,6 +22,11 @@ type DeMo struct {
 }
 
 var _ Algorithm = DeMo{}
+
+var demo = Method{Name: "demo", Keys: []string{"compress"}, Params: []setting.Key{{Name: "keep", Default: 0.999,
+	Range: "[0, 1)", Help: "decay rate of the momentum"}}, New: func(s Settings) Algorithm {
+	return DeMo{Keep: s.Param("keep"), Decay: s.Descent.Decay}
+}}
 
 // momenta is the working memory of an agent.
 type momenta struct {

@@ -24,6 +24,8 @@ type DIGing struct{ Descent }
 
 var _ Algorithm = DIGing{}
 
+var diging = Method{Name: "diging", New: func(s Settings) Algorithm { return DIGing{Descent: s.Descent} }}
+
 const trackQ = 0 // in State.Aux, of DIGing and NEXT
 
 func (DIGing) Name() string { return "diging" }

@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // DiLoCo takes rounds of H local steps, then one step of an outer optimizer by all agents together
 // (Douillard et al. 2023, algorithm 1). All hold the same slow model phi, at which a round starts,
@@ -22,6 +25,22 @@ type DiLoCo struct {
 }
 
 var _ Algorithm = DiLoCo{}
+
+var diloco = Method{Name: "diloco", Keys: []string{"local_steps"},
+	Params: []setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
+	New:    func(s Settings) Algorithm { return newDiLoCo(s, s.Whole("local_steps")) }}
+
+// newDiLoCo makes it with rounds of h steps.
+func newDiLoCo(s Settings, h int) DiLoCo {
+	return DiLoCo{H: h, Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"), Descent: s.Descent}
+}
+
+// outerRate and outerMomentum are the parameters of outer steps.
+var outerRate = setting.Key{Name: "outer_lr", Default: 0.7, Range: "(0, 2]", Help: "step size of the outer steps"}
+
+func outerMomentum(usual float64, help string) setting.Key {
+	return setting.Key{Name: "outer_momentum", Default: usual, Range: "[0, 1)", Help: help}
+}
 
 const (
 	dilocoStart = iota // in State.Aux: phi

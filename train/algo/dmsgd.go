@@ -13,6 +13,8 @@ type DmSGD struct{ Mu float64 }
 
 var _ Algorithm = DmSGD{}
 
+var dmsgd = Method{Name: "dmsgd", New: func(s Settings) Algorithm { return DmSGD{Mu: s.Momentum} }}
+
 const dmMomentum = 0 // in State.Aux: m
 
 func (DmSGD) Name() string { return "dmsgd" }

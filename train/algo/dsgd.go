@@ -22,6 +22,20 @@ type DSGD struct {
 
 var _ Algorithm = DSGD{}
 
+var dsgd = Method{Name: "dsgd", Keys: []string{"theta", "weights", "order"}, Check: dsgdStable,
+	New: func(s Settings) Algorithm {
+		return DSGD{Theta: s.Param("theta"), Metropolis: s.Choice("weights") != "constant",
+			ATC: s.Choice("order") == "atc", Descent: s.Descent}
+	}}
+
+// dsgdStable checks theta. Other weights are doubly stochastic by construction.
+func dsgdStable(r Run) ([]string, error) {
+	if s := r.Settings(); s.Choice("weights") == "constant" {
+		return r.CheckGain("theta", s.Param("theta"), 0)
+	}
+	return nil, nil
+}
+
 func (DSGD) Name() string { return "dsgd" }
 
 func (a DSGD) Traits() Traits {

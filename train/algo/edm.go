@@ -5,6 +5,9 @@ type EDM struct{ D2 }
 
 var _ Algorithm = EDM{}
 
+var edm = Method{Name: "edm", Check: checkDiffusion,
+	New: func(s Settings) Algorithm { return EDM{NewD2(s.Descent)} }}
+
 func (a EDM) Traits() Traits {
 	t := a.D2.Traits()
 	t.Optimizers, t.Placements = AnyMomentum, nil

@@ -6,6 +6,9 @@ type ExactDiffusion struct{ D2 }
 
 var _ Algorithm = ExactDiffusion{}
 
+var exactDiffusion = Method{Name: "exact-diffusion", Check: checkMixing,
+	New: func(s Settings) Algorithm { return ExactDiffusion{NewD2(s.Descent)} }}
+
 func (a ExactDiffusion) Traits() Traits {
 	t := a.D2.Traits()
 	t.HalfLazy = true

@@ -23,6 +23,9 @@ type EXTRA struct {
 
 var _ Algorithm = EXTRA{}
 
+var extra = Method{Name: "extra", Keys: []string{"delta"}, Check: checkMixing,
+	New: func(s Settings) Algorithm { return EXTRA{Delta: s.Param("delta")} }}
+
 const extraQ = 0 // in State.Aux
 
 func (EXTRA) Name() string { return "extra" }

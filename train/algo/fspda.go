@@ -34,6 +34,12 @@ type SA struct {
 
 var _ Algorithm = SA{}
 
+var fspdaSA = Method{Name: "fspda-sa", Keys: []string{"gamma", "beta", "dual"}, Check: checkGossipGain,
+	New: func(s Settings) Algorithm {
+		return SA{Gamma: s.Param("gamma"), Beta: s.Param("beta"), Stale: s.Choice("dual") == "stale-neighbour",
+			Descent: s.Descent}
+	}}
+
 const saLambda = 0 // in State.Aux
 
 func (SA) Name() string { return "fspda-sa" }

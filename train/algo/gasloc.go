@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // GASLoC is gossip with accelerated steps after local ones (Cagnasso, Belilovsky and Oyallon 2026).
 // It is experimental: we know a description of the recursion, not the authors' program nor their
@@ -23,6 +26,25 @@ type GASLoC struct {
 }
 
 var _ Algorithm = GASLoC{}
+
+var gasloc = Method{Name: "gasloc", Keys: []string{"local_steps", "gamma"}, Check: gaslocStable,
+	Params: []setting.Key{outerRate, outerMomentum(0.5, "momentum of the outer steps, which contains the averaging")},
+	New: func(s Settings) Algorithm {
+		return GASLoC{H: s.Whole("local_steps"), Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"),
+			Gamma: s.Param("gamma"), Descent: s.Descent}
+	}}
+
+// gaslocStable also refuses a momentum at which differences between agents grow: without gradients
+// the slow models move as the models of [DecentLaM] do, once a round.
+func gaslocStable(r Run) ([]string, error) {
+	s := r.Settings()
+	warnings, err := r.CheckGain("gamma", s.Param("gamma"), 0)
+	if err != nil {
+		return warnings, err
+	}
+	return warnings, r.CheckMomentum("params.outer_momentum", GossipMomentum{MomentumRule: SumOfPulls{},
+		Mu: s.Param("outer_momentum"), Steps: s.Whole("local_steps"), Weight: s.Param("gamma")})
+}
 
 const (
 	gaslocStart = iota // in State.Aux: phi

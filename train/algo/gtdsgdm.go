@@ -1,9 +1,15 @@
 package algo
 
+import "fspda/train/setting"
+
 // GTDSGDm is gradient tracking with momentum behind the tracker.
 type GTDSGDm struct{ Tracking }
 
 var _ Algorithm = GTDSGDm{}
+
+var gtDSGDm = Method{Name: "gt-dsgdm",
+	Params: []setting.Key{trackingForm(SemiATC, CombineThenAdapt, AdaptThenCombine)},
+	New:    func(s Settings) Algorithm { return NewGTDSGDm(s.Choice("form"), s.Descent) }}
 
 // NewGTDSGDm makes it of a form of gradient tracking and a momentum.
 func NewGTDSGDm(form string, d Descent) GTDSGDm {

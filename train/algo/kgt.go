@@ -25,6 +25,11 @@ type KGT struct {
 
 var _ Algorithm = KGT{}
 
+var kgt = Method{Name: "kgt", Keys: []string{"local_steps", "outer_step"}, Check: checkMixing,
+	New: func(s Settings) Algorithm {
+		return KGT{K: s.RoundSteps, EtaS: s.Param("outer_step"), Descent: s.Descent}
+	}}
+
 const (
 	kgtC     = iota // in State.Aux
 	kgtStart        // x at the start of the round

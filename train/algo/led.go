@@ -24,6 +24,9 @@ type LED struct {
 
 var _ Algorithm = LED{}
 
+var led = Method{Name: "led", Keys: []string{"local_steps"}, Check: checkDiffusion,
+	New: func(s Settings) Algorithm { return LED{Tau: s.RoundSteps, Descent: s.Descent} }}
+
 const ledY = 0 // in State.Aux
 
 func (LED) Name() string { return "led" }

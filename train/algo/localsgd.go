@@ -6,6 +6,10 @@ type LocalSGD struct{ DiLoCo }
 
 var _ Algorithm = LocalSGD{}
 
+var localSGD = Method{Name: "local-sgd", Keys: []string{"local_steps"}, New: func(s Settings) Algorithm {
+	return LocalSGD{DiLoCo{H: s.Whole("local_steps"), Rate: 1, Descent: s.Descent}}
+}}
+
 func (a LocalSGD) Traits() Traits {
 	t := a.DiLoCo.Traits()
 	t.About = About{"the model, an all-reduce at the end of a round", "2(n-1) v d a round", "1",

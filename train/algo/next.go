@@ -19,6 +19,9 @@ type NEXT struct {
 
 var _ Algorithm = NEXT{}
 
+var next = Method{Name: "next", Keys: []string{"kappa"},
+	New: func(s Settings) Algorithm { return NEXT{Kappa: s.Param("kappa"), Descent: s.Descent} }}
+
 func (NEXT) Name() string { return "next" }
 
 func (a NEXT) Traits() Traits {

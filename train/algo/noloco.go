@@ -1,6 +1,12 @@
 package algo
 
-import "fspda/device"
+import (
+	"cmp"
+	"math"
+
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // NoLoCo is DiLoCo over pairs instead of an all-reduce (Kolehmainen et al. 2025, equations 1 to 3):
 // rounds of H local steps, then random pairs of agents. Each agent has a slow model phi, at which a
@@ -26,6 +32,30 @@ type NoLoCo struct {
 }
 
 var _ Algorithm = NoLoCo{}
+
+var noloco = Method{Name: "noloco", Keys: []string{"local_steps"}, Check: nolocoStable,
+	Params: []setting.Key{outerRate, outerMomentum(0.5, "heavy ball of the outer steps"), {Name: "pull",
+		Range: "[0, 2)", Help: "gain towards the pair's mean of the slow models; 0 is outer_lr"}},
+	New: func(s Settings) Algorithm {
+		return NoLoCo{H: s.Whole("local_steps"), Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"),
+			Pull: pull(s), Descent: s.Descent}
+	}}
+
+// pull is the gain towards the pair's mean.
+func pull(s Settings) float64 { return cmp.Or(s.Param("pull"), s.Param("outer_lr")) }
+
+// nolocoStable refuses gains at which the slow models of pairs drift apart: those that equation 74
+// of the paper excludes, and those at which a pair passes its mean before its agents meet again.
+func nolocoStable(r Run) ([]string, error) {
+	s := r.Settings()
+	mu, pull := s.Param("outer_momentum"), pull(s)
+	if most := math.Sqrt(2 + mu*mu); !(pull > mu && pull < most) {
+		return nil, setting.Invalid("params.pull", pull, "must be above outer_momentum %v and below %.4g, or the slow "+
+			"models of the agents drift apart", mu, most)
+	}
+	return nil, r.CheckMomentum("params.outer_momentum", GossipMomentum{MomentumRule: SumOfPulls{}, Mu: mu,
+		Steps: s.Whole("local_steps"), Weight: pull / 2})
+}
 
 const (
 	nolocoStart = iota // in State.Aux: phi

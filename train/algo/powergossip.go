@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"fspda/device"
+	"fspda/train/setting"
 )
 
 // Tensor is a part of the flat parameter vector: a matrix, stored by rows, or with Cols = 0 a
@@ -36,6 +37,15 @@ type PowerGossip struct {
 }
 
 var _ Algorithm = PowerGossip{}
+
+var powerGossip = Method{Name: "powergossip", Params: []setting.Key{{Name: "theta", Default: 1, Range: "(0, 1]",
+	Help: "share of the way to the neighbours' mean, along the directions that were compared"}},
+	New: func(s Settings) Algorithm { return newPowerGossip(s, s.Param("theta")) }}
+
+// newPowerGossip makes it for the tensors of the model.
+func newPowerGossip(s Settings, theta float64) PowerGossip {
+	return PowerGossip{Theta: theta, Tensors: s.Tensors, Draw: s.Draw, Descent: s.Descent}
+}
 
 func (PowerGossip) Name() string { return "powergossip" }
 

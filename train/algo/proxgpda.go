@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fspda/device"
+	"fspda/train/setting"
 )
 
 // ProxGPDA is the proximal gradient primal-dual algorithm (Hong, Hajinezhad and Zhao 2017) on a
@@ -26,6 +27,18 @@ type ProxGPDA struct {
 }
 
 var _ Algorithm = ProxGPDA{}
+
+var proxGPDA = Method{Name: "prox-gpda", Keys: []string{"rho"}, Check: proxStable,
+	New: func(s Settings) Algorithm { return ProxGPDA{Rho: s.Param("rho")} }}
+
+// proxStable refuses a single agent: the step size 1/(2·rho·degree) needs neighbours.
+func proxStable(r Run) ([]string, error) {
+	if r.Settings().Agents == 1 {
+		return nil, setting.Invalid("agents", 1,
+			"prox-gpda takes its step size from the number of neighbours: use 2 or more, or sgd")
+	}
+	return nil, nil
+}
 
 const proxLambda = 0 // in State.Aux
 

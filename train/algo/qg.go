@@ -31,6 +31,42 @@ type QG struct {
 
 var _ Algorithm = QG{}
 
+var qgDSGDm = Method{Name: "qg-dsgdm", Keys: []string{"local_steps"}, New: newQG, Check: qgStable}
+
+func newQG(s Settings) Algorithm {
+	return QG{Mu: s.Momentum, Nesterov: s.Nesterov, H: s.Whole("local_steps")}
+}
+
+// qgStable refuses a momentum at which differences between agents grow.
+func qgStable(r Run) ([]string, error) {
+	s, rule := r.Settings(), MomentumRule(quasiGlobal{})
+	if s.Nesterov {
+		rule = quasiGlobalNesterov{}
+	}
+	return nil, r.CheckMomentum("momentum", GossipMomentum{MomentumRule: rule, Mu: s.Momentum,
+		Steps: max(1, s.Whole("local_steps"))})
+}
+
+// quasiGlobal is the rule of m = mh times the number of steps.
+type quasiGlobal struct{}
+
+func (quasiGlobal) Ahead(mu float64) float64 { return mu }
+
+func (quasiGlobal) Move(mu, x, m, pull float64) (newX, newM float64) {
+	moved := mu*m + pull
+	return x - moved, mu*m + (1-mu)*moved
+}
+
+// quasiGlobalNesterov is its form with Nesterov's momentum.
+type quasiGlobalNesterov struct{}
+
+func (quasiGlobalNesterov) Ahead(mu float64) float64 { return mu * mu }
+
+func (quasiGlobalNesterov) Move(mu, x, m, pull float64) (newX, newM float64) {
+	moved := mu*mu*m + pull
+	return x - moved, mu*m + (1-mu)*moved
+}
+
 const (
 	qgMomentum = iota // in State.Aux: mh
 	qgStart           // x⁰, in rounds of several steps

@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // Relay is RelaySGD (Vogels and others 2021, algorithm 1) on a tree: sums of models travel through
 // it, and every agent averages all models, each as late as the way is long. An agent keeps the last
@@ -24,6 +27,28 @@ type Relay struct {
 }
 
 var _ Algorithm = Relay{}
+
+var relaySGD = Method{Name: "relaysgd", Check: treeOnly,
+	Params: []setting.Key{{Name: "normalize", Choices: []string{"agents", "counts"},
+		Help: "what the sum of models is divided by: agents, where x^0 stands for models that have not arrived " +
+			"yet, or counts, the number of those that have"}},
+	New: func(s Settings) Algorithm {
+		return Relay{N: s.Agents, ByCount: s.Choice("normalize") == "counts", Descent: s.Descent}
+	}}
+
+// treeOnly refuses graphs with cycles, in which a model would be counted several times.
+func treeOnly(r Run) ([]string, error) {
+	if n := r.Settings().Agents; r.Edges() != n-1 {
+		return nil, setting.Invalid("graph", r.Text("graph"), "has %d edges among %d agents, and so cycles; %s sums models "+
+			"along the branches of a tree, which has %d: use path, star, binary-tree, or file(PATH) with a tree",
+			r.Edges(), n, r.Text("algo"), n-1)
+	}
+	if r.ValueBits() < 32 {
+		return nil, setting.Invalid("wire", r.Text("wire"), "the counts that %s sends need 32 bits: use wire fp32",
+			r.Text("algo"))
+	}
+	return nil, nil
+}
 
 const relayStart = 0 // in State.Aux: x^0
 

@@ -17,6 +17,11 @@ type SketchedSA struct {
 
 var _ Algorithm = SketchedSA{}
 
+var fspdaSASketch = Method{Name: "fspda-sa-sketch", Keys: []string{"gamma", "beta"}, Check: checkGossipGain,
+	New: func(s Settings) Algorithm {
+		return SketchedSA{Gamma: s.Param("gamma"), Beta: s.Param("beta"), PowerGossip: newPowerGossip(s, 0)}
+	}}
+
 func (SketchedSA) Name() string { return "fspda-sa-sketch" }
 
 func (a SketchedSA) Traits() Traits {

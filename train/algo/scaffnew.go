@@ -1,6 +1,10 @@
 package algo
 
-import "fspda/device"
+import (
+	"fmt"
+
+	"fspda/device"
+)
 
 // Scaffnew is Decen-Scaffnew, decentralized ProxSkip (Mishchenko, Malinovsky, Stich and Richtárik
 // 2022, over a mixing matrix W): local steps with a control variate, and an averaging step whenever
@@ -25,6 +29,24 @@ type Scaffnew struct {
 }
 
 var _ Algorithm = Scaffnew{}
+
+var scaffnew = Method{Name: "scaffnew", Keys: []string{"local_steps", "share"}, Check: scaffnewStable,
+	New: func(s Settings) Algorithm { return Scaffnew{P: s.Rate, C: s.Param("share"), Descent: s.Descent} }}
+
+// scaffnewStable warns where the averaging (1-share)·I + share·W is not that of checkDiffusion: of
+// rounds of equal length, scaffnew is led with that matrix. Where a coin ends rounds it may converge.
+func scaffnewStable(r Run) ([]string, error) {
+	if _, err := checkMixing(r); err != nil || r.Settings().Agents == 1 {
+		return nil, err
+	}
+	share, spread := r.Settings().Param("share"), 1-r.LeastEigenvalue()
+	if share*spread <= 4.0/3+1e-9 {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("share %v of mixing %s on graph %s averages with the eigenvalue %.4g: below -1/3 "+
+		"differences between agents may grow, and the more so the smaller alpha is; share %.3g is safe", share,
+		r.Text("mixing"), r.Text("graph"), 1-share*spread, 1/spread)}, nil
+}
 
 const scaffnewH = 0 // in State.Aux
 

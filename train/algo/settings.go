@@ -13,6 +13,8 @@ type Settings struct {
 	// Momentum is the factor of a heavy ball or of Nesterov's momentum; Nesterov says that it is one.
 	Momentum float64
 	Nesterov bool
+	// Eta is the gain of the dual at the largest step size.
+	Eta float64
 	// RoundSteps is the number of local steps of a round, or its mean if a coin ends rounds.
 	RoundSteps int
 	// Rate is the probability that an edge is active in an iteration, the same for all edges of a

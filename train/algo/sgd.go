@@ -14,6 +14,8 @@ type SGD struct{ Descent }
 
 var _ Algorithm = SGD{}
 
+var sgd = Method{Name: "sgd", New: func(s Settings) Algorithm { return SGD{Descent: s.Descent} }}
+
 func (SGD) Name() string { return "sgd" }
 
 func (a SGD) Traits() Traits {

@@ -1,6 +1,11 @@
 package algo
 
-import "fspda/device"
+import (
+	"fmt"
+
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // SGP is stochastic gradient push (Assran, Loizou, Ballas and Rabbat 2019, algorithm 1): push-sum on
 // directed graphs. What an agent has is divided among itself and those to which it sends, so that
@@ -21,6 +26,25 @@ type SGP struct {
 }
 
 var _ Algorithm = SGP{}
+
+var sgp = Method{Name: "sgp", Check: sgpStable,
+	New: func(s Settings) Algorithm { return SGP{Regular: s.Regular, Descent: s.Descent} }}
+
+// sgpStable refuses short values for the weights of push-sum: their sum would drift. It warns where
+// weights may become small.
+func sgpStable(r Run) ([]string, error) {
+	edges := r.Text("edges")
+	switch {
+	case r.Settings().Regular:
+		return nil, nil
+	case r.ValueBits() < 32:
+		return nil, setting.Invalid("wire", r.Text("wire"), "the weights that sgp sends with edges %s need 32 bits: use "+
+			"wire fp32, or one-peer-exp or static-exp, which send none", edges)
+	}
+	return []string{fmt.Sprintf("edges %s let the weights of agents that give more than they get become small, and the "+
+		"step of such an agent is alpha divided by its weight: if the run diverges, lower alpha, or use one-peer-exp",
+		edges)}, nil
+}
 
 const sgpWeight = 0 // in State.Scalars: w
 

@@ -18,6 +18,9 @@ type SPARTA struct {
 
 var _ Algorithm = SPARTA{}
 
+var sparta = Method{Name: "sparta", Keys: []string{"local_steps"},
+	New: func(s Settings) Algorithm { return SPARTA{Every: s.Whole("local_steps"), Descent: s.Descent} }}
+
 func (SPARTA) Name() string { return "sparta" }
 
 func (a SPARTA) Traits() Traits {

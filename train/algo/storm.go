@@ -45,6 +45,19 @@ type STORM struct {
 
 var _ Algorithm = STORM{}
 
+var fspdaSTORM = Method{Name: "fspda-storm",
+	Keys:  []string{"gamma", "beta", "a_x", "a_lambda", "storm_start", "storm_lambda"},
+	Check: checkGossipGain, New: func(s Settings) Algorithm {
+		a := newSTORM(s)
+		a.ZeroStart, a.Lagged = s.Choice("storm_start") == "zero", s.Choice("storm_lambda") == "lagged"
+		return a
+	}}
+
+// newSTORM makes it of the keys that its asynchronous form has too.
+func newSTORM(s Settings) STORM {
+	return STORM{Gamma: s.Param("gamma"), Beta: s.Param("beta"), AX: s.Param("a_x"), ALambda: s.Param("a_lambda")}
+}
+
 const (
 	stormAhead = iota // in State.Aux
 	stormMG

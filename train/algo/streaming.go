@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // StreamingDiLoCo is DiLoCo whose outer steps are taken by one part of the model after the other
 // (Douillard and others 2025, without overlap), so that each all-reduce has one part only. Each part
@@ -24,6 +27,26 @@ type StreamingDiLoCo struct {
 }
 
 var _ Algorithm = StreamingDiLoCo{}
+
+var streamingDiLoCo = Method{Name: "streaming-diloco", Keys: []string{"local_steps"}, Check: inParts,
+	Params: []setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
+	New: func(s Settings) Algorithm {
+		return StreamingDiLoCo{Every: s.Whole("local_steps"), Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"),
+			Descent: s.Descent}
+	}}
+
+// inParts refuses masks of other coordinates than those of a part, whose rounds are equally long. It
+// warns a single agent.
+func inParts(r Run) ([]string, error) {
+	if mask := r.Text("mask"); mask != "parts" && mask != "all" {
+		return nil, setting.Invalid("mask", mask, "streaming-diloco sends one part of the model after the other: use mask "+
+			"auto, and density 1/P for P parts")
+	}
+	if r.Settings().Agents == 1 {
+		return []string{"one agent: outer steps are made of what agents exchange, so that none is taken"}, nil
+	}
+	return nil, nil
+}
 
 func (StreamingDiLoCo) Name() string { return "streaming-diloco" }
 

@@ -1,6 +1,10 @@
 package algo
 
-import "fspda/device"
+import (
+	"fmt"
+
+	"fspda/device"
+)
 
 // Swarm is Swarm-SGD (Nadiradze et al., 2021): pairs of agents average their models after local
 // steps, and their messages may be quantized. The receiver decodes relative to a vector of its own,
@@ -40,6 +44,22 @@ type Swarm struct {
 }
 
 var _ Algorithm = Swarm{}
+
+var swarm = Method{Name: "swarm", Keys: []string{"compress", "swarm", "initiator", "local_steps"}, Check: swarmFair,
+	New: func(s Settings) Algorithm {
+		return Swarm{Blocking: s.Choice("swarm") == "blocking", Steps: max(1, s.Whole("local_steps")),
+			Descent: s.Descent}
+	}}
+
+// swarmFair warns if blocking pairs make agents of high degree compute more often.
+func swarmFair(r Run) ([]string, error) {
+	if r.Settings().Choice("swarm") != "blocking" || r.Text("edges") != "one-edge" || r.EqualDegrees() {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("blocking pairs on uniform edges compute as often as their degree, which "+
+		"differs on graph %s: the objective is weighed by degree; edges one-edge-round-robin is fairer, "+
+		"swarm nonblocking exact", r.Text("graph"))}, nil
+}
 
 const (
 	swarmStart = iota // in State.Aux: o; non-blocking only

@@ -1,12 +1,25 @@
 package algo
 
-import "fmt"
+import (
+	"fmt"
+
+	"fspda/train/setting"
+)
 
 // Tracking is gradient tracking in one of its forms, which differ in the order of combining and
 // adapting: [DIGing], [NEXT] or [DSGT].
 type Tracking struct{ Algorithm }
 
 var _ Algorithm = Tracking{}
+
+var dsgt = Method{Name: "dsgt", Params: []setting.Key{trackingForm(SemiATC, CombineThenAdapt, AdaptThenCombine)},
+	New: func(s Settings) Algorithm { return NewTracking(s.Choice("form"), s.Descent) }}
+
+// trackingForm is the parameter that chooses the form.
+func trackingForm(forms ...string) setting.Key {
+	return setting.Key{Name: "form", Choices: forms, Help: "order of combining and adapting: cta, W x - alpha y; " +
+		"semi-atc, W(x - alpha y), of models only; atc, of both, with two exchanges in an iteration"}
+}
 
 // The forms of gradient tracking.
 const (

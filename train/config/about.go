@@ -8,7 +8,7 @@ import (
 )
 
 // clocks says in which times and on how many machines a method runs.
-func (m Method) clocks() string {
+func (m method) clocks() string {
 	if m.realTime() {
 		return "virtual time, real time, many machines"
 	}
@@ -19,7 +19,7 @@ func (m Method) clocks() string {
 var aboutHeads = []string{"method", "sends over an edge", "bits an iteration", "vectors", "agents of different data",
 	"graphs", "runs in", "source"}
 
-func (m Method) aboutCells() []string {
+func (m method) aboutCells() []string {
 	a := m.traits.About
 	return []string{m.Name, a.Travels, a.Bits, a.Keeps, a.Skew, a.Graphs, m.clocks(), a.Source}
 }
@@ -65,7 +65,7 @@ func MethodHelp() string {
 }
 
 // settings lists the flags that the method reads and not every one has, and its own settings.
-func (m Method) settings() string {
+func (m method) settings() string {
 	var words []string
 	if m.traits.Dual {
 		words = append(words, "--eta")
@@ -89,4 +89,4 @@ func (m Method) settings() string {
 }
 
 // optimizers lists the values of the key optimizer, the default first.
-func (m Method) optimizers() string { return strings.Join(namesOf(m.admits()), ", ") }
+func (m method) optimizers() string { return strings.Join(namesOf(m.admits()), ", ") }

@@ -20,7 +20,7 @@ const (
 func (s *Setup) RealTime() bool { return s.Config.Clock == ClockReal && s.method.realTime() }
 
 // realTime reports whether the method can run in real time.
-func (m Method) realTime() bool { return m.traits.Edges.Clocks && m.uses("clock") }
+func (m method) realTime() bool { return m.traits.Edges.Clocks && m.uses("clock") }
 
 // checkRealTime refuses keys that a run with this clock cannot have.
 func (s *Setup) checkRealTime() error {

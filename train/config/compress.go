@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -209,46 +208,15 @@ func (s *Setup) pairTheta() float64 {
 	return sixDigits(1 / float64(1+meeting))
 }
 
-func chocoStable(s *Setup) (warnings []string, err error) {
-	c := s.Config
-	if delta := s.Compressor.Delta(); !(delta > 0) {
-		return nil, Invalid("compress", c.Compress, "is no contraction here (it may move up to %.3g times the square "+
-			"of a vector away): use qsgd-scaled with as many levels, or more levels", 1-delta)
+// settleRho resolves rho auto: it makes alpha the largest step 1/(2·rho·degree) of all agents.
+func (s *Setup) settleRho() {
+	c := &s.Config
+	if !s.uses("rho") || !c.given.Rho.Auto || s.Graph.N == 1 {
+		return
 	}
-	if s.Graph.N == 1 {
-		return nil, nil
-	}
-	if th := c.Theta; !(th > 0) || th > 1 {
-		return nil, Invalid("theta", c.Theta,
-			"must be above 0 and at most 1: it is the share of the way to the neighbours' mean")
-	}
-	if s.BroadcastRate() == 0 { // nothing is averaged
-		return nil, nil
-	}
-	limit := s.chocoLimit()
-	switch th := c.Theta; {
-	case th >= 2*limit:
-		return nil, Invalid("theta", c.Theta, "diverges: an agent's public copy keeps %.3g of it an iteration, "+
-			"and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more senders",
-			s.Compressor.Delta()*s.BroadcastRate(), c.Graph, limit)
-	case th > limit:
-		return []string{fmt.Sprintf("theta %v is above %.3g, from which on the differences between agents may grow: "+
-			"theta auto is half of that", c.Theta, limit)}, nil
-	}
-	return nil, nil
-}
-
-// swarmFair warns if blocking pairs make agents of high degree compute more often.
-func swarmFair(s *Setup) ([]string, error) {
-	if !s.Traits.StepsPerExchange || s.Process.String() != "one-edge" {
-		return nil, nil
-	}
+	least := math.MaxInt
 	for i := range s.Graph.N {
-		if s.Graph.Degree(i) != s.Graph.MaxDegree() {
-			return []string{fmt.Sprintf("blocking pairs on uniform edges compute as often as their degree, which "+
-				"differs on graph %s: the objective is weighed by degree; edges one-edge-round-robin is fairer, "+
-				"swarm nonblocking exact", s.Config.Graph)}, nil
-		}
+		least = min(least, s.Graph.Degree(i))
 	}
-	return nil, nil
+	c.Rho = sixDigits(1 / (2 * c.Alpha * float64(least)))
 }

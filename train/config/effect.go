@@ -117,7 +117,7 @@ func (s *Setup) drawsTimes(c Config) bool {
 func (s *Setup) uses(key string) bool { return s.method.uses(key) }
 
 // uses reports whether the method reads a key of algorithms.
-func (m Method) uses(key string) bool {
+func (m method) uses(key string) bool {
 	switch key {
 	case "eta":
 		return m.traits.Dual
@@ -173,7 +173,7 @@ func (c Config) RefuseUnused(keys []string) error {
 
 // missing says what gives a key an effect that it lacks; nothing if it has one.
 func (s *Setup) missing(key string, given Config) string {
-	if methods := withFeature(func(m Method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
+	if methods := withFeature(func(m method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
 		return "algo " + setting.Either(methods)
 	}
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {

@@ -90,7 +90,7 @@ func (c Config) Defaults() Config {
 
 // setLanguageOptimizer sets the defaults of the optimizer that c names, or else of the usual one where
 // the method takes it. Optimizers with unit steps have nanoGPT's alpha; others have a larger one.
-func (c Config) setLanguageOptimizer(d *Config, m Method, of languageDefaults) {
+func (c Config) setLanguageOptimizer(d *Config, m method, of languageDefaults) {
 	if c.Optimizer == auto && m.takes(languageOptimizer) {
 		d.Optimizer = languageOptimizer
 		c.Optimizer = languageOptimizer

@@ -14,48 +14,39 @@ import (
 	"fspda/train/setting"
 )
 
-// Method describes an algorithm: its name, its constructor, and its settings. What it needs of graph,
-// exchange and schedule is in the [algo.Traits] of the algorithm that it makes. Resolve refuses
-// configurations that do not meet these needs.
-type Method struct {
-	Name string
-	// New makes the algorithm of its settings. It is called before the graph of a run is made too, for
-	// the traits of the algorithm: these must not depend on the graph.
-	New func(s algo.Settings) algo.Algorithm
-	// Check refuses settings outside the stable region and returns warnings. It may be nil.
-	Check func(s *Setup) (warnings []string, err error)
+// Method declares an algorithm: see [algo.Method]. Resolve refuses configurations that do not meet the
+// needs of its traits.
+type Method = algo.Method
 
-	// Keys lists the keys that New and Check read and that not every algorithm has, besides eta and
-	// mixing, which follow from the traits. Others are refused if they are set explicitly.
-	Keys []string
-
-	Params []Param // Settings that only this algorithm has; New reads them by Settings.Param and Choice.
-
-	traits algo.Traits // Those of the algorithm with its default settings.
+// method is a method with the traits of its algorithm with default settings.
+type method struct {
+	Method
+	traits algo.Traits
 }
 
-// prepared returns m with its traits. The error says what is wrong with its declarations.
-func (m Method) prepared() (Method, error) {
+// prepare asks a method for its traits. The error says what is wrong with its declarations.
+func prepare(m Method) (p method, err error) {
+	p.Method = m
 	if m.Name == "" || m.New == nil {
-		return m, errors.New("a method needs a Name and a New")
+		return p, errors.New("a method needs a Name and a New")
 	}
 	if err := setting.Fault(m.Params); err != nil {
-		return m, err
+		return p, err
 	}
 	c := Default()
 	c.Algo = m.Name
 	r := resolving(c)
 	r.Params = settle(m.Params, nil)
-	m.traits = m.New(r.settings(m)).Traits()
-	if m.traits.Edges == nil {
+	p.traits = m.New(r.settings(p)).Traits()
+	if p.traits.Edges == nil {
 		var kinds []string
 		for _, e := range algo.EdgeKinds() {
 			kinds = append(kinds, "algo."+e.Name)
 		}
-		return m, fmt.Errorf("the traits of its algorithm name no Edges, so that nobody knows when its agents "+
+		return p, fmt.Errorf("the traits of its algorithm name no Edges, so that nobody knows when its agents "+
 			"communicate: set Exchange.Edges to %s", setting.Either(kinds))
 	}
-	return m, nil
+	return p, nil
 }
 
 // The values of the key weights.
@@ -68,19 +59,22 @@ const (
 // defaultSteps is the default number of local steps between two exchanges.
 const defaultSteps = 10
 
+// builtin lists the methods of this module.
+var builtin = prepareAll(algo.Methods())
+
 var (
 	registry sync.RWMutex
 	methods  = slices.Clone(builtin)
 )
 
 // prepareAll prepares the methods of this module.
-func prepareAll(all []Method) (prepared []Method) {
+func prepareAll(all []Method) (prepared []method) {
 	for _, m := range all {
-		m, err := m.prepared()
+		p, err := prepare(m)
 		if err != nil {
 			panic(fmt.Sprintf("config: method %q: %v", m.Name, err))
 		}
-		prepared = append(prepared, m)
+		prepared = append(prepared, p)
 	}
 	return prepared
 }
@@ -89,33 +83,33 @@ func prepareAll(all []Method) (prepared []Method) {
 // instance in an init function. It panics if the name is taken, and if the method lacks something
 // that it needs.
 func Register(m Method) {
-	m, err := m.prepared()
+	p, err := prepare(m)
 	if err != nil {
 		panic(fmt.Sprintf("config: Register of %q: %v", m.Name, err))
 	}
 	registry.Lock()
 	defer registry.Unlock()
-	if slices.ContainsFunc(methods, func(o Method) bool { return o.Name == m.Name }) {
+	if slices.ContainsFunc(methods, func(o method) bool { return o.Name == m.Name }) {
 		panic(fmt.Sprintf("config: Register of %q: the name is taken", m.Name))
 	}
-	methods = append(methods, m)
+	methods = append(methods, p)
 }
 
 // registered lists all methods.
-func registered() []Method {
+func registered() []method {
 	registry.RLock()
 	defer registry.RUnlock()
 	return slices.Clone(methods)
 }
 
 // Algorithms lists the names that Config.Algo can have.
-func Algorithms() []string { return withFeature(func(Method) bool { return true }) }
+func Algorithms() []string { return withFeature(func(method) bool { return true }) }
 
 // findMethod returns the method that Config.Algo names, and whether it exists.
-func (c Config) findMethod() (m Method, ok bool) {
+func (c Config) findMethod() (m method, ok bool) {
 	registry.RLock()
 	defer registry.RUnlock()
-	if at := slices.IndexFunc(methods, func(m Method) bool { return m.Name == c.Algo }); at >= 0 {
+	if at := slices.IndexFunc(methods, func(m method) bool { return m.Name == c.Algo }); at >= 0 {
 		return methods[at], true
 	}
 	return m, false
@@ -200,7 +194,7 @@ func (s *Setup) settleSteps() {
 }
 
 // withFeature lists the algorithms for which has returns true.
-func withFeature(has func(m Method) bool) (names []string) {
+func withFeature(has func(m method) bool) (names []string) {
 	for _, m := range registered() {
 		if has(m) {
 			names = append(names, m.Name)
@@ -217,7 +211,7 @@ func (s *Setup) admitMask() error {
 		return nil
 	}
 	masked := func() string {
-		return strings.Join(withFeature(func(m Method) bool { return m.traits.Masks }), ", ")
+		return strings.Join(withFeature(func(m method) bool { return m.traits.Masks }), ", ")
 	}
 	if c.Mask != "" && c.Mask != "all" {
 		return Invalid("mask", c.Mask, "%s averages whole vectors and would not converge on a part of them: use "+

@@ -20,7 +20,7 @@ const (
 )
 
 // admits lists the optimizers that a method takes, its default first.
-func (m Method) admits() (list []Optimizer) {
+func (m method) admits() (list []Optimizer) {
 	if m.traits.Optimizers == nil {
 		return []Optimizer{optimizerNamed("")}
 	}
@@ -35,28 +35,28 @@ func (m Method) admits() (list []Optimizer) {
 }
 
 // takesOne reports whether a method takes an optimizer for which has returns true.
-func (m Method) takesOne(has func(o Optimizer) bool) bool {
+func (m method) takesOne(has func(o Optimizer) bool) bool {
 	return slices.ContainsFunc(m.admits(), has)
 }
 
 // takes reports whether a method takes the optimizer of a name.
-func (m Method) takes(name string) bool {
+func (m method) takes(name string) bool {
 	return m.takesOne(func(o Optimizer) bool { return o.Name == name })
 }
 
 // takesMomentum reports whether a method takes an optimizer that reads the key momentum.
-func (m Method) takesMomentum() bool {
+func (m method) takesMomentum() bool {
 	return m.takesOne(func(o Optimizer) bool { return o.Momentum > 0 })
 }
 
 // takesAny reports whether a method takes all optimizers that are General.
-func (m Method) takesAny() bool {
+func (m method) takesAny() bool {
 	return !slices.ContainsFunc(optimizersWith(func(o Optimizer) bool { return o.General }),
 		func(o Optimizer) bool { return !m.takes(o.Name) })
 }
 
 // autoOptimizer returns the optimizer that auto stands for.
-func (m Method) autoOptimizer(momentum float64) Optimizer {
+func (m method) autoOptimizer(momentum float64) Optimizer {
 	list, first := m.admits(), optimizerNamed("")
 	if !m.takes(first.Name) {
 		return list[0]
@@ -68,7 +68,7 @@ func (m Method) autoOptimizer(momentum float64) Optimizer {
 }
 
 // optimizerOf returns the optimizer that c names, or that auto stands for.
-func (c Config) optimizerOf(m Method) Optimizer {
+func (c Config) optimizerOf(m method) Optimizer {
 	if c.Optimizer == auto {
 		return m.autoOptimizer(c.Momentum)
 	}
@@ -85,8 +85,8 @@ func (r Resolved) clipsApart() bool { return r.ClipNorm > 0 && r.L2() > 0 }
 
 // settleOptimizer resolves auto in the keys of the optimizer, and refuses those without effect. It
 // reads nothing but the keys, because the loss of the network depends on what it finds.
-func (r *Resolved) settleOptimizer(m Method) (warnings []string, err error) {
-	others := func() string { return strings.Join(withFeature(Method.takesAny), ", ") }
+func (r *Resolved) settleOptimizer(m method) (warnings []string, err error) {
+	others := func() string { return strings.Join(withFeature(method.takesAny), ", ") }
 	decouples := func(o Optimizer) bool { return o.Decoupled }
 	switch {
 	case r.Momentum != 0 && !m.takesMomentum():
@@ -144,7 +144,7 @@ func both(names []string) string {
 }
 
 // settlePlacement resolves where the correction of the method enters.
-func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
+func (r *Resolved) settlePlacement(m method) (warnings []string, err error) {
 	asked := r.Placement != ""
 	o := r.optimizer()
 	switch {
@@ -183,7 +183,7 @@ func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
 // optimizer, and with a linear one local, except for gradient tracking. Language models have local
 // also with an adaptive one, where the method allows it: with corrected their duals, times
 // eta/alpha, outweigh their clipped gradients, and they do not learn.
-func (c Config) usualPlacement(m Method, o Optimizer) string {
+func (c Config) usualPlacement(m method, o Optimizer) string {
 	switch {
 	case len(m.traits.Placements) == 0, o.New == nil:
 		return "" // no effect

@@ -112,7 +112,7 @@ func (c Config) checkParams() (errs []error) {
 // withParam says which algorithms and optimizers have a setting of their own of that name, as in
 // "algo diloco or noloco"; empty: none.
 func withParam(name string) string {
-	methods := withFeature(func(m Method) bool { return declares(m.Params, name) })
+	methods := withFeature(func(m method) bool { return declares(m.Params, name) })
 	return algosOrOptimizers(methods, namesOf(optimizersWith(func(o Optimizer) bool {
 		return declares(o.Params, name)
 	})))

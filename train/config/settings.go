@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"fspda/internal/rng"
 	"fspda/train/algo"
 )
 
@@ -12,7 +13,7 @@ import (
 // of two agents.
 func (s *Setup) settings() algo.Settings {
 	r := s.Config.settings(s.method)
-	r.Descent, r.Tensors, r.Draw = s.Descent(), s.Tensors, drawDirection(s.Config.Seed)
+	r.Eta, r.Descent, r.Tensors, r.Draw = s.Config.Eta, s.Descent(), s.Tensors, drawDirection(s.Config.Seed)
 	if s.Process == nil {
 		return r
 	}
@@ -27,7 +28,7 @@ func (s *Setup) settings() algo.Settings {
 }
 
 // settings are those of a method that follow from the configuration.
-func (r *Resolved) settings(m Method) algo.Settings {
+func (r *Resolved) settings(m method) algo.Settings {
 	values := map[string]any{}
 	r.eachKey(func(key string, v any) {
 		if slices.Contains(m.Keys, key) {
@@ -53,6 +54,16 @@ func (r *Resolved) eachKey(each func(key string, value any)) {
 				v = string(name)
 			}
 			each(section.Type().Field(i).Tag.Get("yaml"), v)
+		}
+	}
+}
+
+// drawDirection returns the draws of powergossip: normal numbers, equal at both ends of an edge.
+func drawDirection(seed uint64) func(dst []float32, t, i, j, block int) {
+	return func(dst []float32, t, i, j, block int) {
+		s := rng.New(seed, "mask", uint64(t), uint64(i), uint64(j), uint64(block))
+		for k := range dst {
+			dst[k] = float32(s.Norm())
 		}
 	}
 }

@@ -38,7 +38,7 @@ type Setup struct {
 	Threads      int
 	ModelSize
 
-	method Method
+	method method
 	evals  evaluations
 }
 
@@ -167,7 +167,7 @@ func (s *Setup) measurePrograms(m any) error {
 }
 
 // usualGraph is the key graph, or a tree for a method that needs one, unless the graph was set.
-func (c Config) usualGraph(m Method) string {
+func (c Config) usualGraph(m method) string {
 	if m.traits.Tree && c.Graph == Default().Graph && !slices.Contains(c.explicit, "graph") {
 		return "binary-tree"
 	}
@@ -248,7 +248,7 @@ func (s *Setup) mix() (err error) {
 	if s.Graph.N > maxSpectrum {
 		return Invalid("agents", c.Agents, "%s needs the spectrum of its mixing matrix, which takes too "+
 			"long for so many (limit %d): use fewer, or an algorithm without one (%s)", c.Algo, maxSpectrum,
-			strings.Join(withFeature(func(m Method) bool { return !m.traits.Mixing }), ", "))
+			strings.Join(withFeature(func(m method) bool { return !m.traits.Mixing }), ", "))
 	}
 	if s.Traits.HalfLazy && !strings.HasPrefix(strings.TrimSpace(c.Mixing), "half-lazy(") {
 		c.Mixing = "half-lazy(" + c.Mixing + ")"
@@ -271,7 +271,7 @@ func (s *Setup) steps() error {
 		c.Eta = s.autoEta()
 	}
 	if s.method.Check != nil {
-		warnings, err := s.method.Check(s)
+		warnings, err := s.method.Check(checked{s})
 		if err != nil {
 			return err
 		}
