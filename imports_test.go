@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -58,13 +59,17 @@ var allowed = map[string][]string{
 	"data/images/parquet":   {"data/images", "data/images/arrow", "internal/bounded"},
 	"data/fetch":            {"internal/bounded", "internal/wholefile"},
 	"dist":                  {"device", "internal/bounded", "internal/rng", "internal/spelling"},
-	"dist/nats":             {"dist", "internal/bounded"},
+	"dist/discover":         {}, // apart from link and NATS: an agent may be found in another way
+	"dist/discover/nats":    {"dist/discover"},
+	"dist/link":             {"dist", "dist/discover", "internal/bounded"},
 	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
 	"train/algo":            {"device"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
-		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/simnet",
+		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/setting",
+		"train/simnet",
 	},
+	"train/setting": {"internal/spelling"},
 	"train/evaluate": {
 		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",
 		"train/snapshot",
@@ -91,8 +96,9 @@ var allowed = map[string][]string{
 		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "internal/units", "train",
 		"train/config", "train/memory", "train/runfolder",
 	},
-	"bench/measure": {"data", "device", "device/devicetest", "dist", "internal/rng", "train"},
-	"bench/theory":  {"device", "device/devicetest", "dist", "internal/rng", "train/algo"},
+	"bench/measure/bare": {"bench/measure"},
+	"bench/measure":      {"data", "device", "device/devicetest", "dist", "internal/rng", "train"},
+	"bench/theory":       {"device", "device/devicetest", "dist", "internal/rng", "train/algo"},
 	// runs the program itself: apart from what it measures
 	"bench/acceptance": {"bench", "bench/measure", "train", "internal/rng", "internal/wholefile"},
 	"docs":             {},
@@ -102,9 +108,9 @@ var allowed = map[string][]string{
 		"cli/modelcmd", "cli/queuecmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
 	},
 	"cli/benchcmd": {
-		"bench/acceptance", "bench/measure", "cli/command", "cli/setup", "cpu", "cuda", "data", "data/text", "device",
-		"device/devicetest", "dist", "dist/nats", "internal/rng", "model", "train", "train/config", "train/memory",
-		"train/runfolder",
+		"bench/acceptance", "bench/measure", "bench/measure/bare", "cli/command", "cli/setup", "cpu", "cuda", "data",
+		"data/text", "device", "device/devicetest", "dist", "dist/discover/nats", "dist/link", "internal/rng", "model",
+		"train", "train/config", "train/memory", "train/runfolder",
 	},
 	"cli/command": {"internal/units", "internal/wholefile", "train", "train/config"},
 	"cli/datacmd": {
@@ -133,7 +139,8 @@ var allowed = map[string][]string{
 	"cli/setup": {"cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model",
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {
-		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/nats", "internal/rng", "model", "train",
+		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/discover", "dist/discover/nats", "dist/link",
+		"internal/rng", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
 	"cli/weights": {"internal/bounded", "internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},
@@ -163,13 +170,21 @@ var allowed = map[string][]string{
 		"cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
 }
 
+// processes are the packages that may depend on gRPC or NATS: those of runs of many processes. A
+// program whose agents are in one process compiles neither.
+var processes = []string{"bench/measure/bare", "cli", "cli/benchcmd", "cli/traincmd", "cmd/fspda", "dist/discover/nats",
+	"dist/link"}
+
+// ofProcesses is the beginning of the path of a package of gRPC or NATS.
+var ofProcesses = regexp.MustCompile(`^(google\.golang\.org/grpc|github\.com/nats-io)/`)
+
 type pkg struct {
-	ImportPath string
-	Imports    []string
+	ImportPath    string
+	Imports, Deps []string
 }
 
 func TestImports(t *testing.T) {
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Deps", "./...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,6 +212,10 @@ func TestImports(t *testing.T) {
 			if i == "C" {
 				t.Errorf("%s uses cgo: the product needs no C compiler", name)
 			}
+		}
+		if needs := slices.ContainsFunc(p.Deps, ofProcesses.MatchString); needs != slices.Contains(processes, name) {
+			t.Errorf("%s depends on gRPC or NATS: %v, want the opposite: only packages of runs of many processes do, "+
+				"which the variable processes lists", name, needs)
 		}
 	}
 }

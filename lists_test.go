@@ -22,7 +22,7 @@ import (
 	"fspda/data/images/packed"
 	"fspda/device"
 	"fspda/device/signature"
-	"fspda/dist/nats"
+	"fspda/dist/discover"
 	"fspda/internal/rng"
 	"fspda/train/config"
 	"fspda/train/runfolder"
@@ -43,6 +43,7 @@ func TestGeneratedTables(t *testing.T) {
 		{architecturePage, "imports", importTable()},
 		{"docs/long-tests.md", "long tests", longTestTable(t)},
 		{"docs/methods.md", "methods", config.MethodTable()},
+		{"docs/training-reference.md", "optimizers", config.OptimizerTable()},
 	} {
 		text := readText(t, table.page)
 		start, end := "<!-- "+table.name+" -->\n", "<!-- end -->"
@@ -294,7 +295,7 @@ func TestListedVariables(t *testing.T) {
 
 // TestListedVersions compares the table of versions with the constants.
 func TestListedVersions(t *testing.T) {
-	for name, version := range map[string]int{"rng.Version": rng.Version, "nats.Version": nats.Version,
+	for name, version := range map[string]int{"rng.Version": rng.Version, "discover.Version": discover.Version,
 		"packed.Version": packed.Version, "runfolder.CheckpointVersion": runfolder.CheckpointVersion} {
 		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| [^|]+ \| %d \| [^|]+ \| .%s. \|$`, version,
 			regexp.QuoteMeta(name)))

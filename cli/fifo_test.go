@@ -13,7 +13,7 @@ import (
 
 	"fspda/data"
 	"fspda/data/images/packed"
-	"fspda/dist/nats"
+	"fspda/dist/link"
 	"fspda/train/safetensors"
 )
 
@@ -62,7 +62,7 @@ func TestInputMustBeAFile(t *testing.T) {
 			if err := errors.Join(os.Remove(authority), os.Symlink(path, authority)); err != nil {
 				return err.Error()
 			}
-			_, err := nats.ReadCredentials(dir, "pipes", 0)
+			_, err := link.ReadCredentials(dir, "pipes", 0)
 			return err.Error()
 		},
 		"IDX": func(path string) string {

@@ -40,7 +40,6 @@ type settings struct {
 	separateLaunches bool // no megakernel
 	noFusion         bool // tests: programs run the calls of their code as they are
 	noGroups         bool // tests: each gradient has launches of its own
-	fuseAlways       bool // tests: linked convolutions are fused without timing
 }
 
 var _ device.AsyncDevice = (*Device)(nil)

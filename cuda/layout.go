@@ -17,13 +17,8 @@ func (l layout) total() int { return l.arena + l.scratch }
 
 // compile compiles code for the device's precision.
 func (d *Device) compile(code *device.Code) (*compiler.Plan, error) {
-	return d.compileWith(code, d.linksPointwise())
-}
-
-// compileWith is compile, which links convolutions or not.
-func (d *Device) compileWith(code *device.Code, links bool) (*compiler.Plan, error) {
 	return compiler.Compile(code, compiler.Options{Precision: d.precision, Epilogues: d.epilogues(),
-		Pointwise: links, BothBlocks: d.bothBlocks(), NoFusion: d.noFusion})
+		NoFusion: d.noFusion})
 }
 
 func layoutOf(p *compiler.Plan) layout {

@@ -20,23 +20,13 @@ type lowerer struct {
 	// the gradient by each mask that a forward pass writes
 	masked map[*compiler.ReLUMask]*cublas.Matmul
 	routes []convRoute
-	// which kernels of a normalisation convolutions compute; set before anything runs
-	elsewhere map[*compiler.Task]*elsewhere
-	linked    map[*compiler.Task]step // of gradients of inputs: everything that their links could compute
-	layout    layout
-	dim       int // of the longest vector
-	arrived   int // see arrivedBytes
-	// of TryFused: takes how far the results of a fused kernel are from those of separate ones
-	visit func(what string, far float64, err error)
+	layout layout
 }
 
-// convRoute is a convolution and its cuDNN implementation, which is not used if it is fused. why is
-// why it is not, unless it would be slower.
+// convRoute is a convolution and its implementation.
 type convRoute struct {
-	task  *compiler.Task
-	conv  *cudnn.Conv
-	fused bool
-	why   string
+	task *compiler.Task
+	conv *cudnn.Conv
 }
 
 // lowerings lists all kernels.
@@ -174,7 +164,7 @@ var normalisations = map[device.Kernel]normalisation{
 
 func init() {
 	for k, n := range normalisations {
-		lowerings[k] = n.lowering
+		lowerings[k] = kernelLowering(n.calls)
 	}
 }
 
@@ -188,11 +178,9 @@ func checkKernels(code *device.Code) error {
 	return nil
 }
 
-// newLowerer prepares the lowering of a plan of code.
-func newLowerer(d *Device, code *device.Code, p *compiler.Plan) *lowerer {
-	return &lowerer{Device: d, masked: map[*compiler.ReLUMask]*cublas.Matmul{}, layout: layoutOf(p),
-		dim: max(code.Dim, code.Buffers), arrived: arrivedBytes(p), elsewhere: map[*compiler.Task]*elsewhere{},
-		linked: map[*compiler.Task]step{}}
+// newLowerer prepares the lowering of a plan.
+func newLowerer(d *Device, p *compiler.Plan) *lowerer {
+	return &lowerer{Device: d, masked: map[*compiler.ReLUMask]*cublas.Matmul{}, layout: layoutOf(p)}
 }
 
 // lower makes the steps of a plan.

@@ -69,7 +69,7 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 	if halfGradWBytes(t) > 0 {
 		return halfGradW(conv, t), nil
 	}
-	return l.fuse(t, func(env *launchEnv) error {
+	return func(env *launchEnv) error {
 		a, b, c, workspace := driver.Pointer(env.address(t.In[0])), driver.Pointer(env.address(t.In[1])),
 			driver.Pointer(env.address(t.Out[0])), driver.Pointer(env.scratch)
 		switch t.Call.Kernel {
@@ -79,7 +79,7 @@ func convolution(l *lowerer, t *compiler.Task) (step, error) {
 			return conv.Run(a, c, b, workspace)
 		}
 		return conv.Run(a, b, c, workspace)
-	})
+	}, nil
 }
 
 // selection is how the implementation of a convolution is chosen.
@@ -178,7 +178,7 @@ func halfGradWBytes(t *compiler.Task) int {
 
 // convScratch returns the scratch of a convolution.
 func convScratch(t *compiler.Task) int {
-	return max(halfGradWBytes(t)+convWorkspace(t), pointwiseScratch(t), bothScratch(t))
+	return halfGradWBytes(t) + convWorkspace(t)
 }
 
 // convWorkspace returns the largest workspace of a convolution: as large as its operands, since

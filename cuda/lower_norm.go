@@ -17,11 +17,8 @@ func normOf(t *compiler.Task, follows kernels.NormEpilogue) kernels.Norm {
 func (x boundTask) norm(follows kernels.NormEpilogue) kernels.Norm {
 	n := normOf(x.Task, follows)
 	at := x.scratch
-	for i, factor := range []*kernels.Address{&n.FactorA, &n.FactorB, &n.FactorE, &n.Scale, &n.Shift} {
+	for _, factor := range []*kernels.Address{&n.FactorA, &n.FactorB, &n.FactorE, &n.Scale, &n.Shift} {
 		*factor = at
-		if x.Vectors != nil {
-			*factor = x.address(x.Vectors[i])
-		}
 		at += kernels.Address(compiler.Align(4 * n.C))
 	}
 	n.Part, n.Arrived = at, x.scalars.arrived
@@ -44,24 +41,13 @@ type normalisation struct {
 	sums, apply func(n *kernels.Norm) kernels.Call
 }
 
-// elsewhere says which kernels of a normalisation convolutions compute, or that another task
-// computes all of a task.
-type elsewhere struct{ sums, apply, all bool }
-
-// lowering is the lowering of a normalisation.
-func (f normalisation) lowering(l *lowerer, t *compiler.Task) (step, error) {
-	done := l.doneElsewhere(t)
-	return func(env *launchEnv) error {
-		n := f.norm(env.bind(t))
-		var calls []kernels.Call
-		if !done.sums {
-			calls = append(calls, f.sums(&n))
-		}
-		if !t.Deferred && !done.apply { // the next normalisation applies a deferred one
-			calls = append(calls, f.apply(&n))
-		}
-		return env.ex.Launch(calls...)
-	}, nil
+// calls returns the kernels of a task. The next normalisation applies a deferred one.
+func (f normalisation) calls(x boundTask) []kernels.Call {
+	n := f.norm(x)
+	if x.Deferred {
+		return []kernels.Call{f.sums(&n)}
+	}
+	return []kernels.Call{f.sums(&n), f.apply(&n)}
 }
 
 // batchNorm is device.BatchNorm, with an epilogue.

@@ -57,9 +57,8 @@ func (d *Device) openOverheads(dir string, driverVersion int, dnn *cudnn.API) {
 	}
 	all := kernels.Digest(slices.Collect(maps.Keys(kernels.Files()))...)
 	o.dir, o.blocks = dir, d.exec.ReservedBytes()
-	o.machine = fmt.Sprintf("%s of %d bytes, driver %d, cuDNN %d, kernels %s, %+v, cooperative launches %t, fused %t",
-		d.properties.Name, d.properties.Memory, driverVersion, library, all, d.settings, d.hasCooperativeLaunches(),
-		d.linksPointwise())
+	o.machine = fmt.Sprintf("%s of %d bytes, driver %d, cuDNN %d, kernels %s, %+v, cooperative launches %t",
+		d.properties.Name, d.properties.Memory, driverVersion, library, all, d.settings, d.hasCooperativeLaunches())
 }
 
 func (o *overheads) file(work string, sets int) (f overheadFile, path string) {

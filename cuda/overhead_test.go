@@ -12,9 +12,9 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
 	"fspda/cuda/driver/fakegpu"
+	"fspda/device"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/memory"
@@ -133,6 +133,16 @@ func TestOverheadIsMeasured(t *testing.T) {
 	}
 }
 
+// convolutionOf1x1 is code with one convolution, whose implementations are timed when it is loaded.
+func convolutionOf1x1() *device.Code {
+	const n, h, c, k = 2, 4, 16, 8
+	x, w, y := n*h*h*c, k*c, n*h*h*k
+	return &device.Code{Name: "convolution", Batch: 1, Features: 1, Dim: x + w, Arena: y, Calls: []device.Call{{
+		Kernel: device.Conv, Dims: []int{n, h, h, c, k, 1, 1, 1, 0},
+		In:  []device.Ref{{Space: device.Params, Len: x}, {Space: device.Params, Off: x, Len: w}},
+		Out: []device.Ref{{Space: device.Arena, Len: y}}}}}
+}
+
 // A stored value holds for the same work, GPU, driver and settings only. A process that timed
 // candidates stores nothing, and a device stores one value. Impossible values are left out. Of
 // several values that are stored the median counts.
@@ -155,10 +165,7 @@ func TestOverheadKeys(t *testing.T) {
 	}
 	reader := l.open(t)
 	tuned := l.open(t)
-	tuned.handles.choices = &cudnn.ChoiceCache{}
-	if _, err := tuned.handles.choices.Choose("key", func() (cudnn.Choice, error) {
-		return cudnn.Choice{}, nil
-	}); err != nil {
+	if _, err := tuned.Load(convolutionOf1x1()); err != nil {
 		t.Fatal(err)
 	}
 	keep(tuned, 300<<20)

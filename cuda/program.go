@@ -76,7 +76,7 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := newLowerer(d, code, plan)
+	l := newLowerer(d, plan)
 	p := &Program{device: d, code: code, plan: plan, results: rangeOf(plan.Results), layout: l.layout}
 	if p.steps, err = l.lower(plan); err != nil {
 		return nil, err

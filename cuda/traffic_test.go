@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -51,9 +50,8 @@ func (c traffic) perImage(images int) string {
 }
 
 // trafficOf counts a run of code without running it: a fake GPU ignores the launches, and the
-// addresses are not allocated. fuse says whether convolutions of 1×1 are fused with their neighbours,
-// or none of them.
-func trafficOf(t *testing.T, code *device.Code, p Precision, fuse bool) traffic {
+// addresses are not allocated.
+func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 	t.Helper()
 	c := traffic{map[string]int{}, map[string]float64{}}
 	m := fakegpu.New(fakegpu.Options{})
@@ -68,7 +66,6 @@ func trafficOf(t *testing.T, code *device.Code, p Precision, fuse bool) traffic 
 			return nil
 		})
 	machine := backendOn(m)
-	withMultiprocessors(machine.api, 132) // of an H100
 	dnn, blas := newFakeDNN(m).api(), fakeBLAS(m)
 	dnn.Backend = nil // the traffic does not depend on the implementation
 	countConvolutions(dnn, c)
@@ -84,10 +81,7 @@ func trafficOf(t *testing.T, code *device.Code, p Precision, fuse bool) traffic 
 		made.dnn, made.blas, made.lt = dnn, blas, nil
 		return made, err
 	}
-	d, err := open(machine, WithPrecision(p), Deterministic(true), func(d *Device) error {
-		d.fuseAlways = fuse
-		return nil
-	})
+	d, err := open(machine, WithPrecision(p), Deterministic(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,18 +105,6 @@ func trafficOf(t *testing.T, code *device.Code, p Precision, fuse bool) traffic 
 		t.Fatal(err)
 	}
 	return c
-}
-
-// withMultiprocessors has a GPU report so many multiprocessors.
-func withMultiprocessors(api *driver.API, n int32) {
-	ask := api.DeviceGetAttr
-	api.DeviceGetAttr = func(out *int32, at driver.Attribute, d driver.Device) driver.Result {
-		r := ask(out, at, d)
-		if at == driver.Multiprocessors {
-			*out = n
-		}
-		return r
-	}
 }
 
 // countConvolutions replaces convolutions by functions that only count.
@@ -188,12 +170,6 @@ func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 	sums := func() int { return 16 * int(grid[1]) * arg["c"] } // of the blocks, which the last ones read
 	packs := matrix * size / 16
 	n := arg["n"]
-	if columns, ok := strings.CutPrefix(name, "pointwise_both_"); ok {
-		arg["k"], _ = strconv.Atoi(columns)
-	}
-	if strings.HasPrefix(name, "pointwise") {
-		return movedByPointwise(arg, grid, there)
-	}
 	switch name {
 	case "norm_moments":
 		return size*matrix + sums()
@@ -225,28 +201,12 @@ func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 		return arg["rows"] * (4*arg["c"] + 2*arg["padded"])
 	case "crop":
 		return arg["rows"] * (2*arg["padded"] + 4*arg["c"])
-	case "add_filters":
-		return n * (4*arg["parts"] + 2)
 	case "weighted_sum":
 		return size * n * there("a", "b", "y")
 	case "add", "scaled_sum", "combine":
 		return 12 * n
 	}
 	return 4 * n
-}
-
-// movedByPointwise is movedBy for the products of pointwise.cu.
-func movedByPointwise(arg map[string]int, grid [3]uint32, there func(...string) int) int {
-	m, n, k := arg["m"], arg["n"], arg["k"]
-	moved := 2*(m*k*there("x", "dy", "z", "stored")+n*k+m*n*(1+there("other", "x_out", "input"))) +
-		m*k/8*there("mask") + m*n/8*there("mask_out")
-	if there("part") > 0 {
-		moved += 16 * int(grid[1]) * n
-	}
-	if there("filters") > 0 {
-		moved += 4 * int(grid[1]) * n * k
-	}
-	return moved
 }
 
 // docs/performance.md quotes these launches and bytes of a step of ResNet-50.
@@ -263,16 +223,14 @@ func TestTrafficOfResNet50(t *testing.T) {
 	}
 	for _, want := range []struct {
 		precision Precision
-		fuse      bool
 		launches  int
 		megabytes float64 // an image
-	}{{FP16, false, 388, 341.8}, {BF16, false, 385, 340.9}, {TF32, false, 382, 679.1}, {FP32, false, 382, 679.1},
-		{FP16, true, 257, 244.5}, {BF16, true, 254, 243.5}, {FP32, true, 382, 679.1}} {
-		c := trafficOf(t, plan.Code(), want.precision, want.fuse)
-		t.Logf("%s, fused %t\n%s", want.precision, want.fuse, c.perImage(batch))
+	}{{FP16, 388, 341.8}, {BF16, 385, 340.9}, {TF32, 382, 679.1}, {FP32, 382, 679.1}} {
+		c := trafficOf(t, plan.Code(), want.precision)
+		t.Logf("%s\n%s", want.precision, c.perImage(batch))
 		if n, b := c.total(); n != want.launches || math.Abs(b/batch/1e6-want.megabytes) > 0.1 {
-			t.Errorf("%s, fused %t: %d launches move %.1f MB an image, want %d and %v: bring docs/performance.md up "+
-				"to date", want.precision, want.fuse, n, b/batch/1e6, want.launches, want.megabytes)
+			t.Errorf("%s: %d launches move %.1f MB an image, want %d and %v: bring docs/performance.md up to date",
+				want.precision, n, b/batch/1e6, want.launches, want.megabytes)
 		}
 	}
 }

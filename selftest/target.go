@@ -53,7 +53,7 @@ func (e SkipError) Error() string { return string(e) }
 
 // Checks returns all checks.
 func (t Target) Checks() []Check {
-	return slices.Concat(t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(), t.fused(),
+	return slices.Concat(t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(),
 		t.networks(), t.algorithms(), t.trainings(), t.memory())
 }
 

@@ -15,12 +15,13 @@ import (
 
 	"fspda/cpu"
 	"fspda/dist"
-	"fspda/dist/nats"
+	"fspda/dist/discover/nats"
+	"fspda/dist/link"
 	"fspda/train/process"
 	"fspda/train/runfolder"
 )
 
-// processes runs a configuration with one Run for each agent, over NATS, as if each were a process.
+// processes runs a configuration with one Run for each agent, over links, as if each were a process.
 type processes struct {
 	t    *testing.T
 	c    Config
@@ -38,24 +39,28 @@ type processes struct {
 func (w *processes) one(ctx context.Context, rank int, ready func(address string)) (*Result, error) {
 	s, m := resolve(w.t, w.c)
 	dev := cpu.New()
-	var id []nats.Field
+	var id []link.Field
 	for _, f := range s.Identity(m.Sizes()) {
-		id = append(id, nats.Field{Name: f[0], Value: f[1]})
+		id = append(id, link.Field{Name: f[0], Value: f[1]})
 	}
-	o := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev), Dim: s.Dim,
-		Codec: s.Codec(), Wire: s.WireFormat(), Server: nats.Server{Listen: "127.0.0.1:0"}, Durable: w.dir != "",
-		Direct: nats.DirectServer{Listen: "127.0.0.1:0"}}
+	by := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Server: nats.Server{Listen: "127.0.0.1:0"}}
 	if rank != process.Coordinator {
-		o.Server.Join = []string{w.join}
+		by.Server.Join = []string{w.join}
 	} else if w.listen != "" {
-		o.Server.Listen = w.listen
+		by.Server.Listen = w.listen
 	}
-	n, err := nats.Open(o)
+	found, err := nats.Open(by)
+	if err != nil {
+		return nil, err
+	}
+	n, err := link.Open(link.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Identity: id, Pool: dist.NewPool(dev),
+		Dim: s.Dim, Codec: s.Codec(), Wire: s.WireFormat(), Durable: w.dir != "", Discovery: found,
+		Listen: "127.0.0.1:0"})
 	if err != nil {
 		return nil, err
 	}
 	defer n.Close()
-	ready(n.Address())
+	ready(found.Address())
 	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n, Timeout: w.timeout}, OnStep: w.step}
 	if w.dir != "" {
 		if opt.Process.Store, err = runfolder.OpenAgentStore(w.dir, rank); err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"fspda/dist/nats"
+	"fspda/dist/link"
 	"fspda/train/process"
 )
 
@@ -78,7 +78,7 @@ func TestLostAgentFolder(t *testing.T) {
 	}
 	ended := make(chan []error, 1)
 	go func() { ended <- wait() }()
-	var refused *nats.HandshakeError
+	var refused *link.HandshakeError
 	for refused == nil {
 		_, err := w.one(t.Context(), 2, func(string) {})
 		if !errors.As(err, &refused) && err != nil && t.Context().Err() == nil {

@@ -20,7 +20,7 @@ func TestPeerCompilesBesideOtherParts(t *testing.T) {
 		return path
 	}
 	o := newOptions(t)
-	o.Tiny, o.Device, o.Only, o.Budget = false, "cuda:0", fusedPart+","+compilePart, time.Minute
+	o.Tiny, o.Device, o.Only, o.Budget = false, "cuda:0", megakernelPart+","+compilePart, time.Minute
 	o.Python = script("python", `echo '{"torch": "2", "device": "a GPU", "cudnn": 9}'
 while read -r line; do
   echo "$line" >>DIR/requests
@@ -29,7 +29,7 @@ done
 `)
 	// the self-test passes once all three networks have been asked for
 	o.Program = script("program", `for i in $(seq 200); do
-  [ "$(cat DIR/requests 2>/dev/null | wc -l)" -lt 3 ] || { echo 'fused/resnet50  ok 1.0 s  all'; exit; }
+  [ "$(cat DIR/requests 2>/dev/null | wc -l)" -lt 3 ] || { echo 'kernels/megakernel  ok 1.0 s  all'; exit; }
   sleep 0.05
 done
 exit 1
@@ -38,7 +38,7 @@ exit 1
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := r.outcome(fusedPart); out.Status != Done || out.Values["failed"] != 0 {
+	if out := r.outcome(megakernelPart); out.Status != Done || out.Values["failed"] != 0 {
 		t.Errorf("before the part of the compilation nothing was compiled: %+v", out)
 	}
 	out := r.outcome(compilePart)

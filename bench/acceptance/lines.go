@@ -63,15 +63,15 @@ func (r *Results) Lines() []Line {
 		r.atLeast(languagePart, "GPT-2, gradient in bf16, tokens a second", "ours", tokensTarget, "%.0f"),
 		r.atLeast(languagePart, "the same over torch.compile", "compiled_ratio", languageTarget, "%.2f ×"),
 	}
-	titles := map[string]string{megakernelPart: "kernels in a cooperative launch",
-		fusedPart: "fused kernels, in " + named}
-	for _, of := range append([]string{"megakernel", "fused"}, all...) {
-		what, ok := titles["selftest/"+of]
-		if ok && r.Device == "cpu" {
-			continue
+	for _, of := range append([]string{"megakernel"}, all...) {
+		part, what := "selftest/"+of, "self-test in "+of
+		if part == megakernelPart {
+			if r.Device == "cpu" {
+				continue
+			}
+			what = "kernels in a cooperative launch"
 		}
-		what = cmp.Or(what, "self-test in "+of)
-		lines = append(lines, r.line("selftest/"+of, what, "0 checks fail",
+		lines = append(lines, r.line(part, what, "0 checks fail",
 			func(v map[string]float64) (string, bool, bool) {
 				failed, ok := v["failed"]
 				return fmt.Sprintf("%.0f of %.0f fail", failed, v["checks"]), failed == 0, ok

@@ -18,7 +18,7 @@ const compilePart = "pytorch/compile"
 // takes as long as the part that measures the network. The turn of this part waits for them.
 func (o *Options) compilePeer() Part {
 	var c *compilation
-	return Part{Name: compilePart, Limit: o.limit(time.Minute),
+	return Part{Name: compilePart, Limit: o.limit(80 * time.Second),
 		Begin: func(ctx context.Context) { c = o.beginCompilation(ctx) },
 		Run:   func(ctx context.Context, b *job) error { return c.wait(ctx, b) }}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -84,64 +83,11 @@ func (o *Options) tuning(g gradient) Part {
 			_, err := b.program(ctx, b.network(g, "1ms")...)
 			lines, listed := b.ReadChoices()
 			if listed == nil {
-				b.summarizeChoices(lines)
+				known := bytes.Count(lines, []byte("\n"))
+				b.out.set("choices", float64(known))
+				b.out.Summary = fmt.Sprintf("%d choices of convolutions are known", known)
 			}
 			return err
-		}}
-}
-
-// summarizeChoices counts the choices of convolutions, and how many of them are fused kernels that
-// are faster, by how much. It notes each fused kernel that did not run or computed something else.
-func (b *job) summarizeChoices(lines []byte) {
-	known, fused, faster, logs := 0, 0, 0, 0.0
-	for line := range bytes.Lines(lines) {
-		known++
-		var c struct {
-			For    string `json:"for"`
-			Choice struct {
-				Fused  bool    `json:"fused"`
-				Why    string  `json:"why"`
-				Time   float64 `json:"ms"`
-				Beside float64 `json:"beside_ms"`
-			} `json:"choice"`
-		}
-		if json.Unmarshal(line, &c) != nil ||
-			!strings.HasPrefix(c.For, "fused ") && !strings.HasPrefix(c.For, "both ") {
-			continue
-		}
-		switch fused++; {
-		case c.Choice.Why != "":
-			b.out.note(c.For + ": not fused: " + c.Choice.Why)
-		case c.Choice.Fused:
-			faster++
-			logs += math.Log(c.Choice.Beside / c.Choice.Time)
-		}
-	}
-	b.out.set("choices", float64(known))
-	b.out.Summary = fmt.Sprintf("%d choices of convolutions are known", known)
-	if fused > 0 {
-		b.out.set("fused choices", float64(fused))
-		b.out.set("fused faster", float64(faster))
-		b.out.Summary += fmt.Sprintf("; fused kernels are faster in %d of %d", faster, fused)
-	}
-	if faster > 0 {
-		b.out.set("fused speedup", math.Exp(logs/float64(faster)))
-		b.out.Summary += fmt.Sprintf(", by %.2f × there", b.out.Values["fused speedup"])
-	}
-}
-
-// separate measures a gradient without fused kernels, for comparison with the same one with them.
-func (o *Options) separate() Part {
-	s := o.shapes()
-	g := gradient{s.network, judged[0], s.batches[0], s.pixels[0]}
-	return Part{Name: g.network + "/separate-" + g.shape(), Limit: o.limit(time.Minute),
-		Run: func(ctx context.Context, b *job) error {
-			b.env = append(b.env, withoutFused)
-			if err := b.ourGradient(ctx, b.network(g, s.turn)); err != nil {
-				return err
-			}
-			b.out.Summary = fmt.Sprintf("%.4g a second without fused kernels", b.out.Values["ours"])
-			return nil
 		}}
 }
 

@@ -73,18 +73,11 @@ func (b *job) setChecks(seen checks) {
 const (
 	blockingLaunches  = "CUDA_LAUNCH_BLOCKING=1"
 	withoutMegakernel = "FSPDA_CUDA_LAUNCHES=1"
-	withoutFused      = "FSPDA_CUDA_FUSED=0"
 )
 
-// Names of the parts that check kernels which the program can do without.
-const (
-	megakernelPart = "selftest/megakernel"
-	fusedPart      = "selftest/fused"
-)
-
-// optional maps these parts to the variables with which all other parts run unless all their checks
-// pass.
-var optional = map[string]string{megakernelPart: withoutMegakernel, fusedPart: withoutFused}
+// megakernelPart is the name of the part that checks cooperative launches. All other parts run
+// without them unless it passes.
+const megakernelPart = "selftest/megakernel"
 
 // megakernel checks cooperative launches, whose blocks wait for each other: if they hang, nothing
 // else works either. It also compiles the kernels, and so tells whether the GPU can be used at all.
@@ -103,35 +96,6 @@ func (o *Options) megakernel() Part {
 		}
 		b.setChecks(seen)
 		b.out.Summary = fmt.Sprintf("%d of %s failed", seen.failed, seen)
-		return nil
-	}}
-}
-
-// fused compares fused kernels with the separate kernels that they replace, in the precisions that
-// have a target.
-func (o *Options) fused() Part {
-	return Part{Name: fusedPart, Limit: o.limit(20 * time.Second), Run: func(ctx context.Context, b *job) error {
-		if b.Tiny {
-			b.out.Summary = "left out: the check has no tiny shapes"
-			return nil
-		}
-		b.out.set("without", 1) // until they have passed
-		var sum checks
-		var saw []string
-		for _, precision := range b.judged() {
-			text, err := b.program(ctx, "selftest", "--device", b.Device, "--precision", precision, "--only", "fused/")
-			seen := b.readChecks(string(text))
-			if seen.failed == 0 && err != nil {
-				return err
-			}
-			sum.add(seen)
-			saw = append(saw, precision+": "+b.saw)
-		}
-		b.setChecks(sum)
-		if sum.failed == 0 {
-			b.out.set("without", 0)
-		}
-		b.out.Summary = fmt.Sprintf("%d of %s failed; %s", sum.failed, sum, strings.Join(saw, "; "))
 		return nil
 	}}
 }
@@ -159,7 +123,6 @@ func (b *job) readChecks(text string) (seen checks) {
 			continue
 		}
 		seen.all, seen.last = seen.all+1, m[1]
-		b.saw = m[3]
 		switch m[2] {
 		case "FAILED":
 			seen.failed++

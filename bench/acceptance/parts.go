@@ -41,7 +41,7 @@ func (o *Options) Parts() []Part {
 		o.in("bf16", o.selftest("bf16", longSelftest)), o.selftest("fp16", longSelftest),
 		o.in("tf32", o.selftest("tf32", longSelftest)))
 	if o.Device != "cpu" {
-		parts = append(parts, o.in(judged[0], o.separate()), o.launches())
+		parts = append(parts, o.launches())
 	}
 	parts = append(parts, networks[min(headlineNetworks*o.partsOfNetwork(), len(networks)):]...)
 	return append(parts, o.in("tf32", o.step("tf32")))
@@ -61,7 +61,7 @@ func (o *Options) headline() []Part {
 		return append(append(parts, networks...), o.language(), o.million(o.shapes()))
 	}
 	// nothing is timed while PyTorch compiles in the background
-	parts := []Part{o.megakernel(), o.selftest("fp32", shortSelftest), o.fused(), o.compilePeer(), o.step("fp32")}
+	parts := []Part{o.megakernel(), o.selftest("fp32", shortSelftest), o.compilePeer(), o.step("fp32")}
 	one := o.partsOfNetwork()
 	parts = append(append(parts, networks[:one]...), o.in(o.shapes().language.precision, o.language()))
 	return append(append(parts, networks[one:]...), o.million(o.shapes()))

@@ -33,7 +33,6 @@ type job struct {
 	save func() error // saves the results so far
 	rate float64      // iterations a second of figure 1; 0: not known
 	env  []string     // additional environment variables
-	saw  string       // what the last check of a self-test saw
 }
 
 // program runs the program and returns its standard output.

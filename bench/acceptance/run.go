@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,11 +122,9 @@ func (r *Results) run(ctx context.Context, p Part, out *Outcome) error {
 	if step := r.outcome("figure1/step-fp32"); step != nil {
 		k.rate = step.Values["ours"]
 	}
-	for _, part := range slices.Sorted(maps.Keys(optional)) {
-		if f := r.outcome(part); f != nil && f.Values["without"] != 0 && p.Name != part {
-			k.env = append(k.env, optional[part])
-			out.note("with " + optional[part] + ", as " + part + " did not pass")
-		}
+	if f := r.outcome(megakernelPart); f != nil && f.Values["without"] != 0 && p.Name != megakernelPart {
+		k.env = append(k.env, withoutMegakernel)
+		out.note("with " + withoutMegakernel + ", as " + megakernelPart + " did not pass")
 	}
 	return p.Run(ctx, k)
 }

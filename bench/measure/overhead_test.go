@@ -1,4 +1,4 @@
-package measure
+package measure_test
 
 import (
 	"context"
@@ -6,19 +6,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"fspda/bench/measure"
+	"fspda/bench/measure/bare"
 )
 
 // With exchanges over a real stream, each kind is measured equally often and the numbers are
 // consistent.
 func TestBeside(t *testing.T) {
-	swap, end, err := BareGRPC().Open(t.Context(), 100_000)
+	swap, end, err := bare.GRPC().Open(t.Context(), 100_000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer end()
 	gradients, swaps := 0, 0
 	sum := 0.0
-	r, err := Overhead(t.Context(), OverheadOptions{What: "a sum", Bytes: 100_000, Each: 30 * time.Millisecond,
+	r, err := measure.Overhead(t.Context(), measure.OverheadOptions{What: "a sum", Bytes: 100_000, Each: 30 * time.Millisecond,
 		Gradient: func() error {
 			gradients++
 			for i := range 100_000 {
@@ -44,11 +47,11 @@ func TestBeside(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Overhead(stopped, OverheadOptions{Each: time.Second, Gradient: func() error { return nil },
+	if _, err := measure.Overhead(stopped, measure.OverheadOptions{Each: time.Second, Gradient: func() error { return nil },
 		Exchange: swap}); err == nil {
 		t.Error("no error for a cancelled measurement")
 	}
-	if _, err := Overhead(t.Context(), OverheadOptions{}); err == nil {
+	if _, err := measure.Overhead(t.Context(), measure.OverheadOptions{}); err == nil {
 		t.Error("no error for a measurement of zero time")
 	}
 }

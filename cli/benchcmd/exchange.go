@@ -12,11 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"fspda/bench/measure"
+	"fspda/bench/measure/bare"
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/cpu"
 	"fspda/dist"
-	"fspda/dist/nats"
+	"fspda/dist/discover/nats"
+	"fspda/dist/link"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/config"
@@ -99,19 +101,18 @@ func (f exchangeFlags) measureTransports(ctx context.Context) (r measure.Exchang
 		return r, err
 	}
 	defer os.RemoveAll(dir)
-	if err := nats.WriteCredentials(dir, benchRun, 2, time.Hour); err != nil {
+	if err := link.WriteCredentials(dir, benchRun, 2, time.Hour); err != nil {
 		return r, err
 	}
-	var withTLS [2]nats.Credentials
+	var withTLS [2]link.Credentials
 	for i := range withTLS {
-		if withTLS[i], err = nats.ReadCredentials(dir, benchRun, i); err != nil {
+		if withTLS[i], err = link.ReadCredentials(dir, benchRun, i); err != nil {
 			return r, err
 		}
 	}
-	door, noTLS := nats.DirectServer{Listen: "127.0.0.1:0"}, [2]nats.Credentials{}
-	local := func(name string, door nats.DirectServer, as [2]nats.Credentials) measure.Wire {
+	local := func(name, listen string, as [2]link.Credentials) measure.Wire {
 		return measure.Wire{Name: name, Open: func(ctx context.Context, size int) (func() error, func(), error) {
-			return openPair(ctx, size/4, door, as)
+			return openPair(ctx, size/4, listen, as)
 		}}
 	}
 	report := func(rows []measure.ExchangeRow) {
@@ -120,11 +121,12 @@ func (f exchangeFlags) measureTransports(ctx context.Context) (r measure.Exchang
 	}
 	return measure.Exchange(ctx, measure.ExchangeOptions{Sizes: f.bytes, Each: f.each, Progress: report,
 		Wires: []measure.Wire{
-			local("agents", door, noTLS), local("agents, relayed by NATS", nats.DirectServer{}, noTLS),
-			measure.BareNATS(), measure.BareGRPC(), measure.TunedGRPC(),
-			{Name: "agents, two processes", Open: openRemotePair}, measure.RemoteGRPC(startGRPC),
-			local("agents, TLS", door, withTLS), measure.SecureNATS([2]*tls.Config{withTLS[0].Routes,
-				withTLS[1].Routes}), measure.SecureGRPC(withTLS[0].Routes, withTLS[1].Routes),
+			local("agents", anyPort, [2]link.Credentials{}),
+			local("agents, relayed by NATS", "", [2]link.Credentials{}),
+			bare.NATS(), bare.GRPC(), bare.TunedGRPC(),
+			{Name: "agents, two processes", Open: openRemotePair}, bare.RemoteGRPC(startGRPC),
+			local("agents, TLS", anyPort, withTLS), bare.SecureNATS([2]*tls.Config{withTLS[0].Agents,
+				withTLS[1].Agents}), bare.SecureGRPC(withTLS[0].Agents, withTLS[1].Agents),
 		}})
 }
 
@@ -166,13 +168,13 @@ const benchRun = "bench"
 
 // pair is two agents that exchange vectors of n numbers.
 type pair struct {
-	nodes [2]*nats.Node
+	nodes [2]*link.Node
 	pools [2]*dist.Pool
 	n, t  int
 	other chan error
 }
 
-func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Credentials) (exchangeOnce func() error,
+func openPair(ctx context.Context, n int, listen string, as [2]link.Credentials) (exchangeOnce func() error,
 	end func(), err error) {
 	p := &pair{n: n, other: make(chan error, 1)}
 	end = func() {
@@ -187,15 +189,15 @@ func openPair(ctx context.Context, n int, door nats.DirectServer, as [2]nats.Cre
 			end()
 		}
 	}()
+	var join []string
 	for i := range p.nodes {
-		var join []string
-		if i > 0 {
-			join = []string{p.nodes[0].Address()}
-		}
+		var address string
 		p.pools[i] = dist.NewPool(cpu.New())
-		if p.nodes[i], err = openAgent(i, n, p.pools[i], join, door, as[i]); err != nil {
+		p.nodes[i], address, err = openAgent(i, n, p.pools[i], agentOptions{join, listen, as[i]})
+		if err != nil {
 			return nil, nil, err
 		}
+		join = append(join, address)
 	}
 	for _, node := range p.nodes {
 		if err := node.Ready(ctx); err != nil {
@@ -212,23 +214,37 @@ func (p *pair) exchange(ctx context.Context) error {
 	return errors.Join(exchange(ctx, p.nodes[0], p.pools[0], 0, p.n, p.t), <-p.other)
 }
 
-// openAgent opens and starts one of two agents.
-func openAgent(self, n int, pool *dist.Pool, join []string, door nats.DirectServer, as nats.Credentials) (*nats.Node,
-	error) {
-	node, err := nats.Open(nats.Options{Run: benchRun, Self: self, Agents: 2, Dim: n, Pool: pool,
-		Server: nats.Server{Listen: "127.0.0.1:0", Join: join}, Direct: door, TLS: as})
+// anyPort is any free port of this machine.
+const anyPort = "127.0.0.1:0"
+
+// agentOptions says how an agent reaches the other one.
+type agentOptions struct {
+	join   []string // The addresses of NATS servers.
+	listen string   // The address where the other agent connects; empty: NATS relays the connection.
+	tls    link.Credentials
+}
+
+// openAgent opens and starts one of two agents, and returns the address of its NATS server.
+func openAgent(self, n int, pool *dist.Pool, o agentOptions) (node *link.Node, address string, err error) {
+	found, err := nats.Open(nats.Options{Run: benchRun, Self: self, Agents: 2, TLS: o.tls.Agents,
+		Server: nats.Server{Listen: anyPort, Join: o.join}})
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	node, err = link.Open(link.Options{Run: benchRun, Self: self, Agents: 2, Dim: n, Pool: pool, Discovery: found,
+		Listen: o.listen, TLS: o.tls})
+	if err != nil {
+		return nil, "", err
 	}
 	if err := node.Start(nil, 0); err != nil {
 		node.Close()
-		return nil, err
+		return nil, "", err
 	}
-	return node, nil
+	return node, found.Address(), nil
 }
 
 // exchange sends n numbers to the other agent and receives its numbers.
-func exchange(ctx context.Context, node *nats.Node, pool *dist.Pool, self, n, t int) error {
+func exchange(ctx context.Context, node *link.Node, pool *dist.Pool, self, n, t int) error {
 	err := node.Send(ctx, dist.Message{T: t, From: self, To: 1 - self, Values: []*dist.Buffer{pool.Get(n)}})
 	if err != nil {
 		return err

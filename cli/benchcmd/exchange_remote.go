@@ -11,11 +11,10 @@ import (
 	"strconv"
 	"strings"
 
-	"fspda/bench/measure"
+	"fspda/bench/measure/bare"
 	"fspda/cli/command"
 	"fspda/cpu"
 	"fspda/dist"
-	"fspda/dist/nats"
 	"fspda/train"
 )
 
@@ -33,7 +32,7 @@ func (f exchangeFlags) serve(ctx context.Context, stdout io.Writer) error {
 	}
 	switch f.end {
 	case endGRPC:
-		address, stop, err := measure.ServeGRPC(f.bytes[0])
+		address, stop, err := bare.ServeGRPC(f.bytes[0])
 		if err != nil {
 			return err
 		}
@@ -50,7 +49,7 @@ func (f exchangeFlags) serve(ctx context.Context, stdout io.Writer) error {
 // serveAgent runs the second of two agents.
 func (f exchangeFlags) serveAgent(ctx context.Context, stdout io.Writer) error {
 	n, pool := f.bytes[0]/4, dist.NewPool(cpu.New())
-	node, err := openAgent(1, n, pool, []string{f.join}, nats.DirectServer{Listen: "127.0.0.1:0"}, nats.Credentials{})
+	node, address, err := openAgent(1, n, pool, agentOptions{join: []string{f.join}, listen: anyPort})
 	if err != nil {
 		return err
 	}
@@ -58,7 +57,7 @@ func (f exchangeFlags) serveAgent(ctx context.Context, stdout io.Writer) error {
 	if err := node.Ready(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(stdout, node.Address())
+	fmt.Fprintln(stdout, address)
 	for t := 1; ; t++ {
 		if err := exchange(ctx, node, pool, 1, n, t); errors.Is(err, context.Canceled) {
 			return nil
@@ -102,11 +101,11 @@ func startPeer(size int, args ...string) (line string, end func(), err error) {
 // openRemotePair is openPair with the second agent in another process.
 func openRemotePair(ctx context.Context, size int) (exchangeOnce func() error, end func(), err error) {
 	n, t, pool := size/4, 0, dist.NewPool(cpu.New())
-	node, err := openAgent(0, n, pool, nil, nats.DirectServer{Listen: "127.0.0.1:0"}, nats.Credentials{})
+	node, address, err := openAgent(0, n, pool, agentOptions{listen: anyPort})
 	if err != nil {
 		return nil, nil, err
 	}
-	_, leave, err := startPeer(size, "--end", endAgents, "--join", node.Address())
+	_, leave, err := startPeer(size, "--end", endAgents, "--join", address)
 	if err != nil {
 		node.Close()
 		return nil, nil, err

@@ -11,7 +11,7 @@ import (
 	"fspda/data/fetch"
 	"fspda/data/images"
 	"fspda/data/images/packed"
-	"fspda/dist/nats"
+	"fspda/dist/link"
 	"fspda/train"
 )
 
@@ -20,7 +20,7 @@ import (
 func TestExitStatus(t *testing.T) {
 	bad := []error{UsageErrorf("x"), &train.ConfigError{}, &train.FolderError{}, &train.CheckpointError{},
 		&data.FormatError{}, &images.FormatError{}, &images.PictureError{Err: errors.New("x")}, &packed.OptionError{},
-		&fetch.ChecksumError{}, &nats.HandshakeError{}}
+		&fetch.ChecksumError{}, &link.HandshakeError{}}
 	for _, err := range bad {
 		if got := ExitStatus(fmt.Errorf("wrapped: %w", err)); got != ExitBadInput {
 			t.Errorf("%T: exit status %d, want %d", err, got, ExitBadInput)

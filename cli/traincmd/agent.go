@@ -20,7 +20,8 @@ import (
 	"fspda/cli/setup"
 	"fspda/data"
 	"fspda/dist"
-	"fspda/dist/nats"
+	"fspda/dist/discover/nats"
+	"fspda/dist/link"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/process"
@@ -191,13 +192,13 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		}
 		r.announce(m.out)
 	}
-	node, err := m.connect(r)
+	node, address, err := m.connect(r)
 	if err != nil {
 		return ctx, err
 	}
 	r.onClose(node.Close)
 	metrics.serve(live, node, log)
-	about := []zap.Field{zap.String("listens", node.Address()), zap.Int("agents", r.setup.Config.Agents)}
+	about := []zap.Field{zap.String("listens", address), zap.Int("agents", r.setup.Config.Agents)}
 	if len(m.join) > 0 { // agent 0 is who the others join
 		about = append(about, zap.Strings("joins", m.join))
 	}
@@ -221,27 +222,35 @@ func (m *oneAgent) conclude(r *run, res *train.Result) error {
 	return nil
 }
 
-// connect joins the network of the run's agents.
-func (m *oneAgent) connect(r *run) (*nats.Node, error) {
-	s, log := r.setup, r.display.log
+// connect joins the network of the run's agents. It also returns the address where others find this
+// agent, which is empty with a cluster of NATS servers.
+func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
+	s, all := r.setup, r.display.log
 	// after its last iteration others end their connections
 	working := zap.LevelEnablerFunc(func(l zapcore.Level) bool {
-		return log.Core().Enabled(l) &&
+		return all.Core().Enabled(l) &&
 			(l > zap.InfoLevel || r.options.Live.Agents(nil)[m.rank].Iteration < s.Config.Iterations)
 	})
-	o := nats.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
-		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), URL: m.cluster,
-		Server:  nats.Server{Listen: m.listen, Advertise: m.advertise, Join: m.join},
-		Durable: true, Compression: m.compression, TLS: m.tls,
-		Direct: nats.DirectServer{Listen: m.direct, Advertise: m.directHost()},
-		Log:    log.WithOptions(zap.IncreaseLevel(working))}
-	o.Identity = []nats.Field{{Name: "run", Value: m.run}, {Name: "version", Value: command.Version()}}
+	log := all.WithOptions(zap.IncreaseLevel(working))
+	found, err := m.discover(nats.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Log: log})
+	if err != nil {
+		return nil, "", portTaken(err)
+	}
+	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
+		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
+		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log}
+	o.Identity = []link.Field{{Name: "run", Value: m.run}, {Name: "version", Value: command.Version()}}
 	for _, id := range s.Identity(r.model.Sizes()) {
-		o.Identity = append(o.Identity, nats.Field{Name: id[0], Value: id[1]})
+		o.Identity = append(o.Identity, link.Field{Name: id[0], Value: id[1]})
 	}
-	n, err := nats.Open(o)
+	n, err := link.Open(o)
+	return n, found.Address(), portTaken(err)
+}
+
+// portTaken makes an error about a port in use one of bad input, since another port can be given.
+func portTaken(err error) error {
 	if err != nil && strings.Contains(err.Error(), "port taken") {
-		return nil, command.UsageErrorf("%v", err)
+		return command.UsageErrorf("%v", err)
 	}
-	return n, err
+	return err
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fspda/cli/command"
-	"fspda/dist/nats"
+	"fspda/dist/link"
 )
 
 // certificates are the flags of certs.
@@ -53,9 +53,9 @@ func (c *certificates) check() error {
 
 func (c *certificates) write() error {
 	valid := time.Duration(c.days) * 24 * time.Hour
-	err := nats.WriteCredentials(c.out, c.run, c.agents, valid)
+	err := link.WriteCredentials(c.out, c.run, c.agents, valid)
 	if err == nil && len(c.servers) > 0 {
-		err = nats.WriteServerCredentials(c.out, c.run, c.servers, valid)
+		err = link.WriteServerCredentials(c.out, c.run, c.servers, valid)
 	}
 	if errors.As(err, new(*fs.PathError)) {
 		return command.CannotWrite(c.out, "choose a folder that you may write to with --out", err)

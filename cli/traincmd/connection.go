@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"fspda/cli/command"
-	"fspda/dist/nats"
+	"fspda/dist/discover/nats"
+	"fspda/dist/link"
 	"fspda/train/process"
 )
 
@@ -25,8 +26,8 @@ type connection struct {
 	packing   string
 	direct    string // where other agents connect; after check an address, or empty for nowhere
 
-	compression nats.Compression // set by check
-	tls         nats.Credentials // set by check
+	compression link.Compression // set by check
+	tls         link.Credentials // set by check
 }
 
 func (c *connection) add(fs *pflag.FlagSet) {
@@ -49,16 +50,22 @@ func (c *connection) check(run string, rank int) (err error) {
 	if err := c.checkAddresses(rank); err != nil {
 		return err
 	}
-	if c.compression, err = nats.ParseCompression(c.packing); err != nil {
+	if c.compression, err = link.ParseCompression(c.packing); err != nil {
 		return command.UsageErrorf("%v", err)
 	}
 	if c.certs != "" {
-		if c.tls, err = nats.ReadCredentials(c.certs, run, rank); err != nil {
+		if c.tls, err = link.ReadCredentials(c.certs, run, rank); err != nil {
 			return command.UsageErrorf("%v", err)
 		}
 	}
-	c.tls.File = c.creds
 	return c.checkDirect()
+}
+
+// discover opens the NATS servers by which this agent finds the others.
+func (c *connection) discover(o nats.Options) (*nats.Discovery, error) {
+	o.Server, o.URL = nats.Server{Listen: c.listen, Advertise: c.advertise, Join: c.join}, c.cluster
+	o.TLS, o.Client, o.File = c.tls.Agents, c.tls.Client, c.creds
+	return nats.Open(o)
 }
 
 // checkAddresses sets the addresses to join and to listen at.

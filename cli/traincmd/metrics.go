@@ -14,21 +14,21 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"fspda/cli/command"
-	"fspda/dist/nats"
+	"fspda/dist/link"
 	"fspda/train"
 	"fspda/web"
 )
 
 // metrics is what an agent's process serves to monitoring.
 type metrics interface {
-	serve(live *train.LiveState, node *nats.Node, log *zap.Logger) // until close
+	serve(live *train.LiveState, node *link.Node, log *zap.Logger) // until close
 	close()
 }
 
 // noMetrics is used without --metrics-listen.
 type noMetrics struct{}
 
-func (noMetrics) serve(*train.LiveState, *nats.Node, *zap.Logger) {}
+func (noMetrics) serve(*train.LiveState, *link.Node, *zap.Logger) {}
 func (noMetrics) close()                                          {}
 
 // metricsServer serves /metrics to Prometheus, /healthz (liveness) to a supervisor that restarts
@@ -38,7 +38,7 @@ type metricsServer struct {
 	run    string
 	rank   int
 	live   *train.LiveState
-	node   *nats.Node
+	node   *link.Node
 	set    *prom.Set
 	mu     sync.Mutex          // held while metrics are collected and written
 	agents []train.AgentStatus // scratch of collect
@@ -60,7 +60,7 @@ func openMetrics(address, run string, rank int) (metrics, error) {
 	return &metricsServer{run: run, rank: rank, set: prom.NewSet(), listener: l}, nil
 }
 
-func (o *metricsServer) serve(live *train.LiveState, node *nats.Node, log *zap.Logger) {
+func (o *metricsServer) serve(live *train.LiveState, node *link.Node, log *zap.Logger) {
 	o.live, o.node = live, node
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /metrics", o.metrics)

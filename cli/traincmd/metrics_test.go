@@ -15,22 +15,31 @@ import (
 
 	"fspda/cpu"
 	"fspda/dist"
-	"fspda/dist/nats"
+	"fspda/dist/discover/nats"
+	"fspda/dist/link"
 	"fspda/train"
 	"fspda/web"
 )
 
 // A running pair of agents answers Prometheus and probes.
 func TestMetricsServer(t *testing.T) {
-	var nodes [2]*nats.Node
+	var nodes [2]*link.Node
+	var first string // The address of the NATS server of agent 0.
 	open := func(i int) {
 		t.Helper()
-		o := nats.Options{Run: "seen", Self: i, Agents: 2, Dim: 10, Pool: dist.NewPool(cpu.New()),
-			Server: nats.Server{Listen: "127.0.0.1:0"}}
+		by := nats.Options{Run: "seen", Self: i, Agents: 2, Server: nats.Server{Listen: "127.0.0.1:0"}}
 		if i > 0 {
-			o.Server.Join = []string{nodes[0].Address()}
+			by.Server.Join = []string{first}
 		}
-		n, err := nats.Open(o)
+		found, err := nats.Open(by)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = found.Address()
+		}
+		n, err := link.Open(link.Options{Run: "seen", Self: i, Agents: 2, Dim: 10, Pool: dist.NewPool(cpu.New()),
+			Discovery: found})
 		if err != nil {
 			t.Fatal(err)
 		}

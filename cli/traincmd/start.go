@@ -8,7 +8,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"fspda/cli/command"
-	"fspda/dist/nats"
+	"fspda/dist/link"
 	"fspda/train"
 )
 
@@ -52,7 +52,7 @@ func (s *startFolder) certs() string  { return filepath.Join(s.dir, "certs") }
 func (s *startFolder) write(name string, c train.Config) error {
 	err := os.RemoveAll(s.certs()) // of an earlier start that was killed
 	if err == nil {
-		err = nats.WriteCredentials(s.certs(), name, c.Agents, certsValid)
+		err = link.WriteCredentials(s.certs(), name, c.Agents, certsValid)
 	}
 	if err == nil {
 		err = os.WriteFile(s.config(), c.YAML(), 0o600)

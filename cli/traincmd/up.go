@@ -21,7 +21,8 @@ import (
 
 	"fspda/cli/command"
 	"fspda/cli/setup"
-	"fspda/dist/nats"
+	"fspda/dist/discover"
+	"fspda/dist/link"
 	"fspda/train"
 	"fspda/train/memory"
 	"fspda/train/process"
@@ -123,10 +124,10 @@ func (f *upFlags) check(agents int) error {
 	if f.restarts < 0 {
 		return command.UsageErrorf("--restarts %d: expected 0 or more", f.restarts)
 	}
-	if _, err := nats.ParseCompression(f.packing); err != nil {
+	if _, err := link.ParseCompression(f.packing); err != nil {
 		return command.UsageErrorf("--packing: %v", err)
 	}
-	if err := nats.CheckRun(f.run); err != nil {
+	if err := discover.CheckRun(f.run); err != nil {
 		return command.UsageErrorf("--run: %v", err)
 	}
 	_, err := metricsAddress(f.metrics, agents-1)

@@ -87,10 +87,8 @@ func (p *planner) lifetimes() {
 		if m := p.tasks[i].Mask; m != nil {
 			use(m.value, i)
 		}
-		for _, t := range p.tasks[i].involved() {
-			for _, o := range t.operandPtrs() {
-				use(o.value, i)
-			}
+		for _, o := range p.tasks[i].operandPtrs() {
+			use(o.value, i)
 		}
 	}
 	for _, s := range p.paramCasts {

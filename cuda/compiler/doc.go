@@ -15,9 +15,8 @@
 // In every precision three transformations move less memory or launch fewer kernels, and keep every
 // bit of the results: fused ReLU masks, sums and residual additions of batch normalisations
 // (fusions.go), ReLU masks of dense layers (relumask.go), and one kernel for the many small calls
-// that serve one parameter each (multitensor.go). In 16 bits the tasks of convolutions of 1×1 are
-// also linked with neighbouring tasks that one kernel could compute with them (pointwise.go);
-// package cuda chooses. Rows of the logits of a large vocabulary are padded (vocabulary.go).
+// that serve one parameter each (multitensor.go). In 16 bits the rows of the
+// logits of a large vocabulary are padded (vocabulary.go).
 //
 // Where to look next: plan.go for tasks and operands, then the files above; lower.go of package
 // cuda for the launches.

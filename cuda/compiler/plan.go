@@ -78,14 +78,12 @@ type Task struct {
 	Deferred  bool     // of a normalisation whose scale and shift the next one, or a max-pool, applies
 	PairSaved *Saved   // of that one: that scale and shift
 	PairMean  *Operand // with PairSaved: the mean
-
-	Links
 }
 
 // operandPtrs returns all operands, to set their offsets when values are allocated.
 func (t *Task) operandPtrs() []*Operand {
 	var all []*Operand
-	for _, list := range [][]Operand{t.In, t.Out, t.Vectors} {
+	for _, list := range [][]Operand{t.In, t.Out} {
 		for i := range list {
 			all = append(all, &list[i])
 		}
@@ -135,11 +133,7 @@ func (o Operand) Bytes() int { return o.Len * o.Element.Size() }
 type Options struct {
 	Precision Precision
 	Epilogues bool // cuBLASLt adds biases, applies ReLU and sums the gradients of biases
-	Pointwise bool // in 16 bits, convolutions of 1×1 are linked with their normalisations
-	// with Pointwise, the gradients of such convolutions are linked too: the blocks of a kernel
-	// that computes both; 0: they are not
-	BothBlocks int
-	NoFusion   bool // every call is a task of its own, for tests that compare results
+	NoFusion  bool // every call is a task of its own, for tests that compare results
 }
 
 // Compile plans code for a precision. The error names a call that 16-bit precisions do not support.
@@ -152,8 +146,7 @@ func Compile(code *device.Code, o Options) (*Plan, error) {
 		return nil, fmt.Errorf("%w: load it with precision fp32", err)
 	}
 	p := &planner{trace: t, code: code, element: o.Precision.Element(), scaling: o.Precision == FP16 && code.Gradient,
-		epilogues: o.Epilogues, pointwise: o.Pointwise && !o.NoFusion,
-		bothBlocks: o.BothBlocks, casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
+		epilogues: o.Epilogues, casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
 	if !o.NoFusion {
 		p.fusions, p.multiTensor = findFusions(t, p.element), findMultiTensor(t)
 	}
@@ -192,9 +185,6 @@ func (p *planner) plan() (*Plan, error) {
 		}
 	}
 	p.finishGradients()
-	if p.pointwise && p.element != kernels.F32 {
-		p.linkPointwise()
-	}
 	if p.epilogues {
 		addMasks(p.tasks, p.reluPairs(),
 			func(bytes int) Operand { return p.operand(p.newValue(bytes, positionFormat)) })
@@ -211,8 +201,6 @@ type planner struct {
 	element      kernels.Element
 	scaling      bool
 	epilogues    bool
-	pointwise    bool
-	bothBlocks   int
 	tasks        []Task
 	casts        map[castKey]int // values in another format
 	paramCasts   []paramCast

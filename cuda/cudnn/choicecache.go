@@ -174,30 +174,6 @@ func (c *ChoiceCache) lost(key string) bool {
 	return known.Why == noReturn
 }
 
-// ErrNotMeasured is returned by what [ChoiceCache.Choose] calls if it could not measure this time.
-var ErrNotMeasured = errors.New("cudnn: could not be measured")
-
-// Choose returns the stored choice of a key, or else that of measure, which it stores unless the
-// error is ErrNotMeasured, which it does not return. A nil cache stores nothing.
-func (c *ChoiceCache) Choose(key string, measure func() (Choice, error)) (Choice, error) {
-	if known, ok := c.get(key); ok {
-		return known, nil
-	}
-	defer c.lock(key)()
-	if known, ok := c.get(key); ok { // another GPU has measured meanwhile
-		return known, nil
-	}
-	c.noteTiming()
-	made, err := measure()
-	if errors.Is(err, ErrNotMeasured) {
-		return made, nil
-	}
-	if err == nil {
-		c.put(key, made)
-	}
-	return made, err
-}
-
 // ReadChoices returns the choices that a folder stores, a line of JSON each. They are of use on any
 // machine with the same kind of GPU and version of the library.
 func ReadChoices(dir string) (lines []byte, err error) {

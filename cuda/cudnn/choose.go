@@ -34,12 +34,10 @@ type Selection struct {
 }
 
 // Choice is the selected implementation: an algorithm, an engine of the graph API, or the matrix
-// product. Of a convolution with neighbouring kernels that a kernel of our own could compute with it,
-// it is only Fused.
+// product. [ChoiceCache.Attempt] stores one that is only Why, while a candidate runs for the first
+// time.
 type Choice struct {
-	Fused   bool    `json:"fused,omitempty"`     // by that kernel
-	Why     string  `json:"why,omitempty"`       // not by that kernel, if it is not for its time
-	Beside  float32 `json:"beside_ms,omitempty"` // the time of the other way
+	Why     string  `json:"why,omitempty"` // the candidate is not run again for this reason
 	Product bool    `json:"product,omitempty"`
 	Engine  *Engine `json:"engine,omitempty"` // nil if an algorithm was chosen
 	Algo    int32   `json:"algo"`

@@ -1,13 +1,15 @@
 package cudnn_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
 	"fspda/cuda/cudnn"
+	"fspda/cuda/driver"
 )
 
-// A convolution is measured once on a machine; later programs read the choice.
+// A candidate that loses the GPU in its first run is not run by later programs.
 func ExampleChoiceCache() {
 	dir, err := os.MkdirTemp("", "choices")
 	if err != nil {
@@ -17,14 +19,14 @@ func ExampleChoiceCache() {
 	defer os.RemoveAll(dir)
 	for range 2 {
 		cache := cudnn.ChoiceCache{Dir: dir, GPU: "NVIDIA H100", Version: 90100}
-		choice, err := cache.Choose("3×3, 64 channels", func() (cudnn.Choice, error) {
-			fmt.Println("measure")
-			return cudnn.Choice{Algo: 1, Time: 0.25}, nil
+		err := cache.Attempt("engine 62 of 3×3, 64 channels", func() error {
+			fmt.Println("run")
+			return &driver.Error{Result: driver.LaunchFailed}
 		})
-		fmt.Println("algorithm", choice.Algo, err)
+		fmt.Println(driver.Lost(err), errors.Is(err, cudnn.ErrNoReturn))
 	}
 	// Output:
-	// measure
-	// algorithm 1 <nil>
-	// algorithm 1 <nil>
+	// run
+	// true false
+	// false true
 }

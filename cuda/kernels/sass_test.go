@@ -20,7 +20,6 @@ const (
 	loadGlobal80, storeGlobal80 = 0x981, 0x986 // from sm_80
 	loadLocal, storeLocal       = 0x983, 0x387
 	branch, barrier             = 0x947, 0xb1d
-	branchByTable               = 0x949
 	fusedMultiplyAdd            = 0x223
 	loadShared                  = 0x984
 	integerToFloat              = 0x306
@@ -33,22 +32,6 @@ const (
 // machineCodes returns the kernels of a cubin.
 func machineCodes(t *testing.T, cubin []byte) map[string]machineCode {
 	t.Helper()
-	return sections(t, cubin, ".text.")
-}
-
-// jumpTable returns the instructions that the branches by table of a kernel may go to.
-func jumpTable(t *testing.T, cubin []byte, kernel string) (all []int) {
-	t.Helper()
-	table := sections(t, cubin, ".nv.constant2.")[kernel]
-	for at := 0; at+4 <= len(table); at += 4 {
-		all = append(all, int(binary.LittleEndian.Uint32(table[at:]))/16)
-	}
-	return all
-}
-
-// sections returns the sections of a cubin, one for each kernel, whose names begin with prefix.
-func sections(t *testing.T, cubin []byte, prefix string) map[string]machineCode {
-	t.Helper()
 	cubin = bytes.Clone(cubin)
 	copy(cubin[20:], []byte{1, 0, 0, 0}) // older compilers write a different ELF version
 	f, err := elf.NewFile(bytes.NewReader(cubin))
@@ -57,7 +40,7 @@ func sections(t *testing.T, cubin []byte, prefix string) map[string]machineCode 
 	}
 	all := map[string]machineCode{}
 	for _, s := range f.Sections {
-		if name, ok := strings.CutPrefix(s.Name, prefix); ok {
+		if name, ok := strings.CutPrefix(s.Name, ".text."); ok {
 			if all[name], err = s.Data(); err != nil {
 				t.Fatal(err)
 			}
@@ -310,8 +293,8 @@ func (c machineCode) count(of func(opcode uint64) bool) (n int) {
 
 // productsInFlight returns how many multiply-adds can be issued after a load without waiting for
 // it. A load names one of six scoreboards (bits 110 to 112), and an instruction those that it waits
-// for (a bit each from 116 on). table is the jump table of the kernel.
-func (c machineCode) productsInFlight(load int, arch string, table ...int) (n int) {
+// for (a bit each from 116 on).
+func (c machineCode) productsInFlight(load int, arch string) (n int) {
 	board := c.high(load) >> 46 & 7
 	seen, next := map[int]bool{}, []int{load + 1}
 	for len(next) > 0 {
@@ -332,10 +315,8 @@ func (c machineCode) productsInFlight(load int, arch string, table ...int) (n in
 		case what == branch:
 			next = append(next, c.target(at, arch))
 			unconditional = unconditional && high>>23&15 == always // its second condition
-		case what == branchByTable:
-			next = append(next, table...)
 		}
-		if !unconditional || what != branch && what != branchByTable && what != exit {
+		if !unconditional || what != branch && what != exit {
 			next = append(next, at+1)
 		}
 	}
@@ -352,68 +333,3 @@ func (c machineCode) target(at int, arch string) int {
 	}
 	return at + 1 + int(offset/4)
 }
-
-// checkPointwise checks the convolutions with fused normalisations: their matrices move in accesses
-// of 128 bits, the loads of the next step are in flight during the products on tensor cores, nothing
-// lies in local memory, and a step of 64 products has few instructions, which take longer than the
-// tensor cores.
-func checkPointwise(t *testing.T, made map[string]nvrtc.Binary, arch string) {
-	t.Helper()
-	b := made["pointwise.cu"]
-	uses, codes := b.Usage(), machineCodes(t, b.Cubin)
-	// products on tensor cores in a step of a kernel
-	want := map[string]int{"pointwise_both_64": 128, "pointwise_both_128": 96, "pointwise_both_256": 80,
-		"pointwise_both_512": 144, "add_filters": 0}
-	for _, input := range []string{"plain", "relu", "add", "add_map"} {
-		want["pointwise_64_"+input], want["pointwise_128_"+input] = 16, 32
-		if input == "plain" || input == "relu" {
-			want["pointwise_grad_64_"+input], want["pointwise_grad_128_"+input] = 16, 32
-		}
-	}
-	if len(codes) != 2*len(want) {
-		t.Errorf("%d kernels in pointwise.cu, want %d", len(codes), 2*len(want))
-	}
-	for name, code := range codes {
-		a, products, covered := code.accesses(), code.count(isTensorProduct), 0
-		table := jumpTable(t, b.Cubin, name)
-		for at := range len(code) / 16 {
-			if what := code.opcode(at); what == loadGlobal80 && code.high(at)>>9&7 == wide &&
-				code.productsInFlight(at, arch, table...) >= products {
-				covered++
-			}
-		}
-		steps := code.step(arch, products)
-		t.Logf("%-26s %+v, %d products of matrices, %d loads in flight during all, %d instructions of a step", name, a,
-			products, covered, steps)
-		if arch == "sm_70" {
-			continue // the kernels are empty
-		}
-		n := want[name[:strings.LastIndexByte(name, '_')]]
-		if products != n || a.local > 0 || uses[name].Spilled > 0 || n > 0 && (a.stores < 2 || covered < 4) {
-			t.Errorf("%s: %+v, %d products of matrices and %d loads of 128 bits in flight during all; want %d, at "+
-				"least 4, stores of 128 bits, and no local memory", name, a, products, covered, n)
-		}
-		if most := map[int]int{16: 540, 32: 690}[n]; most > 0 && (steps == 0 || steps > most) {
-			t.Errorf("%s: a step has %d instructions, want %d at most", name, steps, most)
-		}
-	}
-}
-
-// step returns the instructions of the shortest loop that has so many products on tensor cores.
-func (c machineCode) step(arch string, products int) (shortest int) {
-	for at := range len(c) / 16 {
-		if c.opcode(at) != branch {
-			continue
-		}
-		to := c.target(at, arch)
-		if to < 0 || to > at || c[16*to:16*at].count(isTensorProduct) < products {
-			continue
-		}
-		if n := at + 1 - to; shortest == 0 || n < shortest {
-			shortest = n
-		}
-	}
-	return shortest
-}
-
-func isTensorProduct(opcode uint64) bool { return opcode == matrixMultiplyAdd }

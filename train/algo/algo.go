@@ -170,7 +170,7 @@ type State struct {
 	X       device.Vector   // the model, length d
 	Aux     []device.Vector // named by Names, each of length d
 	Opt     []device.Vector // the end of Aux: the vectors of the optimizer
-	Count   int             // of the directions that an AdamW gave
+	Count   int             // Count is the number of directions that an optimizer with a count gave.
 	Scalars []float64       // of a ScalarState algorithm
 	Edges   []*EdgeMemory   // of an EdgeState algorithm, by peer, ascending
 	Scratch any             // the working memory of a Scratcher

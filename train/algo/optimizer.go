@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"math"
 	"slices"
 
 	"fspda/device"
@@ -13,104 +12,13 @@ import (
 type Optimizer interface {
 	// Vectors names the vectors that it keeps between calls, all zero at the start.
 	Vectors() []string
-	// Direct returns the direction for the gradient, which is the sum of s.input, of which the
-	// first vector may be overwritten. Decay is the factor of x in the direction. The last passes
-	// may be planned only.
+	// Direct returns the direction for the gradient [State.CorrectedGradient]. Decay is the factor of x in the
+	// direction. The vectors are s.Opt, in the order of Vectors; s.Count is for the optimizer to count
+	// its calls. The last passes may be planned only.
 	Direct(s *State, x device.Vector, decay float64) device.Vector
 	// InverseGain is 1 over the limit of u for a constant gradient of 1; 0 if u is not linear in
 	// the gradient.
 	InverseGain() float64
-}
-
-// Plain is the gradient itself, PyTorch's SGD without momentum.
-type Plain struct{}
-
-// HeavyBall is momentum, PyTorch's SGD with dampening 0:
-//
-//	b ← Mu·b + g        u = b
-type HeavyBall struct{ Mu float64 }
-
-// Nesterov is PyTorch's SGD with Nesterov momentum:
-//
-//	b ← Mu·b + g        u = g + Mu·b
-type Nesterov struct{ Mu float64 }
-
-// AdamW is Adam with decoupled weight decay (Loshchilov and Hutter 2019), as in PyTorch. With s the
-// number of its calls, this one included,
-//
-//	m ← Beta1·m + (1-Beta1)·g        v ← Beta2·v + (1-Beta2)·g²
-//	u = (m/(1-Beta1^s)) / (√(v/(1-Beta2^s)) + Eps) + decay·x
-type AdamW struct{ Beta1, Beta2, Eps float64 }
-
-// GTAdam is the optimizer of GT-Adam (Carnevale, Farina, Notarnicola and Notarstefano 2022), for the
-// tracker of gradients: Adam without correction of the bias, with eps inside the root,
-//
-//	m ← Beta1·m + (1-Beta1)·g        v ← min(Beta2·v + (1-Beta2)·g², Limit)        u = m/√(v + Eps) + decay·x
-//
-// The vector exp_avg_sq is v + Eps.
-type GTAdam struct {
-	Beta1, Beta2, Eps float64
-	Limit             float64 // the paper's G; 0: none
-}
-
-func (Plain) Vectors() []string     { return nil }
-func (HeavyBall) Vectors() []string { return []string{"momentum"} }
-func (Nesterov) Vectors() []string  { return []string{"momentum"} }
-func (AdamW) Vectors() []string     { return []string{"exp_avg", "exp_avg_sq"} } // PyTorch's names
-func (GTAdam) Vectors() []string    { return []string{"exp_avg", "exp_avg_sq"} }
-
-func (Plain) InverseGain() float64       { return 1 }
-func (o HeavyBall) InverseGain() float64 { return 1 - o.Mu }
-func (o Nesterov) InverseGain() float64  { return 1 - o.Mu }
-func (AdamW) InverseGain() float64       { return 0 }
-func (GTAdam) InverseGain() float64      { return 0 }
-
-func (Plain) Direct(s *State, x device.Vector, decay float64) device.Vector {
-	return s.decayed(s.input, x, decay)
-}
-
-func (o HeavyBall) Direct(s *State, x device.Vector, decay float64) device.Vector {
-	s.input = append(s.input[:0], device.Term{A: 1, V: s.accumulate(o.Mu)})
-	return s.decayed(s.input, x, decay)
-}
-
-func (o Nesterov) Direct(s *State, x device.Vector, decay float64) device.Vector {
-	s.input = append(s.input, device.Term{A: o.Mu, V: s.accumulate(o.Mu)})
-	return s.decayed(s.input, x, decay)
-}
-
-func (o AdamW) Direct(s *State, x device.Vector, decay float64) device.Vector {
-	g := s.decayed(s.input, x, 0)
-	s.flush()
-	s.Count++
-	c1, c2 := 1-math.Pow(o.Beta1, float64(s.Count)), 1-math.Pow(o.Beta2, float64(s.Count))
-	s.planAdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1 / c1,
-		Scale2: 1 / math.Sqrt(c2), Eps: o.Eps, Decay: decay}, g, x)
-	return g
-}
-
-// ScratchVectors is the number of vectors of working memory: one of ones.
-func (GTAdam) ScratchVectors() int { return 1 }
-
-func (o GTAdam) Direct(s *State, x device.Vector, decay float64) device.Vector {
-	g := s.decayed(s.input, x, 0)
-	s.flush()
-	if s.ones == nil {
-		s.ones = s.newOnes(x.Len())
-	}
-	grow := o.Eps * (1 - o.Beta2) / o.Beta2 // what decays of Eps
-	if s.Count++; s.Count == 1 {
-		grow = o.Eps / o.Beta2
-	}
-	v := s.Opt[1]
-	s.combine(v, device.Term{A: 1, V: v}, device.Term{A: grow, V: s.ones})
-	most := 0.0
-	if o.Limit > 0 {
-		most = o.Limit + o.Eps
-	}
-	s.planAdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1,
-		Scale2: 1, Decay: decay, Limit: most}, g, x)
-	return g
 }
 
 // Descent is how an algorithm moves along gradients: an optimizer, where a correction enters, and
@@ -250,19 +158,12 @@ func (s *State) shrink(r *Round, x device.Vector, rate float64) {
 	}
 }
 
-// newOnes returns a vector of n ones.
-func (s *State) newOnes(n int) device.Vector {
-	v := s.Dev.NewVector(n)
-	s.Dev.Write(v, slices.Repeat([]float32{1}, n))
-	return v
-}
-
-// accumulate computes b ← mu·b + Σ input and returns b.
-func (s *State) accumulate(mu float64) device.Vector {
-	b := s.Opt[0]
-	s.terms = append(append(s.terms[:0], device.Term{A: mu, V: b}), s.input...)
-	s.plan(b, s.terms...)
-	return b
+// CorrectedGradient returns the gradient of a call of [Optimizer.Direct], with the corrections that belong to
+// it, as one vector, which the optimizer may overwrite.
+func (s *State) CorrectedGradient(x device.Vector) device.Vector {
+	g := s.decayed(s.input, x, 0)
+	s.flush()
+	return g
 }
 
 // decayed returns Σ terms + decay·x: the only vector if there is one, else s.g.

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
+
+	"fspda/train/setting"
 )
 
 // About is what the table of methods says of a method: docs/methods.md and fspda train --algo help.
@@ -98,7 +100,7 @@ func (m Method) settings() string {
 		words = append(words, "--density", "--mask")
 	}
 	for _, p := range m.Params {
-		words = append(words, fmt.Sprintf("%s (%s)", p.Name, paramText(p.initial())))
+		words = append(words, fmt.Sprintf("%s (%s)", p.Name, setting.Text(p.Initial())))
 	}
 	if len(words) == 0 {
 		return "none of its own"
@@ -107,9 +109,4 @@ func (m Method) settings() string {
 }
 
 // optimizers lists the values of the key optimizer, the default first.
-func (m Method) optimizers() string {
-	if m.Optimizers == nil {
-		return optimizerSGD
-	}
-	return strings.Join(m.Optimizers, ", ")
-}
+func (m Method) optimizers() string { return strings.Join(namesOf(m.admits()), ", ") }

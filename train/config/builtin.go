@@ -49,7 +49,7 @@ var builtin = []Method{
 		Keys: []string{"local_steps"}, Edges: AnyRounds, Check: qgStable,
 		Optimizers: []string{optimizerHeavyBall, optimizerNesterov}, New: func(s *Setup) algo.Algorithm {
 			c := s.Config
-			return algo.QG{Mu: c.Momentum, Nesterov: c.Optimizer == optimizerNesterov, H: c.LocalSteps}
+			return algo.QG{Mu: c.Momentum, Nesterov: c.optimizer().Nesterov, H: c.LocalSteps}
 		}},
 	{Name: "decentlam",
 		About: About{"the model", "nE 2 v d", "1", "bias of dsgd, whatever mu",

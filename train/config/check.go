@@ -2,10 +2,10 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"slices"
 	"strings"
+
+	"fspda/train/setting"
 )
 
 // The values of the key metrics.
@@ -184,20 +184,8 @@ func notEmpty(key string, value any) error {
 // oneOf accepts the given names.
 func oneOf(names ...string) check {
 	return func(key string, value any) error {
-		got := *value.(*string)
-		if slices.Contains(names, got) {
-			return nil
-		}
-		return Invalid(key, fmt.Sprintf("%q", got), "%sexpected %s", suggestion(got, names), strings.Join(names, ", "))
+		return setting.OneOf(names...)(key, *value.(*string))
 	}
-}
-
-// suggestion asks whether the most similar of names was meant; it is empty if none is similar.
-func suggestion(wrong string, names []string) string {
-	if near := Nearest(wrong, names); near != "" {
-		return fmt.Sprintf("did you mean %s? ", near)
-	}
-	return ""
 }
 
 func atLeast(least int) check {

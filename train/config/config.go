@@ -1,11 +1,11 @@
 package config
 
 // Config holds every setting of a run, as a user gives it: some may be auto. What trains reads a
-// [Resolved], in which none is. The yaml tag of a field is its key in a file and, with
-// dashes, the name of its flag; help is its one line of explanation, in which ALGORITHMS stands for
-// the names of all methods; same:"y" marks keys that never change a trajectory, and same:"move"
-// keys that a resumed run may change. group is the topic of a section, or of a field that differs
-// from its section.
+// [Resolved], in which none is. The yaml tag of a field is its key in a file and, with dashes, the
+// name of its flag. help is its one line of explanation, in which words in capitals stand for names
+// of methods and optimizers (see helpWords). same:"y" marks keys that never change a trajectory, and
+// same:"move" keys that a resumed run may change. group is the topic of a section, or of a field that
+// differs from its section.
 //
 // The keys are flat in files and flags. The sections only group them here; their order is the order
 // of the keys. effect.go says which keys have an effect on which runs.
@@ -132,14 +132,14 @@ type VariantKeys struct {
 // StepKeys shape the gradient step: schedule, momentum, regularisation.
 type StepKeys[N ~string] struct {
 	EtaSchedule  string  `yaml:"eta_schedule" help:"coupled (eta follows alpha) or constant"`
-	Optimizer    N       `yaml:"optimizer" help:"what makes directions of gradients: sgd, heavy-ball, nesterov or adamw, as in PyTorch, or that of gt-adam or demo; auto is heavy-ball with a momentum, else sgd"`
-	Momentum     float64 `yaml:"momentum" help:"factor mu of heavy-ball and nesterov, for which 0 is 0.9; multiplies the effective step by 1/(1-mu)"`
-	Beta1        float64 `yaml:"beta1" help:"adamw, gt-adam: decay rate of the mean of the gradients"`
-	Beta2        float64 `yaml:"beta2" help:"adamw, gt-adam: decay rate of the mean of their squares"`
-	Eps          float64 `yaml:"eps" help:"adamw: number added to the root of the mean square; gt-adam: added inside the root"`
+	Optimizer    N       `yaml:"optimizer" help:"what makes directions of gradients: GENERAL, or that of OTHERS; auto is heavy-ball with a momentum, else sgd"`
+	Momentum     float64 `yaml:"momentum" help:"READERS: factor mu, for which 0 is 0.9; multiplies the effective step by 1/(1-mu)"`
+	Beta1        float64 `yaml:"beta1" help:"READERS: decay rate of the mean of the gradients"`
+	Beta2        float64 `yaml:"beta2" help:"READERS: decay rate of the mean of their squares"`
+	Eps          float64 `yaml:"eps" help:"READERS: number added to the root of the mean square; with gt-adam inside the root"`
 	Placement    N       `yaml:"placement" help:"fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's correction), or auto (corrected for dsgt, diging and next, and with adamw, except for kgt and for language models)"`
 	WeightDecay  float64 `yaml:"weight_decay" help:"L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"`
-	DecayForm    N       `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with adamw and demo)"`
+	DecayForm    N       `yaml:"decay_form" help:"coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction of the optimizer), or auto (decoupled with DECOUPLED)"`
 	DecayTensors string  `yaml:"decay" help:"what weight_decay applies to: no-norm, all but the parameters of norms; all; weights, which leaves out biases too; or by-name(conv*,fc), the tensors that match; by-name(*,!bn*,!*.*.bn*) is the released program's rule"`
 	Smoothing    float64 `yaml:"label_smoothing" help:"share of the target that is spread over all classes, such as 0.1"`
 	Schedule     string  `yaml:"schedule" help:"constant or cosine"`

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fspda/data"
+	"fspda/train/setting"
 )
 
 // effect says when keys have an effect on a run, if that does not depend on the names of algorithm
@@ -61,8 +62,6 @@ var effects = []effect{
 		"schedule cosine without warmup_iterations, decay_iterations and min_alpha"},
 	{"warmup_iterations decay_iterations min_alpha", func(_ *Setup, c Config) bool { return c.Schedule != "constant" },
 		"schedule cosine"},
-	{"beta1 beta2 eps", func(s *Setup, _ Config) bool { return s.Config.adaptive() },
-		"optimizer adamw, or algo gt-adam"},
 	{"decay", func(_ *Setup, c Config) bool { return c.WeightDecay != 0 }, "weight_decay above 0"},
 	{"graph edges", func(s *Setup, _ Config) bool { return s.exchanges() }, anExchange},
 	{"mask", func(s *Setup, _ Config) bool { return s.masked() }, anExchange},
@@ -144,8 +143,8 @@ func (u Unused) Error(where string) error {
 // Unused lists the keys that have no effect on the setup that was resolved from given.
 func (s *Setup) Unused(given Config) (all []Unused) {
 	for _, name := range slices.Sorted(maps.Keys(given.Params)) {
-		if _, ok := s.method.param(name); !ok {
-			all = append(all, Unused{paramKey(name), paramText(given.Params[name]), "algo " + either(withParam(name))})
+		if _, ok := s.Config.Params[name]; !ok {
+			all = append(all, Unused{paramKey(name), setting.Text(given.Params[name]), withParam(name)})
 		}
 	}
 	for _, f := range given.Fields() {
@@ -175,10 +174,13 @@ func (c Config) RefuseUnused(keys []string) error {
 // missing says what gives a key an effect that it lacks; nothing if it has one.
 func (s *Setup) missing(key string, given Config) string {
 	if methods := withFeature(func(m Method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
-		return "algo " + either(methods)
+		return "algo " + setting.Either(methods)
 	}
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {
-		return "model " + either(networks)
+		return "model " + setting.Either(networks)
+	}
+	if slices.Contains(optimizerKeys(), key) && !s.Config.optimizer().reads(key) {
+		return readersOf(key)
 	}
 	for _, e := range effects {
 		if slices.Contains(strings.Fields(e.keys), key) && !e.when(s, given) {
@@ -199,14 +201,6 @@ func (s *Setup) Effective(given Config) string {
 		}
 	}
 	return b.String()
-}
-
-// either joins names by "or".
-func either(names []string) string {
-	if len(names) == 1 {
-		return names[0]
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
 }
 
 // refuseUnused refuses the keys that were set explicitly and have no effect.
@@ -250,7 +244,7 @@ func (c *Config) FindData() error {
 	}
 	if found == "" {
 		return Invalid("data_dir", c.DataDir, "no data set is set, and the names of the files match none: add data, "+
-			"which is %s", either(readSets))
+			"which is %s", setting.Either(readSets))
 	}
 	c.Data = found
 	return nil

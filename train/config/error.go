@@ -1,35 +1,11 @@
 package config
 
-import "fmt"
+import "fspda/train/setting"
 
 // Error reports a key with a bad value. The command exits with status 2 on it.
-type Error struct {
-	Key  string // "density"
-	Got  string // the value
-	Want string // the expected value, or what to do
-	Err  error  // its cause; may be nil
-}
-
-func (e *Error) Error() string {
-	s := "config: " + e.Key
-	if e.Got != "" {
-		s += " " + e.Got
-	}
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	if e.Want != "" {
-		s += ": " + e.Want
-	}
-	return s
-}
-
-// ExitCode returns 2, the exit status for bad input.
-func (e *Error) ExitCode() int { return 2 }
-
-func (e *Error) Unwrap() error { return e.Err }
+type Error = setting.Error
 
 // Invalid makes the error of a key with a bad value. want is a format for args.
 func Invalid(key string, got any, want string, args ...any) error {
-	return &Error{Key: key, Got: fmt.Sprint(got), Want: fmt.Sprintf(want, args...)}
+	return setting.Invalid(key, got, want, args...)
 }

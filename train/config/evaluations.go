@@ -68,7 +68,7 @@ func (s *Setup) warn() {
 		s.Warnings = append(s.Warnings, "one agent: its graph has no edge, so that nothing is exchanged and "+
 			"consensus is 0")
 	}
-	if c := s.Config; c.unitSteps() && c.Alpha > largeUnitStep {
+	if c := s.Config; c.optimizer().UnitSteps && c.Alpha > largeUnitStep {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s moves each weight by about alpha, here %g, in an iteration, "+
 			"however small its gradient: 0.0001 to 0.01 are usual", c.Optimizer, c.Alpha))
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -43,7 +42,7 @@ var keyTags = sync.OnceValue(func() (fs []Field) {
 
 // Fields lists the keys of c in order, with pointers to their values.
 func (c *Config) Fields() []Field {
-	fs, algorithms, at := slices.Clone(keyTags()), strings.Join(Algorithms(), ", "), 0
+	fs, words, at := slices.Clone(keyTags()), helpWords(), 0
 	sections := reflect.ValueOf(c).Elem()
 	for k := range sections.NumField() {
 		v := sections.Field(k)
@@ -51,7 +50,7 @@ func (c *Config) Fields() []Field {
 			continue
 		}
 		for i := range v.NumField() {
-			fs[at].Help = strings.Replace(fs[at].Help, "ALGORITHMS", algorithms, 1)
+			fs[at].Help = words(fs[at].Key, fs[at].Help)
 			fs[at].Value = v.Field(i).Addr().Interface()
 			at++
 		}
@@ -100,11 +99,13 @@ func (c Config) harmless(f Field) bool {
 		return c.Clock == ClockVirtual
 	case "deterministic":
 		return !c.Deterministic
-	case "optimizer": // momentum tells sgd from heavy-ball
-		return c.Optimizer == "auto" || c.Optimizer == optimizerSGD || c.Optimizer == optimizerHeavyBall
+	case "optimizer": // momentum tells apart the two that auto stands for
+		general := Method{Optimizers: anyOptimizer}
+		return c.Optimizer == auto || c.Optimizer == general.autoOptimizer(0).Name ||
+			c.Optimizer == general.autoOptimizer(1).Name
 	case "placement":
 		m, ok := c.findMethod()
-		return c.Placement == "auto" || ok && c.Placement == cmp.Or(c.usualPlacement(m, c.Optimizer), auto)
+		return c.Placement == "auto" || ok && c.Placement == cmp.Or(c.usualPlacement(m, c.optimizerOf(m)), auto)
 	case "decay_form":
 		return c.DecayForm == "auto" || c.DecayForm == decayCoupled
 	}

@@ -17,7 +17,7 @@ func (c *Config) FitTo(algo string) {
 	if !m.Masks {
 		c.Mask, c.Density = "auto", 1
 	}
-	if !m.takes(optimizerHeavyBall) {
+	if !m.takesMomentum() {
 		c.Momentum = 0
 	}
 	if c.Optimizer != "auto" && !m.takes(c.Optimizer) {

@@ -3,6 +3,8 @@ package config
 import (
 	"slices"
 	"strings"
+
+	"fspda/train/setting"
 )
 
 // languageDefaults are the defaults of runs of a language model.
@@ -77,7 +79,7 @@ func (c Config) Defaults() Config {
 	d.DecayTensors, d.ClipNorm = "weights", 1
 	d.Partition, d.Sampling, d.SampleTokens = "contiguous", "iid", of.sample
 	m, _ := c.findMethod()
-	c.languageOptimizer(&d, m, of)
+	c.setLanguageOptimizer(&d, m, of)
 	if named("schedule") && c.Schedule != "cosine" || m.Constant {
 		d.MinAlpha = 0
 	} else {
@@ -86,42 +88,36 @@ func (c Config) Defaults() Config {
 	return d
 }
 
-// languageOptimizer sets the defaults of the optimizer that c names, or else of AdamW where the
-// method takes it. Steps of a size of their own have nanoGPT's alpha; others have a larger one, and
-// the weight decay of [Default].
-func (c Config) languageOptimizer(d *Config, m Method, of languageDefaults) {
-	optimizer := c.Optimizer
-	switch {
-	case optimizer != "auto":
-	case m.takes(optimizerAdamW):
-		optimizer, d.Optimizer = optimizerAdamW, optimizerAdamW
-	case len(m.Optimizers) > 0:
-		optimizer = m.Optimizers[0]
+// setLanguageOptimizer sets the defaults of the optimizer that c names, or else of the usual one where
+// the method takes it. Optimizers with unit steps have nanoGPT's alpha; others have a larger one.
+func (c Config) setLanguageOptimizer(d *Config, m Method, of languageDefaults) {
+	if c.Optimizer == auto && m.takes(languageOptimizer) {
+		d.Optimizer = languageOptimizer
+		c.Optimizer = languageOptimizer
 	}
-	switch optimizer {
-	case optimizerAdamW:
-		d.Alpha, d.MinAlpha, d.Beta2, d.WeightDecay = of.alpha, of.min, of.beta2, 0.1
-	case optimizerGTAdam:
-		d.Alpha, d.MinAlpha, d.Beta2 = of.alpha, of.min, of.beta2
-	case optimizerDeMo:
-		d.Alpha, d.MinAlpha, d.WeightDecay = of.alpha, of.min, 0.1
-	case optimizerHeavyBall, optimizerNesterov:
-		d.Alpha, d.MinAlpha = languageMomentumAlpha, languageMomentumAlpha/10
+	o := c.optimizerOf(m)
+	if o.reads("beta2") {
+		d.Beta2 = of.beta2
+	}
+	if o.Decoupled {
+		d.WeightDecay = 0.1
+	}
+	switch {
+	case o.UnitSteps:
+		d.Alpha, d.MinAlpha = of.alpha, of.min
+	case m.Gradients > 1:
+		d.Alpha, d.MinAlpha = languageAsyncSTORMAlpha, o.LanguageAlpha/10
 	default:
-		d.Alpha, d.MinAlpha = languageAlpha, languageAlpha/10
-		if m.Gradients > 1 {
-			d.Alpha = languageAsyncSTORMAlpha
-		}
+		d.Alpha, d.MinAlpha = o.LanguageAlpha, o.LanguageAlpha/10
 	}
 }
 
-// The step sizes of language models with plain gradients, with momentum, and of asynchronous STORM,
-// which has no warm-up.
-const (
-	languageAlpha           = 0.3
-	languageMomentumAlpha   = 0.03
-	languageAsyncSTORMAlpha = 0.03
-)
+// languageOptimizer is the optimizer of language models, where the method takes it.
+const languageOptimizer = optimizerAdamW
+
+// languageAsyncSTORMAlpha is the step size of language models with asynchronous STORM, which has no
+// warm-up.
+const languageAsyncSTORMAlpha = 0.03
 
 // Made returns the configuration that set makes of [Default], with the [Config.Defaults] of the
 // network and the data set that it names.
@@ -146,7 +142,8 @@ func (s *Setup) checkText() error {
 	}
 	switch {
 	case s.Set.Text != nil && s.Window == 0:
-		return Invalid("model", c.Model, "it does not read tokens, which is what %s has: use %s", c.Data, either(names))
+		return Invalid("model", c.Model, "it does not read tokens, which is what %s has: use %s", c.Data,
+			setting.Either(names))
 	case s.Set.Text == nil && s.Window > 0:
 		return Invalid("data", c.Data, "%s reads tokens: use data text or synthetic-text", c.Model)
 	}

@@ -10,6 +10,7 @@ import (
 	"fspda/dist"
 	"fspda/internal/spelling"
 	"fspda/train/algo"
+	"fspda/train/setting"
 )
 
 // Method describes an algorithm: its name, its constructor, and what it needs of graph, exchange
@@ -109,7 +110,7 @@ func Register(m Method) {
 	case slices.ContainsFunc(methods, func(o Method) bool { return o.Name == m.Name }):
 		panic(fmt.Sprintf("config: Register of %q: the name is taken", m.Name))
 	}
-	if err := m.fault(); err != nil {
+	if err := setting.Fault(m.Params); err != nil {
 		panic(fmt.Sprintf("config: Register of %q: %v", m.Name, err))
 	}
 	methods = append(methods, m)
@@ -149,6 +150,11 @@ func (c Config) clocked() bool {
 // that the optimizer decays.
 func (s *Setup) settleMethod(m Model) error {
 	warnings, err := s.Config.settleOptimizer(s.method)
+	if check := s.Config.optimizer().Check; check != nil && err == nil {
+		var more []string
+		more, err = check(s)
+		warnings = append(warnings, more...)
+	}
 	if s.Warnings = append(s.Warnings, warnings...); err != nil {
 		return err
 	}
@@ -214,9 +220,7 @@ func (s *Setup) settleSteps() {
 
 // withFeature lists the algorithms for which has returns true.
 func withFeature(has func(m Method) bool) (names []string) {
-	registry.RLock()
-	defer registry.RUnlock()
-	for _, m := range methods {
+	for _, m := range registered() {
 		if has(m) {
 			names = append(names, m.Name)
 		}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+
+	"fspda/train/setting"
 )
 
 // ModelName is a value of the key model, with the keys that only some networks use and this one
@@ -66,7 +68,7 @@ func checkDevice(key string, value any) error {
 	if !ok {
 		return Invalid(key, fmt.Sprintf("%q", got),
 			"%sexpected auto, cpu, cuda, cuda:N with N from 0 on, or several as in cuda:0,1",
-			suggestion(kind, []string{"auto", "cpu", "cuda"}))
+			setting.Suggestion(kind, []string{"auto", "cpu", "cuda"}))
 	}
 	return nil
 }

@@ -8,17 +8,10 @@ import (
 	"strings"
 
 	"fspda/train/algo"
+	"fspda/train/setting"
 )
 
-// The values of the keys of the optimizer, besides auto.
 const (
-	optimizerSGD       = "sgd"
-	optimizerHeavyBall = "heavy-ball"
-	optimizerNesterov  = "nesterov"
-	optimizerAdamW     = "adamw"
-	optimizerGTAdam    = "gt-adam"
-	optimizerDeMo      = "demo"
-
 	placementLocal     = "local"
 	placementCorrected = "corrected"
 
@@ -26,18 +19,69 @@ const (
 	decayDecoupled = "decoupled"
 )
 
-// defaultMomentum is that of heavy-ball and nesterov where momentum is 0.
-const defaultMomentum = 0.9
+// AnyOptimizer in Method.Optimizers stands for all optimizers that are General.
+const AnyOptimizer = "any"
 
 // Values of Method.Optimizers.
 var (
-	anyOptimizer  = []string{optimizerSGD, optimizerHeavyBall, optimizerNesterov, optimizerAdamW}
+	anyOptimizer  = []string{AnyOptimizer}
 	heavyBallOnly = []string{optimizerHeavyBall}
 )
 
-// takes reports whether a method takes an optimizer.
-func (m Method) takes(optimizer string) bool {
-	return slices.Contains(m.Optimizers, optimizer) || m.Optimizers == nil && optimizer == optimizerSGD
+// admits lists the optimizers that a method takes, its default first.
+func (m Method) admits() (list []Optimizer) {
+	if m.Optimizers == nil {
+		return []Optimizer{optimizerNamed("")}
+	}
+	for _, name := range m.Optimizers {
+		if name == AnyOptimizer {
+			list = append(list, optimizersWith(func(o Optimizer) bool { return o.General })...)
+		} else {
+			list = append(list, optimizerNamed(name))
+		}
+	}
+	return list
+}
+
+// takesOne reports whether a method takes an optimizer for which has returns true.
+func (m Method) takesOne(has func(o Optimizer) bool) bool {
+	return slices.ContainsFunc(m.admits(), has)
+}
+
+// takes reports whether a method takes the optimizer of a name.
+func (m Method) takes(name string) bool {
+	return m.takesOne(func(o Optimizer) bool { return o.Name == name })
+}
+
+// takesMomentum reports whether a method takes an optimizer that reads the key momentum.
+func (m Method) takesMomentum() bool {
+	return m.takesOne(func(o Optimizer) bool { return o.Momentum > 0 })
+}
+
+// takesAny reports whether a method takes all optimizers that are General.
+func (m Method) takesAny() bool {
+	return !slices.ContainsFunc(optimizersWith(func(o Optimizer) bool { return o.General }),
+		func(o Optimizer) bool { return !m.takes(o.Name) })
+}
+
+// autoOptimizer returns the optimizer that auto stands for.
+func (m Method) autoOptimizer(momentum float64) Optimizer {
+	list, first := m.admits(), optimizerNamed("")
+	if !m.takes(first.Name) {
+		return list[0]
+	}
+	if at := slices.IndexFunc(list, func(o Optimizer) bool { return o.Momentum > 0 }); momentum != 0 && at >= 0 {
+		return list[at]
+	}
+	return first
+}
+
+// optimizerOf returns the optimizer that c names, or that auto stands for.
+func (c Config) optimizerOf(m Method) Optimizer {
+	if c.Optimizer == auto {
+		return m.autoOptimizer(c.Momentum)
+	}
+	return optimizerNamed(c.Optimizer)
 }
 
 // Where the correction of a method may enter with an adaptive optimizer; the first is the default.
@@ -46,13 +90,8 @@ var (
 	localOnly    = []string{placementLocal}
 )
 
-// adaptive reports whether the optimizer divides gradients by their size.
-func (r Resolved) adaptive() bool {
-	return r.Optimizer == optimizerAdamW || r.Optimizer == optimizerGTAdam
-}
-
-// unitSteps reports whether the size of a step follows from alpha, and not from the gradient.
-func (r Resolved) unitSteps() bool { return r.adaptive() || r.Optimizer == optimizerDeMo }
+// optimizer returns the optimizer of resolved keys.
+func (r Resolved) optimizer() Optimizer { return optimizerNamed(string(r.Optimizer)) }
 
 // ClipsApart reports whether an agent clips a gradient from which it has to take the L2 term out.
 func (s *Setup) ClipsApart() bool { return s.Config.clipsApart() }
@@ -62,81 +101,94 @@ func (r Resolved) clipsApart() bool { return r.ClipNorm > 0 && r.L2() > 0 }
 // settleOptimizer resolves auto in the keys of the optimizer, and refuses those without effect. It
 // reads nothing but the keys, because the loss of the network depends on what it finds.
 func (r *Resolved) settleOptimizer(m Method) (warnings []string, err error) {
-	others := func() string {
-		return strings.Join(withFeature(func(m Method) bool { return m.takes(optimizerAdamW) }), ", ")
-	}
+	others := func() string { return strings.Join(withFeature(Method.takesAny), ", ") }
+	decouples := func(o Optimizer) bool { return o.Decoupled }
 	switch {
-	case r.Momentum != 0 && !m.takes(optimizerHeavyBall):
+	case r.Momentum != 0 && !m.takesMomentum():
 		return nil, Invalid("momentum", r.Momentum,
 			"%s has no heavy ball: set momentum 0, or choose an algorithm that "+
 				"has one (%s)", m.Name, others())
 	case r.Optimizer != "" && !m.takes(string(r.Optimizer)):
 		return nil, Invalid("optimizer", r.Optimizer,
 			"%s is stated for %s: use optimizer auto, or an algorithm that takes "+
-				"any (%s)", m.Name, cmp.Or(strings.Join(m.Optimizers, " or "), optimizerSGD), others())
-	case r.DecayForm == decayDecoupled && !m.takes(optimizerAdamW) && !m.takes(optimizerDeMo):
+				"any (%s)", m.Name, strings.Join(namesOf(m.admits()), " or "), others())
+	case r.DecayForm == decayDecoupled && !m.takesOne(decouples):
 		return nil, Invalid("decay_form", r.DecayForm, "%s takes gradients as they are: use decay_form coupled, or an "+
 			"algorithm that takes any optimizer (%s)", m.Name, others())
 	}
 	if r.Optimizer == "" {
-		r.Optimizer = optimizerSGD
-		if !m.takes(optimizerSGD) {
-			r.Optimizer = Chosen(m.Optimizers[0])
-		} else if r.Momentum > 0 {
-			r.Optimizer = optimizerHeavyBall
-		}
+		r.Optimizer = Chosen(m.autoOptimizer(r.Momentum).Name)
 	}
-	switch r.Optimizer {
-	case optimizerSGD, optimizerAdamW, optimizerGTAdam, optimizerDeMo:
-		if r.Momentum != 0 {
-			return nil, Invalid("momentum", r.Momentum,
-				"%s has no such factor: use optimizer heavy-ball or nesterov, or "+
-					"beta1 of adamw", r.Optimizer)
-		}
-	case optimizerHeavyBall, optimizerNesterov:
-		r.Momentum = cmp.Or(r.Momentum, defaultMomentum)
+	o := r.optimizer()
+	if r.Momentum != 0 && o.Momentum == 0 {
+		return nil, Invalid("momentum", r.Momentum, "%s has no such factor: use optimizer %s, or beta1 of %s",
+			r.Optimizer, setting.Either(readers("momentum")), readers("beta1")[0])
 	}
-	if d := Default(); !r.adaptive() && (r.Beta1 != d.Beta1 || r.Beta2 != d.Beta2 || r.Eps != d.Eps) {
-		return nil, Invalid("optimizer", r.Optimizer, "does not use beta1, beta2 and eps: leave them out, or use adamw")
-	}
-	if r.Optimizer == optimizerGTAdam && r.Beta2 == 0 {
-		return nil, Invalid("beta2", r.Beta2, "gt-adam keeps eps in the mean of squares, whose decay rate divides it: "+
-			"expected above 0 and below 1")
+	r.Momentum = cmp.Or(r.Momentum, o.Momentum)
+	if err := r.refuseKeys(o); err != nil {
+		return nil, err
 	}
 	warnings, err = r.settlePlacement(m)
 	return warnings, errors.Join(err, r.settleDecay())
 }
 
+// refuseKeys refuses keys that only other optimizers read, where one of them has a value.
+func (r *Resolved) refuseKeys(o Optimizer) error {
+	var unread []string
+	set := false
+	keys := optimizerKeys()
+	for _, f := range r.given.Fields() {
+		if slices.Contains(keys, f.Key) && !o.reads(f.Key) {
+			unread, set = append(unread, f.Key), set || !f.isDefault()
+		}
+	}
+	if !set {
+		return nil
+	}
+	return Invalid("optimizer", o.Name, "does not use %s: leave them out, or use %s", both(unread),
+		readers(unread[0])[0])
+}
+
+// both joins names by "and".
+func both(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
 // settlePlacement resolves where the correction of the method enters.
 func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
 	asked := r.Placement != ""
-	switch adaptive := r.Optimizer == optimizerAdamW; {
+	o := r.optimizer()
+	switch {
 	case !asked:
-		r.Placement = Chosen(r.given.usualPlacement(m, string(r.Optimizer)))
+		r.Placement = Chosen(r.given.usualPlacement(m, o))
 	case len(m.Placements) == 0:
 		return nil, Invalid("placement", r.Placement, "%s has no correction that could be placed: use placement auto",
 			m.Name)
-	case r.Optimizer == optimizerSGD:
-		return nil, Invalid("placement", r.Placement, "both are the same with optimizer sgd: use placement auto")
-	case adaptive && r.Placement == placementCorrected && len(m.Placements) == 1:
+	case o.New == nil:
+		return nil, Invalid("placement", r.Placement, "both are the same with optimizer %s: use placement auto", o.Name)
+	case o.Adaptive && r.Placement == placementCorrected && len(m.Placements) == 1:
 		return nil, Invalid("placement", r.Placement,
 			"the correction of %s is made of preconditioned steps, so it cannot "+
 				"correct the gradient: use placement local", m.Name)
 	}
-	if r.Objective == "samples" && r.Optimizer == optimizerAdamW && r.Placement != placementCorrected &&
+	if r.Objective == "samples" && o.Adaptive && o.General && r.Placement != placementCorrected &&
 		m.Takes != MeanGradient {
 		return nil, Invalid("objective", r.Objective,
-			"adamw divides a gradient by its own size, and with it the weight of "+
+			"%s divides a gradient by its own size, and with it the weight of "+
 				"an agent's data, so that it has no effect: use objective agents, another optimizer, or placement "+
-				"corrected if the method has it")
+				"corrected if the method has it", o.Name)
 	}
 	if asked && r.Momentum > 0 && r.Placement == placementCorrected && m.Takes != TrackedGradient {
 		warnings = append(warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through "+
 			"momentum %v, and so act up to %.3g iterations late: differences between agents may grow; placement local "+
 			"has no such delay", m.Name, r.Momentum, 1/(1-r.Momentum)))
 	}
-	if asked && r.Optimizer == optimizerAdamW && r.Placement == placementLocal && len(m.Placements) > 0 {
-		warnings = append(warnings, "adamw outside the correction (placement local) ends where the agents' "+
+	if asked && o.Adaptive && r.Placement == placementLocal && len(m.Placements) > 0 {
+		warnings = append(warnings, o.Name+" outside the correction (placement local) ends where the agents' "+
 			"preconditioned gradients balance, which is no minimum if they hold different data")
 	}
 	return warnings, nil
@@ -146,13 +198,13 @@ func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
 // optimizer, and with a linear one local, except for gradient tracking. Language models have local
 // also with an adaptive one, where the method allows it: with corrected their duals, times
 // eta/alpha, outweigh their clipped gradients, and they do not learn.
-func (c Config) usualPlacement(m Method, optimizer string) string {
+func (c Config) usualPlacement(m Method, o Optimizer) string {
 	switch {
-	case len(m.Placements) == 0, optimizer == optimizerSGD:
+	case len(m.Placements) == 0, o.New == nil:
 		return "" // no effect
 	case m.Takes == TrackedGradient:
 		return m.Placements[0]
-	case optimizer == optimizerAdamW:
+	case o.Adaptive:
 		if _, language := c.language(); language && slices.Contains(m.Placements, placementLocal) {
 			return placementLocal
 		}
@@ -168,7 +220,7 @@ func (r *Resolved) settleDecay() error {
 	}
 	if r.WeightDecay > 0 && r.DecayForm == "" {
 		r.DecayForm = decayCoupled
-		if r.Optimizer == optimizerAdamW || r.Optimizer == optimizerDeMo {
+		if r.optimizer().Decoupled {
 			r.DecayForm = decayDecoupled
 		}
 	}
@@ -177,7 +229,7 @@ func (r *Resolved) settleDecay() error {
 	case r.clipsApart():
 		return Invalid("layer_lr", r.LayerLR, "also multiplies the L2 term, so that clip_norm cannot leave it out: "+
 			"use weight_decay 0, or clip_norm 0")
-	case r.unitSteps():
+	case r.optimizer().UnitSteps:
 		return Invalid("layer_lr", r.LayerLR, "%s divides a gradient by its own size, and with it the factor: use "+
 			"another optimizer, or leave layer_lr out", r.Optimizer)
 	case r.DecayForm == decayDecoupled:
@@ -186,22 +238,12 @@ func (r *Resolved) settleDecay() error {
 	return nil
 }
 
-// meanSquareLimit is the G of gt-adam.
-const meanSquareLimit = 1e6
-
 // Descent is the optimizer of the resolved keys, for the algorithm of a method.
 func (s *Setup) Descent() algo.Descent {
 	c := s.Config
 	d := algo.Descent{Corrected: c.Placement == placementCorrected}
-	switch c.Optimizer {
-	case optimizerHeavyBall:
-		d.Opt = algo.HeavyBall{Mu: c.Momentum}
-	case optimizerNesterov:
-		d.Opt = algo.Nesterov{Mu: c.Momentum}
-	case optimizerGTAdam:
-		d.Opt = algo.GTAdam{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps, Limit: meanSquareLimit}
-	case optimizerAdamW:
-		d.Opt = algo.AdamW{Beta1: c.Beta1, Beta2: c.Beta2, Eps: c.Eps}
+	if o := c.optimizer(); o.New != nil {
+		d.Opt = o.New(s)
 	}
 	if c.DecayForm == decayDecoupled {
 		d.Decay = &algo.Decay{Rate: c.WeightDecay, Except: s.Undecayed}

@@ -3,27 +3,17 @@ package config
 import (
 	"fmt"
 	"maps"
-	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+
+	"fspda/train/setting"
 )
 
 // Param is a setting of one algorithm, which Method.Params declares: a number, or a name of Choices.
 // The configuration holds it below the key params, as in "params: {beta: 0.9}"; the flag is
 // --param beta=0.9, and the key in a sweep or after --set is params.beta. It is part of the
 // fingerprint and of config.yaml like any other key.
-type Param struct {
-	Name string // lower-case letters, digits and underscores
-	Help string // one line
-
-	Default float64
-	Range   string // admitted numbers, as in "[0, 1)", "(0, 1]" or "[1, inf)"; empty: every finite number
-	Whole   bool   // whole numbers only
-	Choices []string
-	// admitted names; the first is the default; nil: it is a number
-}
+type Param = setting.Key
 
 // Params are the values of an algorithm's own settings by name: numbers, or names. Treat a value as
 // constant: configurations share it. Resolve adds the defaults of those that are not set.
@@ -33,7 +23,7 @@ type Params map[string]any
 func (p Params) String() string {
 	var words []string
 	for _, name := range slices.Sorted(maps.Keys(p)) {
-		words = append(words, name+"="+paramText(p[name]))
+		words = append(words, name+"="+setting.Text(p[name]))
 	}
 	return strings.Join(words, ",")
 }
@@ -79,166 +69,81 @@ func (p Params) with(more Params) Params {
 	return sum
 }
 
-// paramText formats a value.
-func paramText(v any) string {
-	if f, ok := v.(float64); ok {
-		return strconv.FormatFloat(f, 'g', -1, 64)
-	}
-	return fmt.Sprint(v)
-}
-
-// value returns v in the type of the setting: float64, or string for a name.
-func (p Param) value(v any) (any, error) {
-	key, text := paramKey(p.Name), paramText(v)
-	if p.Choices != nil {
-		return text, oneOf(p.Choices...)(key, &text)
-	}
-	f, err := strconv.ParseFloat(text, 64)
-	low, high, _ := p.interval()
-	if err != nil || !low.below(f) || !high.above(f) || p.Whole && f != math.Trunc(f) {
-		return nil, Invalid(key, text, "expected %s: %s", p.want(), p.Help)
-	}
-	return f, nil
-}
-
-// initial returns the default.
-func (p Param) initial() any {
-	if p.Choices != nil {
-		return p.Choices[0]
-	}
-	return p.Default
-}
-
-// want says which values are admitted.
-func (p Param) want() string {
-	switch {
-	case p.Choices != nil:
-		return either(p.Choices)
-	case p.Whole && p.Range != "":
-		return "a whole number in " + p.Range
-	case p.Whole:
-		return "a whole number"
-	case p.Range != "":
-		return "a number in " + p.Range
-	}
-	return "a finite number"
-}
-
-// String describes the setting for help texts.
-func (p Param) String() string {
-	return fmt.Sprintf("%s (%s, default %s): %s", p.Name, p.want(), paramText(p.initial()), p.Help)
-}
-
-// bound is one end of an interval.
-type bound struct {
-	at   float64
-	open bool
-}
-
-func (b bound) below(v float64) bool { return v > b.at || v == b.at && !b.open }
-func (b bound) above(v float64) bool { return v < b.at || v == b.at && !b.open }
-
-// interval reads Range. Infinite ends are open.
-func (p Param) interval() (low, high bound, err error) {
-	low, high = bound{math.Inf(-1), true}, bound{math.Inf(1), true}
-	text := strings.ReplaceAll(p.Range, " ", "")
-	if text == "" {
-		return low, high, nil
-	}
-	from, to, ok := strings.Cut(strings.Trim(text, "()[]"), ",")
-	if !ok || len(text) < 5 || !strings.ContainsAny(text[:1], "([") || !strings.ContainsAny(text[len(text)-1:], ")]") {
-		return low, high, fmt.Errorf("range %q is not of the form [0, 1)", p.Range)
-	}
-	if low.at, err = strconv.ParseFloat(from, 64); err == nil {
-		high.at, err = strconv.ParseFloat(to, 64)
-	}
-	if err != nil || !(low.at < high.at) {
-		return low, high, fmt.Errorf("range %q has no two ends in order", p.Range)
-	}
-	low.open, high.open = text[0] == '(' || math.IsInf(low.at, 0), text[len(text)-1] == ')' || math.IsInf(high.at, 0)
-	return low, high, nil
-}
-
 // paramKey is the key of one setting.
 func paramKey(name string) string { return "params." + name }
 
-var paramName = regexp.MustCompile("^[a-z0-9_]+$")
-
-// fault returns what is wrong with the declarations of a method, or nil.
-func (m Method) fault() error {
-	seen := map[string]bool{}
-	for _, p := range m.Params {
-		if !paramName.MatchString(p.Name) {
-			return fmt.Errorf("parameter name %q: want lower-case letters, digits and underscores", p.Name)
-		}
-		if seen[p.Name] {
-			return fmt.Errorf("parameter %s occurs twice", p.Name)
-		}
-		seen[p.Name] = true
-		if _, _, err := p.interval(); err != nil {
-			return fmt.Errorf("parameter %s: %w", p.Name, err)
-		}
-		if _, err := p.value(p.initial()); err != nil {
-			return fmt.Errorf("parameter %s: its default is not admitted: %w", p.Name, err)
-		}
-	}
-	return nil
+// ownParams lists the settings of the algorithm's own, and those of the optimizer.
+func (c Config) ownParams() []Param {
+	m, _ := c.findMethod()
+	return slices.Concat(m.Params, c.optimizerOf(m).Params)
 }
 
-// param returns a declared setting.
-func (m Method) param(name string) (Param, bool) {
-	at := slices.IndexFunc(m.Params, func(p Param) bool { return p.Name == name })
-	if at < 0 {
-		return Param{}, false
-	}
-	return m.Params[at], true
+// declares reports whether a setting of a name is among params.
+func declares(params []Param, name string) bool {
+	return slices.ContainsFunc(params, func(p Param) bool { return p.Name == name })
 }
 
 // checkParams refuses settings that no algorithm has, and values that the algorithm does not admit.
 func (c Config) checkParams() (errs []error) {
-	m, _ := c.findMethod()
+	own := c.ownParams()
 	for _, name := range slices.Sorted(maps.Keys(c.Params)) {
-		if p, ok := m.param(name); ok {
-			_, err := p.value(c.Params[name])
+		if at := slices.IndexFunc(own, func(p Param) bool { return p.Name == name }); at >= 0 {
+			_, err := own[at].Value(paramKey(name), c.Params[name])
 			errs = append(errs, err)
 			continue
 		}
-		if len(withParam(name)) > 0 {
+		if withParam(name) != "" {
 			continue // refused by its effect, where it was set for this run
 		}
 		want := fmt.Sprintf("algo %s has no parameters of its own", c.Algo)
-		if len(m.Params) > 0 {
+		if len(own) > 0 {
 			var names, texts []string
-			for _, p := range m.Params {
+			for _, p := range own {
 				names, texts = append(names, p.Name), append(texts, p.String())
 			}
 			want = fmt.Sprintf("the parameters of algo %s are %s", c.Algo, strings.Join(texts, "; "))
-			want = suggestion(name, names) + want
+			want = setting.Suggestion(name, names) + want
 		}
 		errs = append(errs, &Error{Key: paramKey(name), Got: "does not exist", Want: want})
 	}
 	return errs
 }
 
-// withParam lists the algorithms that have a setting of their own of that name.
-func withParam(name string) []string {
-	return withFeature(func(m Method) bool { _, ok := m.param(name); return ok })
+// withParam says which algorithms and optimizers have a setting of their own of that name, as in
+// "algo diloco or noloco"; empty: none.
+func withParam(name string) string {
+	methods := withFeature(func(m Method) bool { return declares(m.Params, name) })
+	return algosOrOptimizers(methods, namesOf(optimizersWith(func(o Optimizer) bool {
+		return declares(o.Params, name)
+	})))
 }
 
-// settleParams keeps the settings of the method, and adds the defaults of those that are not set.
+// algosOrOptimizers names values of the keys algo and optimizer, to complete "needs".
+func algosOrOptimizers(methods, optimizers []string) string {
+	var words []string
+	if len(optimizers) > 0 {
+		words = append(words, "optimizer "+setting.Either(optimizers))
+	}
+	if len(methods) > 0 {
+		words = append(words, "algo "+setting.Either(methods))
+	}
+	return strings.Join(words, ", or ")
+}
+
+// settleParams keeps the settings of the method and the optimizer, and adds the defaults of those that are not set.
 // Check has verified the values.
 func (c Config) settleParams() Params {
-	m, _ := c.findMethod()
-	if len(m.Params) == 0 {
+	own := c.ownParams()
+	if len(own) == 0 {
 		return nil
 	}
 	all := Params{}
-	for _, p := range m.Params {
+	for _, p := range own {
 		v, set := c.Params[p.Name]
 		if !set {
-			v = p.initial()
+			v = p.Initial()
 		}
-		if typed, err := p.value(v); err == nil {
+		if typed, err := p.Value(paramKey(p.Name), v); err == nil {
 			v = typed
 		}
 		all[p.Name] = v
@@ -246,18 +151,20 @@ func (c Config) settleParams() Params {
 	return all
 }
 
-// Param returns a number that the algorithm declares in Method.Params. It panics if that declares
-// no number of this name.
+// Param returns a number that the algorithm or the optimizer declares in its Params. It panics if
+// they declare no number of this name.
 func (s *Setup) Param(name string) float64 {
-	v, ok := s.Config.Params[name].(float64)
-	if !ok {
-		panic(fmt.Sprintf("config: algo %s declares no parameter %q that is a number", s.Config.Algo, name))
+	switch v := s.Config.Params[name].(type) {
+	case float64:
+		return v
+	case int:
+		return float64(v)
 	}
-	return v
+	panic(fmt.Sprintf("config: algo %s declares no parameter %q that is a number", s.Config.Algo, name))
 }
 
-// Choice returns a name that the algorithm declares in Method.Params. It panics if that declares no
-// setting of this name with Choices.
+// Choice returns a name that the algorithm or the optimizer declares in its Params. It panics if they
+// declare no setting of this name with Choices.
 func (s *Setup) Choice(name string) string {
 	v, ok := s.Config.Params[name].(string)
 	if !ok {
@@ -266,7 +173,8 @@ func (s *Setup) Choice(name string) string {
 	return v
 }
 
-// ParamHelp lists the settings of all algorithms that have some of their own; empty if none has.
+// ParamHelp lists the settings of all algorithms and optimizers that have some of their own; empty if
+// none has.
 func ParamHelp() string {
 	var lines []string
 	registry.RLock()
@@ -274,6 +182,11 @@ func ParamHelp() string {
 	for _, m := range methods {
 		for _, p := range m.Params {
 			lines = append(lines, m.Name+": "+p.String())
+		}
+	}
+	for _, o := range optimizers {
+		for _, p := range o.Params {
+			lines = append(lines, o.Name+": "+p.String())
 		}
 	}
 	return strings.Join(lines, "; ")

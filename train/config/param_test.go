@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fspda/train/algo"
+	"fspda/train/setting"
 )
 
 // withMethods registers methods for the time of a test.
@@ -119,12 +120,12 @@ func TestParamsRefuses(t *testing.T) {
 		"default": {Name: "a", Range: "(0, 1]"}, "twice": mine.Params[0],
 	} {
 		m := Method{Params: []Param{mine.Params[0], bad}}
-		if m.fault() == nil {
+		if setting.Fault(m.Params) == nil {
 			t.Errorf("%s: %+v is accepted", name, bad)
 		}
 	}
 	for _, m := range builtin {
-		if err := m.fault(); err != nil {
+		if err := setting.Fault(m.Params); err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}

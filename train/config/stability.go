@@ -119,7 +119,7 @@ func decentlamStable(s *Setup) ([]string, error) {
 // qgStable refuses a quasi-global momentum at which differences between agents grow.
 func qgStable(s *Setup) ([]string, error) {
 	c, rule := s.Config, momentumRule(quasiGlobal{})
-	if c.Optimizer == optimizerNesterov {
+	if c.optimizer().Nesterov {
 		rule = quasiGlobalNesterov{}
 	}
 	return nil, s.momentumStable("momentum", gossipMomentum{rule, c.Momentum, max(1, c.LocalSteps), s.ownWeight()})

@@ -7,59 +7,15 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"fspda/train/setting"
 )
 
 // auto is the value of a key whose value Resolve chooses.
-const auto = "auto"
+const auto = setting.Auto
 
 // AutoFloat is a number, or auto for one that Resolve chooses.
-type AutoFloat struct {
-	Auto bool
-	V    float64
-}
-
-func (a AutoFloat) String() string {
-	if a.Auto {
-		return auto
-	}
-	return strconv.FormatFloat(a.V, 'g', -1, 64)
-}
-
-// Set reads a number or "auto".
-func (a *AutoFloat) Set(s string) error {
-	if s == auto {
-		*a = AutoFloat{Auto: true}
-		return nil
-	}
-	v, err := strconv.ParseFloat(s, 64)
-	if err != nil {
-		return fmt.Errorf("%q is neither a number nor auto", s)
-	}
-	*a = AutoFloat{V: v}
-	return nil
-}
-
-// Type is the name of the type in help texts.
-func (AutoFloat) Type() string { return "float|auto" }
-
-// MarshalYAML writes the number, or auto.
-func (a AutoFloat) MarshalYAML() (any, error) {
-	if a.Auto {
-		return auto, nil
-	}
-	return a.V, nil
-}
-
-// UnmarshalYAML reads what MarshalYAML writes.
-func (a *AutoFloat) UnmarshalYAML(n ast.Node) error { return a.Set(plain(n)) }
-
-// plain returns the text of a YAML value without quotes.
-func plain(n ast.Node) string {
-	if s, ok := n.(*ast.StringNode); ok {
-		return s.Value
-	}
-	return n.String()
-}
+type AutoFloat = setting.AutoFloat
 
 // Widths are the widths of the hidden layers of an mlp.
 type Widths []int
@@ -93,7 +49,7 @@ func (w *Widths) Set(s string) error {
 
 // UnmarshalYAML reads a list, or what Set reads.
 func (w *Widths) UnmarshalYAML(n ast.Node) error {
-	text := plain(n)
+	text := setting.Plain(n)
 	if _, ok := n.(*ast.SequenceNode); ok {
 		text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("[], \n\t", r) }),
 			",")

@@ -10,7 +10,7 @@ import (
 // Network is a Transport between the processes of a run, each with one agent. In addition to the
 // messages of the algorithm it carries reports: numbered records from one agent to another. It
 // keeps messages and reports until their receiver says that a checkpoint of it depends on them no
-// longer, so that they survive the receiver's process. fspda/dist/nats has an implementation.
+// longer, so that they survive the receiver's process. Package dist/link has an implementation.
 type Network interface {
 	dist.Transport
 	// Start connects to the other processes and resumes the streams from the state that Save

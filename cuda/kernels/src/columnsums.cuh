@@ -1,5 +1,5 @@
-// What the normalisation kernels (norm.cu) and the products with fused normalisations (pointwise.cu)
-// share: the affine map, two sums of each column over all blocks, and what follows from them.
+// Two sums of each column over all blocks, what batch normalisation (norm.cu) computes from them, and
+// its affine map, which the max-pool (pool.cu) applies too.
 //
 // A block has 256 threads. Each sums some rows of a pack of columns, and all threads of the same
 // column are ACROSS apart. Blocks write partial sums, part[p][0..1][c]. The last blocks to finish

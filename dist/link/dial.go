@@ -1,0 +1,378 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	tls "google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/experimental"
+	"google.golang.org/grpc/keepalive"
+	caller "google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"fspda/dist/discover"
+)
+
+const (
+	dialTimeout   = 3 * time.Second       // for all addresses of a peer, for the handshake, for a keepalive ping
+	keepaliveTime = 10 * time.Second      // idle time before a keepalive ping
+	minRedial     = 20 * time.Millisecond // delay after a connection that failed; doubles each time
+	maxRedial     = time.Second
+	directRetry   = time.Minute // until a direct link is tried again in place of a relayed one
+	drainTimeout  = time.Second // to send what is queued when the node closes
+
+	heartbeatInterval = 500 * time.Millisecond // a node sends at least one frame in this time
+)
+
+// Flow-control windows in bytes. Relayed bytes wait in the queues of other servers, which are bounded.
+const (
+	directWindow = 16 << 20
+	relayWindow  = 4 << 20
+)
+
+// streamDesc is the method of the service. Its full name is methodPath.
+var streamDesc = grpc.StreamDesc{StreamName: "Frames", ClientStreams: true, ServerStreams: true}
+
+const (
+	serviceName = "fspda.Link"
+	methodPath  = "/fspda.Link/Frames"
+)
+
+// bufferSize returns the size of the read and write buffers of a connection.
+func (n *Node) bufferSize() int { return min(max(16<<10, 4*n.opt.Dim), 256<<10) }
+
+// serve accepts streams from a listener until the node closes.
+func (n *Node) serve(l net.Listener, window int32) {
+	o := []grpc.ServerOption{grpc.ForceServerCodecV2(frameCodec{}), grpc.MaxRecvMsgSize(maxChunk + headerSize),
+		grpc.MaxConcurrentStreams(1), grpc.MaxHeaderListSize(maxHello), grpc.InitialWindowSize(window),
+		grpc.InitialConnWindowSize(window), grpc.ReadBufferSize(n.bufferSize()),
+		grpc.WriteBufferSize(n.bufferSize()), grpc.ConnectionTimeout(dialTimeout),
+		experimental.BufferPool(&readBufferPool{}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: dialTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveTime / 2,
+			PermitWithoutStream: true})}
+	if t := n.opt.TLS.Agents; t != nil {
+		o = append(o, grpc.Creds(tls.NewTLS(t.Clone())))
+	}
+	s := grpc.NewServer(o...)
+	desc := streamDesc
+	desc.Handler = func(_ any, stream grpc.ServerStream) error { return n.accept(stream, window == directWindow) }
+	s.RegisterService(&grpc.ServiceDesc{ServiceName: serviceName, HandlerType: (*any)(nil),
+		Streams: []grpc.StreamDesc{desc}}, nil)
+	n.background.Go(func() {
+		if err := s.Serve(l); err != nil {
+			n.log.Warn("a server for other agents has stopped", zap.Error(err))
+		}
+	})
+	n.background.Go(func() {
+		<-n.open.Done()
+		defer time.AfterFunc(drainTimeout, s.Stop).Stop()
+		s.GracefulStop()
+	})
+}
+
+// directListeners are where the server for direct connections listens: one listener, or none.
+type directListeners struct {
+	listeners []net.Listener
+	addresses []string // of them
+}
+
+// listenDirect listens for direct connections. They are served from Start on: before, the node does
+// not know which messages it needs.
+func (n *Node) listenDirect() error {
+	host, _, err := discover.HostPort(n.opt.Listen)
+	if err != nil {
+		return err
+	}
+	l, err := net.Listen("tcp", n.opt.Listen)
+	if err != nil {
+		return fmt.Errorf("link: cannot listen at %s for direct links: %w: is the port taken?", n.opt.Listen, err)
+	}
+	n.direct = directListeners{[]net.Listener{l}, listenAddresses(host, n.opt.Advertise, l.Addr())}
+	return nil
+}
+
+// listenAddresses returns the addresses of a listener.
+func listenAddresses(host, advertise string, at net.Addr) []string {
+	port := strconv.Itoa(at.(*net.TCPAddr).Port)
+	if advertise != "" {
+		return []string{net.JoinHostPort(advertise, port)}
+	}
+	if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+		return []string{net.JoinHostPort(host, port)}
+	}
+	var out []string
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	for _, a := range all {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.IsGlobalUnicast() && len(out) < discover.MaxAddresses-1 {
+			out = append(out, net.JoinHostPort(ip.IP.String(), port))
+		}
+	}
+	return append(out, net.JoinHostPort("127.0.0.1", port)) // agents on this machine, without a network
+}
+
+// accept runs the link of a node that has dialed this one.
+func (n *Node) accept(stream grpc.ServerStream, direct bool) error {
+	l := newLink(nil, stream, direct)
+	_, text, err := l.readControl()
+	var h hello
+	if err == nil {
+		h, err = decodeHello(text)
+	}
+	if err == nil {
+		err = n.authenticate(stream.Context(), &h)
+	}
+	if err != nil {
+		if _, invalid := errors.AsType[*FrameError](err); invalid { // else the stream has ended early
+			n.drop("a stream", err)
+		}
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	p := n.peers[h.From]
+	l.peer = p
+	if r := p.establish(l, &h, true); r != nil {
+		p.refuse(r, h)
+		return l.writeControl(kindRefuse, r)
+	}
+	if err := l.writeControl(kindHello, p.hello()); err != nil {
+		l.end(err)
+	}
+	if err = l.run(); errors.Is(err, errDrained) || errors.Is(err, io.EOF) {
+		return nil
+	}
+	n.log.Debug("lost the connection to an agent", zap.Int("peer", p.id), zap.Error(err))
+	return status.Error(codes.Aborted, err.Error())
+}
+
+// authenticate checks who has sent a handshake.
+func (n *Node) authenticate(ctx context.Context, h *hello) error {
+	if h.Run != n.opt.Run || h.From <= n.opt.Self || h.From >= n.opt.Agents {
+		return &FrameError{Got: fmt.Sprintf("a handshake of agent %d of run %s", h.From, clip(h.Run))}
+	}
+	if n.opt.TLS.Agents == nil {
+		return nil
+	}
+	if p, ok := caller.FromContext(ctx); ok {
+		if t, ok := p.AuthInfo.(tls.TLSInfo); ok {
+			if who, ok := n.opt.TLS.rankOf(t.State); n.opt.TLS.agent == nil || ok && who == h.From {
+				return nil
+			}
+		}
+	}
+	return &FrameError{Got: fmt.Sprintf("a handshake in the name of agent %d whose certificate does not belong to it",
+		h.From)}
+}
+
+// keepConnected dials the peer again and again until the node closes.
+func (p *peer) keepConnected(ctx context.Context) {
+	delay := minRedial
+	for ctx.Err() == nil {
+		began := time.Now()
+		if err := p.connect(ctx); err != nil && ctx.Err() == nil {
+			p.node.log.Debug("no connection to an agent", zap.Int("peer", p.id), zap.Error(err))
+		}
+		if time.Since(began) > maxRedial {
+			delay = minRedial
+		}
+		sleep(ctx, delay+rand.N(delay)) // jitter spreads the attempts; it does not affect results
+		delay = min(2*delay, p.node.opt.maxRedial)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// connect finds out where the peer listens, dials it, directly or else relayed, and runs the link until
+// it ends.
+func (p *peer) connect(ctx context.Context) error {
+	n := p.node
+	addresses, err := n.opt.Discovery.Addresses(ctx, p.id)
+	if err != nil {
+		return err
+	}
+	var unreachable error
+	if time.Since(p.unreachable) > n.opt.directRetry && len(addresses) > 0 {
+		end, err := p.dialDirect(ctx, addresses)
+		if err == nil {
+			return <-end
+		}
+		if errors.Is(err, errRefused) || ctx.Err() != nil {
+			return err
+		}
+		unreachable = err
+	}
+	relay, err := n.opt.Discovery.Relay(p.id)
+	if err != nil {
+		return errors.Join(unreachable, err)
+	}
+	if unreachable != nil {
+		p.unreachable = time.Now()
+		n.log.Info("no direct connection to an agent; it is relayed", zap.Int("peer", p.id),
+			zap.Strings("addresses", addresses), zap.Error(unreachable))
+	}
+	end, err := p.dial(ctx, relay, relayWindow)
+	if err != nil {
+		return err
+	}
+	for len(addresses) > 0 {
+		select {
+		case err := <-end:
+			return err
+		case <-time.After(n.opt.directRetry):
+		}
+		if direct, err := p.dialDirect(ctx, addresses); err == nil { // it has replaced the relayed link
+			return <-direct
+		}
+	}
+	return <-end
+}
+
+// dialDirect dials the addresses of the peer one after the other.
+func (p *peer) dialDirect(ctx context.Context, addresses []string) (end <-chan error, err error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	d := net.Dialer{Timeout: max(dialTimeout/time.Duration(len(addresses)), 500*time.Millisecond)}
+	for _, address := range addresses {
+		var c net.Conn
+		if c, err = d.DialContext(ctx, "tcp", address); err == nil {
+			end, err = p.dial(ctx, c, directWindow)
+		}
+		if err == nil || errors.Is(err, errRefused) || ctx.Err() != nil {
+			break
+		}
+	}
+	return end, err
+}
+
+// dial starts a link over a connection. The channel delivers why the link has ended.
+func (p *peer) dial(ctx context.Context, over net.Conn, window int32) (<-chan error, error) {
+	n := p.node
+	by := insecure.NewCredentials()
+	if n.opt.TLS.Agents != nil {
+		by = tls.NewTLS(n.opt.TLS.linkTo(p.id))
+	}
+	if n.opt.wrap != nil {
+		over = n.opt.wrap(over)
+	}
+	given := givenConn{conn: over}
+	conn, err := grpc.NewClient("passthrough:///agent", grpc.WithTransportCredentials(by),
+		grpc.WithContextDialer(given.dial), grpc.WithDisableServiceConfig(), grpc.WithNoProxy(),
+		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(window),
+		grpc.WithReadBufferSize(n.bufferSize()), grpc.WithWriteBufferSize(n.bufferSize()),
+		experimental.WithBufferPool(&readBufferPool{}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: dialTimeout}),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(frameCodec{}), grpc.MaxCallRecvMsgSize(maxChunk+headerSize)))
+	if err != nil {
+		given.closeUnused()
+		return nil, err
+	}
+	whole, cancel := context.WithCancel(context.Background())
+	late := time.AfterFunc(dialTimeout, cancel)
+	defer context.AfterFunc(ctx, cancel)()
+	l := newLink(p, nil, window == directWindow)
+	if l.stream, err = conn.NewStream(whole, &streamDesc, methodPath); err == nil {
+		p.detach()
+		err = l.greet()
+	}
+	if err == nil && !late.Stop() {
+		err = context.DeadlineExceeded
+	}
+	end := func(err error) {
+		l.end(err)
+		cancel()
+		_ = conn.Close()
+		given.closeUnused()
+	}
+	if err != nil {
+		end(err)
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	n.background.Go(func() {
+		err := l.run()
+		if n.open.Err() == nil && !errors.Is(err, errSuperseded) {
+			n.log.Info("lost the connection to an agent; reconnecting", zap.Int("peer", p.id), zap.Error(err))
+		}
+		end(err)
+		ended <- err
+	})
+	return ended, nil
+}
+
+// givenConn gives a connection to gRPC once: a link does not outlive it.
+type givenConn struct {
+	conn net.Conn
+	used atomic.Bool
+}
+
+func (g *givenConn) dial(context.Context, string) (net.Conn, error) {
+	if g.used.Swap(true) {
+		return nil, errors.New("link: the connection has ended")
+	}
+	return g.conn, nil
+}
+
+// closeUnused closes the connection if gRPC has not taken it. If gRPC has, it closes it.
+func (g *givenConn) closeUnused() {
+	if !g.used.Swap(true) {
+		_ = g.conn.Close()
+	}
+}
+
+// greet completes the handshake of a link to a node that this one has dialed.
+func (l *link) greet() error {
+	p := l.peer
+	if err := l.writeControl(kindHello, p.hello()); err != nil {
+		return err
+	}
+	kind, text, err := l.readControl()
+	if err != nil {
+		return err
+	}
+	if kind == kindRefuse {
+		return p.refusedBy(text)
+	}
+	h, err := decodeHello(text)
+	if err != nil {
+		return err
+	}
+	if h.Run != p.node.opt.Run || h.From != p.id {
+		return &FrameError{Got: fmt.Sprintf("agent %d of run %s answers in place of agent %d", h.From, clip(h.Run),
+			p.id)}
+	}
+	if r := p.establish(l, &h, false); r != nil {
+		p.refuse(r, h)
+		return l.refuse(r)
+	}
+	return nil
+}
+
+// refuse tells a node that has answered why it is refused, and waits until that one ends the
+// stream.
+func (l *link) refuse(r *refusal) error {
+	err := l.writeControl(kindRefuse, r)
+	for err == nil {
+		var f inFrame
+		err = l.stream.RecvMsg(&f)
+		f.free()
+	}
+	return errRefused
+}

@@ -1,0 +1,361 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// link is a gRPC stream between this node and a peer, and its state. One goroutine reads, one
+// writes. What is written follows from the logs and the cursors: whatever the agent sends, or a
+// reconnected peer lacks, lies between the cursor of its stream and the end of the log.
+type link struct {
+	peer   *peer
+	stream frameStream
+	direct bool          // not relayed
+	wake   chan struct{} // there may be something to write; capacity 1
+	done   chan struct{} // closed by end
+	once   sync.Once
+	err    error // why the link has ended; valid when done is closed
+
+	partial *recvMessage // being assembled; of the reading goroutine
+
+	// guarded by the lock of the peer
+	cursor [numStreams]uint64 // the message that is written next
+	ackDue bool               // an acknowledgement is written as soon as possible
+}
+
+// frameStream is either end of a gRPC stream.
+type frameStream interface {
+	SendMsg(m any) error
+	RecvMsg(m any) error
+}
+
+var (
+	errSuperseded = errors.New("link: another connection of the same agent has replaced this one")
+	errRefused    = errors.New("link: refused")
+	errDrained    = errors.New("link: the node closes")
+)
+
+func newLink(p *peer, stream frameStream, direct bool) *link {
+	return &link{peer: p, stream: stream, direct: direct, wake: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// end ends the link. Only the first call has an effect. A nil link has ended.
+func (l *link) end(err error) {
+	if l != nil {
+		l.once.Do(func() {
+			l.err = err
+			close(l.done)
+		})
+	}
+}
+
+// wakeUp wakes the writing goroutine.
+func (l *link) wakeUp() {
+	if l == nil {
+		return
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// acknowledge lets the link write an acknowledgement. The caller holds the lock of the peer.
+func (l *link) acknowledge() {
+	if l != nil {
+		l.ackDue = true
+		l.wakeUp()
+	}
+}
+
+// run reads and writes until the link ends, and returns why.
+func (l *link) run() error {
+	go func() { l.end(l.read()) }()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		switch err := l.write(); {
+		case errors.Is(err, io.EOF): // the other end has ended the stream; what arrived before is read
+			<-l.done
+		case !errors.Is(err, errDrained):
+			l.end(err)
+		}
+	}()
+	select {
+	case <-l.done:
+	case <-written:
+	}
+	if c, ok := l.stream.(interface{ CloseSend() error }); ok && l.open() && c.CloseSend() == nil {
+		select { // until the server has read everything
+		case <-l.done:
+		case <-time.After(drainTimeout):
+		}
+	}
+	l.end(errDrained)
+	p := l.peer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.link == l {
+		p.link = nil
+		p.notify()
+	}
+	return l.err
+}
+
+func (l *link) open() bool {
+	select {
+	case <-l.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// write writes until the link ends or the node closes.
+func (l *link) write() error {
+	n := l.peer.node
+	heartbeat := time.NewTicker(n.opt.heartbeat)
+	defer heartbeat.Stop()
+	for closing := false; ; {
+		for {
+			some, err := l.writeNext(closing)
+			if err != nil {
+				return err
+			}
+			if !some {
+				break
+			}
+		}
+		if closing {
+			return errDrained
+		}
+		select {
+		case <-l.wake:
+		case <-heartbeat.C:
+			l.peer.mu.Lock()
+			l.ackDue = true
+			l.peer.mu.Unlock()
+		case <-l.done:
+			return l.err
+		case <-n.open.Done():
+			l.peer.mu.Lock()
+			l.ackDue = true
+			l.peer.mu.Unlock()
+			closing = true
+		}
+	}
+}
+
+// writeNext writes the next message, or an acknowledgement if one is due, and reports whether there
+// was anything to write.
+func (l *link) writeNext(closing bool) (some bool, err error) {
+	p := l.peer
+	p.mu.Lock()
+	for s := range p.out {
+		o := &p.out[s]
+		m, ok := o.find(l.cursor[s])
+		if !ok || !o.hasRoom(m.seq, m.size) {
+			continue
+		}
+		if l.cursor[s]++; m.seq < o.sent {
+			p.node.stats.resent.Add(1)
+		}
+		o.sent = max(o.sent, l.cursor[s])
+		m.memory.retain()
+		p.mu.Unlock()
+		defer m.memory.release()
+		return true, l.writeMessage(s, m)
+	}
+	due := l.ackDue
+	p.mu.Unlock()
+	if !due {
+		return false, nil
+	}
+	return !closing, l.writeFrame(&header{kind: kindAck}, nil, nil)
+}
+
+// writeMessage writes the fragments of a message. A fragment lies within one segment of the body.
+func (l *link) writeMessage(stream int, m sentMessage) error {
+	h := header{kind: kindData, stream: uint8(stream), seq: m.seq, t: m.t, total: uint32(m.size),
+		raw: uint32(m.rawSize)}
+	compressed := m.rawSize != m.size
+	for from := 0; ; {
+		if h.flags = 0; compressed {
+			h.flags = flagCompressed
+		}
+		part := m.body.at(from, l.peer.node.opt.chunk)
+		from += len(part)
+		if err := l.writeFrame(&h, part, m.memory); err != nil || from >= m.size {
+			return err
+		}
+	}
+}
+
+// writeFrame completes a header with the acknowledgements and writes a frame.
+func (l *link) writeFrame(h *header, payload []byte, memory *bodyRef) error {
+	p := l.peer
+	p.mu.Lock()
+	if p.link != l {
+		p.mu.Unlock()
+		return errSuperseded
+	}
+	for s := range p.in {
+		in := &p.in[s]
+		h.ack.next[s], h.ack.stable[s], in.acked, in.ackDueBytes = in.next, in.stable, in.next, 0
+	}
+	if p.node.logIsFull(p) {
+		h.flags |= flagFull
+	}
+	l.ackDue = false
+	p.mu.Unlock()
+	p.node.stats.sentFrames.Add(1)
+	p.node.stats.sentBytes.Add(uint64(headerSize + len(payload)))
+	return l.stream.SendMsg(&outFrame{header: h.append(make([]byte, 0, headerSize)), payload: payload, memory: memory})
+}
+
+// writeControl writes a handshake or a refusal.
+func (l *link) writeControl(kind frameKind, v any) error {
+	text := encodeJSON(v)
+	h := header{kind: kind, total: uint32(len(text)), raw: uint32(len(text))}
+	return l.stream.SendMsg(&outFrame{header: h.append(nil), payload: text})
+}
+
+// read reads until the stream ends. A frame that is not valid ends it.
+func (l *link) read() error {
+	for {
+		var f inFrame
+		if err := l.stream.RecvMsg(&f); err != nil {
+			return err
+		}
+		err := l.handle(&f)
+		f.free()
+		if _, invalid := errors.AsType[*FrameError](err); invalid {
+			l.peer.node.drop(fmt.Sprintf("agent %d", l.peer.id), err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readControl reads the first frame, with which the other end introduces itself.
+func (l *link) readControl() (kind frameKind, text []byte, err error) {
+	var f inFrame
+	if err := l.stream.RecvMsg(&f); err != nil {
+		return 0, nil, err
+	}
+	defer f.free()
+	h, err := f.decode()
+	if err == nil && (h.kind != kindHello && h.kind != kindRefuse || f.data.Len() > headerSize+maxHello) {
+		err = &FrameError{Got: fmt.Sprintf("kind %d of %d bytes before the handshake", h.kind, f.data.Len())}
+	}
+	return h.kind, f.appendPayload(nil), err
+}
+
+// handle processes a frame.
+func (l *link) handle(f *inFrame) error {
+	h, err := f.decode()
+	if err != nil {
+		return err
+	}
+	n := l.peer.node
+	n.stats.gotFrames.Add(1)
+	n.stats.gotBytes.Add(uint64(f.data.Len()))
+	if l.direct {
+		n.stats.direct.Add(1)
+	}
+	if err := l.progress(&h); err != nil {
+		return err
+	}
+	switch h.kind {
+	case kindAck:
+		return nil
+	case kindData:
+		return l.assemble(&h, f)
+	case kindRefuse: // of a node that has dialed this one, and to which the handshake was the answer
+		return l.peer.refusedBy(f.appendPayload(nil))
+	}
+	return &FrameError{Got: fmt.Sprintf("kind %d after the handshake", h.kind)}
+}
+
+// progress applies the acknowledgements of a frame.
+func (l *link) progress(h *header) error {
+	p := l.peer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.link != l {
+		return errSuperseded
+	}
+	p.lastHeard = time.Now()
+	changed := false
+	for s := range p.out {
+		if h.ack.next[s] > l.cursor[s] {
+			return &FrameError{Got: fmt.Sprintf("message %d of stream %d was consumed before it was sent",
+				h.ack.next[s], s)}
+		}
+		changed = p.out[s].acknowledge(h.ack.next[s], h.ack.stable[s]) || changed
+	}
+	if changed {
+		p.notify()
+		l.wakeUp() // the window has room
+	}
+	if h.flags&flagFull != 0 {
+		select {
+		case p.node.checkpointRequests <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// assemble appends a fragment to its message, and hands the message over when it is complete.
+func (l *link) assemble(h *header, f *inFrame) error {
+	m := l.partial
+	if m == nil {
+		if err := l.check(h); err != nil {
+			return err
+		}
+		m = &recvMessage{seq: h.seq, t: h.t, stream: h.stream, compressed: h.flags&flagCompressed != 0,
+			rawSize: int(h.raw), total: int(h.total), body: l.peer.node.bodies.get(int(h.total))}
+		l.partial = m
+	}
+	if m.seq != h.seq || m.stream != h.stream || m.total != int(h.total) || m.rawSize != int(h.raw) ||
+		len(m.body)+f.data.Len()-headerSize > m.total {
+		return &FrameError{Got: fmt.Sprintf("a fragment of message %d of stream %d within message %d of stream %d",
+			h.seq, h.stream, m.seq, m.stream)}
+	}
+	if m.body = f.appendPayload(m.body); len(m.body) < m.total {
+		return nil
+	}
+	l.partial = nil
+	p := l.peer
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.link != l {
+		return errSuperseded
+	}
+	p.in[h.stream].queue = append(p.in[h.stream].queue, m)
+	p.notify()
+	return nil
+}
+
+// check checks the first fragment of a message before memory is allocated for it.
+func (l *link) check(h *header) error {
+	p := l.peer
+	limit := uint64(p.node.bodyCodec.limit())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.link != l {
+		return errSuperseded
+	}
+	if in := &p.in[h.stream]; h.seq != in.arrived() || !in.hasRoom(int(h.total)) || uint64(h.total) > limit ||
+		uint64(h.raw) > limit {
+		return &FrameError{Got: fmt.Sprintf("message %d of stream %d with %d bytes, expected message %d with at most "+
+			"%d bytes", h.seq, h.stream, max(h.total, h.raw), in.arrived(), limit)}
+	}
+	return nil
+}

@@ -1,0 +1,121 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"fspda/dist"
+	"fspda/dist/disttest"
+)
+
+// restart closes agent 0 of two and opens it again, without starting it.
+func restart(t *testing.T, m mesh, edit func(*settings)) {
+	t.Helper()
+	m[0].Close()
+	o := options(t, 0, 2)
+	o.nats.Server.Join = []string{address(m[1])}
+	edit(&o)
+	m[0] = open(t, o)
+}
+
+// An agent without agents of lower rank, whose checkpoint is lost, is told so by those that dial
+// it.
+func TestLostCheckpointOfAgent0(t *testing.T) {
+	m := openMesh(t, 2, nil) // not durable: everything consumed is deleted
+	swap(t, m, 5, 0, 10)
+	for m[1].peers[0].logLength() > 0 && testContext(t).Err() == nil {
+		time.Sleep(5 * time.Millisecond)
+	}
+	restart(t, m, func(*settings) {})
+	if err := m[0].Start(nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	_, err := receive(testContext(t), m[0], 1, 0)
+	var h *HandshakeError
+	if !errors.As(err, &h) || h.Field != fieldPosition || h.Peer != 1 || !strings.Contains(err.Error(), "checkpoint") {
+		t.Errorf("error %v", err)
+	}
+	if err := m[1].Failure(); err != nil {
+		t.Errorf("the other agent fails, too: %v", err)
+	}
+}
+
+// A node that is open but not started yet, because it still reads its checkpoint, answers nobody:
+// it does not know which messages it needs.
+func TestNoLinkBeforeStart(t *testing.T) {
+	at := fmt.Sprint("127.0.0.1:", disttest.UnusedPort(t))
+	first := func(o *settings) {
+		if o.Durable = true; o.Self == 0 {
+			o.Listen = at
+		}
+	}
+	m := openMesh(t, 2, first)
+	swap(t, m, 5, 0, 10)
+	state := m[0].Save()
+	for range 2 { // what the checkpoint has is deleted at the other end
+		if err := m[0].Stable(state, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for m[1].peers[0].logLength() > 0 && testContext(t).Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	restart(t, m, first)
+	if _, err := m[1].peers[0].dialDirect(testContext(t), []string{at}); err == nil {
+		t.Error("a node that has not started answers")
+	}
+	if n := m[0].ConnectedPeers(); n != 0 {
+		t.Errorf("%d agents are connected to a node that has not started", n)
+	}
+	if err := m[0].Start(state, 0); err != nil {
+		t.Fatal(err)
+	}
+	swap(t, m, 5, 10, 20)
+}
+
+// A node that closes names no address any more, at which nobody accepts.
+func TestNoAddressWhileClosing(t *testing.T) {
+	core, lines := observer.New(zapcore.InfoLevel)
+	m := openMesh(t, 2, func(o *settings) {
+		if o.Listen = "127.0.0.1:0"; o.Self == 1 {
+			o.Log = zap.New(core)
+		}
+	})
+	swap(t, m, 5, 0, 3)
+	m[0].close() // the first part of Close, whose rest may take a second
+	time.Sleep(500 * time.Millisecond)
+	if n := lines.FilterMessageSnippet("relayed").Len(); n != 0 {
+		t.Errorf("%d connections to a node that closes were tried directly", n)
+	}
+}
+
+// Large messages in one direction do not wait for a heartbeat: the receiver acknowledges them.
+func TestLargeMessagesOneWay(t *testing.T) {
+	const length, count = 9 << 20, 5 // 36 MB each: two at a time
+	m := openMesh(t, 2, func(o *settings) {
+		withDirect(o)
+		o.Dim, o.heartbeat = length, time.Hour
+	})
+	ctx, values := testContext(t), make([]float32, length)
+	go func() {
+		for k := range count {
+			if err := send(ctx, m[0], 1, k, values); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	for k := range count {
+		msg, err := m[1].Recv(ctx, 1, 0, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dist.Message.Release(msg)
+	}
+}

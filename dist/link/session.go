@@ -1,0 +1,57 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"fspda/dist"
+)
+
+// A session is a stream between two processes. It is numbered and sent again like the other
+// streams, but it is not saved and starts anew when either process restarts.
+type session struct {
+	peer  *peer
+	epoch uint64
+}
+
+var _ dist.SessionOpener = (*Node)(nil)
+
+// OpenSession implements [dist.SessionOpener].
+func (n *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) {
+	p := n.peer(with)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.epoch == p.sessionEpoch {
+		if err := p.wait(ctx); err != nil {
+			return nil, fmt.Errorf("link: agent %d cannot open a session with agent %d: %w", n.opt.Self, with, err)
+		}
+	}
+	p.sessionEpoch = p.epoch
+	return &session{p, p.epoch}, nil
+}
+
+// SilentFor implements [dist.SessionOpener].
+func (n *Node) SilentFor(with int) time.Duration {
+	p := n.peer(with)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Since(p.lastHeard)
+}
+
+func (t *session) Send(ctx context.Context, record []byte) error {
+	n := t.peer.node
+	if len(record) > n.bodyCodec.limit() {
+		return fmt.Errorf("link: a record of %d bytes; at most %d can be sent", len(record), n.bodyCodec.limit())
+	}
+	return t.peer.send(ctx, sessions, sentMessage{body: segments{n.opt.Compression.compress(record)},
+		rawSize: len(record)}, t.epoch)
+}
+
+func (t *session) Recv(ctx context.Context) ([]byte, error) {
+	m, err := t.peer.receive(ctx, sessions, t.epoch)
+	if err != nil {
+		return nil, err
+	}
+	return decompress(m)
+}

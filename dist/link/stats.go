@@ -1,0 +1,69 @@
+package link
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// stats are the counters of a node. They are for monitoring only and have no influence on a run.
+type stats struct {
+	messages, reconnects, resent atomic.Uint64
+	refused, dropped             atomic.Uint64
+	sentFrames, sentBytes        atomic.Uint64
+	gotFrames, gotBytes          atomic.Uint64
+	direct                       atomic.Uint64
+}
+
+// Stats is a snapshot of the counters of a node.
+type Stats struct {
+	Messages              uint64 // sent, each counted once
+	Reconnects, Resent    uint64 // connections after the first one of a peer, and messages sent again over them
+	Refused               uint64 // handshakes of nodes of other runs
+	Dropped               uint64 // invalid frames and packets, and handshakes in the name of others
+	ConnErrors            uint64 // errors of the connection by which agents are found
+	SentFrames, GotFrames uint64
+	SentBytes, GotBytes   uint64 // of all frames
+	Direct                uint64 // frames received over direct links, not relayed
+}
+
+// Stats returns the counters.
+func (n *Node) Stats() Stats {
+	s, d := &n.stats, n.opt.Discovery.Stats()
+	return Stats{Messages: s.messages.Load(), Reconnects: s.reconnects.Load(), Resent: s.resent.Load(),
+		Refused: s.refused.Load(), Dropped: s.dropped.Load() + d.Dropped,
+		ConnErrors: d.Trouble, SentFrames: s.sentFrames.Load(),
+		GotFrames: s.gotFrames.Load(), SentBytes: s.sentBytes.Load(), GotBytes: s.gotBytes.Load(),
+		Direct: s.direct.Load()}
+}
+
+// PeerStatus describes the connection to another agent.
+type PeerStatus struct {
+	Agent     int
+	Connected bool
+	SilentFor time.Duration // since the last frame of the agent
+	LogBytes  int           // bytes of the messages that are kept for it
+	Direct    bool          // the connection is not relayed
+}
+
+// Peers returns the status of all other agents, by rank.
+func (n *Node) Peers() []PeerStatus {
+	var out []PeerStatus
+	for _, p := range n.others() {
+		p.mu.Lock()
+		s := PeerStatus{Agent: p.id, Connected: p.link != nil, Direct: p.link != nil && p.link.direct,
+			SilentFor: time.Since(p.lastHeard), LogBytes: p.out[exchanges].bytes}
+		p.mu.Unlock()
+		out = append(out, s)
+	}
+	return out
+}
+
+// Failure returns the error that ended the node's work, or nil.
+func (n *Node) Failure() error {
+	select {
+	case <-n.failed:
+		return n.failure
+	default:
+		return nil
+	}
+}
