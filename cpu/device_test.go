@@ -30,8 +30,12 @@ func TestPanicsSayWhat(t *testing.T) {
 		"device: Combine: a term has length 3, want 4": func() {
 			d.Do(device.Combine(d.NewVector(4), term(d.NewVector(3))))
 		},
-		"device: Dot: b has length 1, want 2":         func() { device.InnerProduct(d, d.NewVector(2), d.NewVector(1)) },
-		"device: AddDiff: other has length 1, want 2": func() { d.Do(device.AddDiff(d.NewVector(2), d.NewVector(1), nil)) },
+		"device: Dot: b has length 1, want 2": func() {
+			device.InnerProduct(d, d.NewVector(2), d.NewVector(1))
+		},
+		"device: AddDiff: other has length 1, want 2": func() {
+			d.Do(device.AddDiff(d.NewVector(2), d.NewVector(1), nil))
+		},
 		"cpu: Do: *devicetest.Vector64 is not a vector": func() {
 			d.Do(device.Combine(devicetest.NewFloat64().NewVector(1)))
 		},

@@ -189,13 +189,16 @@ func (d *Device) sendAddDiff(op *device.Op) {
 	case len(to) <= 2:
 		d.enqueue(op, kernels.AddDiff(mine, its, at, n, to...))
 	default:
-		d.enqueueLists(op, func(l []kernels.List) kernels.Call { return kernels.AddDiffList(mine, its, at, n, l[0]) }, to)
+		d.enqueueLists(op, func(l []kernels.List) kernels.Call {
+			return kernels.AddDiffList(mine, its, at, n, l[0])
+		}, to)
 	}
 }
 
 func (d *Device) sendAddDiffs(op *device.Op) {
 	own := d.operand(op.In[0])
-	mine, n, start, others, to := own.address(), own.n, d.kernelTerm(op.Start), d.kernelTerms(op.Terms), d.kernelTerms(op.To)
+	mine, n, start := own.address(), own.n, d.kernelTerm(op.Start)
+	others, to := d.kernelTerms(op.Terms), d.kernelTerms(op.To)
 	switch {
 	case len(to) == 0:
 	case len(others) <= kernels.MaxTerms && len(to) <= 2:

@@ -60,7 +60,8 @@ func history(d device.Device, seed uint64) []string {
 		case 6:
 			d.Do(device.AddDiffs(term(), v, []device.Term{term(), term()}, device.Term{A: 0.25, V: other(v)}))
 		case 7:
-			d.Do(device.ScatterAdd(v, device.SparseTerm{A: 0.5, V: few[0], Idx: x}, device.SparseTerm{A: 0.5, V: few[1], Idx: x}))
+			d.Do(device.ScatterAdd(v, device.SparseTerm{A: 0.5, V: few[0], Idx: x},
+				device.SparseTerm{A: 0.5, V: few[1], Idx: x}))
 		case 8:
 			if s.IntN(4) > 0 {
 				continue

@@ -153,7 +153,8 @@ func (a *goldenAdamW) check(t *testing.T, e *Engine, x device.Vector, b device.B
 			Eps:    a.Eps,
 		},
 			g, m, v, x))
-		dev.Do(device.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -a.LR, V: g}, device.Term{A: -a.LR, V: decayed}))
+		dev.Do(device.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -a.LR, V: g},
+			device.Term{A: -a.LR, V: decayed}))
 	}
 }
 

@@ -37,7 +37,8 @@ func (ExactDiffusion) Local(s *algo.State, r *algo.Round) error {
 	if r.T == 0 {
 		s.Dev.Do(device.Combine(s.X, device.Term{A: 1, V: next}))
 	} else {
-		s.Dev.Do(device.Combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: 1, V: next}, device.Term{A: -1, V: step}))
+		s.Dev.Do(device.Combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: 1, V: next},
+			device.Term{A: -1, V: step}))
 	}
 	s.Dev.Do(device.Combine(step, device.Term{A: 1, V: next}))
 	s.Send(r, s.X)

@@ -78,7 +78,8 @@ func vectorJobs(dev device.Device, line int) (jobs []job) {
 			}),
 			vectorJob(fmt.Sprintf("add-diff to 2, d=%d", d), d, 4, 4, 2, func(v []device.Vector) func() {
 				return func() {
-					dev.Do(device.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]}, device.Term{A: -0.5, V: v[3]}))
+					dev.Do(device.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]},
+						device.Term{A: -0.5, V: v[3]}))
 				}
 			}))
 		for _, density := range densities {
@@ -163,7 +164,8 @@ func newExchange(m *meter, d int, density float64) (*exchange, error) {
 }
 
 func (e *exchange) add(m *meter) {
-	m.o.Device.Do(device.AddDiff(e.own, e.other, e.index, device.Term{A: 0.25, V: e.x}, device.Term{A: -0.5, V: e.dual}))
+	m.o.Device.Do(device.AddDiff(e.own, e.other, e.index, device.Term{A: 0.25, V: e.x},
+		device.Term{A: -0.5, V: e.dual}))
 }
 
 // maskJobs returns mask draws, measured in time per coordinate.

@@ -24,7 +24,8 @@ func TestIndexPanics(t *testing.T) {
 		"cpu: NewIndex: coordinate 2 is 4 after 4": func() { d.NewIndex([]uint32{1, 4, 4}, nil) },
 		"cpu: NewIndex: coordinate 1 is 2 after 3": func() { d.NewIndex([]uint32{3, 2}, nil) },
 		"device: Gather: coordinate 8 is outside of a vector of length 8": func() {
-			d.Do(device.Gather(&Vector{make([]float32, 2)}, &Vector{make([]float32, 8)}, d.NewIndex([]uint32{7, 8}, nil)))
+			dst, src := &Vector{make([]float32, 2)}, &Vector{make([]float32, 8)}
+			d.Do(device.Gather(dst, src, d.NewIndex([]uint32{7, 8}, nil)))
 		},
 		"device: AddDiff: coordinate 9 is outside of a vector of length 8": func() {
 			v := &Vector{make([]float32, 1)}

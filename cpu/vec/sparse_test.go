@@ -109,7 +109,9 @@ func BenchmarkSparse(b *testing.B) {
 			idx, k := d.NewIndex(at, nil), len(at)
 			own, other := longVector("own", k), longVector("other", k)
 			gather := func() { d.Do(device.Gather(own, x, idx)) }
-			add := func() { d.Do(device.AddDiff(own, other, idx, device.Term{A: -0.1, V: x}, device.Term{A: 0.1, V: y})) }
+			add := func() {
+				d.Do(device.AddDiff(own, other, idx, device.Term{A: -0.1, V: x}, device.Term{A: 0.1, V: y}))
+			}
 			for _, c := range []struct {
 				name  string
 				bytes int
