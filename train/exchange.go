@@ -39,9 +39,9 @@ func (x *exchange) init() {
 	if s.WireFormat().Bits() == 32 {
 		r.Swap = x.swap // with short values the algorithm must keep the bits of its own vectors
 	}
-	x.codec.message, x.expect = s.Codec(), algo.MessagesPerLink(s.Algo)
+	x.codec.message, x.expect = s.Codec(), s.Traits.MessagesPerLink()
 	switch {
-	case s.AllReduces:
+	case s.AllReduces():
 		x.edges = x.allReduceLinks
 	case s.Compressor != nil:
 		x.edges = x.broadcast
@@ -303,7 +303,7 @@ func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
 // failed was not used.
 func (x *exchange) account() {
 	s := x.run.setup
-	if s.AllReduces {
+	if s.AllReduces() {
 		x.countAllReduce()
 		return
 	}

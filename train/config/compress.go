@@ -1,13 +1,13 @@
 package config
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"fspda/dist"
 	"fspda/internal/spelling"
+	"fspda/train/algo"
 )
 
 // admitCompressor refuses a compressor that the method does not use.
@@ -15,9 +15,9 @@ func (s *Setup) admitCompressor() error {
 	c, m := &s.Config, s.method
 	name := spelling.Name(string(c.Compress))
 	switch {
-	case m.Edges == Broadcast:
+	case s.Traits.Code == algo.CompressedCode:
 		return s.admitChoco(name)
-	case m.Edges == Pairs:
+	case s.Traits.Code == algo.LatticeCode:
 		if name == "" {
 			c.Compress = "identity"
 		} else if name != "identity" && name != "lattice" {
@@ -28,7 +28,7 @@ func (s *Setup) admitCompressor() error {
 	case name == "" || name == "identity":
 		c.Compress = "identity"
 		return nil
-	case m.Masks:
+	case s.Traits.Masks:
 		return Invalid("compress", c.Compress, "%s compares its values with its neighbour's on coordinates that "+
 			"both know beforehand: say with mask and density which; choco takes compressors, swarm a lattice", m.Name)
 	}
@@ -76,9 +76,12 @@ func (s *Setup) admitChoco(name string) error {
 	return nil
 }
 
-// admitTransform resolves compress auto of demo.
+// admitTransform resolves compress auto of an algorithm that sends coefficients.
 func (s *Setup) admitTransform() error {
 	c := &s.Config
+	if s.Traits.Code != algo.CoefficientCode {
+		return nil
+	}
 	switch spelling.Name(string(c.Compress)) {
 	case "":
 		c.Compress = "dct(64,32)"
@@ -93,8 +96,8 @@ func (s *Setup) admitTransform() error {
 // compress makes the compressor of an algorithm that broadcasts, or the lattice of one of pairs.
 func (s *Setup) compress(sizes []int) (err error) {
 	c := &s.Config
-	switch s.method.Edges {
-	case Broadcast, AllGather:
+	switch s.Traits.Code {
+	case algo.CompressedCode, algo.CoefficientCode:
 		o := dist.CompressorOptions{Mask: s.Mask, Sizes: sizes, Flat: c.Norms == "flat", Seed: c.Seed}
 		for _, b := range s.Tensors {
 			o.Shapes = append(o.Shapes, [2]int{b.Rows, b.Cols})
@@ -103,7 +106,7 @@ func (s *Setup) compress(sizes []int) (err error) {
 			return &Error{Key: "compress", Err: err}
 		}
 		c.Compress = Chosen(s.Compressor.String())
-	case Pairs:
+	case algo.LatticeCode:
 		if s.Lattice, err = dist.ParseLattice(string(c.Compress), c.Seed); err != nil {
 			return &Error{Key: "compress", Err: err}
 		}
@@ -117,7 +120,7 @@ func (s *Setup) compress(sizes []int) (err error) {
 // edges in one iteration.
 func (s *Setup) admitPairs() error {
 	c := &s.Config
-	if c.Swarm != "blocking" && c.LocalSteps > 1 {
+	if !s.Traits.StepsPerExchange && c.LocalSteps > 1 {
 		return Invalid("local_steps", c.LocalSteps,
 			"non-blocking swarm takes one step in every iteration: set local_steps 0, or swarm blocking")
 	}
@@ -144,7 +147,7 @@ func (s *Setup) admitPairs() error {
 // BatchPerGradient reports whether an agent takes a batch for each gradient, and none in iterations
 // without a gradient.
 func (s *Setup) BatchPerGradient() bool {
-	return s.method.Edges == Clocks || s.method.Edges == Pairs && s.Config.Swarm == "blocking"
+	return s.Asynchronous() || s.Traits.StepsPerExchange
 }
 
 // BroadcastRate returns the probability that an agent broadcasts in an iteration.
@@ -179,7 +182,7 @@ func (s *Setup) settleTheta() {
 	c := &s.Config
 	switch {
 	case !c.given.Theta.Auto:
-	case s.method.Edges != Broadcast:
+	case s.Traits.Code != algo.CompressedCode:
 		c.Theta = s.pairTheta()
 	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 ||
 		s.BroadcastRate() == 0:
@@ -205,46 +208,15 @@ func (s *Setup) pairTheta() float64 {
 	return sixDigits(1 / float64(1+meeting))
 }
 
-func chocoStable(s *Setup) (warnings []string, err error) {
-	c := s.Config
-	if delta := s.Compressor.Delta(); !(delta > 0) {
-		return nil, Invalid("compress", c.Compress, "is no contraction here (it may move up to %.3g times the square "+
-			"of a vector away): use qsgd-scaled with as many levels, or more levels", 1-delta)
+// settleRho resolves rho auto: it makes alpha the largest step 1/(2·rho·degree) of all agents.
+func (s *Setup) settleRho() {
+	c := &s.Config
+	if !s.uses("rho") || !c.given.Rho.Auto || s.Graph.N == 1 {
+		return
 	}
-	if s.Graph.N == 1 {
-		return nil, nil
-	}
-	if th := c.Theta; !(th > 0) || th > 1 {
-		return nil, Invalid("theta", c.Theta,
-			"must be above 0 and at most 1: it is the share of the way to the neighbours' mean")
-	}
-	if s.BroadcastRate() == 0 { // nothing is averaged
-		return nil, nil
-	}
-	limit := s.chocoLimit()
-	switch th := c.Theta; {
-	case th >= 2*limit:
-		return nil, Invalid("theta", c.Theta, "diverges: an agent's public copy keeps %.3g of it an iteration, "+
-			"and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more senders",
-			s.Compressor.Delta()*s.BroadcastRate(), c.Graph, limit)
-	case th > limit:
-		return []string{fmt.Sprintf("theta %v is above %.3g, from which on the differences between agents may grow: "+
-			"theta auto is half of that", c.Theta, limit)}, nil
-	}
-	return nil, nil
-}
-
-// swarmFair warns if blocking pairs make agents of high degree compute more often.
-func swarmFair(s *Setup) ([]string, error) {
-	if s.Config.Swarm != "blocking" || s.Process.String() != "one-edge" {
-		return nil, nil
-	}
+	least := math.MaxInt
 	for i := range s.Graph.N {
-		if s.Graph.Degree(i) != s.Graph.MaxDegree() {
-			return []string{fmt.Sprintf("blocking pairs on uniform edges compute as often as their degree, which "+
-				"differs on graph %s: the objective is weighed by degree; edges one-edge-round-robin is fairer, "+
-				"swarm nonblocking exact", s.Config.Graph)}, nil
-		}
+		least = min(least, s.Graph.Degree(i))
 	}
-	return nil, nil
+	c.Rho = sixDigits(1 / (2 * c.Alpha * float64(least)))
 }

@@ -55,7 +55,7 @@ var effects = []effect{
 	{"slowness", func(s *Setup, c Config) bool { return c.GradientTime > 0 || s.drawsTimes(c) },
 		"gradient_time above 0, or " + drawnTimes},
 	{"give_up", func(s *Setup, _ Config) bool { return s.RealTime() }, "clock real"},
-	{"eta_schedule", func(s *Setup, c Config) bool { return s.method.Dual && c.Schedule != "constant" },
+	{"eta_schedule", func(s *Setup, c Config) bool { return s.Traits.Dual && c.Schedule != "constant" },
 		"an algorithm with a dual (fspda-sa, fspda-storm) and schedule cosine"},
 	{"warmup", func(_ *Setup, c Config) bool { return c.Schedule != "constant" }, "schedule cosine"},
 	{"warmup", func(_ *Setup, c Config) bool { return !c.cosineByIterations() },
@@ -94,12 +94,12 @@ func (s *Setup) readsText(c Config) bool { return IsText(c.Data) || s.Set.Text !
 
 // exchanges reports whether the agents send anything over edges of a graph.
 func (s *Setup) exchanges() bool {
-	return !s.AllReduces && s.method.Edges != AllGather && s.Graph.N > 1
+	return !s.Traits.Edges.Collective && s.Graph.N > 1
 }
 
 // masked reports whether the agents send vectors on which a mask could be.
 func (s *Setup) masked() bool {
-	return s.exchanges() || s.AllReduces && s.method.Masks && s.Graph.N > 1
+	return s.exchanges() || s.AllReduces() && s.Traits.Masks && s.Graph.N > 1
 }
 
 // hasNorms reports whether a compressor sends numbers for each block.
@@ -110,19 +110,19 @@ func hasNorms(compress string) bool {
 
 // drawsTimes reports whether times of gradients are drawn: in virtual time, and to choose eta.
 func (s *Setup) drawsTimes(c Config) bool {
-	return s.method.Edges == Clocks && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
+	return s.Asynchronous() && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
 }
 
 // uses reports whether the algorithm of s lists a key, or uses it by what it is.
 func (s *Setup) uses(key string) bool { return s.method.uses(key) }
 
 // uses reports whether the method reads a key of algorithms.
-func (m Method) uses(key string) bool {
+func (m method) uses(key string) bool {
 	switch key {
 	case "eta":
-		return m.Dual
+		return m.traits.Dual
 	case "mixing":
-		return m.Mixing
+		return m.traits.Mixing
 	}
 	return slices.Contains(m.Keys, key)
 }
@@ -173,7 +173,7 @@ func (c Config) RefuseUnused(keys []string) error {
 
 // missing says what gives a key an effect that it lacks; nothing if it has one.
 func (s *Setup) missing(key string, given Config) string {
-	if methods := withFeature(func(m Method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
+	if methods := withFeature(func(m method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
 		return "algo " + setting.Either(methods)
 	}
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {

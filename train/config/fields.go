@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+
+	"fspda/train/algo"
 )
 
 // Groups lists the topics of keys.
@@ -100,7 +102,7 @@ func (c Config) harmless(f Field) bool {
 	case "deterministic":
 		return !c.Deterministic
 	case "optimizer": // momentum tells apart the two that auto stands for
-		general := Method{Optimizers: anyOptimizer}
+		general := method{traits: algo.Traits{Updates: algo.Updates{Optimizers: algo.AnyOptimizer}}}
 		return c.Optimizer == auto || c.Optimizer == general.autoOptimizer(0).Name ||
 			c.Optimizer == general.autoOptimizer(1).Name
 	case "placement":

@@ -10,7 +10,6 @@ import (
 
 	"fspda/dist"
 	"fspda/internal/rng"
-	"fspda/train/algo"
 )
 
 // Identity lists, by name and value, what all processes of a run must agree on, the most
@@ -40,7 +39,7 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 func (s *Setup) Codec() dist.Codec {
 	switch {
 	case s.Lattice != nil:
-		return s.Lattice.Codec(s.Algo.(algo.MultiVector).Vectors(), s.Dim)
+		return s.Lattice.Codec(s.VectorsPerLink(), s.Dim)
 	case s.Compressor != nil:
 		return s.Compressor
 	}

@@ -148,7 +148,7 @@ func readers(key string) []string {
 // complete "needs".
 func readersOf(key string) string {
 	reads := func(o Optimizer) bool { return o.reads(key) }
-	return algosOrOptimizers(withFeature(func(m Method) bool {
+	return algosOrOptimizers(withFeature(func(m method) bool {
 		return m.takesOne(func(o Optimizer) bool { return reads(o) && !o.General })
 	}), namesOf(optimizersWith(func(o Optimizer) bool { return reads(o) && o.General })))
 }
@@ -183,7 +183,7 @@ func OptimizerTable() string {
 			decay = decayDecoupled
 		}
 		if !o.General {
-			of = "`" + setting.Either(withFeature(func(m Method) bool { return m.takes(o.Name) })) + "`"
+			of = "`" + setting.Either(withFeature(func(m method) bool { return m.takes(o.Name) })) + "`"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %d | %s | `%s` | %s |\n", o.Name, o.settings(), o.Rule, vectors, length,
 			decay, of)

@@ -108,7 +108,7 @@ func messageMemory(s *config.Setup) uint64 {
 
 // linksAtOnce returns over how many links an agent communicates in an iteration.
 func linksAtOnce(s *config.Setup) int {
-	if s.AllReduces {
+	if s.AllReduces() {
 		return 1 // all links carry one vector
 	}
 	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
@@ -131,7 +131,7 @@ func evaluationMemory(s *config.Setup, owned bool) uint64 {
 	if full {
 		worker += 24 * s.Dim
 	}
-	if _, ok := s.Algo.(algo.Tracker); ok {
+	if s.Traits.Tracked.Name != "" {
 		during += 8 * s.Dim
 		if full { // gradients of the agents' data
 			during += 4*s.Dim*s.Graph.N + 8*s.Dim
