@@ -54,7 +54,10 @@ func (x *exchange) init() {
 		r.SelfWeight = s.Mixing.Self(x.id)
 	}
 	if s.Compressor != nil {
-		r.Compress, r.Picks, r.Inverse, r.Signs = x.pack, x.picks, x.inverse, x.signs
+		r.Compress, r.Picks = x.pack, x.picks
+	}
+	if c, ok := s.Compressor.(dist.Inverter); ok {
+		r.Inverse, r.Signs = x.inverse(c), x.signs(c)
 	}
 	if s.Lattice != nil {
 		r.Encode, r.Decode = x.encode, x.decode

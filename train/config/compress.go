@@ -6,27 +6,41 @@ import (
 	"strings"
 
 	"fspda/dist"
-	"fspda/internal/spelling"
 	"fspda/train/algo"
+	"fspda/train/setting"
 )
 
-// admitCompressor refuses a compressor that the method does not use.
+// usualCompressor is the spec that compress auto comes to.
+func usualCompressor(content dist.Content) Chosen {
+	first := dist.CompressorsThat(func(k dist.CompressorKind) bool { return k.Sends == content })[0]
+	return Chosen(first.Usual())
+}
+
+// contractive lists the compressors of values that a method of public copies converges with whatever
+// their arguments.
+func contractive() string {
+	return setting.Either(dist.FormsOf(dist.CompressorsThat(func(k dist.CompressorKind) bool {
+		return k.Sends == dist.Values && !k.Unbiased
+	})))
+}
+
+// admitCompressor resolves compress auto, and refuses a compressor that the method does not use.
 func (s *Setup) admitCompressor() error {
 	c, m := &s.Config, s.method
-	name := spelling.Name(string(c.Compress))
+	kind, known := dist.CompressorNamed(string(c.Compress))
 	switch {
 	case s.Traits.Code == algo.CompressedCode:
-		return s.admitChoco(name)
+		return s.admitChoco(kind, known)
 	case s.Traits.Code == algo.LatticeCode:
-		if name == "" {
-			c.Compress = "identity"
-		} else if name != "identity" && name != "lattice" {
+		if c.Compress == "" {
+			c.Compress = uncompressed
+		} else if c.Compress != uncompressed && kind.Sends != dist.Codes {
 			return Invalid("compress", c.Compress, "%s decodes what it hears near its own model, which only a lattice "+
 				"can: use lattice(s,q), such as lattice(0.0001,256), or identity; choco takes the others", m.Name)
 		}
 		return nil
-	case name == "" || name == "identity":
-		c.Compress = "identity"
+	case c.Compress == "" || c.Compress == uncompressed:
+		c.Compress = uncompressed
 		return nil
 	case s.Traits.Masks:
 		return Invalid("compress", c.Compress, "%s compares its values with its neighbour's on coordinates that "+
@@ -36,31 +50,38 @@ func (s *Setup) admitCompressor() error {
 		"%s sends whole vectors: use compress identity; choco takes compressors, swarm a lattice", m.Name)
 }
 
+// uncompressed is the value of compress with which vectors travel as they are.
+const uncompressed = "identity"
+
 // admitChoco resolves compress auto. It refuses a mask with a compressor that sends every
 // coordinate, and one of other coordinates than topk chooses.
-func (s *Setup) admitChoco(name string) error {
+func (s *Setup) admitChoco(kind dist.CompressorKind, known bool) error {
 	c := &s.Config
-	switch name {
-	case "sign":
-		if c.ReferenceBits == "published" {
-			return Invalid("reference_bits", c.ReferenceBits, "the released program has no compress sign, so that it "+
-				"has no count of its bits: use reference_bits honest, or compress randk, topk or qsgd(s)")
-		}
-	case "":
-		c.Compress = "randk"
+	if c.Compress == "" {
+		c.Compress = usualCompressor(dist.Values)
 		return nil
-	case "lattice":
+	}
+	switch {
+	case !known: // refused by ParseCompressor
+		return nil
+	case kind.Sends == dist.Codes:
 		return Invalid("compress", c.Compress, "%s adds up what it hears, and a lattice means something only near the "+
-			"receiver's own model: use randk, topk, qsgd-scaled(s) or identity; swarm takes a lattice", s.method.Name)
-	case "dct":
-		return Invalid("compress", c.Compress, "sends coefficients, which only demo transforms back: use randk, topk, "+
-			"qsgd-scaled(s), sign or identity")
-	case "randk":
+			"receiver's own model: use %s; swarm takes a lattice", s.method.Name, contractive())
+	case kind.Sends == dist.Coefficients:
+		return Invalid("compress", c.Compress, "sends coefficients, which only %s transforms back: use %s",
+			setting.Either(withFeature(func(m method) bool { return m.traits.Code == algo.CoefficientCode })),
+			contractive())
+	case c.ReferenceBits == "published" && kind.Published == nil:
+		return Invalid("reference_bits", c.ReferenceBits, "the released program has no compress %s, so that it "+
+			"has no count of its bits: use reference_bits honest, or compress randk, topk or qsgd(s)", kind.Name)
+	}
+	switch kind.Mask {
+	case dist.MaskDrawn:
 		return nil
-	case "topk": // randk and stratified are what auto stands for
+	case dist.MaskCounted: // randk and stratified are what auto stands for
 		if slices.Contains([]string{"bernoulli", "block", "cycle", "parts"}, string(c.Mask)) {
-			return Invalid("mask", c.Mask, "plays no part beside compress topk, which sends the largest coordinates: "+
-				"use mask auto, or randk-per-layer for the largest of each tensor, or compress randk")
+			return Invalid("mask", c.Mask, "plays no part beside compress %s, which sends the largest coordinates: "+
+				"use mask auto, or randk-per-layer for the largest of each tensor, or compress randk", kind.Name)
 		}
 		return nil
 	}
@@ -82,11 +103,10 @@ func (s *Setup) admitTransform() error {
 	if s.Traits.Code != algo.CoefficientCode {
 		return nil
 	}
-	switch spelling.Name(string(c.Compress)) {
-	case "":
-		c.Compress = "dct(64,32)"
-	case "dct":
-	default:
+	if c.Compress == "" {
+		c.Compress = usualCompressor(dist.Coefficients)
+	}
+	if kind, ok := dist.CompressorNamed(string(c.Compress)); !ok || kind.Sends != dist.Coefficients {
 		return Invalid("compress", c.Compress, "%s sends coefficients of a cosine transform: use dct(side,k), such as "+
 			"dct(64,32)", s.method.Name)
 	}
@@ -155,14 +175,10 @@ func (s *Setup) BroadcastRate() float64 {
 	if len(s.Graph.Edges) == 0 {
 		return 1
 	}
-	rate := s.Process.Rate(0)
-	switch name := s.Process.String(); {
-	case strings.HasPrefix(name, "broadcast("): // an edge is active where one of its ends broadcasts
-		return 1 - math.Sqrt(1-rate)
-	case strings.HasPrefix(name, "broadcast-"):
-		return 1 / float64(s.Graph.N)
+	if b, ok := s.Process.(dist.Broadcaster); ok {
+		return b.SendRate()
 	}
-	return rate
+	return s.Process.Rate(0)
 }
 
 // chocoLimit returns the consensus step above which the differences between CHOCO's models may

@@ -102,8 +102,8 @@ type AveragingKeys[F Number, N ~string] struct {
 
 // CompressionKeys belong to the algorithms that compress vectors, choco and swarm.
 type CompressionKeys[N ~string] struct {
-	Compress      N      `yaml:"compress" help:"choco, beer: randk, topk, qsgd(255), qsgd-scaled(255), sign, identity; swarm: identity, lattice(0.0001,256), lattice(0.0001,256,stochastic); demo: dct(64,32), the 32 largest cosine coefficients of each chunk of sides up to 64"`
-	Norms         string `yaml:"norms" help:"qsgd, sign: one norm for each tensor, or one for the flat vector"`
+	Compress      N      `yaml:"compress" help:"choco, beer: VALUES; swarm: identity, CODES; demo: COEFFICIENTS, the 32 largest cosine coefficients of each chunk of sides up to 64"`
+	Norms         string `yaml:"norms" help:"NORMS: one norm for each tensor, or one for the flat vector"`
 	Early         bool   `yaml:"early" help:"choco: compress and send before the gradient is computed (EF21)"`
 	Swarm         string `yaml:"swarm" help:"swarm: nonblocking, or blocking"`
 	Initiator     string `yaml:"initiator" help:"non-blocking swarm: which end of an exchange publishes its progress: global (one end, the same for both: the drawn edge's first, or a coin's choice), or degree (the released program's rule: an agent whose number is the iteration modulo its degree + 1, which may be both ends or none)"`
@@ -155,7 +155,7 @@ type StepKeys[N ~string] struct {
 // ExchangeKeys choose the agents, their graph and what an exchange carries.
 type ExchangeKeys[N ~string] struct {
 	Agents  int     `yaml:"agents" help:"number of agents n"`
-	Graph   string  `yaml:"graph" help:"complete, ring, path, star, grid, torus, hypercube, exponential, binary-tree, er(0.5), er10-published, regular(3), file(PATH), or base(2), simple-base(2), hyper-hypercube(2), which choose the edges, too"`
+	Graph   string  `yaml:"graph" help:"GRAPHS; those with a process of the same name, such as base(2), choose the edges, too"`
 	Edges   N       `yaml:"edges" help:"edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), one-peer-exp, push(1), full, ...; auto is that of the graph where it has one"`
 	Mask    N       `yaml:"mask" help:"coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, cycle, all"`
 	Density float64 `yaml:"density" help:"share of the coordinates in an exchange, above 0 and at most 1"`

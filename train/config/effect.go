@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fspda/data"
+	"fspda/dist"
 	"fspda/train/setting"
 )
 
@@ -46,8 +47,6 @@ var effects = []effect{
 		"rho auto, or an algorithm that does not take its step from rho"},
 	{"theta", func(s *Setup, _ Config) bool { return !s.uses("weights") || s.Config.Weights == weightsConstant },
 		"weights constant"},
-	{"norms", func(_ *Setup, c Config) bool { return hasNorms(c.Compress) },
-		"compress qsgd(s), qsgd-scaled(s) or sign"},
 	{"initiator", func(_ *Setup, c Config) bool { return c.Swarm != "blocking" }, "swarm nonblocking"},
 	{"c_max", func(s *Setup, c Config) bool { return c.Coef == "inverse" || s.RealTime() },
 		"coef inverse or clock real"},
@@ -100,12 +99,6 @@ func (s *Setup) exchanges() bool {
 // masked reports whether the agents send vectors on which a mask could be.
 func (s *Setup) masked() bool {
 	return s.exchanges() || s.AllReduces() && s.Traits.Masks && s.Graph.N > 1
-}
-
-// hasNorms reports whether a compressor sends numbers for each block.
-func hasNorms(compress string) bool {
-	name := strings.TrimSpace(compress)
-	return strings.HasPrefix(name, "qsgd") || name == "sign"
 }
 
 // drawsTimes reports whether times of gradients are drawn: in virtual time, and to choose eta.
@@ -181,6 +174,11 @@ func (s *Setup) missing(key string, given Config) string {
 	}
 	if slices.Contains(optimizerKeys(), key) && !s.Config.optimizer().reads(key) {
 		return readersOf(key)
+	}
+	if kind, _ := dist.CompressorNamed(given.Compress); key == "norms" && !kind.Norms {
+		return "compress " + setting.Either(dist.FormsOf(dist.CompressorsThat(func(k dist.CompressorKind) bool {
+			return k.Norms
+		})))
 	}
 	for _, e := range effects {
 		if slices.Contains(strings.Fields(e.keys), key) && !e.when(s, given) {

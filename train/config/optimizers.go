@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"fspda/dist"
 	"fspda/train/algo"
 	"fspda/train/setting"
 )
@@ -193,10 +194,23 @@ func OptimizerTable() string {
 
 // helpWords returns the function that puts lists of names into the help text of a key: of algorithms,
 // of the optimizers that every method takes and of the others, of those that read the key, and of
-// those with decoupled weight decay.
+// those with decoupled weight decay, of compressors by what they send, and of graphs.
 func helpWords() func(key, help string) string {
 	list := func(has func(o Optimizer) bool) string { return setting.Either(namesOf(optimizersWith(has))) }
-	common := strings.NewReplacer("ALGORITHMS", strings.Join(Algorithms(), ", "),
+	compressors := func(has func(k dist.CompressorKind) bool) string {
+		var specs []string
+		for _, k := range dist.CompressorsThat(has) {
+			specs = append(specs, k.Usual())
+		}
+		return strings.Join(specs, ", ")
+	}
+	sends := func(content dist.Content) string {
+		return compressors(func(k dist.CompressorKind) bool { return k.Sends == content })
+	}
+	common := strings.NewReplacer("GRAPHS", strings.Join(dist.GraphExamples(), ", "), "VALUES", sends(dist.Values),
+		"COEFFICIENTS", sends(dist.Coefficients), "CODES", sends(dist.Codes),
+		"NORMS", compressors(func(k dist.CompressorKind) bool { return k.Norms }),
+		"ALGORITHMS", strings.Join(Algorithms(), ", "),
 		"GENERAL", list(func(o Optimizer) bool { return o.General }),
 		"OTHERS", list(func(o Optimizer) bool { return !o.General }),
 		"DECOUPLED", both(namesOf(optimizersWith(func(o Optimizer) bool { return o.Decoupled }))))

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"fspda/device"
-	"fspda/dist"
 	"fspda/train/algo"
 	"fspda/train/config"
 )
@@ -91,11 +90,10 @@ func batchMemory(s *config.Setup) uint64 {
 // compressorNumbers returns how many numbers an agent compresses with: host copies, decoded values,
 // and the compressed vector.
 func compressorNumbers(s *config.Setup) int {
-	_, randk := s.Compressor.(dist.RandK)
 	switch {
 	case s.Lattice != nil:
 		return 2*s.Dim + 4*s.Dim
-	case s.Compressor != nil && !randk:
+	case s.Compressor != nil && s.Compressor.Picked() == nil:
 		return 2 * s.Dim
 	}
 	return 0
