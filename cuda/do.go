@@ -281,7 +281,7 @@ func (d *Device) sendDot(op *device.Op) (wait func()) {
 	}
 }
 
-// batchedCombine is a Combine of few terms. Those of several agents share a launch.
+// batchedCombine is a Combine of few terms, which shares a launch with Combines of other agents.
 type batchedCombine struct {
 	executor.Op
 	dst   kernels.Address
@@ -339,7 +339,7 @@ func sendBatch(ex *executor.Executor, ops []*executor.Op, n int, alone func(*exe
 	return nil
 }
 
-// batchedAdam is an AdamW. Those of several agents in the same step share a launch.
+// batchedAdam is an AdamW, which shares a launch with AdamWs of other agents in the same step.
 type batchedAdam struct {
 	executor.Op
 	coefficients device.Adam
