@@ -169,8 +169,8 @@ func optimizerKeys() (keys []string) {
 // OptimizerTable is the table of all optimizers as Markdown.
 func OptimizerTable() string {
 	var b strings.Builder
-	b.WriteString("\n| `optimizer` | settings (default) | direction | vectors | a step is as long as | `decay_form: auto` | " +
-		"methods |\n|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n| `optimizer` | settings (default) | direction | vectors | a step is as long as | " +
+		"`decay_form: auto` | methods |\n|---|---|---|---|---|---|---|\n")
 	s := &Setup{Config: resolving(Default())}
 	for _, o := range optimizersWith(func(Optimizer) bool { return true }) {
 		vectors, length, decay, of := 0, "the gradient", decayCoupled, "any"
