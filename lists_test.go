@@ -29,10 +29,7 @@ import (
 	"fspda/train/runfolder"
 )
 
-const (
-	internalsPage    = "docs/internals.md"
-	architecturePage = "ARCHITECTURE.md"
-)
+const internalsPage = "docs/internals.md"
 
 // TestGeneratedTables compares tables of the documentation with the code. With -update it writes
 // them.
@@ -41,7 +38,7 @@ func TestGeneratedTables(t *testing.T) {
 		{internalsPage, "kernels", kernelTable()},
 		{internalsPage, "device methods", methodTable()},
 		{internalsPage, "operations", operationTable(t)},
-		{architecturePage, "imports", importTable()},
+		{internalsPage, "imports", importTable()},
 		{"docs/long-tests.md", "long tests", longTestTable(t)},
 		{"docs/methods.md", "methods", config.MethodTable()},
 		{"docs/training-reference.md", "optimizers", config.OptimizerTable()},
