@@ -88,9 +88,10 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/vectorpool",
-		"train/live", "train/memory", "train/process", "train/runfolder", "train/simnet", "train/snapshot", "web",
+		"train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet", "train/snapshot",
+		"web",
 	},
-	"web":             {"internal/bounded", "internal/units", "internal/wholefile"},
+	"web":             {"internal/bounded", "internal/units", "internal/wholefile", "train/config", "train/setting"},
 	"web/browsertest": {},
 	"bench": {
 		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "internal/units", "train",
@@ -118,7 +119,7 @@ var allowed = map[string][]string{
 		"data/text/gpt2",
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
-	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config"},
+	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
 	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "train", "web"},
 	"cli/modelcmd": {
 		"cli/command",

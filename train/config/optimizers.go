@@ -215,7 +215,7 @@ func (o Optimizer) settings() string {
 		words = append(words, fmt.Sprintf("`momentum` (%v)", o.Momentum))
 	}
 	for _, key := range o.Keys {
-		words = append(words, fmt.Sprintf("`%s` (%s)", key, defaults()[key]))
+		words = append(words, fmt.Sprintf("`%s` (%s)", key, defaultText(key)))
 	}
 	for _, p := range o.Params {
 		words = append(words, fmt.Sprintf("`%s` (%s)", p.Name, setting.Text(p.Initial())))
