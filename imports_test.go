@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"dist/discover/nats":    {"dist/discover"},
 	"dist/link":             {"dist", "dist/discover", "internal/bounded"},
 	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
-	"train/algo":            {"device"},
+	"train/algo":            {"device", "train/setting"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
 		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/setting",

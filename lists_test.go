@@ -20,6 +20,7 @@ import (
 	"fspda/data/images/packed"
 	"fspda/device"
 	"fspda/device/signature"
+	"fspda/dist"
 	"fspda/dist/discover"
 	"fspda/internal/rng"
 	"fspda/train/config"
@@ -41,6 +42,8 @@ func TestGeneratedTables(t *testing.T) {
 		{"docs/long-tests.md", "long tests", longTestTable(t)},
 		{"docs/methods.md", "methods", config.MethodTable()},
 		{"docs/training-reference.md", "optimizers", config.OptimizerTable()},
+		{"docs/training-reference.md", "compress", dist.Table("compress")},
+		{"docs/training-reference.md", "graph", dist.Table("graph")},
 	} {
 		text := readText(t, table.page)
 		start, end := "<!-- "+table.name+" -->\n", "<!-- end -->"

@@ -37,10 +37,7 @@ func fullMetrics(s *train.Setup) bool { return s.Config.Metrics == config.Metric
 
 // hasDuals reports whether the algorithm keeps vectors whose sum is zero.
 func hasDuals(s *train.Setup) bool {
-	_, ok := s.Algo.(interface {
-		Tracked(alpha, eta float64) (string, float64)
-	})
-	return ok
+	return s.Traits.Tracked.Name != ""
 }
 
 // lacking returns the columns that a run does not fill, each with what would fill it.

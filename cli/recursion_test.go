@@ -2,10 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"fspda/data"
@@ -17,24 +19,36 @@ import (
 
 // recursion is a run as its method states it, in float64 and without any code of the program but
 // that which draws data, graphs, edges, masks and the first model. Its settings are those that the
-// flags mean, defaults included.
+// flags mean, defaults included. Each method has one function of a recursion, which draws the
+// method's own settings with [one] and [param] and then iterates. The functions are in the files
+// recursion_*_test.go, by family, and recursions_test.go lists the methods.
 type recursion struct {
+	t     *testing.T
+	draws rng.Stream     // of settings
+	args  []string       // of the command
+	runs  map[int]string // checkpoints of the command's runs, by their lengths
+
 	n, d, iterations int
 	seed             uint64
-	optimizer        string // resolved: sgd, heavy-ball, nesterov, adamw or gt-adam
+	optimizer        string // resolved: sgd, heavy-ball, nesterov, adamw, gt-adam or demo
 	mu, eps          float64
 	decay            float64
 	decoupled        bool
 	clip             float64
-	corrected        bool // where the correction stands
-	alpha, eta       float64
-	gamma, steps     float64
-	samples          bool
+	corrected        bool    // where the correction stands
+	alpha, eta       float64 // of an iteration
+	gamma            float64
+	alphaMax, etaMax float64   // without the schedule
+	cosine           bool      // the schedule
+	samples          bool      // objective samples
 	scale            []float64 // of an agent's gradient in the objective
 
+	edges   string
 	graph   *dist.Graph
 	process dist.Process
 	mask    dist.Mask
+
+	decisions, ties int // of compressors; those that rounding decides
 
 	features [][][]float64 // by agent, example
 	labels   [][]int32
@@ -50,8 +64,80 @@ type direction struct {
 	calls int
 }
 
-// open draws the data and the first model of the run that the flags describe.
-func (r *recursion) open(t *testing.T, graph, edges, mask, partition string, density float64) {
+// pick draws one of the values.
+func pick[T any](r *recursion, values ...T) T { return values[r.draws.IntN(len(values))] }
+
+// one draws a value of a setting of the command.
+func one[T any](r *recursion, setting string, values ...T) T {
+	v := pick(r, values...)
+	r.args = append(r.args, fmt.Sprintf("--%s=%v", setting, v))
+	return v
+}
+
+// param draws a value of a setting that only a few methods have.
+func param[T any](r *recursion, name string, values ...T) T {
+	v := pick(r, values...)
+	r.args = append(r.args, "--param", fmt.Sprintf("%s=%v", name, v))
+	return v
+}
+
+// times yields the iterations, after it has set the step sizes. They are constant in rounds of h.
+func (r *recursion) times(h int) iter.Seq[int] {
+	return func(yield func(t int) bool) {
+		for t := range r.iterations {
+			f := r.factor(t - t%h)
+			r.alpha, r.eta = f*r.alphaMax, f*r.etaMax
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// factor is the share of the largest step sizes. The cosine rises in 2 iterations, and falls to a
+// fifth in iteration 8.
+func (r *recursion) factor(t int) float64 {
+	switch {
+	case !r.cosine:
+		return 1
+	case t < 2:
+		return float64(t+1) / 3
+	}
+	return 0.2 + 0.4*(1+math.Cos(math.Pi*float64(t-2)/6))
+}
+
+// after returns a vector of agent i as the command has it after t iterations: in a run of that
+// length, whose settings are those of args.
+func (r *recursion) after(t, i int, name string) []float64 {
+	r.t.Helper()
+	if r.runs[t] == "" {
+		dir := filepath.Join(r.t.TempDir(), "run")
+		args := append(slices.Clone(r.args), "--iterations", fmt.Sprint(t), "--out", dir)
+		if status, _, stderr := call(r.t, args...); status != 0 {
+			r.t.Fatalf("%q: status %d\n%s", args, status, stderr)
+		}
+		all := checkpoints(r.t, dir)
+		r.runs[t] = filepath.Join(all[len(all)-1], "agents.safetensors")
+	}
+	f, err := safetensors.Open(r.runs[t])
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer f.Close()
+	got, err := safetensors.Load[float32](f, fmt.Sprintf("agent%d/%s", i, name))
+	if err != nil || len(got) != r.d {
+		r.t.Fatalf("%s of agent %d: %d numbers, %v", name, i, len(got), err)
+	}
+	v := make([]float64, r.d)
+	for k, x := range got {
+		v[k] = float64(x)
+	}
+	return v
+}
+
+// open draws the data, the graph and the first model of the run that the flags describe.
+func (r *recursion) open(graph, partition string) {
+	t := r.t
 	t.Helper()
 	set, err := data.Open("synthetic", data.OpenOptions{TrainSize: 60, TestSize: 20, Seed: 1})
 	if err != nil {
@@ -110,11 +196,23 @@ func (r *recursion) open(t *testing.T, graph, edges, mask, partition string, den
 	if r.graph, err = dist.ParseGraph(graph, r.n, r.seed); err != nil {
 		t.Fatal(err)
 	}
-	if r.process, err = dist.ParseProcess(edges, r.graph, r.seed); err != nil {
+	if r.process, err = dist.ParseProcess(r.edges, r.graph, r.seed); err != nil {
 		t.Fatal(err)
 	}
-	if r.mask, err = dist.ParseMask(mask, density, []int{r.d - r.classes, r.classes}, r.seed); err != nil {
+	if r.mask, err = dist.ParseMask("all", 1, r.tensors(), r.seed); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// tensors lists the lengths of the tensors: weights by output, then biases.
+func (r *recursion) tensors() []int { return []int{r.d - r.classes, r.classes} }
+
+// masked draws the mask of exchanges.
+func (r *recursion) masked(masks ...string) {
+	mask, density := one(r, "mask", masks...), one(r, "density", 0.3, 0.5)
+	var err error
+	if r.mask, err = dist.ParseMask(mask, density, r.tensors(), r.seed); err != nil {
+		r.t.Fatal(err)
 	}
 }
 
@@ -220,26 +318,34 @@ func (r *recursion) descend(i int, x, c []float64) []float64 {
 	return scaled(r.alpha, u)
 }
 
-// differences returns Σ w·(own - other) for each agent over the edges that are active at t.
-// Metropolis weights are computed on the active graph. Other weights are 1.
-func (r *recursion) differences(t int, v [][]float64, metropolis bool) [][]float64 {
+// exchanges calls do for each edge that is active at t, with the Metropolis weight of the active
+// graph.
+func (r *recursion) exchanges(t int, do func(e dist.Event, w float64)) {
 	events := r.process.Active(nil, t)
-	degree, out := make([]int, r.n), zeroes(r.n, r.d)
+	degree := make([]int, r.n)
 	for _, e := range events {
 		degree[e.From]++
 		degree[e.To]++
 	}
 	for _, e := range events {
-		w := 1.0
-		if metropolis {
-			w = 1 / float64(1+max(degree[e.From], degree[e.To]))
+		do(e, 1/float64(1+max(degree[e.From], degree[e.To])))
+	}
+}
+
+// differences returns Σ w·(own - other) of each agent over the edges that are active at t, on their
+// masks. The weights are those of Metropolis or 1.
+func (r *recursion) differences(t int, v [][]float64, metropolis bool) [][]float64 {
+	out := zeroes(r.n, r.d)
+	r.exchanges(t, func(e dist.Event, w float64) {
+		if !metropolis {
+			w = 1
 		}
 		for _, k := range r.mask.Draw(nil, t, e.From, e.To) {
 			diff := w * (v[e.From][k] - v[e.To][k])
 			out[e.From][k] += diff
 			out[e.To][k] -= diff
 		}
-	}
+	})
 	return out
 }
 
@@ -250,6 +356,31 @@ func (r *recursion) mixed(t int, v [][]float64) [][]float64 {
 		out[i] = plus(v[i], -1, out[i])
 	}
 	return out
+}
+
+// fixed returns W v, with Metropolis weights of the whole graph.
+func (r *recursion) fixed(v [][]float64) [][]float64 {
+	out := zeroes(r.n, r.d)
+	for i := range out {
+		out[i] = v[i]
+		for _, j := range r.graph.Neighbours(i) {
+			w := 1 / float64(1+max(r.graph.Degree(i), r.graph.Degree(j)))
+			out[i] = plus(out[i], w, plus(v[j], -1, v[i]))
+		}
+	}
+	return out
+}
+
+// stepAll returns x - alpha·(u + c) of all agents; c may be nil.
+func (r *recursion) stepAll(c [][]float64) (next [][]float64) {
+	for i, x := range r.x {
+		var of []float64
+		if c != nil {
+			of = c[i]
+		}
+		next = append(next, plus(x, -1, r.descend(i, x, of)))
+	}
+	return next
 }
 
 func dot(a, b []float64) (s float64) {
@@ -293,8 +424,9 @@ func TestRunsAreTheirRecursions(t *testing.T) {
 		instances = 12
 	}
 	for _, m := range replayed {
+		name := strings.TrimSpace(m.algo + " " + m.form)
 		for k := range instances {
-			t.Run(fmt.Sprintf("%s %s %d", m.algo, m.form, k), func(t *testing.T) {
+			t.Run(fmt.Sprint(name, " ", k), func(t *testing.T) {
 				t.Parallel()
 				replay(t, m, k)
 			})
@@ -304,115 +436,94 @@ func TestRunsAreTheirRecursions(t *testing.T) {
 
 // replay compares a run of random settings with its recursion.
 func replay(t *testing.T, m replayedMethod, instance int) {
-	s := rng.New(uint64(instance), "recursion "+m.algo+m.form)
-	pick := func(of ...string) string { return of[s.IntN(len(of))] }
-	r := &recursion{n: 3 + s.IntN(3), iterations: 8, seed: 1 + uint64(instance), alpha: 0.05, eta: 0.02, gamma: 0.3,
-		decay: 0.05, mu: 0.9, eps: 0.01, steps: 2}
-	if m.signs { // a choice that rounding decides changes all further ones
-		r.alpha, r.iterations = 0.002, 4
-	}
-	optimizers := m.optimizers
-	if optimizers == nil {
-		optimizers = []string{"sgd"}
-	}
-	r.optimizer = pick(optimizers...)
-	graph, edges := pick("ring", "complete", "star"), pick("full", "matching", "one-edge")
-	density, mask := 1.0, "all"
-	if m.masks {
-		density, mask = 0.3, "randk"
-	}
+	r := &recursion{t: t, draws: rng.New(uint64(instance), "recursion "+m.algo+m.form), runs: map[int]string{},
+		iterations: 8, seed: 1 + uint64(instance), decay: 0.05, mu: 0.9, eps: 0.01}
+	r.n = pick(r, 3, 4, 5)
 	partition := "dirichlet(1)"
-	args := []string{"train", "--quiet", "--algo", m.algo, "--hidden", "none", "--data-train", "60", "--data-test",
-		"20", "--iterations", fmt.Sprint(r.iterations), "--eval-points", "1", "--metrics", "test", "--sampling",
-		"full", "--threads", "1",
-		"--partition", partition, "--agents", fmt.Sprint(r.n), "--seed", fmt.Sprint(r.seed), "--weight-decay", "0.05"}
-	if m.edges != "" {
-		edges = m.edges
-	}
-	if m.graph != "" {
-		graph = m.graph
-	}
-	if !m.collective {
-		args = append(args, "--graph", graph)
-		if !m.rounds {
-			args = append(args, "--edges", edges)
+	r.args = []string{"train", "--quiet", "--algo", m.algo, "--hidden", "none", "--data-train", "60", "--data-test",
+		"20", "--eval-points", "1", "--metrics", "test", "--sampling", "full", "--threads", "1",
+		"--partition", partition, "--agents", fmt.Sprint(r.n), "--seed", fmt.Sprint(r.seed), "--weight-decay", fmt.Sprint(r.decay)}
+	r.settle(m)
+	graph := "complete"
+	if r.edges = "full"; !m.collective {
+		graph = one(r, "graph", orElse(m.graphs, "ring", "complete", "star")...)
+		if r.edges = pick(r, orElse(m.edges, "full", "matching", "one-edge")...); !m.rounds {
+			r.args = append(r.args, "--edges", r.edges)
 		}
 	}
+	r.open(graph, partition)
 	if m.masks {
-		args = append(args, "--mask", mask, "--density", "0.3")
-	}
-	r.settle(&s, m, &args)
-	r.open(t, graph, edges, mask, partition, density)
-	args = append(args, "--alpha", fmt.Sprint(r.alpha))
-	args = append(args, m.args...)
-	dir := filepath.Join(t.TempDir(), "run")
-	if status, _, stderr := call(t, append(args, "--out", dir)...); status != 0 {
-		t.Fatalf("%q: status %d\n%s", args, status, stderr)
+		r.masked("randk", "randk-per-layer", "bernoulli", "stratified", "block")
 	}
 	m.run(r)
-	compareModels(t, dir, r, m.signs, args)
+	r.compare()
 }
 
-// settle draws the settings of the optimizer, clipping and weights, adds their flags to the command,
-// and sets up the recursion in the same way.
-func (r *recursion) settle(s *rng.Stream, m replayedMethod, args *[]string) {
-	auto := m.optimizers == nil || len(m.optimizers) == 1 || r.optimizer == "sgd"
-	if !auto || r.optimizer == "sgd" && s.IntN(2) == 0 && m.optimizers != nil {
-		*args = append(*args, "--optimizer", r.optimizer)
+// orElse returns values, or the others if there are none.
+func orElse(values []string, others ...string) []string {
+	if values == nil {
+		return others
 	}
-	if r.optimizer == "adamw" || r.optimizer == "gt-adam" {
-		r.alpha = 0.01
-		*args = append(*args, "--eps", "0.01")
+	return values
+}
+
+// settle draws the settings of the optimizer, clipping and weights, and adds their flags to the
+// command.
+func (r *recursion) settle(m replayedMethod) {
+	r.optimizer = pick(r, orElse(m.optimizers, "sgd")...)
+	auto := len(m.optimizers) < 2 || r.optimizer == "sgd" && pick(r, false, true)
+	if !auto || m.form == "adamw" {
+		r.args = append(r.args, "--optimizer", r.optimizer)
 	}
-	r.decoupled = r.optimizer == "adamw" || m.algo == "demo"
+	r.alphaMax = 0.05
+	switch r.optimizer {
+	case "adamw", "gt-adam":
+		r.alphaMax = 0.01
+		r.args = append(r.args, "--eps", fmt.Sprint(r.eps))
+	case "demo":
+		r.alphaMax = 0.002
+	}
+	r.alpha = one(r, "alpha", r.alphaMax)
+	if r.cosine = !m.constant && pick(r, false, true); r.cosine {
+		r.args = append(r.args, "--schedule", "cosine", "--warmup-iterations", "2", "--decay-iterations", "8",
+			"--min-alpha", fmt.Sprint(r.alphaMax/5))
+	}
+	r.decoupled = r.optimizer == "adamw" || r.optimizer == "demo"
 	r.corrected = m.tracks && r.optimizer != "sgd" || m.places && r.optimizer == "adamw"
-	if m.places && r.optimizer != "sgd" && s.IntN(2) == 0 {
-		r.corrected = !r.corrected
-		*args = append(*args, "--placement", map[bool]string{true: "corrected", false: "local"}[r.corrected])
+	if m.places && r.optimizer != "sgd" && pick(r, false, true) {
+		r.corrected = one(r, "placement", "local", "corrected") == "corrected"
 	}
-	if slices.Contains(m.optimizers, "adamw") && s.IntN(3) == 0 {
-		r.decoupled = !r.decoupled
-		*args = append(*args, "--decay-form", map[bool]string{true: "decoupled", false: "coupled"}[r.decoupled])
+	if slices.Contains(m.optimizers, "adamw") && pick(r, false, false, true) {
+		r.decoupled = one(r, "decay-form", "coupled", "decoupled") == "decoupled"
 	}
-	if s.IntN(2) == 0 {
-		r.clip = 0.7
-		*args = append(*args, "--clip-norm", "0.7")
+	if pick(r, false, true) {
+		r.clip = one(r, "clip-norm", 0.7)
 	}
-	if s.IntN(2) == 0 && (r.optimizer != "adamw" || r.corrected || m.algo == "sgd") {
-		r.samples = true
-		*args = append(*args, "--objective", "samples")
+	if pick(r, false, true) && (r.optimizer != "adamw" || r.corrected || m.algo == "sgd") {
+		r.samples = one(r, "objective", "samples") == "samples"
 	}
 }
 
-// compareModels compares the models of the last checkpoint with those of the recursion. Where steps
-// are signs, rounding decides between coefficients of equal size, and then all signs of a chunk may
-// differ.
-func compareModels(t *testing.T, dir string, r *recursion, signs bool, args []string) {
-	t.Helper()
-	all := checkpoints(t, dir)
-	f, err := safetensors.Open(filepath.Join(all[len(all)-1], "agents.safetensors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+// compare compares the models at the end of the run with those of the recursion.
+func (r *recursion) compare() {
+	r.t.Helper()
 	moved, worst, off, tolerance := 0.0, 0.0, 0, 2e-5
 	if r.optimizer == "adamw" { // it divides small numbers by small ones
 		tolerance = 1e-4
 	}
 	for i, want := range r.x {
-		got, err := safetensors.Load[float32](f, fmt.Sprintf("agent%d/x", i))
-		if err != nil || len(got) != r.d {
-			t.Fatalf("agent %d: %d numbers, %v", i, len(got), err)
-		}
-		for k, v := range want {
-			e := math.Abs(float64(got[k]) - v)
-			if e > tolerance {
+		for k, got := range r.after(r.iterations, i, "x") {
+			e := math.Abs(got - want[k])
+			if !(e <= tolerance) {
 				off++
 			}
-			worst, moved = max(worst, e), max(moved, math.Abs(v))
+			worst, moved = max(worst, e), max(moved, math.Abs(want[k]))
 		}
 	}
-	if limit := r.n * r.d / 10; signs && off > limit || !signs && off > 0 {
-		t.Errorf("%d coordinates differ, by up to %.3g of %.3g: %q", off, worst, moved, args)
+	if off > 0 {
+		r.t.Errorf("%d coordinates differ, by up to %.3g of %.3g: %q", off, worst, moved, r.args)
+	}
+	if limit := r.decisions / 50; r.ties > limit {
+		r.t.Errorf("%d of %d decisions are those of rounding: %q", r.ties, r.decisions, r.args)
 	}
 }

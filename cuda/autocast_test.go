@@ -60,8 +60,8 @@ func TestAutocast(t *testing.T) {
 		skip  bool // steps are skipped
 		far   float64
 	}{
-		// One example at a time: no gradient of a weight is beyond float16, which PyTorch has it
-		// in, unless that of the logits is.
+		// With one example at a time no gradient of a weight is beyond float16, in which PyTorch
+		// has it, unless the gradient of the logits is.
 		{"overflow", autocastTask{Dtype: "float16", Activation: "sigmoid", Scale: 1 << 20}, 1, true, 0.002},
 		{"growth, decay and smoothing", autocastTask{Dtype: "float16", Activation: "relu", Decay: 0.01, Smoothing: 0.1,
 			Scale: 1 << 14, Good: 1990}, 6, false, 0.002},

@@ -19,7 +19,7 @@ type programMemory struct {
 	converted, words executor.Block // examples that came as bytes, as float32; scalars
 	slots            [2]inputSlot
 	graphs           executor.GraphCache[programKey]
-	dep              executor.Dependency // of converted
+	dep              executor.Dependency // orders the accesses to converted
 }
 
 // inputSlot is the device memory of a batch. A Program has two: while the GPU computes with one,
@@ -61,7 +61,7 @@ func (b *programMemory) scalars() scalars {
 // of hits.
 const scalarBytes = 16
 
-// batchInfo is what a Program checks of batches.
+// batchInfo is the facts with which a Program checks batches.
 type batchInfo struct {
 	classes int // the least number of classes among kernels that read labels; 0: none does
 	tokens  int // the least number of tokens among kernels that embed the examples; 0: none does
@@ -185,7 +185,7 @@ func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 	})
 }
 
-// blockRequest asks for a block of at least so many bytes.
+// blockRequest asks for a block of at least `bytes` bytes.
 type blockRequest struct {
 	block *executor.Block
 	bytes int

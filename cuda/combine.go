@@ -71,7 +71,8 @@ func (d *Device) Gather(dst, src device.Vector, idx device.Index) {
 
 // GatherWithGradient is Gather from the model of the next gradient, in the phase in which a batch
 // group computes that: it takes no phase of its own, and agents that exchange compute their next
-// gradients together. The gradient of a large network would delay it: then it is an ordinary Gather.
+// gradients together. The gradient of a large network would delay it: then it is an ordinary
+// Gather.
 func (d *Device) GatherWithGradient(dst, src device.Vector, idx device.Index) {
 	if p := d.gather("GatherWithGradient", dst, src, idx); p != nil {
 		if d.exec.Mega != nil && d.vector("GatherWithGradient", src).grouped.Load() {
@@ -182,7 +183,7 @@ func (d *Device) AddDiffs(start device.Term, own device.Vector, others []device.
 
 // CombineAll is Combine of one combination after the other. It panics if the lengths differ.
 func (d *Device) CombineAll(all ...device.Combination) {
-	for _, c := range all { // before anything is sent
+	for _, c := range all { // checks everything before it sends anything
 		n := d.vector("CombineAll", all[0].Dst).n
 		checkLen("CombineAll", "a Dst", d.vector("CombineAll", c.Dst).n, n)
 		d.kernelTerms("CombineAll", c.Terms, n)
@@ -197,7 +198,7 @@ func (d *Device) CombineAll(all ...device.Combination) {
 func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
 	others []device.Term, to ...device.Term) {
 	n := d.vector("CombineDiffs", dst.V).n
-	checkLen("CombineDiffs", "own", d.vector("CombineDiffs", own).n, n) // before anything is sent
+	checkLen("CombineDiffs", "own", d.vector("CombineDiffs", own).n, n) // checks everything before it sends anything
 	for _, terms := range [][]device.Term{others, to} {
 		d.kernelTerms("CombineDiffs", terms, n)
 	}
@@ -211,7 +212,7 @@ func (d *Device) CombineDiffs(dst device.Term, base []device.Term, start device.
 // ScatterAdd computes dst[Idx[j]] += A·V[j] for each part in turn. It panics as device.Device says.
 func (d *Device) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
 	v := d.vector("ScatterAdd", dst)
-	for _, p := range parts { // before anything is sent
+	for _, p := range parts { // checks everything before it sends anything
 		checkLen("ScatterAdd", "a part", d.vector("ScatterAdd", p.V).n, d.index("ScatterAdd", p.Idx).count("ScatterAdd",
 			v.n))
 	}
@@ -242,13 +243,14 @@ func (d *Device) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
 	}
 }
 
-// AdamW is device.Device.AdamW, with a kernel for each combination. It panics if the lengths differ.
+// AdamW is device.Device.AdamW, with a kernel for each combination. It panics if the lengths
+// differ.
 func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
 	to, first, second, at := d.vector("AdamW", g), d.vector("AdamW", m), d.vector("AdamW", v), d.vector("AdamW", x)
 	checkLen("AdamW", "m", first.n, to.n)
 	checkLen("AdamW", "v", second.n, to.n)
 	checkLen("AdamW", "x", at.n, to.n)
-	for _, c := range then { // before anything is sent
+	for _, c := range then { // checks everything before it sends anything
 		checkLen("AdamW", "a Dst", d.vector("AdamW", c.Dst).n, to.n)
 		d.kernelTerms("AdamW", c.Terms, to.n)
 	}
@@ -301,7 +303,7 @@ func (d *Device) Dot(a, b device.Vector) float64 {
 	return sum
 }
 
-// batchedCombine is a Combine of few terms. Those of several agents share a launch.
+// batchedCombine is a Combine of few terms, which shares a launch with Combines of other agents.
 type batchedCombine struct {
 	executor.Op
 	dst   kernels.Address
@@ -359,7 +361,7 @@ func sendBatch(ex *executor.Executor, ops []*executor.Op, n int, alone func(*exe
 	return nil
 }
 
-// batchedAdam is an AdamW. Those of several agents in the same step share a launch.
+// batchedAdam is an AdamW, which shares a launch with AdamWs of other agents in the same step.
 type batchedAdam struct {
 	executor.Op
 	coefficients device.Adam

@@ -52,7 +52,7 @@ type convTrial struct {
 	float32s     driver.Pointer // any operand in float32
 	staging      *executor.Buffer
 	out          int // numbers
-	maxWorkspace int // in bytes
+	maxWorkspace int // bytes
 	kernel       device.Kernel
 	end          func()
 }

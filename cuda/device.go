@@ -33,7 +33,7 @@ type Device struct {
 	freeWhenOpen    uintptr // bytes that were free when the device had been opened
 }
 
-// settings is what options choose.
+// settings holds the values that options set.
 type settings struct {
 	precision        Precision
 	deterministic    bool // convolutions give the same bits in each run
@@ -48,13 +48,13 @@ var _ device.AsyncDevice = (*Device)(nil)
 type backend struct {
 	api       *driver.API
 	version   int
-	index     int // of the GPU
+	index     int // the number of the GPU, as the driver counts
 	libraries func(p driver.Properties) (libraries, error)
 	inline    bool // see executor.New
 }
 
-// Open opens GPU number index. Where there is no driver or a library is missing, the error says
-// which and what to do.
+// Open opens GPU number index. Where there is no driver or a library is missing, the error names it
+// and says how to install it.
 func Open(index int, options ...Option) (*Device, error) {
 	finder := dynlib.System()
 	lib, err := driver.Open(finder)
@@ -147,8 +147,8 @@ func (d *Device) Name() string { return d.name }
 // Properties returns the driver's description of the GPU.
 func (d *Device) Properties() driver.Properties { return d.properties }
 
-// Memory returns how many bytes of the GPU's memory are free, those of the device's pool too, and
-// how many there are.
+// Memory returns how many bytes of the GPU's memory are free, including free blocks of the device's
+// pool, and how many there are.
 func (d *Device) Memory() (free, total uint64, err error) {
 	ex := d.exec
 	err = ex.Do(func() error {

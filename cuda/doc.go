@@ -1,6 +1,6 @@
 // Package cuda is the device.Device of an NVIDIA GPU.
 //
-// [Open] opens a GPU; [Find] reports what a machine has for computing on GPUs. NVIDIA's libraries
+// [Open] opens a GPU; [Find] lists the GPUs and libraries of a machine. NVIDIA's libraries
 // are opened at run time (fspda/cuda/dynlib), so that the same program runs with and without them.
 // With the build tags nocuda or static, and outside of Linux, no GPU is found.
 //

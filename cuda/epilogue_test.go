@@ -179,7 +179,7 @@ func TestReLUKeepsNaN(t *testing.T) {
 	}
 }
 
-// Biases are rounded only where they are added in 16 bits: those of the logits stay float32.
+// Biases are rounded only where they are added in 16 bits. The biases of the logits stay float32.
 func TestBiasFormat(t *testing.T) {
 	net := exampleNetworks(t)["mlp"]
 	code, err := net.Plan(4, model.Train)

@@ -23,7 +23,7 @@ type fakeLt struct {
 	layouts   map[cublas.Ptr]ltLayout
 }
 
-// ltBehaviour is what NVIDIA does not document of cuBLASLt.
+// ltBehaviour is behaviour of cuBLASLt that NVIDIA does not document.
 type ltBehaviour struct {
 	keepsNaN bool // ReLU keeps NaN; else it makes 0 of it, as some versions do
 	oddBits  bool // masks begin with the highest bit of a byte
@@ -43,7 +43,7 @@ type ltLayout struct {
 	ld            int
 }
 
-// sizes are those of the attributes that are known, in bytes.
+// descSizes and prefSizes are the sizes in bytes of the attributes that are known.
 var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}, map[int32]uintptr{1: 8, 3: 4, 5: 4,
 	6: 4, 7: 4, 8: 4}
 
@@ -128,7 +128,7 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 		y, errB := matrixAt(l.m, pb, b.rows*b.columns, element[b.of])
 		z, errC := matrixAt(l.m, pd, c.rows*c.columns, element[c.of])
 		e := cublas.Epilogue(d[7])
-		if e != cublas.EpilogueReLUGrad && d[8]%16 != 0 { // as some algorithms load it
+		if e != cublas.EpilogueReLUGrad && d[8]%16 != 0 { // some algorithms fault there
 			return fmt.Errorf("the bias at %#x is not aligned to 16 bytes", d[8])
 		}
 		along := c.rows

@@ -136,7 +136,7 @@ func fakeBLAS(m *fakegpu.Machine) *cublas.API {
 			return 15 // the library has no such product
 		}
 		return cublas.Status(m.Enqueue(stream, "gemm", func() error {
-			extent := func(trans, r, c, ld int32) int { // by columns
+			extent := func(trans, r, c, ld int32) int { // numbers of a matrix that is stored by columns
 				if trans != 0 {
 					r, c = c, r
 				}

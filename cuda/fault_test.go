@@ -122,7 +122,8 @@ func TestLaunchBlocking(t *testing.T) {
 	}
 }
 
-// Without memory for a network the error says how much it takes and what to do; the device goes on.
+// Without memory for a network the error says how much it takes and gives advice; the device goes
+// on.
 func TestOutOfMemory(t *testing.T) {
 	d, _ := openFake(t, fakegpu.Options{Memory: 64 << 20}, false)
 	const n = 4 << 20
@@ -185,7 +186,8 @@ func TestOpenFails(t *testing.T) {
 	m.CheckLeaks(t)
 }
 
-// The report says what a machine lacks: no driver, an old one, no GPU, no libraries for the GPU.
+// The report names everything that a machine lacks: no driver, an old one, no GPU, no libraries for
+// the GPU.
 func TestReport(t *testing.T) {
 	nothing := dynlib.None()
 	missing := errors.New("the NVIDIA driver is not found")

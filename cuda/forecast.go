@@ -10,16 +10,15 @@ func (d *Device) Block(n int) uint64 {
 	return uint64(executor.SizeClass(4 * n))
 }
 
-// ProgramBytes forecasts the bytes of so many programs that run one after the other: their shared
-// arena, of which the largest program needs most bytes, and the batches of each, of so many
-// numbers.
+// ProgramBytes forecasts the bytes of programs that run one after the other: their shared arena, of
+// which the largest program needs `most` bytes, and the batches of each, of `batch` numbers.
 func (d *Device) ProgramBytes(most uint64, programs, batch int) uint64 {
 	each := executor.SizeClass(4*batch+1) + 4*executor.SizeClass(1)
 	return uint64(executor.SizeClass(int(most)+1)) + uint64(programs)*uint64(each)
 }
 
-// Staging returns the bytes of pinned memory through which so many batches of so many numbers are
-// copied to the GPU, vectors of so many numbers are written, and some are read at the same time.
+// Staging returns the bytes of pinned memory through which batches are copied to the GPU, vectors
+// are written, and some are read at the same time. batch and vector are the numbers of one.
 func (d *Device) Staging(batches, batch, vector int) uint64 {
 	chunks := (batches + 1) * ((4*batch + executor.ChunkBytes - 1) / executor.ChunkBytes)
 	if isLargeUpload(4 * vector) {

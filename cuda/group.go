@@ -17,9 +17,9 @@ import (
 // maxMembers is how many agents share a launch.
 const maxMembers = 16
 
-// A gradient is computed in a batch group where its arena has at most so many numbers and it takes
-// at most so many operations: larger ones fill a GPU. The choice depends on the code alone, since
-// the kernels of a group round differently from NVIDIA's libraries.
+// A gradient is computed in a batch group where its arena has at most maxGroupArena numbers and it
+// takes at most maxGroupFLOPs operations: larger ones fill a GPU. The choice depends on the code
+// alone, since the kernels of a group round differently from NVIDIA's libraries.
 const (
 	maxGroupArena = 2 << 20
 	maxGroupFLOPs = 1e9
@@ -43,7 +43,7 @@ type group struct {
 	mem          *groupMemory
 	half         *kernels.GroupHalf // the group's 16-bit arithmetic; nil: float32
 	acceptsBytes bool               // it has kernels for examples as bytes
-	freeRequests sync.Pool          // of *request
+	freeRequests sync.Pool          // holds *request
 }
 
 // groupMemory is a batch group's device memory and graphs. Only the executor may touch it.
@@ -51,7 +51,7 @@ type groupMemory struct {
 	ex                              *executor.Executor
 	inputs, arena, results, scratch executor.Block
 	graphs                          executor.GraphCache[graphKey]
-	freeSlots                       []*stagingSlot // that no request waits for
+	freeSlots                       []*stagingSlot // no request waits for these
 	plans                           map[graphKey]*megakernelPlan
 	lastLaunch                      uint64 // the last megakernel launch of the group
 	// the phase of that launch from which on the arena is free
@@ -65,11 +65,11 @@ type stagingSlot struct {
 	unread          int // members that have not taken their results
 }
 
-// graphKey is what a captured launch depends on.
+// graphKey is everything that a captured launch depends on.
 type graphKey struct {
 	members      int
 	dataset      kernels.Address // 0: each member's examples are numbers
-	scale, shift uint32          // of the bytes of the dataset, as float32 bits
+	scale, shift uint32          // float32 bits; a byte b of the dataset is the number b·scale + shift
 }
 
 // of returns the group of a code, or nil where gradients of the code are computed alone.
@@ -146,7 +146,7 @@ func (s inputLayout) labels() int  { return s.rows() + 4*s.members*s.batch }
 func (s inputLayout) counter() int { return s.labels() + 4*s.members*s.batch }
 func (s inputLayout) bytes() int   { return s.counter() + 4 }
 
-// resultBytes returns the bytes that a launch of so many members copies back: the states of their
+// resultBytes returns the bytes that a launch copies back: the states of their
 // loss scales, if any, and their results.
 func (g *group) resultBytes(members int) int { return g.scalerBytes() + members*g.results.bytes() }
 
@@ -170,17 +170,17 @@ type request struct {
 	executor.Op
 	requestBatch
 	group        *group
-	program      *Program // that started it
+	program      *Program // the program that started it
 	params, grad kernels.Address
-	lossScale    *lossScale // of the gradient; nil without loss scaling
+	lossScale    *lossScale // the loss scale of the gradient; nil without loss scaling
 
-	staging *stagingSlot // of its launch
-	index   int          // among the members of the launch
+	staging *stagingSlot // the staging of its launch
+	index   int          // its place among the members of the launch
 	results []float32
 	out     []float64
 	err     error
 
-	done   chan struct{} // of capacity one
+	done   chan struct{} // has capacity one
 	onDone func()        // the method finish, bound once
 	wait   func() error
 }
@@ -190,7 +190,7 @@ type requestBatch struct {
 	labels []float32
 
 	dataset              *dataset // nil: the batch is in slot
-	byteScale, byteShift float32  // of the dataset's bytes
+	byteScale, byteShift float32  // a byte b of the dataset is the number b·byteScale + byteShift
 	rows                 []int32
 
 	slot     *inputSlot

@@ -6,7 +6,7 @@ import (
 	"fspda/device"
 )
 
-// groupHalf returns the 16-bit arithmetic of a group: it rounds what single programs round. ok is
+// groupHalf returns the 16-bit arithmetic of a group: it rounds where single programs round. ok is
 // false where the code does something that groups do not support in 16 bits.
 func (d *Device) groupHalf(code *device.Code) (s *kernels.GroupHalf, ok bool) {
 	e := d.precision.Element()

@@ -71,7 +71,7 @@ func (g *group) appendSteps(m *executor.Megakernel, p *megakernelPlan, inputs ke
 	}
 	m.EndAt(at + len(p.phases))
 	g.mem.lastLaunch, g.mem.nextPhase = m.Launches, at+len(p.phases)
-	if g.results.bytes() > 0 { // nothing on the GPU reads what this writes
+	if g.results.bytes() > 0 { // nothing on the GPU reads the copied results
 		m.Commands.Add(at+p.resultsPhase, g.collectResults(slot.results.Address(), members))
 		g.mem.nextPhase = max(g.mem.nextPhase, at+p.resultsPhase+1)
 	}

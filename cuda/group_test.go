@@ -270,7 +270,8 @@ func (d *Device) datasetsHeld() int {
 }
 
 // Ten agents that exchange in pairs take few driver calls in an iteration: a launch for their
-// gradients, one for their steps, and those of the exchange. Alone they would take ten of each.
+// gradients, one for their steps, and the launches of the exchange. Alone they would take ten of
+// each.
 func TestCallsOfIteration(t *testing.T) {
 	for name, c := range map[string]struct {
 		with  Option
@@ -302,7 +303,7 @@ func callsOfIteration(t *testing.T, with Option) map[string]float64 {
 	d, m := openFake(t, fakegpu.Options{EventDelay: time.Millisecond}, false, with)
 	names := []string{"LaunchCooperative", "GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord",
 		"StreamWaitEvent", "StreamSynchronize", "MemAlloc"}
-	const from, to = 15, 30 // until then graphs are made; later the models are evaluated
+	const from, to = 15, 30 // graphs are made before, and models are evaluated after these iterations
 	counts := map[string]float64{}
 	count := func(sign float64) {
 		for _, name := range names {

@@ -189,8 +189,8 @@ func TestHalfAttentionInFloat32(t *testing.T) {
 	}
 }
 
-// Language models with a large vocabulary, whose logits have 16 bits and padded rows, have the CPU's
-// gradient as far as those with float32 logits have it.
+// Language models with a large vocabulary, whose logits have 16 bits and padded rows, have the
+// CPU's gradient as far as those with float32 logits have it.
 func TestWideVocabulary(t *testing.T) {
 	for precision, bound := range map[Precision]float64{FP16: 1e-3, BF16: 8e-3} {
 		d, _ := openFake(t, fakegpu.Options{}, true, WithPrecision(precision))
@@ -264,8 +264,8 @@ func steep() (code *device.Code, params []float32, b device.Batch) {
 	}, []float32{1, 2, 0.5, -1, 0, 0.25, 20, 0, 0}, device.Batch{X: []float32{1, 0.5}, Y: []int32{1}}
 }
 
-// A gradient that exceeds fp16 becomes zero and halves its loss scale; the next one is that of the
-// CPU. bf16 has no loss scale. It is so in batch groups and without.
+// A gradient that exceeds fp16 becomes zero and halves its loss scale; the next one equals the
+// CPU's. bf16 has no loss scale. It is so in batch groups and without.
 func TestLossScale(t *testing.T) {
 	t.Run("in groups", func(t *testing.T) { checkLossScale(t) })
 	t.Run("without groups", func(t *testing.T) { checkLossScale(t, withoutGroups) })
@@ -337,7 +337,7 @@ func checkLossScale(t *testing.T, options ...Option) {
 	}
 }
 
-// Code that 16 bits do not support returns an error that says where, and what to do.
+// Code that 16 bits do not support returns an error that names the call and gives advice.
 func TestHalfRefusals(t *testing.T) {
 	for what, c := range map[string]struct {
 		spoil func(*device.Code)

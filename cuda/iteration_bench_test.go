@@ -16,11 +16,11 @@ import (
 	"fspda/train"
 )
 
-// idleGPU is a fake GPU that computes nothing: what is left is the work of the host. It may keep
-// the host waiting as a real one does.
+// idleGPU is a fake GPU that computes nothing, so that only the work of the host is left. It may
+// keep the host waiting as a real one does.
 type idleGPU struct {
-	callTime  time.Duration // of each driver call
-	graphTime time.Duration // that the GPU takes for a graph
+	callTime  time.Duration // each driver call takes as long
+	graphTime time.Duration // a graph takes as long on the GPU
 
 	freeAt     time.Time                  // when it has completed all that was sent
 	eventTimes map[driver.Event]time.Time // when it reaches an event
@@ -120,7 +120,7 @@ func hostCostOf(b *testing.B, d *Device, o *observation) hostCost {
 	return e
 }
 
-// observation is what is measured of an executor.
+// observation is the measurements of an executor.
 type observation struct {
 	calls  int           // driver calls
 	worked time.Duration // processor time until it last slept
@@ -171,7 +171,7 @@ var digits = sync.OnceValues(func() (*data.Set, error) {
 
 // BenchmarkHostIteration measures the host's work for an iteration of figure 1: ten agents with
 // batches of 256 digits. The first row is FSPDA-SA with one random edge and a tenth of the
-// coordinates. all-µs is the processor time of all threads, owner-µs that of the executor's
+// coordinates. all-µs is the processor time of all threads, owner-µs the time of the executor's
 // goroutine. The last rows have a GPU that takes 20 µs for the gradients of a group, and a driver
 // whose calls take 2 µs.
 func BenchmarkHostIteration(b *testing.B) {

@@ -38,18 +38,18 @@ const (
 	modelClock      = 1.98e9
 	modelProcessors = 132
 	modelBarrier    = 1.39e-6
-	modelLaunch     = 4.2e-6      // from the end of a launch to the start of the next
-	modelHost       = 1.2e-6      // until the first bytes of the host arrive
+	modelLaunch     = 4.2e-6      // the time between the end of a launch and the start of the next
+	modelHost       = 1.2e-6      // the time until the first bytes of the host arrive
 	modelPCIe       = 40e9        // bytes a second, of PCIe 5 with 16 lanes
 	modelL2         = 5.5e12      // bytes a second
 	modelLoad       = 600         // cycles
 	modelTile       = 150         // cycles of a tile in which nothing is issued
 	modelAlone      = 84.3 / 62.5 // cycles for an instruction of the only warp of a scheduler
-	modelMost       = 46e-6       // of an iteration; the bar on a GPU is 35
-	modelBarriers   = 5.5         // of an iteration: 5, and where agents are apart at first, some more
+	modelMost       = 46e-6       // the most time of an iteration; the bar on a GPU is 35
+	modelBarriers   = 5.5         // barriers of an iteration: 5, and some more while agents are apart
 )
 
-// blockCost is what a block of a call costs: the cycles until it ends if it runs alone, the
+// blockCost is the cost of a block of a call: the cycles until it ends if it runs alone, the
 // instructions that its warps issue, the multiply-adds of its threads, padding included, and the
 // bytes of the L2 cache that it moves.
 type blockCost struct{ cycles, issues, products, bytes float64 }
@@ -61,15 +61,16 @@ func costOf(t *testing.T, c kernels.Call) blockCost {
 		return float64(int32(c.Args[i]))
 	}
 	warps := float64(c.Block[0]) / 32
-	// product is the cost of k products by threads with so many elements each. A warp issues `issue`
-	// instructions for a product and `tile` for a tile of `depth` products; `after` cycles follow.
+	// product is the cost of k products by threads with `elements` elements each. A warp issues
+	// `issue` instructions for a product and `tile` for a tile of `depth` products; `after` cycles
+	// follow.
 	product := func(k, elements, issue, depth, tile, after float64) blockCost {
 		tiles, pace := math.Ceil(k/depth), max(modelAlone, warps/4)
 		issued := k*issue + tiles*tile
 		return blockCost{2*modelLoad + issued*pace + tiles*modelTile + after, warps * issued,
 			32 * warps * elements * k, 0}
 	}
-	vector := func(reads, writes float64) blockCost { // of 4 bytes
+	vector := func(reads, writes float64) blockCost { // numbers have 4 bytes
 		n := float64(c.Block[0]) * max(1, arg("n")/float64(c.Grid[0]*c.Block[0]))
 		return blockCost{modelLoad, warps * 30, 0, 4 * n * (reads + writes)}
 	}
@@ -110,8 +111,8 @@ func costOf(t *testing.T, c kernels.Call) blockCost {
 // phaseCost is the cost of a phase: of its busiest multiprocessor, and of all.
 type phaseCost struct {
 	names           []string
-	cycles          float64 // of the busiest multiprocessor
-	products, bytes float64 // of the busiest multiprocessor; of all
+	cycles          float64 // the cycles of the busiest multiprocessor
+	products, bytes float64 // products of the busiest multiprocessor; bytes of all
 	seconds         float64
 }
 
@@ -208,7 +209,7 @@ func TestModelOfIteration(t *testing.T) {
 // modelLaunchOf is a launch of the megakernel.
 type modelLaunchOf struct {
 	phases    [][]kernels.Call
-	hostBytes int // that the GPU reads from the host
+	hostBytes int // bytes that the GPU reads from the host
 }
 
 // launchesOfFigure1 returns the launches of a run of figure 1 on a fake GPU that computes nothing,
@@ -258,7 +259,7 @@ type launchRecorder struct {
 
 const (
 	recordedAgents = 10
-	patience       = 20 * time.Millisecond // for agents that are done, or wait
+	patience       = 20 * time.Millisecond // the time to wait for agents that are done, or wait themselves
 )
 
 // ahead reports whether the agents have queued so much that a launch is full, or queue no more.

@@ -13,8 +13,8 @@ import (
 )
 
 // The model of a gradient of GPT-2 (124 million parameters, windows of 1,024 tokens) in bf16 on an
-// H100, in seconds. Nothing of it was measured on a GPU. Every operand of every pass is moved once; a
-// kernel takes as long as its bytes or its multiply-adds, whichever takes longer, and a gap. The
+// H100, in seconds. Nothing of it was measured on a GPU. Every operand of every pass is moved once;
+// a kernel takes as long as its bytes or its multiply-adds, whichever takes longer, and a gap. The
 // assumptions:
 //
 //   - bytes: 85 % of the 3.35 TB/s of the data sheet;
@@ -45,7 +45,7 @@ func (c *languageCost) add(launches int, bytes, products, rate float64) {
 type languageParts map[string]*languageCost
 
 // attentionProducts returns the multiply-adds of one of the products of attention: a warp computes
-// blocks of so many rows, and of the other side whole steps.
+// blocks of `rows` rows, and whole steps of the other side.
 func attentionProducts(windows, t, heads, width, rows, step int) (n float64) {
 	for first := 0; first < t; first += rows {
 		most := (first + rows + step - 1) / step * step // the steps that have an earlier key

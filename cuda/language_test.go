@@ -102,8 +102,8 @@ func (g *goldenNetwork) params(n *model.Network) []float32 {
 // its norm, and the losses of AdamW.
 type goldenBound struct{ loss, gradient, trained float64 }
 
-// The losses and gradients of five networks, and the losses of ten steps of AdamW, are those of
-// PyTorch in float64. In 16 bits only the factors of products are rounded.
+// The losses and gradients of five networks, and the losses of ten steps of AdamW, equal PyTorch's
+// in float64. In 16 bits only the factors of products are rounded.
 func TestGoldenLanguageModels(t *testing.T) {
 	networks := map[string]*goldenNetwork{}
 	golden.Section(t, "networks", &networks)
@@ -210,8 +210,8 @@ func (g *goldenNetwork) checkAdamW(t *testing.T, d *Device, e *model.Engine, x d
 	}
 }
 
-// Small GPTs whose sizes are no multiples of anything train on the GPU as on the CPU: the same losses
-// and models up to rounding, and the same bits twice.
+// Small GPTs whose sizes are no multiples of anything train on the GPU as on the CPU: the same
+// losses and models up to rounding, and the same bits twice.
 func TestTrainLanguageModels(t *testing.T) {
 	set, err := data.Open("synthetic-text", data.OpenOptions{TrainSize: 2000, TestSize: 60, Window: 9})
 	if err != nil {

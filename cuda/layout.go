@@ -48,8 +48,8 @@ type sharedArena struct {
 	dep executor.Dependency
 }
 
-// atLeast returns the address of at least so many bytes. Where the arena moves, graphs that were
-// captured with the old one are never launched again.
+// atLeast returns the address of the arena, which it enlarges to the given size. Where the arena
+// moves, graphs that were captured with the old one are never launched again.
 func (a *sharedArena) atLeast(ex *executor.Executor, bytes int) (kernels.Address, error) {
 	if a.Size >= bytes {
 		return a.Address(), nil

@@ -165,9 +165,9 @@ func bindAll(t *testing.T, found toolkit) {
 	}
 }
 
-// Of two versions side by side an H100 takes the libraries of CUDA 13 and a V100 those of CUDA 12,
-// with a cuDNN that has kernels for it, whichever is found first and whatever the driver; with a
-// driver of CUDA 12 an H100 takes those of CUDA 12.
+// Of two versions side by side an H100 takes the libraries of CUDA 13, and a V100 the libraries of
+// CUDA 12 with a cuDNN that has kernels for it, whichever is found first and whatever the driver.
+// With a driver of CUDA 12 an H100 takes CUDA 12 too.
 func TestVersions(t *testing.T) {
 	for i, c := range []struct {
 		first       string

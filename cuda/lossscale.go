@@ -24,7 +24,7 @@ const (
 // Program, which many agents use in turn: so each agent's results do not depend on the others.
 type lossScale struct {
 	block executor.Block
-	last  atomic.Pointer[device.LossScale] // after the latest run that has ended
+	last  atomic.Pointer[device.LossScale] // the scale after the latest run that has ended
 	dep   executor.Dependency
 }
 

@@ -41,7 +41,7 @@ func convShape(t *compiler.Task) cudnn.Shape {
 var convDirections = map[device.Kernel]cudnn.Direction{device.Conv: cudnn.Forward, device.ConvGradX: cudnn.GradX,
 	device.ConvGradW: cudnn.GradW}
 
-// dnnTypes maps number types to those of cuDNN.
+// dnnTypes maps number types to cuDNN's types.
 var dnnTypes = map[kernels.Element]cudnn.Type{kernels.F32: cudnn.Float32, kernels.F16: cudnn.Float16,
 	kernels.BF16: cudnn.BFloat16}
 

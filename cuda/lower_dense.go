@@ -8,7 +8,7 @@ import (
 	"fspda/device"
 )
 
-// blasTypes maps number types to those of cuBLAS.
+// blasTypes maps number types to cuBLAS's types.
 var blasTypes = map[kernels.Element]cublas.Type{kernels.F32: cublas.Float32, kernels.F16: cublas.Float16,
 	kernels.BF16: cublas.BFloat16}
 

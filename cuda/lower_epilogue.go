@@ -30,8 +30,8 @@ type productSpec struct {
 	mask     *compiler.Operand
 }
 
-// biasAlignment is what the offset of a bias must be a multiple of, in bytes, for cuBLASLt to read
-// or write it. Its documentation promises algorithms for any alignment. But some load 16 bytes of a
+// biasAlignment is the alignment in bytes that the offset of a bias needs for cuBLASLt to read or
+// write it. Its documentation promises algorithms for any alignment. But some load 16 bytes of a
 // bias at once, and fault (PyTorch, pull request 194497). The weights before a bias may end at any
 // offset.
 const biasAlignment = 16
@@ -42,7 +42,7 @@ func (d *Device) matmul(t *compiler.Task, f productSpec) *cublas.Matmul {
 	if b := f.bias; !d.epilogues() || b != nil && (b.Element != t.Element() || b.Offset%biasAlignment != 0) {
 		return nil
 	}
-	at := func(o *compiler.Operand) driver.Pointer { // with the alignment of a run
+	at := func(o *compiler.Operand) driver.Pointer { // an address with the alignment that the operand has in a run
 		if o == nil {
 			return 0
 		}

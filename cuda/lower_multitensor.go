@@ -15,7 +15,7 @@ type deviceList struct {
 	count int
 }
 
-// newList copies a list of so many entries to the device.
+// newList copies a list of `count` entries to the device.
 func (d *Device) newList(bytes []byte, count int) (*deviceList, error) {
 	b, err := d.exec.NewBlock(bytes)
 	if err != nil {

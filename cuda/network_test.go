@@ -36,7 +36,7 @@ func TestNetworks(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		shape []int
-		bound float64 // of the distance, relative to the length
+		bound float64 // the most distance, relative to the length
 
 		frozen []string
 	}{{"mlp", []int{6, 6, 1}, 1e-6, nil}, {"mlp", []int{6, 6, 1}, 1e-6, []string{"fc2"}},

@@ -136,7 +136,7 @@ func launched(m *fakegpu.Machine) int { return m.Count("LaunchKernel") + m.Count
 func TestCombineBatched(t *testing.T) {
 	const agents, n = 9, 40
 	d, m := openFake(t, fakegpu.Options{}, false)
-	play := func(d device.Device, hold func() (release func())) (all [][]float32) {
+	runOps := func(d device.Device, hold func() (release func())) (all [][]float32) {
 		var own, other []device.Vector
 		for i := range agents {
 			x, y, v := d.NewVector(n), d.NewVector(n), make([]float32, n)
@@ -160,9 +160,9 @@ func TestCombineBatched(t *testing.T) {
 		}
 		return all
 	}
-	want := play(cpu.New(), func() func() { return func() {} })
+	want := runOps(cpu.New(), func() func() { return func() {} })
 	before := 0
-	got := play(d, func() (release func()) { before, release = hold(t, d, m); return release })
+	got := runOps(d, func() (release func()) { before, release = hold(t, d, m); return release })
 	for i := range want {
 		if !slices.Equal(got[i], want[i]) {
 			t.Errorf("agent %d has %v, want %v", i, got[i][:3], want[i][:3])
@@ -177,7 +177,7 @@ func TestCombineBatched(t *testing.T) {
 // bits of the CPU. An agent in another step has its own.
 func TestAdamWBatched(t *testing.T) {
 	const agents, n = 19, 300
-	play := func(d device.Device, hold func() (release func())) (all [][]float32) {
+	runOps := func(d device.Device, hold func() (release func())) (all [][]float32) {
 		vectors := make([][4]device.Vector, agents)
 		for i := range vectors {
 			for k := range vectors[i] {
@@ -208,14 +208,14 @@ func TestAdamWBatched(t *testing.T) {
 		}
 		return all
 	}
-	want := play(cpu.New(), func() func() { return func() {} })
+	want := runOps(cpu.New(), func() func() { return func() {} })
 	for call, c := range map[string]struct {
 		separate bool
 		want     int
 	}{"LaunchKernel": {true, 3}, "LaunchCooperative": {false, 1}} {
 		d, m := openFake(t, fakegpu.Options{}, false, SeparateLaunches(c.separate))
 		before := 0
-		got := play(d, func() (release func()) { before, release = hold(t, d, m); return release })
+		got := runOps(d, func() (release func()) { before, release = hold(t, d, m); return release })
 		for i := range want {
 			if !slices.Equal(got[i], want[i]) {
 				t.Errorf("%s: vector %d of agent %d is %v, want %v", call, i%4, i/4, got[i][:3], want[i][:3])

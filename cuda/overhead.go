@@ -22,34 +22,35 @@ import (
 
 // Estimates of the memory that the driver and its libraries take besides blocks.
 const (
-	graphBytes   = 1 << 20   // of the graph of a gradient of some hundred kernels
+	graphBytes   = 1 << 20   // the graph of a gradient of some hundred kernels
 	libraryBytes = 128 << 20 // kernels that cuBLAS and cuDNN load at first use
 )
 
-// Measured values that are stored for the same work: the newest, each within so many estimates. A
-// larger one is memory that other processes took.
+// At most maxOverheads measured values are stored for the same work, the newest ones. A value above
+// mostEstimates estimates includes memory that other processes took, and is not stored.
 const (
 	maxOverheads  = 5
 	mostEstimates = 8
 )
 
-// overheads stores what runs took of a GPU besides blocks, as files in a folder.
+// overheads stores the memory that runs took of a GPU besides blocks, as files in a folder.
 type overheads struct {
 	dir     string // "" stores nothing
-	machine string // what the values depend on besides the work
+	machine string // everything that the values depend on besides the work
 	blocks  int    // bytes of blocks when the device had been opened
 	stored  atomic.Bool
 }
 
-// overheadFile is the content of a file: the values and what they were measured for, so that damage
-// is detected.
+// overheadFile is the content of a file: the values, the work and machine for which they were
+// measured, and a checksum that detects damage.
 type overheadFile struct {
 	For   string   `json:"for"`
-	Bytes []uint64 `json:"bytes"` // of the newest runs, oldest first
+	Bytes []uint64 `json:"bytes"` // one value for each of the newest runs, oldest first
 	Sum   string   `json:"sum"`
 }
 
-// openOverheads notes what the values depend on, and the blocks that exist now, on the executor.
+// openOverheads notes everything that the values depend on, and the blocks that exist now, on the
+// executor.
 func (d *Device) openOverheads(dir string, driverVersion int, dnn *cudnn.API) {
 	o, library := &d.overheads, uintptr(0)
 	if dnn != nil {
@@ -109,12 +110,12 @@ func (o *overheads) write(work string, sets int, values []uint64) error {
 	return nil
 }
 
-// estimate is what [Device.Overhead] returns where nothing was measured.
+// estimate returns the value of [Device.Overhead] where nothing was measured.
 func estimate(sets int) uint64 {
 	return libraryBytes + graphBytes*uint64(min(sets, executor.MaxGraphs))
 }
 
-// Overhead returns the bytes besides blocks: graphs for so many sets of vectors, and the libraries'
+// Overhead returns the bytes besides blocks: graphs for each set of vectors, and the libraries'
 // kernels. If earlier runs of the same work have measured them, it is the median of the newest
 // five, of an even number the smaller one in the middle: so neither one run in which other
 // processes took memory nor one in which they gave memory back decides alone. Otherwise it is an
@@ -128,12 +129,12 @@ func (d *Device) Overhead(work string, sets int) (bytes uint64, measured bool, e
 	return known[(len(known)-1)/2], true, nil
 }
 
-// KeepOverhead stores what the run that ends has taken besides blocks, for later forecasts of the
-// same work. It stores one value in the life of a device, as later runs still have what earlier
-// ones have loaded, and none if the device has timed candidates of convolutions, whose kernels stay
-// loaded. So a stored value implies that the choices of the work are stored too. It leaves out
-// values that are not possible: none or less, or more than eight times the estimate, which other
-// processes have taken.
+// KeepOverhead stores the memory that the run that ends has taken besides blocks, for later
+// forecasts of the same work. It stores one value in the life of a device, because graphs and
+// kernels of earlier runs stay loaded in later ones, and none if the device has timed candidates of
+// convolutions, whose kernels stay loaded. So a stored value implies that the choices of the work
+// are stored too. It leaves out values that are not possible: none or less, or more than eight
+// times the estimate, which other processes have taken.
 func (d *Device) KeepOverhead(work string, sets int) error {
 	o, took := &d.overheads, 0
 	if o.dir == "" {
@@ -152,6 +153,6 @@ func (d *Device) KeepOverhead(work string, sets int) error {
 	}
 	values, _ := o.read(work, sets) // a damaged file is replaced, as Overhead has said
 	values = append(values, uint64(took))
-	// of two processes that store at the same time one value may be lost, which harms nothing
+	// If two processes store at the same time, one value may be lost, which harms nothing.
 	return o.write(work, sets, values[max(0, len(values)-maxOverheads):])
 }

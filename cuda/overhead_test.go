@@ -20,11 +20,11 @@ import (
 	"fspda/train/memory"
 )
 
-// loading is a folder of measured memory, and a GPU of which the driver and libraries take so many
-// bytes besides blocks.
+// loading is a folder of measured memory, and a GPU whose driver and libraries take memory besides
+// blocks.
 type loading struct {
 	dir     string
-	version int // of the driver
+	version int // the driver's version
 	bytes   atomic.Int64
 }
 
@@ -53,7 +53,7 @@ func (l *loading) open(t *testing.T, options ...Option) *Device {
 	return d
 }
 
-// train trains in a new process whose libraries take so many bytes, and returns the part of its
+// train trains in a new process whose libraries take `takes` bytes, and returns the part of its
 // forecast that was measured or estimated, and the warnings.
 func (l *loading) train(t *testing.T, r training, takes int64) (part memory.Part, warnings []string) {
 	t.Helper()
@@ -79,9 +79,9 @@ func (l *loading) train(t *testing.T, r training, takes int64) (part memory.Part
 	return all[len(all)-1], warnings
 }
 
-// The first run of a process that times no candidates stores what it takes besides blocks; the next
-// run of the same work has it in its forecast, and a larger forecast is refused. A short run stores
-// nothing. Damage is ignored with a warning, and mended.
+// The first run of a process that times no candidates stores the memory that it takes besides
+// blocks. The next run of the same work has it in its forecast, and a larger forecast is refused. A
+// short run stores nothing. Damage is ignored with a warning, and mended.
 func TestOverheadIsMeasured(t *testing.T) {
 	const took, estimated, measured = 40 << 20, "graphs, libraries' kernels (estimate)",
 		"graphs, libraries' kernels (measured)"
@@ -125,7 +125,7 @@ func TestOverheadIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, left := range []uint64{f[0].Need - took/2, f[0].Need} { // by other processes
+	for _, left := range []uint64{f[0].Need - took/2, f[0].Need} { // other processes leave as many bytes
 		l.bytes.Store(int64(f[0].Free - left))
 		if err := memory.Check(s, d); (err != nil) != (left < f[0].Need) {
 			t.Errorf("need %d bytes, of which %d are measured; %d are free: %v", f[0].Need, took, left, err)

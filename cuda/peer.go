@@ -119,7 +119,7 @@ func (d *Device) reaches(other *Device) bool {
 		}
 		r := ex.API.CtxEnablePeer(other.exec.Context, 0)
 		can = r == driver.Success || r == driver.PeerAlreadyEnabled
-		return nil // without access copies go through the host
+		return nil // where access is impossible, copies go through the host
 	})
 	if err != nil {
 		can = false

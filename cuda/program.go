@@ -44,16 +44,16 @@ type launchEnv struct {
 	ex      *executor.Executor
 	blas    *cublas.Handle
 	spaces  [spaces]kernels.Address
-	scratch kernels.Address // of one step, with any content
+	scratch kernels.Address // memory that a step may use, with any content
 	scalars scalars
 	math    cublas.Compute
-	scaler  kernels.Address // of fp16: the loss scale
+	scaler  kernels.Address // the loss scale; 0 unless the loss is scaled
 }
 
 const spaces = int(device.Key) + 1
 
-// programKey is what a captured graph depends on: the addresses of vectors, arena, batch and loss
-// scale.
+// programKey is everything that a captured graph depends on: the addresses of vectors, arena, batch
+// and loss scale.
 type programKey struct{ params, grad, buffers, arena, input, labels, scaler kernels.Address }
 
 // Load prepares code for this device. The error names the call that is invalid or not supported.
@@ -153,7 +153,7 @@ func withAdvice(d *Device, code *device.Code, err error) error {
 // vectors is the checked vectors of a run.
 type vectors struct {
 	params, grad, buffers *Vector
-	scale                 *lossScale // of the gradient, where the loss is scaled
+	scale                 *lossScale // the loss scale of the gradient; nil where the loss is not scaled
 }
 
 func (v vectors) key(arena, input, labels kernels.Address) programKey {
@@ -188,7 +188,7 @@ func (p *Program) vectors(params, grad, buffers device.Vector, momentum float64,
 	return v
 }
 
-// accesses returns what a run reads and writes.
+// accesses returns the vectors that a run reads and writes.
 func (v vectors) accesses() []executor.Access {
 	all := []executor.Access{executor.Reads(&v.params.dep)}
 	if v.grad != nil {

@@ -16,17 +16,16 @@ type RawAccess struct{ d *Device }
 // Raw returns the raw access.
 func (d *Device) Raw() RawAccess { return RawAccess{d} }
 
-// Alloc returns the address of so many bytes of device memory with any content. [RawAccess.Free]
-// frees them.
+// Alloc returns the address of device memory with any content. [RawAccess.Free] frees it.
 func (r RawAccess) Alloc(bytes int) (kernels.Address, error) {
 	got, err := r.d.exec.TakeBlock(max(bytes, 1))
 	return got.Address(), err
 }
 
-// Free frees what Alloc returned. Work that was sent before may still use it.
+// Free frees memory that Alloc returned. Work that was sent before may still use it.
 func (r RawAccess) Free(at kernels.Address) {
 	ex := r.d.exec
-	_ = ex.Do(func() error { // after a loss of the GPU there is nothing to free
+	_ = ex.Do(func() error { // if the GPU is lost, nothing needs to be freed
 		if b, ok := ex.BlockAt(driver.Pointer(at)); ok {
 			ex.PutBlock(b)
 		}

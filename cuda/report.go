@@ -13,7 +13,7 @@ import (
 // Report is a machine's GPUs, driver and libraries.
 type Report struct {
 	Driver    string          `json:"driver,omitempty"`  // version of CUDA that it speaks
-	Path      string          `json:"path,omitempty"`    // of its library
+	Path      string          `json:"path,omitempty"`    // the path of its library
 	Problem   string          `json:"problem,omitempty"` // why no GPU is used at all
 	GPUs      []GPU           `json:"gpus"`
 	Libraries []LibraryReport `json:"libraries,omitempty"` // found although no GPU can use them
@@ -37,7 +37,7 @@ type LibraryReport struct {
 	Name    string           `json:"name"`
 	Path    string           `json:"path,omitempty"`
 	Place   string           `json:"place,omitempty"`
-	Missing string           `json:"missing,omitempty"` // what to do
+	Missing string           `json:"missing,omitempty"` // how to install it
 	Tried   []dynlib.Attempt `json:"tried,omitempty"`
 }
 

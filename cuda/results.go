@@ -31,8 +31,8 @@ func (r resultRange) collect(numbers []float32, results []device.Result, out []f
 	}
 }
 
-// hostResults is pinned memory for what a run copies back: the state of its loss scale, and from
-// resultsAt on its results. Each buffer but the last has executor.ChunkBytes.
+// hostResults is pinned memory for the copies that a run sends back: the state of its loss scale,
+// and from resultsAt on its results. Each buffer but the last has executor.ChunkBytes.
 type hostResults []*executor.Buffer
 
 const resultsAt = 32 // bytes, at least kernels.ScalerBytes

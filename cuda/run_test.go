@@ -98,7 +98,7 @@ func TestGPUVanishes(t *testing.T) {
 }
 
 // Whichever allocation fails, from the first vector to the last graph, the run ends with an error
-// that says how much memory is lacking and what to do.
+// that says how much memory is lacking and gives advice.
 func TestRunOutOfMemory(t *testing.T) {
 	r := newTraining(t)
 	r.config.Iterations, r.config.EvalPoints = 3, 1

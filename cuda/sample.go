@@ -68,7 +68,7 @@ func (m *sampler) subsets(ex *executor.Executor, at []kernels.Address, s device.
 	return nil
 }
 
-// ensureBitmaps makes zeroed bitmaps of at least so many bytes.
+// ensureBitmaps makes zeroed bitmaps of at least `bytes` bytes.
 func (m *sampler) ensureBitmaps(ex *executor.Executor, bytes int) (err error) {
 	if bytes <= m.bitmaps.Size {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"fspda/dist"
 )
 
-// coordinatesOf returns the coordinates of an index, by what it gathers of 0, 1, 2, …
+// coordinatesOf returns the coordinates of an index: it gathers them from the vector 0, 1, 2, …
 func coordinatesOf(d *Device, x device.Index, dim int) []float32 {
 	host := make([]float32, dim)
 	for i := range host {
@@ -23,7 +23,8 @@ func coordinatesOf(d *Device, x device.Index, dim int) []float32 {
 	return host
 }
 
-// The GPU draws the coordinates that the host draws, in new memory and in that of earlier indexes.
+// The GPU draws the coordinates that the host draws, in new memory and in memory of earlier
+// indexes.
 func TestSampleIndexes(t *testing.T) {
 	d, _ := openFake(t, fakegpu.Options{}, false)
 	for _, c := range []struct {

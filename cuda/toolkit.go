@@ -86,7 +86,7 @@ func (t *toolkit) errors() []error {
 
 // MissingError names the libraries that are missing for a GPU.
 type MissingError struct {
-	Major int // of CUDA
+	Major int // the major version of CUDA
 	Errs  []error
 }
 

@@ -167,7 +167,7 @@ func movedBy(k *kernels.Kernel, grid [3]uint32, args []uint64) int {
 	}
 	name = strings.TrimSuffix(name, "_f32")
 	matrix := arg["m"] * arg["c"]
-	sums := func() int { return 16 * int(grid[1]) * arg["c"] } // of the blocks, which the last ones read
+	sums := func() int { return 16 * int(grid[1]) * arg["c"] } // parts of the blocks, which the last ones read
 	packs := matrix * size / 16
 	n := arg["n"]
 	switch name {

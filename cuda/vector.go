@@ -19,7 +19,7 @@ type Vector struct {
 	n     int
 	block executor.Block // empty where n is 0
 	dep   executor.Dependency
-	scale atomic.Pointer[lossScale] // of gradients that a Program of fp16 has written; may be nil
+	scale atomic.Pointer[lossScale] // the loss scale of a gradient that a program of fp16 has written, else nil
 	// a batch group has computed a gradient at the vector
 	grouped atomic.Bool
 }
@@ -79,10 +79,10 @@ const megakernelCopyBytes = 128 << 10
 // to a busy GPU would pin as much memory as they copy.
 const maxUploads = 8
 
-// isLargeUpload reports whether an upload of so many bytes, or a piece of it, has a large buffer.
+// isLargeUpload reports whether an upload, or a piece of it, has a large buffer.
 func isLargeUpload(bytes int) bool { return bytes > executor.MediumBytes }
 
-// beginUpload waits until an upload of so many bytes may begin. The result ends it.
+// beginUpload waits until an upload of that size may begin. The result ends it.
 func (d *Device) beginUpload(bytes int) (end func()) {
 	if !isLargeUpload(bytes) {
 		return func() {}

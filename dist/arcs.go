@@ -32,8 +32,8 @@ type Directed interface {
 
 // OneWay reports whether a spec names a [Directed] process.
 func OneWay(spec string) bool {
-	name, _, _, err := spell.Split(spec)
-	return err == nil && slices.Contains([]string{"one-peer-exp", "static-exp", "push", "arcs"}, name)
+	kind, _ := rowOf(processKinds, spell.Name(spec))
+	return kind.oneWay
 }
 
 // directed implements the processes of arcs.
@@ -80,20 +80,10 @@ func newDirected(g *Graph, spec string, regular bool, mean float64, rate func(ed
 	return p
 }
 
-// parseDirected returns a process of arcs.
-func parseDirected(p parsedSpec, l edgeSampler) (Process, error) {
-	switch p.name {
-	case "one-peer-exp", "static-exp":
-		return newExponential(p, l.g)
-	case "push":
-		return newPush(p, l)
-	}
-	return readArcs(p, l.g)
-}
-
 // newExponential returns the process in which agent i sends to i + 2^k, cyclic, for each k < L in
 // turn, or for all at once. L is the least number with 2^L >= n.
-func newExponential(p parsedSpec, g *Graph) (Process, error) {
+func newExponential(p Spec, l edgeSampler) (Process, error) {
+	g := l.g
 	n, hops := g.N, bits.Len(uint(g.N-1))
 	byHop, rates := make([][]Arc, hops), make([]float64, len(g.Edges))
 	for k := range hops {
@@ -101,8 +91,8 @@ func newExponential(p parsedSpec, g *Graph) (Process, error) {
 			to := (i + 1<<k) % n
 			edge, ok := g.EdgeIndex(i, to)
 			if !ok {
-				return nil, p.bad("agent %d sends to agent %d, which is no edge of the graph %s: use graph "+
-					"exponential, complete or %s, or edges push(1)", i, to, g, p.name)
+				return nil, p.Errorf("agent %d sends to agent %d, which is no edge of the graph %s: use graph "+
+					"exponential, complete or %s, or edges push(1)", i, to, g, p.Name)
 			}
 			if !slices.Contains(byHop[k], Arc{edge, to, i}) { // of an edge with two arcs, one counts
 				rates[edge] += 1 / float64(hops)
@@ -110,34 +100,30 @@ func newExponential(p parsedSpec, g *Graph) (Process, error) {
 			byHop[k] = append(byHop[k], Arc{edge, i, to})
 		}
 	}
-	if p.name == "static-exp" {
+	if p.Name == "static-exp" {
 		all := slices.Concat(byHop...)
 		rate := func(edge int) float64 { return math.Ceil(rates[edge]) }
-		return newDirected(g, p.name, true, float64(len(all)), rate, func(dst []Arc, _ int) []Arc {
+		return newDirected(g, p.Name, true, float64(len(all)), rate, func(dst []Arc, _ int) []Arc {
 			return append(dst, all...)
 		}), nil
 	}
 	if hops == 0 { // a single agent
-		return newDirected(g, p.name, true, 0, each(0), func(dst []Arc, _ int) []Arc { return dst }), nil
+		return newDirected(g, p.Name, true, 0, each(0), func(dst []Arc, _ int) []Arc { return dst }), nil
 	}
-	return newDirected(g, p.name, true, float64(n), func(edge int) float64 { return rates[edge] },
+	return newDirected(g, p.Name, true, float64(n), func(edge int) float64 { return rates[edge] },
 		func(dst []Arc, t int) []Arc { return append(dst, byHop[t%hops]...) }), nil
 }
 
 // newPush returns the process in which each agent sends to k of its neighbours, drawn anew in each
 // iteration, or to all if it has no more.
-func newPush(p parsedSpec, l edgeSampler) (Process, error) {
-	k, err := p.count()
-	if err != nil {
-		return nil, err
-	}
-	g, mean := l.g, 0.0
+func newPush(p Spec, l edgeSampler) (Process, error) {
+	k, g, mean := p.Whole(0), l.g, 0.0
 	for i := range g.N {
 		mean += float64(min(k, g.Degree(i)))
 	}
 	misses := func(i int) float64 { return 1 - min(1, float64(k)/float64(g.Degree(i))) }
 	rate := func(edge int) float64 { return 1 - misses(g.Edges[edge].I)*misses(g.Edges[edge].J) }
-	return newDirected(g, withInt(p.name, k), false, mean, rate, func(dst []Arc, t int) []Arc {
+	return newDirected(g, p.String(), false, mean, rate, func(dst []Arc, t int) []Arc {
 		s := l.at(t)
 		for i := range g.N {
 			dst = g.pushFrom(dst, &s, i, k)
@@ -161,10 +147,11 @@ func (g *Graph) pushFrom(dst []Arc, s *rng.Stream, i, k int) []Arc {
 
 // readArcs reads lines "i j": agent i sends to agent j in every iteration. Its errors name the file
 // and the line.
-func readArcs(p parsedSpec, g *Graph) (Process, error) {
-	f, err := bounded.Open(p.arg)
+func readArcs(p Spec, l edgeSampler) (Process, error) {
+	g, path := l.g, p.Texts[0]
+	f, err := bounded.Open(path)
 	if err != nil {
-		return nil, p.bad("cannot read the arcs: %v", err)
+		return nil, p.Errorf("cannot read the arcs: %v", err)
 	}
 	defer f.Close()
 	var arcs []Arc
@@ -179,17 +166,17 @@ func readArcs(p parsedSpec, g *Graph) (Process, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, p.bad("%s:%v", p.arg, err)
+		return nil, p.Errorf("%s:%v", path, err)
 	}
 	if at, ok := unreached(g.N, arcs); !ok {
-		return nil, p.bad("%s: no way leads from agent %d to agent %d: every agent must reach all others", p.arg, at[0],
-			at[1])
+		return nil, p.Errorf("%s: no way leads from agent %d to agent %d: every agent must reach all others", path,
+			at[0], at[1])
 	}
 	active := make([]float64, len(g.Edges))
 	for _, a := range arcs {
 		active[a.Edge] = 1
 	}
-	return newDirected(g, p.name+"("+p.arg+")", regularArcs(g.N, arcs), float64(len(arcs)),
+	return newDirected(g, p.String(), regularArcs(g.N, arcs), float64(len(arcs)),
 		func(edge int) float64 { return active[edge] },
 		func(dst []Arc, _ int) []Arc { return append(dst, arcs...) }), nil
 }

@@ -42,25 +42,22 @@ var cycles = map[string]func(n, k int) (cycle, bool){
 }
 
 // parseCycle returns the rounds that a spec of cycles names, among n agents.
-func parseCycle(p parsedSpec, n int) (rounds cycle, canonical string, err error) {
-	k, err := p.count()
-	if err != nil {
-		return nil, "", err
-	}
-	rounds, ok := cycles[p.name](n, min(k, n)) // more than n-1 edges at an agent there are not
+func parseCycle(p Spec, n int) (cycle, error) {
+	k := p.Whole(0)
+	rounds, ok := cycles[p.Name](n, min(k, n)) // An agent has at most n-1 edges.
 	if !ok {
-		return nil, "", p.bad("%d agents have a prime factor above %d: take a number of agents without one, a "+
+		return nil, p.Errorf("%d agents have a prime factor above %d: take a number of agents without one, a "+
 			"larger k, or base(%d)", n, k+1, k)
 	}
-	return rounds, withInt(p.name, k), nil
+	return rounds, nil
 }
 
 // ProcessOfGraph returns the spec of the edge process that a graph is made for, such as base(2), and
 // whether there is one: graph and process have the same name.
 func ProcessOfGraph(spec string) (process string, ok bool) {
 	name, _, _, err := spell.Split(spec)
-	_, _, graph := formOf(graphSpellings, name)
-	_, _, made := formOf(processSpellings, name)
+	_, graph := rowOf(graphKinds, name)
+	_, made := rowOf(processKinds, name)
 	return strings.TrimSpace(spec), err == nil && graph && made
 }
 
@@ -103,13 +100,14 @@ func (p repeated) Weight(e Event, t int) float64 {
 }
 
 // newRepeated returns the process of a cycle on g, which must be the graph of its edges.
-func newRepeated(p parsedSpec, g *Graph) (Process, error) {
-	rounds, spec, err := parseCycle(p, g.N)
+func newRepeated(p Spec, l edgeSampler) (Process, error) {
+	g, spec := l.g, p.String()
+	rounds, err := parseCycle(p, g.N)
 	if err != nil {
 		return nil, err
 	}
 	if !slices.Equal(build("", g.N, rounds.union()).Edges, g.Edges) {
-		return nil, p.bad("its edges are not those of graph %s: use graph %s", g, spec)
+		return nil, p.Errorf("its edges are not those of graph %s: use graph %s", g, spec)
 	}
 	if len(rounds) == 0 { // a single agent
 		rounds = cycle{nil}

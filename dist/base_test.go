@@ -75,7 +75,7 @@ func TestCyclesAverageExactly(t *testing.T) {
 				if name == "hyper-hypercube" && smoothPart(n, k) != n {
 					continue
 				}
-				spec := withInt(name, k)
+				spec := fmt.Sprintf("%s(%d)", name, k)
 				if e := averaged(t, spec, n, k, roundsOf(t, name, n, k)); e > 1e-14 {
 					t.Errorf("%s of %d agents is %g from the mean", spec, n, e)
 				}

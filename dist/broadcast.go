@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"math"
 	"sync"
 )
 
@@ -8,7 +9,8 @@ import (
 // differ only in how the senders are drawn.
 type broadcast struct {
 	process
-	senders func(dst []int, t int) []int
+	sendRate float64
+	senders  func(dst []int, t int) []int
 }
 
 // broadcastScratch is scratch memory for one call of Active.
@@ -19,8 +21,9 @@ type broadcastScratch struct {
 
 var _ Broadcaster = broadcast{}
 
-// newBroadcast returns the process of senders; an edge is active with the probability rate.
-func newBroadcast(g *Graph, spec string, rate float64, senders func(dst []int, t int) []int) broadcast {
+// newBroadcast returns the process of senders. An edge is active with the probability rate, and an
+// agent sends with the probability sendRate.
+func newBroadcast(g *Graph, spec string, rate, sendRate float64, senders func(dst []int, t int) []int) broadcast {
 	pool := &sync.Pool{New: func() any { return &broadcastScratch{sends: make([]bool, g.N)} }}
 	return broadcast{process{spec, each(rate), func(dst []Event, t int) []Event {
 		s := pool.Get().(*broadcastScratch)
@@ -38,29 +41,30 @@ func newBroadcast(g *Graph, spec string, rate float64, senders func(dst []int, t
 		}
 		pool.Put(s)
 		return dst
-	}}, senders}
+	}}, sendRate, senders}
 }
 
-func parseBroadcast(p parsedSpec, l edgeSampler) (Process, error) {
+func broadcastOne(p Spec, l edgeSampler) (Process, error) {
 	n := l.g.N
-	switch p.name {
-	case "broadcast-one":
-		return newBroadcast(l.g, p.name, 2/float64(n), func(dst []int, t int) []int {
-			s := l.at(t)
-			return append(dst[:0], s.IntN(n))
-		}), nil
-	case "broadcast-rr":
-		return newBroadcast(l.g, p.name, 2/float64(n), func(dst []int, t int) []int {
-			checkTime(t)
-			return append(dst[:0], t%n)
-		}), nil
-	}
-	prob, err := p.probability()
-	if err != nil {
-		return nil, err
-	}
+	return newBroadcast(l.g, p.Name, 2/float64(n), 1/float64(n), func(dst []int, t int) []int {
+		s := l.at(t)
+		return append(dst[:0], s.IntN(n))
+	}), nil
+}
+
+func broadcastInTurn(p Spec, l edgeSampler) (Process, error) {
+	n := l.g.N
+	return newBroadcast(l.g, p.Name, 2/float64(n), 1/float64(n), func(dst []int, t int) []int {
+		checkTime(t)
+		return append(dst[:0], t%n)
+	}), nil
+}
+
+func broadcastAtRandom(p Spec, l edgeSampler) (Process, error) {
+	prob, n := p.Numbers[0], l.g.N
 	gaps := newGaps(prob, n)
-	return newBroadcast(l.g, withFloat(p.name, prob), 1-(1-prob)*(1-prob), func(dst []int, t int) []int {
+	rate := 1 - (1-prob)*(1-prob) // An edge is active where one of its ends broadcasts.
+	return newBroadcast(l.g, p.String(), rate, 1-math.Sqrt(1-rate), func(dst []int, t int) []int {
 		dst = dst[:0]
 		s := l.at(t)
 		for i := gaps.next(&s); i < n; i += 1 + gaps.next(&s) {
@@ -69,6 +73,9 @@ func parseBroadcast(p parsedSpec, l edgeSampler) (Process, error) {
 		return dst
 	}), nil
 }
+
+// SendRate implements [Broadcaster].
+func (p broadcast) SendRate() float64 { return p.sendRate }
 
 // Senders implements [Broadcaster].
 func (p broadcast) Senders(dst []int, t int) []int { return p.senders(dst, t) }

@@ -1,9 +1,13 @@
 package dist
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
+
+	spell "fspda/internal/spelling"
 )
 
 // Compressor computes the compressed vector Q(v) that other agents receive. It is a pure function
@@ -21,17 +25,131 @@ type Compressor interface {
 	// Delta is the contraction: E|Q(v)-v|² ≤ (1-Delta)·|v|². With Delta <= 0, Q(v) may be further
 	// from v than zero is. For sign it holds on average over normally distributed v, not for each.
 	Delta() float64
+	// Picked returns the mask that draws the coordinates of a message, whose values are sent as they
+	// are. It is nil if coordinates or values depend on the vector.
+	Picked() Mask
 }
 
-var compressorSpellings = []spelling{
-	{"randk", "the coordinates that mask and density draw, by each agent for itself"},
-	{"topk", "as many coordinates as mask and density say, those of largest magnitude"},
-	{"qsgd(s)", "sign, and one of s levels of the norm at random: unbiased; s = 255 is 8 bits"},
-	{"qsgd-scaled(s)", "the same times 1/(1+omega), so that it never moves away"},
-	{"sign", "the sign of each coordinate and one mean magnitude: 1 bit"},
-	{"dct(side,k)", "demo: the k largest coefficients of the cosine transform of each chunk, of sides up to side"},
-	{"identity", "everything"},
+// Inverter is a Compressor that sends coefficients of a transform.
+type Inverter interface {
+	Compressor
+	// Inverse sets dst to the vector of these coefficients.
+	Inverse(dst, coefficients []float32)
+	// Signs sets dst to the signs of the vector whose coefficients are sums divided by counts. It
+	// overwrites sums.
+	Signs(dst, sums, counts []float32)
 }
+
+// Content is what a receiver makes of the numbers of a message.
+type Content int
+
+const (
+	Values       Content = iota // Values are numbers of the vector, which a receiver adds up.
+	Coefficients                // Coefficients need the inverse of a transform: see [Inverter].
+	Codes                       // Codes are decoded near the receiver's own vector: see [Lattice].
+)
+
+// MaskUse is what a compressor takes from the keys mask and density.
+type MaskUse int
+
+const (
+	MaskUnused  MaskUse = iota // It sends something of every coordinate.
+	MaskCounted                // It sends as many coordinates as the mask has, and chooses them itself.
+	MaskDrawn                  // It sends the coordinates that the mask draws.
+)
+
+// CompressorKind is a row of the table of compressors. A new compressor needs nothing but its file
+// and its row.
+type CompressorKind struct {
+	Form
+	Example string  // Example is the spec in help texts; "": the name.
+	Sends   Content // Sends is what a receiver gets.
+	Mask    MaskUse // Mask is what it takes from mask and density.
+	Norms   bool    // Norms says that it sends a number for each block, as the key norms says.
+	Random  bool    // Random says that it rounds at random, with draws of the stream "quant".
+	// Unbiased says that the mean of Q(v) is v.
+	Unbiased bool
+	// MeanDelta says that its Delta holds on average over vectors, and not for each vector.
+	MeanDelta bool
+	// Published returns a message as the released program counts it; nil: that program has no such
+	// compressor.
+	Published func(m Sent) Sent
+	// New makes the compressor; nil if it sends codes.
+	New func(p Spec, o CompressorOptions) (Compressor, error)
+}
+
+// asHonest counts a message as it is.
+func asHonest(m Sent) Sent { return m }
+
+// compressors is the table of compressors. The first of each kind of content is the default of the
+// methods that use it.
+var (
+	registry    sync.RWMutex
+	compressors = []CompressorKind{
+		{Form: Form{Name: "randk", Meaning: "the coordinates that mask and density draw, by each agent for itself"},
+			Mask: MaskDrawn, Published: asHonest,
+			New: func(_ Spec, o CompressorOptions) (Compressor, error) { return RandK{o.Mask}, nil }},
+		{Form: Form{Name: "topk", Meaning: "as many coordinates as mask and density say, those of largest magnitude"},
+			Mask: MaskCounted, Published: asHonest,
+			New: func(_ Spec, o CompressorOptions) (Compressor, error) { return newTopK(o), nil }},
+		{Form: Form{Name: "qsgd", Args: levels,
+			Meaning: "sign, and one of s levels of the norm at random: unbiased; s = 255 is 8 bits"},
+			Example: "qsgd(255)", Norms: true, Random: true, Unbiased: true, Published: withoutNorms,
+			New: func(p Spec, o CompressorOptions) (Compressor, error) { return newQSGD(p, false, o), nil }},
+		{Form: Form{Name: "qsgd-scaled", Args: levels,
+			Meaning: "the same times 1/(1+omega), so that it never moves away"},
+			Example: "qsgd-scaled(255)", Norms: true, Random: true, Published: withoutNorms,
+			New: func(p Spec, o CompressorOptions) (Compressor, error) { return newQSGD(p, true, o), nil }},
+		{Form: Form{Name: "sign", Meaning: "the sign of each coordinate and one mean magnitude: 1 bit"},
+			Norms: true, MeanDelta: true,
+			New: func(_ Spec, o CompressorOptions) (Compressor, error) { return newSign(o), nil }},
+		{Form: Form{Name: "dct", Args: []Arg{
+			Whole("side", 2, maxSide, "expected the largest side of a chunk, from 2 to 64, not %q: dct(64,32)"),
+			Whole("k", 1, math.MaxInt,
+				"expected the number of coefficients that a chunk keeps, at least 1, not %q: dct(64,32)")},
+			Meaning: "demo: the k largest coefficients of the cosine transform of each chunk, of sides up to side"},
+			Example: "dct(64,32)", Sends: Coefficients,
+			New: func(p Spec, o CompressorOptions) (Compressor, error) { return newDCT(p, o), nil }},
+		{Form: Form{Name: identityName, Meaning: "everything"}, Published: asHonest, New: newIdentity},
+		{Form: Form{Name: "lattice", Args: latticeArgs,
+			Meaning: "multiples of s in q colours (a power of two, log2 q bits a coordinate)"},
+			Example: "lattice(0.0001,256)", Sends: Codes},
+		{Form: Form{Name: "lattice", Args: append(latticeArgs[:2:2], stochasticArg),
+			Meaning: "the same with random rounding: unbiased"},
+			Example: "lattice(0.0001,256,stochastic)", Sends: Codes, Random: true, Unbiased: true},
+	}
+)
+
+// RegisterCompressor adds a compressor to those that the key compress can name. Call it before the
+// first run, for instance in an init function. It panics if the name is taken.
+func RegisterCompressor(k CompressorKind) {
+	registry.Lock()
+	defer registry.Unlock()
+	if _, taken := rowOf(compressors, k.Name); taken || k.Name == "" || k.New == nil {
+		panic(fmt.Sprintf("dist: RegisterCompressor of %q: it needs a name that is not taken, and a New", k.Name))
+	}
+	compressors = append(compressors, k)
+}
+
+// Compressors lists the table of compressors.
+func Compressors() []CompressorKind {
+	registry.RLock()
+	defer registry.RUnlock()
+	return slices.Clone(compressors)
+}
+
+// CompressorsThat lists the compressors for which has returns true.
+func CompressorsThat(has func(k CompressorKind) bool) []CompressorKind {
+	return slices.DeleteFunc(Compressors(), func(k CompressorKind) bool { return !has(k) })
+}
+
+// CompressorNamed returns the row of the compressor that a spec names, and whether there is one.
+func CompressorNamed(spec string) (CompressorKind, bool) {
+	return rowOf(Compressors(), spell.Name(spec))
+}
+
+// Usual returns the spec of the kind in help texts.
+func (k CompressorKind) Usual() string { return cmp.Or(k.Example, k.Name) }
 
 // CompressorOptions are the parameters of a compressor besides its spec.
 type CompressorOptions struct {
@@ -47,31 +165,12 @@ type CompressorOptions struct {
 // ParseCompressor returns the compressor that spec names. Its rounding is drawn from the stream
 // "quant" of the seed with the key (t, agent). The error for an unknown spec lists all spellings.
 func ParseCompressor(spec string, o CompressorOptions) (Compressor, error) {
-	p, err := readSpec("compressor", spec, compressorSpellings)
+	p, kind, err := readSpec("compressor", spec,
+		CompressorsThat(func(k CompressorKind) bool { return k.New != nil }))
 	if err != nil {
 		return nil, err
 	}
-	switch p.name {
-	case "randk":
-		return RandK{o.Mask}, nil
-	case "topk":
-		return newTopK(o), nil
-	case "sign":
-		return newSign(o), nil
-	case "dct":
-		return newDCT(p, o)
-	case "identity":
-		d, err := totalSize(p, o.Sizes)
-		return identity{FloatCodec{1, d}}, err
-	}
-	levels, err := p.count()
-	if err == nil && levels > maxLevels {
-		err = p.bad("%d levels; it takes at most %d: use identity to send float32", levels, maxLevels)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return newQSGD(p.name, levels, o), nil
+	return kind.New(p, o)
 }
 
 // RandK keeps the coordinates of a mask, unscaled: Delta = k/d.
@@ -81,6 +180,9 @@ var _ Compressor = RandK{}
 
 // String implements [Compressor].
 func (r RandK) String() string { return "randk" }
+
+// Picked implements [Compressor].
+func (r RandK) Picked() Mask { return r.Mask }
 
 // Delta implements [Compressor].
 func (r RandK) Delta() float64 {
@@ -133,11 +235,23 @@ func (r RandK) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
 
 func (RandK) floats(p Payload) FloatCodec { return FloatCodec{1, len(p.Vectors[0])} }
 
-// identity keeps everything.
-type identity struct{ FloatCodec }
+// identityName is the spec that sends vectors as they are, with and without a lattice.
+const identityName = "identity"
 
-func (identity) String() string { return "identity" }
+// identity keeps everything.
+type identity struct {
+	FloatCodec
+	whole Mask
+}
+
+func newIdentity(p Spec, o CompressorOptions) (Compressor, error) {
+	d, err := totalSize(p, o.Sizes)
+	return identity{FloatCodec{1, d}, all{maskBase{name: "all", d: d, k: d}}}, err
+}
+
+func (identity) String() string { return identityName }
 func (identity) Delta() float64 { return 1 }
+func (c identity) Picked() Mask { return c.whole }
 
 func (c identity) Compress(p *Payload, v []float32, _, _, _ int) error {
 	p.Dim, p.Coords = len(v), nil
@@ -164,6 +278,7 @@ func newTopK(o CompressorOptions) topK {
 }
 
 func (c topK) String() string { return "topk" }
+func (topK) Picked() Mask     { return nil }
 
 // Delta is k/m: the k largest of m squares have at least k/m of their sum.
 func (c topK) Delta() float64 { return leastShare(c.counts, c.sizes) }

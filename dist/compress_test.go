@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"fspda/internal/rng"
@@ -184,8 +183,9 @@ func TestCompressedBits(t *testing.T) {
 func TestContractionAndBias(t *testing.T) {
 	for name, c := range zoo(t) {
 		t.Run(name, func(t *testing.T) {
-			if _, ok := c.(sign); ok {
-				t.Skip("the contraction of sign depends on v: TestSign")
+			kind, _ := CompressorNamed(c.String())
+			if kind.MeanDelta {
+				t.Skip("the contraction depends on v: TestSign")
 			}
 			s := rng.New(5, "vectors")
 			const rounds = 4000
@@ -217,7 +217,7 @@ func TestContractionAndBias(t *testing.T) {
 				if m > 1-c.Delta()+3*sd+1e-6 {
 					t.Errorf("E|Q(v)-v|²/|v|² = %.4f ± %.4f, Delta %.4f", m, sd, c.Delta())
 				}
-				if q, ok := c.(*qsgd); ok && !q.scaled {
+				if kind.Unbiased {
 					bias, variance := 0.0, 0.0
 					for i := range mean {
 						bias += mean[i] * mean[i]
@@ -308,10 +308,11 @@ func TestCompressRepeats(t *testing.T) {
 		if draw(3, 1) != first {
 			t.Errorf("%s does not repeat", name)
 		}
-		if _, quantizer := c.(*qsgd); (draw(3, 1, 1) != first) != quantizer {
+		kind, _ := CompressorNamed(c.String())
+		if (draw(3, 1, 1) != first) != kind.Random {
 			t.Errorf("%s: the second vector of an iteration is rounded as the first", name)
 		}
-		random := c.Delta() < 1 && !strings.HasPrefix(name, "topk") && !strings.HasPrefix(name, "sign") && name != "dct"
+		random := kind.Random || kind.Mask == MaskDrawn && c.Delta() < 1
 		if changed := first != draw(4, 1) || first != draw(3, 2); changed != random {
 			t.Errorf("%s: depends on iteration and agent: %v, want %v", name, changed, random)
 		}
@@ -327,10 +328,7 @@ func TestCompressNotFinite(t *testing.T) {
 			v[13] = bad
 			var p Payload
 			err := c.Compress(&p, v, 0, 0, 0)
-			_, copies := c.(RandK)
-			if c.String() == "identity" {
-				copies = true
-			}
+			copies := c.Picked() != nil
 			var e *NotFiniteError
 			switch {
 			case copies && err != nil:

@@ -12,10 +12,10 @@ type cycleMask struct {
 }
 
 // newCycle returns the mask cycle or parts for a density of 1/run.
-func newCycle(p parsedSpec, b maskBase, density float64) (Mask, error) {
+func newCycle(p Spec, b maskBase, density float64) (Mask, error) {
 	run := math.Round(1 / density)
 	if math.Abs(run*density-1) > 1e-6 || run > math.MaxUint32 {
-		return nil, p.bad("the density is %v; it must be 1 divided by a whole number, such as 0.1 or 0.005: "+
+		return nil, p.Errorf("the density is %v; it must be 1 divided by a whole number, such as 0.1 or 0.005: "+
 			"the exchanges of a cycle", density)
 	}
 	c := cycleMask{b, int(run), 1}

@@ -3,8 +3,6 @@ package dist
 import (
 	"fmt"
 	"math"
-	"strconv"
-	"strings"
 )
 
 // number is the precision of a Transform: that of the agents, or of tests.
@@ -202,17 +200,10 @@ type DCT struct {
 	whole                int // kept coefficients in chunks that are sent whole
 }
 
-var _ Compressor = (*DCT)(nil)
+var _ Inverter = (*DCT)(nil)
 
-// newDCT reads the argument of dct(side,keep).
-func newDCT(p parsedSpec, o CompressorOptions) (*DCT, error) {
-	first, second, two := strings.Cut(p.arg, ",")
-	side, err1 := strconv.Atoi(strings.TrimSpace(first))
-	keep, err2 := strconv.Atoi(strings.TrimSpace(second))
-	if !two || err1 != nil || err2 != nil || side < 2 || side > maxSide || keep < 1 {
-		return nil, p.bad("expected the largest side of a chunk, from 2 to %d, and the number of coefficients that a "+
-			"chunk keeps, at least 1: dct(64,32)", maxSide)
-	}
+func newDCT(p Spec, o CompressorOptions) *DCT {
+	side, keep := p.Whole(0), p.Whole(1)
 	shapes := o.Shapes
 	if shapes == nil {
 		for _, n := range o.Sizes {
@@ -228,7 +219,7 @@ func newDCT(p parsedSpec, o CompressorOptions) (*DCT, error) {
 			c.whole += c.of(k)
 		}
 	}
-	return c, nil
+	return c
 }
 
 // of is the number of coefficients that a chunk keeps.
@@ -244,6 +235,9 @@ func (c *DCT) width(k chunk) int {
 
 // String implements [Compressor].
 func (c *DCT) String() string { return fmt.Sprintf("dct(%d,%d)", c.Side, c.Keep) }
+
+// Picked implements [Compressor].
+func (*DCT) Picked() Mask { return nil }
 
 // Delta is the least share of kept coefficients: the transform keeps lengths.
 func (c *DCT) Delta() float64 {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
-	"strings"
 
 	"fspda/internal/rng"
 )
@@ -32,40 +31,43 @@ type Lattice struct {
 	base rng.Stream
 }
 
-var latticeSpellings = []spelling{
-	{"lattice(s,q)", "multiples of s in q colours (a power of two, log2 q bits a coordinate)"},
-	{"lattice(s,q,stochastic)", "the same with random rounding: unbiased"},
-	{"identity", "float32 as they are"},
+// latticeArgs are the arguments of a lattice.
+var latticeArgs = []Arg{
+	{"s", NumberArg, func(text string) (float64, error) {
+		side, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(side > 0) || math.IsInf(side, 0) {
+			return 0, fmt.Errorf("the side %q is not a number above 0", text)
+		}
+		return side, nil
+	}},
+	{"q", WholeArg, func(text string) (float64, error) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 2 || n > maxColours || n&(n-1) != 0 {
+			return 0, fmt.Errorf("%q colours; it takes a power of two from 2 to %d", text, maxColours)
+		}
+		return float64(n), nil
+	}},
 }
+
+// stochasticArg is the third argument of a lattice.
+var stochasticArg = Arg{"stochastic", TextArg, func(text string) (float64, error) {
+	if text != "stochastic" {
+		return 0, fmt.Errorf("the third argument is %q; it can only be stochastic", text)
+	}
+	return 0, nil
+}}
 
 // ParseLattice returns the quantizer that spec names; nil is identity. Stochastic rounding is drawn
 // from the stream "quant" of the seed with the key (t, agent, vector). The error for an unknown
 // spec lists all spellings.
 func ParseLattice(spec string, seed uint64) (*Lattice, error) {
-	p, err := readSpec("quantizer", spec, latticeSpellings)
-	if err != nil || p.name == "identity" {
+	p, kind, err := readSpec("quantizer", spec, CompressorsThat(func(k CompressorKind) bool {
+		return k.Sends == Codes || k.Name == identityName
+	}))
+	if err != nil || kind.Sends != Codes {
 		return nil, err
 	}
-	args := strings.Split(p.arg, ",")
-	if len(args) < 2 || len(args) > 3 {
-		return nil, p.bad("it takes a side and a number of colours; write %s", latticeSpellings[0].form)
-	}
-	l := &Lattice{base: rng.New(seed, "quant")}
-	if l.Side, err = strconv.ParseFloat(strings.TrimSpace(args[0]), 64); err != nil || !(l.Side > 0) ||
-		math.IsInf(l.Side, 0) {
-		return nil, p.bad("the side %q is not a number above 0", strings.TrimSpace(args[0]))
-	}
-	l.Colours, err = strconv.Atoi(strings.TrimSpace(args[1]))
-	if err != nil || l.Colours < 2 || l.Colours > maxColours || l.Colours&(l.Colours-1) != 0 {
-		return nil, p.bad("%q colours; it takes a power of two from 2 to %d", strings.TrimSpace(args[1]), maxColours)
-	}
-	if len(args) == 3 {
-		if strings.TrimSpace(args[2]) != "stochastic" {
-			return nil, p.bad("the third argument is %q; it can only be stochastic", strings.TrimSpace(args[2]))
-		}
-		l.Stochastic = true
-	}
-	return l, nil
+	return &Lattice{Side: p.Numbers[0], Colours: p.Whole(1), Stochastic: kind.Random, base: rng.New(seed, "quant")}, nil
 }
 
 // maxColours keeps a code exact in float32.
@@ -74,7 +76,7 @@ const maxColours = 1 << 16
 // String returns the spec from which ParseLattice makes this quantizer.
 func (l *Lattice) String() string {
 	if l == nil {
-		return "identity"
+		return identityName
 	}
 	s := "lattice(" + strconv.FormatFloat(l.Side, 'g', -1, 64) + "," + strconv.Itoa(l.Colours)
 	if l.Stochastic {

@@ -29,16 +29,20 @@ type Mask interface {
 	Dim() int
 }
 
-var maskSpellings = []spelling{
-	{"auto", "randk for vectors shorter than 1000000, else stratified"},
-	{"randk", "round(density·d), at least 1, coordinates, uniform"},
-	{"randk-per-layer", "the same in each tensor by itself, rounded down: the rule of the published figures"},
-	{"bernoulli", "each coordinate with the probability density"},
-	{"stratified", "one coordinate in each of as many equal blocks; several times faster to draw than randk"},
-	{"block", "one run of adjacent coordinates, cyclic"},
-	{"cycle", "one coordinate in each run of 1/density, so that 1/density exchanges have each coordinate once"},
-	{"parts", "one of 1/density runs of adjacent coordinates, in turn"},
-	{"all", "all coordinates, whatever the density"},
+// maskForms is the table of masks.
+var maskForms = []Form{
+	{Name: "auto", Meaning: "randk for vectors shorter than 1000000, else stratified"},
+	{Name: "randk", Meaning: "round(density·d), at least 1, coordinates, uniform"},
+	{Name: "randk-per-layer",
+		Meaning: "the same in each tensor by itself, rounded down: the rule of the published figures"},
+	{Name: "bernoulli", Meaning: "each coordinate with the probability density"},
+	{Name: "stratified",
+		Meaning: "one coordinate in each of as many equal blocks; several times faster to draw than randk"},
+	{Name: "block", Meaning: "one run of adjacent coordinates, cyclic"},
+	{Name: "cycle",
+		Meaning: "one coordinate in each run of 1/density, so that 1/density exchanges have each coordinate once"},
+	{Name: "parts", Meaning: "one of 1/density runs of adjacent coordinates, in turn"},
+	{Name: "all", Meaning: "all coordinates, whatever the density"},
 }
 
 // autoStratified is the vector length from which "auto" means stratified.
@@ -49,18 +53,18 @@ const autoStratified = 1_000_000
 // stream "mask" of the run's seed with the key (t, min(i,j), max(i,j)). The error for an unknown
 // spec lists all spellings.
 func ParseMask(spec string, density float64, sizes []int, seed uint64) (Mask, error) {
-	p, err := readSpec("mask", spec, maskSpellings)
+	p, _, err := readSpec("mask", spec, maskForms)
 	if err != nil {
 		return nil, err
 	}
 	if !(density > 0 && density <= 1) { // also refuses NaN
-		return nil, p.bad("the density is %v; it must be above 0 and at most 1", density)
+		return nil, p.Errorf("the density is %v; it must be above 0 and at most 1", density)
 	}
 	d, err := totalSize(p, sizes)
 	if err != nil {
 		return nil, err
 	}
-	name := p.name
+	name := p.Name
 	if name == "auto" {
 		name = "randk"
 		if d >= autoStratified {
@@ -88,19 +92,19 @@ func ParseMask(spec string, density float64, sizes []int, seed uint64) (Mask, er
 }
 
 // totalSize adds the tensor sizes. The sum must be below 2^32, since coordinates are uint32.
-func totalSize(p parsedSpec, sizes []int) (int, error) {
+func totalSize(p Spec, sizes []int) (int, error) {
 	d := 0
 	for k, m := range sizes {
 		if m < 1 {
-			return 0, p.bad("tensor %d of %d has %d coordinates; it must have at least 1", k, len(sizes), m)
+			return 0, p.Errorf("tensor %d of %d has %d coordinates; it must have at least 1", k, len(sizes), m)
 		}
 		if uint64(m) > math.MaxUint32-uint64(d) {
-			return 0, p.bad("the vector is longer than %d coordinates, the limit of 32 bits", uint32(math.MaxUint32))
+			return 0, p.Errorf("the vector is longer than %d coordinates, the limit of 32 bits", uint32(math.MaxUint32))
 		}
 		d += m
 	}
 	if d == 0 {
-		return 0, p.bad("no tensor sizes are given: there is nothing to send")
+		return 0, p.Errorf("no tensor sizes are given: there is nothing to send")
 	}
 	return d, nil
 }

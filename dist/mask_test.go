@@ -314,8 +314,8 @@ func TestLongMasksArePinned(t *testing.T) {
 }
 
 func FuzzParseMask(f *testing.F) {
-	for _, s := range maskSpellings {
-		f.Add(s.form, 0.3, 17, 5)
+	for _, s := range maskForms {
+		f.Add(s.String(), 0.3, 17, 5)
 	}
 	f.Add("randk", math.Inf(1), 1, 1)
 	f.Add("bernoulli", 1e-320, 9, 9)

@@ -3,7 +3,6 @@ package dist
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -17,53 +16,59 @@ type Mixing struct {
 	self []float64 // diagonal
 }
 
-var mixingSpellings = []spelling{
-	{"metropolis", "1/(1+max(deg_i,deg_j)) on an edge, the rest of the row on the diagonal"},
-	{"lazy-metropolis", "half of that on an edge"},
-	{"laplacian(theta)", "theta on an edge: W = I - theta·(D-A)"},
-	{"uniform", "1/n everywhere; on the complete graph only"},
-	{"half-lazy(SPEC)", "(I+W)/2 with another of these as W"},
+// mixingKind is a row of the table of mixing matrices.
+type mixingKind struct {
+	Form
+	// weights returns the weight of each edge of g.
+	weights func(p Spec, g *Graph) (func(e Edge) float64, error)
+}
+
+// mixingKinds is the table of mixing matrices, half-lazy apart, which reads the table.
+var mixingKinds = []mixingKind{
+	{Form{Name: "metropolis", Meaning: "1/(1+max(deg_i,deg_j)) on an edge, the rest of the row on the diagonal"},
+		metropolis(1)},
+	{Form{Name: "lazy-metropolis", Meaning: "half of that on an edge"}, metropolis(0.5)},
+	{Form{Name: "laplacian", Args: []Arg{Number("theta")}, Meaning: "theta on an edge: W = I - theta·(D-A)"},
+		func(p Spec, _ *Graph) (func(Edge) float64, error) {
+			return func(Edge) float64 { return p.Numbers[0] }, nil
+		}},
+	{Form{Name: "uniform", Meaning: "1/n everywhere; on the complete graph only"},
+		func(p Spec, g *Graph) (func(Edge) float64, error) {
+			if len(g.Edges) != g.N*(g.N-1)/2 {
+				return nil, p.Errorf("the graph %s of %d agents is not complete; take metropolis", g, g.N)
+			}
+			return func(Edge) float64 { return 1 / float64(g.N) }, nil
+		}},
+	{Form{Name: "half-lazy", Args: []Arg{textArg("SPEC")}, Meaning: "(I+W)/2 with another of these as W"}, nil},
+}
+
+func metropolis(scale float64) func(Spec, *Graph) (func(Edge) float64, error) {
+	return func(_ Spec, g *Graph) (func(Edge) float64, error) {
+		return func(e Edge) float64 { return scale / float64(1+max(g.Degree(e.I), g.Degree(e.J))) }, nil
+	}
 }
 
 // ParseMixing returns the mixing matrix on g that spec names, checked by [CheckMixing]. The error
 // for an unknown spec lists all spellings.
 func ParseMixing(spec string, g *Graph) (*Mixing, error) {
-	if inner, ok := strings.CutPrefix(strings.TrimSpace(spec), "half-lazy("); ok && strings.HasSuffix(inner, ")") {
-		w, err := ParseMixing(strings.TrimSuffix(inner, ")"), g)
+	p, kind, err := readSpec("mixing matrix", spec, mixingKinds)
+	if err != nil {
+		return nil, err
+	}
+	if kind.weights == nil {
+		w, err := ParseMixing(p.Texts[0], g)
 		if err != nil {
 			return nil, err
 		}
 		return newMixing(g, "half-lazy("+w.spec+")", func(e Edge) float64 { return w.At(e.I, e.J) / 2 }), nil
 	}
-	p, err := readSpec("mixing matrix", spec, mixingSpellings)
+	weight, err := kind.weights(p, g)
 	if err != nil {
 		return nil, err
 	}
-	canonical := p.name
-	var weight func(e Edge) float64
-	switch p.name {
-	case "metropolis", "lazy-metropolis":
-		scale := 1.0
-		if p.name == "lazy-metropolis" {
-			scale = 0.5
-		}
-		weight = func(e Edge) float64 { return scale / float64(1+max(g.Degree(e.I), g.Degree(e.J))) }
-	case "laplacian":
-		theta, err := p.float()
-		if err != nil {
-			return nil, err
-		}
-		canonical = withFloat(p.name, theta)
-		weight = func(Edge) float64 { return theta }
-	case "uniform":
-		if len(g.Edges) != g.N*(g.N-1)/2 {
-			return nil, p.bad("the graph %s of %d agents is not complete; take metropolis", g, g.N)
-		}
-		weight = func(Edge) float64 { return 1 / float64(g.N) }
-	}
-	w := newMixing(g, canonical, weight)
+	w := newMixing(g, p.String(), weight)
 	if err := w.Check(); err != nil {
-		return nil, p.bad("on the graph %s: %v", g, err)
+		return nil, p.Errorf("on the graph %s: %v", g, err)
 	}
 	return w, nil
 }

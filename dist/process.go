@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fspda/internal/rng"
+	spell "fspda/internal/spelling"
 )
 
 // Event is one active edge of an iteration. From is the initiator: a random end for one-edge, the
@@ -46,97 +47,106 @@ type Broadcaster interface {
 	// Senders overwrites dst with the agents that send at iteration t >= 0, ascending, and returns
 	// it.
 	Senders(dst []int, t int) []int
+	// SendRate returns the probability that an agent sends at an iteration.
+	SendRate() float64
 }
 
-var processSpellings = []spelling{
-	{"one-edge", "one edge, uniform among all"},
-	{"one-edge-round-robin", "agent t mod n and a neighbour of it, uniform among its neighbours"},
-	{"k-edges(k)", "each edge with the same probability, k edges on average"},
-	{"k-edges-exact(k)", "k different edges, uniform"},
-	{"bernoulli(p)", "each edge with probability p"},
-	{"broadcast(p)", "each agent broadcasts to its neighbours with probability p"},
-	{"broadcast-one", "one agent broadcasts, uniform among all"},
-	{"broadcast-rr", "agent t mod n broadcasts"},
-	{"matching", "a random set of edges without common agents to which none can be added"},
-	{"periodic(tau)", "all edges at each tau-th iteration (t+1 divisible by tau), else none"},
-	{"coin(p)", "all edges at once with probability p, else none"},
-	{
-		"base(k)",
-		"rounds with at most k edges at an agent, after which all have the exact mean; on the graph of that name",
-	},
-	{"simple-base(k)", "the same without the shortening by common factors"},
-	{"hyper-hypercube(k)", "the same for numbers of agents without a prime factor above k+1"},
-	{"one-peer-exp", "one way: agent i sends to i+2^k, cyclic, with k = 0, 1, … in turn"},
-	{"static-exp", "one way: agent i sends to i+2^k, cyclic, for all k"},
-	{"push(k)", "one way: each agent sends to k of its neighbours, uniform"},
-	{"arcs(path)", "one way: a file with \"i j\" on each line: i sends to j in each iteration; # begins a comment"},
-	{"full", "all edges"},
-	{"empty", "no edge"},
-	{"trace(path)", "a file with \"t i j\" on each line, i the initiator; # begins a comment"},
+// processKind is a row of the table of edge processes.
+type processKind struct {
+	Form
+	make func(p Spec, l edgeSampler) (Process, error)
+
+	oneWay bool // oneWay says that the process is [Directed].
+	// unordered says that at most one edge at an agent is active, and that neither end of it is the
+	// initiator. The ends are ordered by number.
+	unordered bool
+}
+
+// processKinds is the table of edge processes.
+var processKinds = []processKind{
+	{Form: Form{Name: "one-edge", Meaning: "one edge, uniform among all"}, make: oneEdge},
+	{Form: Form{Name: "one-edge-round-robin",
+		Meaning: "agent t mod n and a neighbour of it, uniform among its neighbours"},
+		make: func(p Spec, l edgeSampler) (Process, error) { return process{p.Name, l.inTurnRate, l.inTurn}, nil }},
+	{Form: Form{Name: "k-edges", Args: []Arg{Number("k")},
+		Meaning: "each edge with the same probability, k edges on average"}, make: parseMean},
+	{Form: Form{Name: "k-edges-exact", Args: []Arg{Count("k")}, Meaning: "k different edges, uniform"},
+		make: exactEdges},
+	{Form: Form{Name: "bernoulli", Args: []Arg{Probability("p")}, Meaning: "each edge with probability p"},
+		make: func(p Spec, l edgeSampler) (Process, error) {
+			return process{p.String(), each(p.Numbers[0]), l.independently(p.Numbers[0])}, nil
+		}},
+	{Form: Form{Name: "broadcast", Args: []Arg{Probability("p")},
+		Meaning: "each agent broadcasts to its neighbours with probability p"}, make: broadcastAtRandom},
+	{Form: Form{Name: "broadcast-one", Meaning: "one agent broadcasts, uniform among all"}, make: broadcastOne},
+	{Form: Form{Name: "broadcast-rr", Meaning: "agent t mod n broadcasts"}, make: broadcastInTurn},
+	{Form: Form{Name: "matching",
+		Meaning: "a random set of edges without common agents to which none can be added"}, unordered: true,
+		make: func(_ Spec, l edgeSampler) (Process, error) { return newMatching(l), nil }},
+	{Form: Form{Name: "periodic", Args: []Arg{Count("tau")},
+		Meaning: "all edges at each tau-th iteration (t+1 divisible by tau), else none"},
+		make: func(p Spec, l edgeSampler) (Process, error) {
+			return process{p.String(), each(1 / p.Numbers[0]), l.g.last(p.Whole(0))}, nil
+		}},
+	{Form: Form{Name: "coin", Args: []Arg{Probability("p")},
+		Meaning: "all edges at once with probability p, else none"},
+		make: func(p Spec, l edgeSampler) (Process, error) {
+			return process{p.String(), each(p.Numbers[0]), l.together(p.Numbers[0])}, nil
+		}},
+	{Form: Form{Name: "base", Args: []Arg{Count("k")},
+		Meaning: "rounds with at most k edges at an agent, after which all have the exact mean; on the graph of " +
+			"that name"},
+		make: newRepeated, unordered: true},
+	{Form: Form{Name: "simple-base", Args: []Arg{Count("k")},
+		Meaning: "the same without the shortening by common factors"}, make: newRepeated, unordered: true},
+	{Form: Form{Name: "hyper-hypercube", Args: []Arg{Count("k")},
+		Meaning: "the same for numbers of agents without a prime factor above k+1"}, make: newRepeated,
+		unordered: true},
+	{Form: Form{Name: "one-peer-exp", Meaning: "one way: agent i sends to i+2^k, cyclic, with k = 0, 1, … in turn"},
+		make: newExponential, oneWay: true},
+	{Form: Form{Name: "static-exp", Meaning: "one way: agent i sends to i+2^k, cyclic, for all k"},
+		make: newExponential, oneWay: true},
+	{Form: Form{Name: "push", Args: []Arg{Count("k")},
+		Meaning: "one way: each agent sends to k of its neighbours, uniform"}, make: newPush, oneWay: true},
+	{Form: Form{Name: "arcs", Args: []Arg{textArg(pathArg)},
+		Meaning: "one way: a file with \"i j\" on each line: i sends to j in each iteration; # begins a comment"},
+		make: readArcs, oneWay: true},
+	{Form: Form{Name: "full", Meaning: "all edges"},
+		make: func(p Spec, l edgeSampler) (Process, error) { return process{p.Name, each(1), l.g.all}, nil }},
+	{Form: Form{Name: "empty", Meaning: "no edge"},
+		make: func(p Spec, _ edgeSampler) (Process, error) { return process{p.Name, each(0), none}, nil }},
+	{Form: Form{Name: "trace", Args: []Arg{textArg(pathArg)},
+		Meaning: "a file with \"t i j\" on each line, i the initiator; # begins a comment"}, make: readTrace},
+}
+
+// InitiatorByCoin reports whether no end of an event of the process that a spec names is its
+// initiator.
+func InitiatorByCoin(spec string) bool {
+	kind, _ := rowOf(processKinds, spell.Name(spec))
+	return kind.unordered
 }
 
 // ParseProcess returns the edge process on g that spec names. The error for an unknown spec lists
 // all spellings. Random processes draw from the stream "edges" with the key t. On a graph without
 // edges, no process has events.
 func ParseProcess(spec string, g *Graph, seed uint64) (Process, error) {
-	p, err := readSpec("edge process", spec, processSpellings)
+	p, kind, err := readSpec("edge process", spec, processKinds)
 	if err != nil {
 		return nil, err
 	}
-	made, err := newProcess(p, edgeSampler{g: g, base: rng.New(seed, "edges")})
-	if err != nil {
-		return nil, err
-	}
-	return made, nil
+	return kind.make(p, edgeSampler{g: g, base: rng.New(seed, "edges")})
 }
 
-// newProcess returns the process of a spec; it is undefined with an error.
-func newProcess(p parsedSpec, l edgeSampler) (Process, error) {
-	switch p.name {
-	case "one-edge":
-		return process{p.name, each(1 / float64(len(l.g.Edges))), l.one}, nil
-	case "one-edge-round-robin":
-		return process{p.name, l.inTurnRate, l.inTurn}, nil
-	case "k-edges":
-		return parseMean(p, l)
-	case "bernoulli":
-		prob, err := p.probability()
-		if err != nil {
-			return nil, err
-		}
-		return process{withFloat(p.name, prob), each(prob), l.independently(prob)}, nil
-	case "k-edges-exact":
-		k, err := p.edgeCount(l.g)
-		return process{withInt(p.name, k), each(float64(k) / float64(len(l.g.Edges))), l.exactly(k)}, err
-	case "broadcast", "broadcast-one", "broadcast-rr":
-		return parseBroadcast(p, l)
-	case "matching":
-		return newMatching(l), nil
-	case "periodic":
-		tau, err := p.count()
-		return process{withInt(p.name, tau), each(1 / float64(tau)), l.g.last(tau)}, err
-	case "coin":
-		prob, err := p.probability()
-		return process{withFloat(p.name, prob), each(prob), l.together(prob)}, err
-	case "full":
-		return process{p.name, each(1), l.g.all}, nil
-	case "base", "simple-base", "hyper-hypercube":
-		return newRepeated(p, l.g)
-	case "one-peer-exp", "static-exp", "push", "arcs":
-		return parseDirected(p, l)
-	case "trace":
-		return readTrace(p, l.g)
-	}
-	return process{p.name, each(0), none}, nil
+func oneEdge(p Spec, l edgeSampler) (Process, error) {
+	return process{p.Name, each(1 / float64(len(l.g.Edges))), l.one}, nil
 }
 
-// edgeCount parses the argument as a number of edges of g.
-func (p parsedSpec) edgeCount(g *Graph) (int, error) {
-	k, err := p.count()
-	if err == nil && k > len(g.Edges) && len(g.Edges) > 0 {
-		err = p.bad("%d edges at a time, but the graph %s has %d", k, g, len(g.Edges))
+func exactEdges(p Spec, l edgeSampler) (Process, error) {
+	k, edges := p.Whole(0), len(l.g.Edges)
+	if k > edges && edges > 0 {
+		return nil, p.Errorf("%d edges at a time, but the graph %s has %d", k, l.g, edges)
 	}
-	return k, err
+	return process{p.String(), each(float64(k) / float64(edges)), l.exactly(k)}, nil
 }
 
 // edgeSampler is the common part of the random processes: the graph, and the stream "edges" of the

@@ -222,8 +222,8 @@ func TestProcessesAreSafeForConcurrentUse(t *testing.T) {
 }
 
 func FuzzParseProcess(f *testing.F) {
-	for _, s := range processSpellings {
-		f.Add(s.form)
+	for _, s := range processKinds {
+		f.Add(s.Form.String())
 	}
 	for _, s := range processes {
 		f.Add(s)

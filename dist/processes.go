@@ -116,18 +116,15 @@ func (l edgeSampler) independently(prob float64) func(dst []Event, t int) []Even
 }
 
 // parseMean returns the process of independent edges with a mean number of active ones.
-func parseMean(p parsedSpec, l edgeSampler) (Process, error) {
-	k, err := p.float()
-	n, prob := float64(len(l.g.Edges)), 1.0
+func parseMean(p Spec, l edgeSampler) (Process, error) {
+	k, n, prob := p.Numbers[0], float64(len(l.g.Edges)), 1.0
 	switch {
-	case err != nil:
-		return nil, err
 	case !(k > 0):
-		return nil, p.bad("%v edges on average; it must be more than 0", k)
+		return nil, p.Errorf("%v edges on average; it must be more than 0", k)
 	case n > 0 && k > n:
-		return nil, p.bad("%v edges on average, but the graph %s has %v", k, l.g, n)
+		return nil, p.Errorf("%v edges on average, but the graph %s has %v", k, l.g, n)
 	case n > 0:
 		prob = k / n
 	}
-	return process{withFloat(p.name, k), each(prob), l.independently(prob)}, nil
+	return process{p.String(), each(prob), l.independently(prob)}, nil
 }

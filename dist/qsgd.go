@@ -39,16 +39,30 @@ type qsgd struct {
 
 var _ Compressor = (*qsgd)(nil)
 
-func newQSGD(name string, levels int, o CompressorOptions) *qsgd {
-	q := &qsgd{name: withInt(name, levels), levels: levels, scaled: name == "qsgd-scaled", sizes: o.Sizes,
-		base: rng.New(o.Seed, "quant")}
+// levels is the argument of qsgd and qsgd-scaled.
+var levels = []Arg{{"s", WholeArg, func(text string) (float64, error) {
+	v, err := Count("s").Read(text)
+	if err == nil && v > maxLevels {
+		err = fmt.Errorf("%s levels; it takes at most %d: use identity to send float32", text, maxLevels)
+	}
+	return v, err
+}}}
+
+// withoutNorms counts a message as the released program does: without signs and norms.
+func withoutNorms(m Sent) Sent {
+	m.ValueBits, m.ExtraBits = m.ValueBits-1, 0
+	return m
+}
+
+func newQSGD(p Spec, scaled bool, o CompressorOptions) *qsgd {
+	q := &qsgd{name: p.String(), levels: p.Whole(0), scaled: scaled, sizes: o.Sizes, base: rng.New(o.Seed, "quant")}
 	for _, m := range o.Sizes {
 		q.dim += m
 	}
 	if o.Flat {
 		q.sizes = []int{q.dim}
 	}
-	s := float64(levels)
+	s := float64(q.levels)
 	for _, m := range q.sizes {
 		omega := min(float64(m)/(s*s), math.Sqrt(float64(m))/s)
 		c := 1.0
@@ -61,6 +75,7 @@ func newQSGD(name string, levels int, o CompressorOptions) *qsgd {
 }
 
 func (q *qsgd) String() string { return q.name }
+func (*qsgd) Picked() Mask     { return nil }
 
 // Delta returns the value of the largest block: 1/(1+omega) if scaled, else 1-omega.
 func (q *qsgd) Delta() float64 {

@@ -36,6 +36,7 @@ func newSign(o CompressorOptions) sign {
 }
 
 func (sign) String() string { return "sign" }
+func (sign) Picked() Mask   { return nil }
 
 // Delta is the contraction for normally distributed numbers. That of the worst vector, with a
 // single number that is not zero, is 1/m, far from what occurs.

@@ -10,23 +10,156 @@ import (
 	spell "fspda/internal/spelling"
 )
 
-// spelling is one row of a table of specs: its form and its meaning.
-type spelling struct {
-	form, meaning string
+// ArgKind is the kind of an argument of a spec.
+type ArgKind int
+
+const (
+	NumberArg ArgKind = iota
+	WholeArg          // WholeArg is a number without a fraction.
+	TextArg           // TextArg is no number, such as the path of a file. Its value is 0.
+)
+
+// Arg declares an argument of a spec: its name in the form, and how its text is read.
+type Arg struct {
+	Name string
+	Kind ArgKind
+	Read func(text string) (float64, error) // Read returns an error that says what is expected.
 }
 
-// Forms lists the spellings of a key of the configuration: graph, edges, mask, mixing or compress.
-// An argument stands in brackets: "er(p)".
+// canonical returns the text of a value that reads as the same value.
+func (a Arg) canonical(text string, v float64) string {
+	switch whole, err := strconv.Atoi(text); {
+	case a.Kind == NumberArg:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	case a.Kind == WholeArg && err == nil:
+		return strconv.Itoa(whole)
+	}
+	return text
+}
+
+// Form is the part that all tables of specs have in common: a name, the arguments in brackets behind
+// it, and one line of meaning. Several rows may have one name and different numbers of arguments.
+type Form struct {
+	Name    string
+	Args    []Arg
+	Meaning string
+}
+
+// String shows the name with its arguments: "er(p)".
+func (f Form) String() string {
+	if len(f.Args) == 0 {
+		return f.Name
+	}
+	var names []string
+	for _, a := range f.Args {
+		names = append(names, a.Name)
+	}
+	return f.Name + "(" + strings.Join(names, ",") + ")"
+}
+
+func (f Form) form() Form { return f }
+
+// formed is a row of a table of specs.
+type formed interface{ form() Form }
+
+// Number is an argument that is a finite number.
+func Number(name string) Arg { return Arg{name, NumberArg, readNumber} }
+
+func readNumber(text string) (float64, error) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q is not a finite number", text)
+	}
+	return v, nil
+}
+
+// Probability is an argument in (0,1].
+func Probability(name string) Arg {
+	return Arg{name, NumberArg, func(text string) (float64, error) {
+		v, err := readNumber(text)
+		if err == nil && !(v > 0 && v <= 1) {
+			err = fmt.Errorf("the probability is %v; it must be above 0 and at most 1", v)
+		}
+		return v, err
+	}}
+}
+
+// Count is an argument that is a whole number of at least 1.
+func Count(name string) Arg {
+	return Whole(name, 1, math.MaxInt, "%q is not a whole number of at least 1")
+}
+
+// Whole is an argument that is a whole number from low to high. The refusal has the text in it.
+func Whole(name string, low, high int, refusal string) Arg {
+	return Arg{name, WholeArg, func(text string) (float64, error) {
+		v, err := strconv.Atoi(text)
+		if err != nil || v < low || v > high {
+			return 0, fmt.Errorf(refusal, text)
+		}
+		return float64(v), nil
+	}}
+}
+
+// textArg is an argument that is no number.
+func textArg(name string) Arg {
+	return Arg{name, TextArg, func(string) (float64, error) { return 0, nil }}
+}
+
+// pathArg is the argument of specs that read a file.
+const pathArg = "path"
+
+// Spec is a spec whose name is in a table, with the values of its arguments in the order of the row.
+type Spec struct {
+	Name    string
+	Numbers []float64
+	Texts   []string // Texts are the arguments as they are written canonically.
+
+	kind, spec string // They are for errors.
+}
+
+// Errorf returns an error about the spec.
+func (p Spec) Errorf(format string, args ...any) error {
+	return fmt.Errorf("dist: %s %q: %s", p.kind, p.spec, fmt.Sprintf(format, args...))
+}
+
+// Whole returns the value of an argument that is a whole number.
+func (p Spec) Whole(arg int) int {
+	v, err := strconv.Atoi(p.Texts[arg])
+	if err != nil {
+		panic("dist: " + p.Texts[arg] + " was read as a whole number") // cannot happen
+	}
+	return v
+}
+
+// String is the canonical spec. Parsing it gives the same numbers.
+func (p Spec) String() string {
+	if len(p.Texts) == 0 {
+		return p.Name
+	}
+	return p.Name + "(" + strings.Join(p.Texts, ",") + ")"
+}
+
+// Forms lists the forms of a key of the configuration: graph, edges, mask, mixing or compress.
 func Forms(key string) []string {
-	return formsOf(map[string][]spelling{"graph": graphSpellings, "edges": processSpellings, "mask": maskSpellings,
-		"mixing": mixingSpellings,
-		"compress": append(compressorSpellings[:len(compressorSpellings):len(compressorSpellings)],
-			latticeSpellings[:2]...)}[key])
+	switch key {
+	case "graph":
+		return FormsOf(graphKinds)
+	case "edges":
+		return FormsOf(processKinds)
+	case "mask":
+		return FormsOf(maskForms)
+	case "mixing":
+		return FormsOf(mixingKinds)
+	case "compress":
+		return FormsOf(Compressors())
+	}
+	return nil
 }
 
-func formsOf(table []spelling) (forms []string) {
-	for _, s := range table {
-		forms = append(forms, s.form)
+// FormsOf lists the forms of the rows of a table.
+func FormsOf[T formed](table []T) (forms []string) {
+	for _, row := range table {
+		forms = append(forms, row.form().String())
 	}
 	return forms
 }
@@ -34,98 +167,109 @@ func formsOf(table []spelling) (forms []string) {
 // FilePath returns the path of the file from which a graph or an edge process is read, or "".
 func FilePath(spec string) string {
 	name, path, _, err := spell.Split(spec)
-	if err != nil || !slices.Contains([]string{"file", "arcs", "trace"}, name) {
+	isPath := func(f Form, found bool) bool { return found && len(f.Args) == 1 && f.Args[0].Name == pathArg }
+	graph, ok := rowOf(graphKinds, name)
+	process, ok2 := rowOf(processKinds, name)
+	if err != nil || !isPath(graph.Form, ok) && !isPath(process.Form, ok2) {
 		return ""
 	}
 	return path
 }
 
+// rowOf returns the first row of a name.
+func rowOf[T formed](table []T, name string) (row T, ok bool) {
+	at := slices.IndexFunc(table, func(row T) bool { return row.form().Name == name })
+	if at < 0 {
+		return row, false
+	}
+	return table[at], true
+}
+
 // unknownSpec returns the error for a spec that is not in the table. It shows the whole table, and
 // suggests the row whose spelling is most similar.
-func unknownSpec(kind, spec string, table []spelling) error {
+func unknownSpec[T formed](kind, spec string, table []T) error {
 	var rows strings.Builder
-	for _, s := range table {
-		fmt.Fprintf(&rows, "\n  %-22s %s", s.form, s.meaning)
+	for _, row := range table {
+		fmt.Fprintf(&rows, "\n  %-22s %s", row.form(), row.form().Meaning)
 	}
 	suggestion := ""
-	if near := spell.NearestForm(spec, formsOf(table)); near != "" {
+	if near := spell.NearestForm(spec, FormsOf(table)); near != "" {
 		suggestion = fmt.Sprintf("did you mean %s? ", near)
 	}
 	return fmt.Errorf("dist: no %s is spelled %q; %swrite one of:%s", kind, spec, suggestion, &rows)
 }
 
-// specError returns the error for a spec with a known name and an invalid argument.
-func specError(kind, spec, format string, args ...any) error {
-	return fmt.Errorf("dist: %s %q: %s", kind, spec, fmt.Sprintf(format, args...))
-}
-
-// formOf returns the form of a name: "er(p)" for er.
-func formOf(table []spelling, name string) (form string, takesArg, ok bool) {
-	for _, s := range table {
-		if spell.Name(s.form) == name {
-			return s.form, s.form != name, true
-		}
-	}
-	return "", false, false
-}
-
-// parsedSpec is a spec whose name is in the table, with an argument exactly if the table has one.
-type parsedSpec struct {
-	kind, spec string // for errors
-	name, arg  string
-}
-
-func readSpec(kind, spec string, table []spelling) (parsedSpec, error) {
+// readSpec returns the row that a spec names, and the values of its arguments. A single argument is
+// all the text in the brackets; several are separated by commas.
+func readSpec[T formed](kind, spec string, table []T) (p Spec, row T, err error) {
+	p = Spec{kind: kind, spec: spec}
 	name, arg, hasArg, err := spell.Split(spec)
 	if err != nil {
-		return parsedSpec{}, specError(kind, spec, "%v", err)
+		return p, row, p.Errorf("%v", err)
 	}
-	form, takesArg, ok := formOf(table, name)
-	switch {
-	case !ok:
-		return parsedSpec{}, unknownSpec(kind, spec, table)
-	case takesArg && (!hasArg || arg == ""):
-		return parsedSpec{}, specError(kind, spec, "the argument is missing; write %s", form)
-	case hasArg && !takesArg:
-		return parsedSpec{}, specError(kind, spec, "it takes no argument; write %s", form)
+	row, ok := rowOf(table, name)
+	if !ok {
+		return p, row, unknownSpec(kind, spec, table)
 	}
-	return parsedSpec{kind: kind, spec: spec, name: name, arg: arg}, nil
-}
-
-func (p parsedSpec) bad(format string, args ...any) error {
-	return specError(p.kind, p.spec, format, args...)
-}
-
-// float parses the argument as a finite number.
-func (p parsedSpec) float() (float64, error) {
-	v, err := strconv.ParseFloat(p.arg, 64)
-	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, p.bad("%q is not a finite number", p.arg)
+	switch takes := len(row.form().Args) > 0; {
+	case takes && (!hasArg || arg == ""):
+		return p, row, p.Errorf("the argument is missing; write %s", row.form())
+	case hasArg && !takes:
+		return p, row, p.Errorf("it takes no argument; write %s", row.form())
+	case hasArg:
+		row, p.Texts = splitArgs(table, name, arg)
 	}
-	return v, nil
-}
-
-// probability parses the argument as a number in (0,1].
-func (p parsedSpec) probability() (float64, error) {
-	v, err := p.float()
-	if err == nil && !(v > 0 && v <= 1) {
-		err = p.bad("the probability is %v; it must be above 0 and at most 1", v)
+	args := row.form().Args
+	if len(p.Texts) != len(args) {
+		return p, row, p.Errorf("it takes %d arguments; write %s", len(args), row.form())
 	}
-	return v, err
-}
-
-// count parses the argument as an integer of at least 1.
-func (p parsedSpec) count() (int, error) {
-	v, err := strconv.Atoi(p.arg)
-	if err != nil || v < 1 {
-		return 0, p.bad("%q is not a whole number of at least 1", p.arg)
+	p.Name = name
+	for k, a := range args {
+		v, err := a.Read(p.Texts[k])
+		if err != nil {
+			return p, row, p.Errorf("%v", err)
+		}
+		p.Numbers, p.Texts[k] = append(p.Numbers, v), a.canonical(p.Texts[k], v)
 	}
-	return v, nil
+	return p, row, nil
 }
 
-// withFloat returns the canonical spec of a name and a number. Parsing it gives the same number.
-func withFloat(name string, v float64) string {
-	return name + "(" + strconv.FormatFloat(v, 'g', -1, 64) + ")"
+// splitArgs splits the text in brackets into the arguments of the row of this name that takes as
+// many, or else of the first row of this name.
+func splitArgs[T formed](table []T, name, arg string) (T, []string) {
+	parts := strings.Split(arg, ",")
+	for k := range parts {
+		parts[k] = strings.TrimSpace(parts[k])
+	}
+	first, _ := rowOf(table, name)
+	if len(first.form().Args) == 1 {
+		return first, []string{arg}
+	}
+	at := slices.IndexFunc(table, func(row T) bool {
+		return row.form().Name == name && len(row.form().Args) == len(parts)
+	})
+	if at < 0 {
+		return first, parts
+	}
+	return table[at], parts
 }
 
-func withInt(name string, v int) string { return name + "(" + strconv.Itoa(v) + ")" }
+// Table is the table of a key of [Forms] as Markdown.
+func Table(key string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n| `%s` | meaning |\n|---|---|\n", key)
+	write := func(f Form) { fmt.Fprintf(&b, "| `%s` | %s |\n", f, f.Meaning) }
+	switch key {
+	case "graph":
+		eachForm(graphKinds, write)
+	case "compress":
+		eachForm(Compressors(), write)
+	}
+	return b.String() + "\n"
+}
+
+func eachForm[T formed](table []T, do func(f Form)) {
+	for _, row := range table {
+		do(row.form())
+	}
+}

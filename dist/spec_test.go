@@ -11,10 +11,10 @@ func TestTables(t *testing.T) {
 	g := mustGraph(t, "complete", 4)
 	for _, c := range []struct {
 		kind  string
-		table []spelling
+		table []Form
 		parse func(spec string) error
 	}{
-		{"graph", graphSpellings, func(s string) error {
+		{"graph", formsIn(graphKinds), func(s string) error {
 			n := 4
 			if s == "er10-published" {
 				n = 10
@@ -22,9 +22,9 @@ func TestTables(t *testing.T) {
 			_, err := ParseGraph(s, n, 1)
 			return err
 		}},
-		{"edge process", processSpellings, func(s string) error { _, err := ParseProcess(s, g, 1); return err }},
-		{"mask", maskSpellings, func(s string) error { _, err := ParseMask(s, 0.5, []int{8}, 1); return err }},
-		{"mixing matrix", mixingSpellings, func(s string) error { _, err := ParseMixing(s, g); return err }},
+		{"edge process", formsIn(processKinds), func(s string) error { _, err := ParseProcess(s, g, 1); return err }},
+		{"mask", maskForms, func(s string) error { _, err := ParseMask(s, 0.5, []int{8}, 1); return err }},
+		{"mixing matrix", formsIn(mixingKinds), func(s string) error { _, err := ParseMixing(s, g); return err }},
 	} {
 		err := c.parse("nonsense")
 		if err == nil || !strings.HasPrefix(err.Error(), "dist: no "+c.kind+" is spelled \"nonsense\"") {
@@ -32,15 +32,22 @@ func TestTables(t *testing.T) {
 			continue
 		}
 		for _, s := range c.table {
-			if !strings.Contains(err.Error(), s.form) || !strings.Contains(err.Error(), s.meaning) {
-				t.Errorf("%s: %s is not in the error %v", c.kind, s.form, err)
+			if !strings.Contains(err.Error(), s.String()) || !strings.Contains(err.Error(), s.Meaning) {
+				t.Errorf("%s: %s is not in the error %v", c.kind, s, err)
 			}
-			name, _, takesArg := strings.Cut(s.form, "(")
-			if err := c.parse(name); (err == nil) == takesArg {
-				t.Errorf("%s without argument: %v", name, err)
+			if err := c.parse(s.Name); (err == nil) != (len(s.Args) == 0) {
+				t.Errorf("%s without argument: %v", s.Name, err)
 			}
 		}
 	}
+}
+
+// formsIn lists the forms of a table.
+func formsIn[T formed](table []T) (forms []Form) {
+	for _, row := range table {
+		forms = append(forms, row.form())
+	}
+	return forms
 }
 
 // A spec that reads a file names it; others have none.

@@ -41,32 +41,26 @@ func (g *Graph) LargestEigenvalue() float64 {
 // formula returns the extreme eigenvalues of topologies with a closed form (Brouwer and Haemers,
 // "Spectra of graphs", 2012, section 1.4), for three agents and more.
 func (g *Graph) formula() (second, largest float64, ok bool) {
-	n := float64(g.N)
-	switch g.spec {
-	case "star":
-		return 1, n, true
-	case "hypercube":
-		return 2, 2 * float64(g.Degree(0)), true
-	case "path":
-		second, largest = pathExtremes(g.N)
-		return second, largest, true
-	case "grid", "torus":
+	kind, ok := rowOf(graphKinds, g.spec)
+	if !ok || kind.extremes == nil {
+		return 0, 0, false
+	}
+	second, largest = kind.extremes(g)
+	return second, largest, true
+}
+
+// gridExtremes returns the function of the extreme eigenvalues of a grid, whose sides have those that
+// side returns.
+func gridExtremes(side func(n int) (second, largest float64)) func(g *Graph) (second, largest float64) {
+	return func(g *Graph) (second, largest float64) {
 		r := gridRows(g.N)
-		side := pathExtremes
-		if g.spec == "torus" {
-			side = ringExtremes
-		}
 		a, top := side(g.N / r)
 		if r == 1 {
-			return a, top, true
+			return a, top
 		}
 		b, more := side(r)
-		return min(a, b), top + more, true
-	case "complete", "ring", "exponential":
-		second, largest = g.circulant()
-		return second, largest, true
+		return min(a, b), top + more
 	}
-	return 0, 0, false
 }
 
 // pathExtremes returns the extreme eigenvalues of a path of n agents, 2-2·cos(pi·k/n).

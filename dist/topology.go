@@ -1,33 +1,79 @@
 package dist
 
 import (
+	"cmp"
 	"math"
 	"math/bits"
-	"strconv"
 
 	"fspda/internal/bounded"
 	"fspda/internal/rng"
 )
 
-var graphSpellings = []spelling{
-	{"complete", "all pairs"},
-	{"ring", "i to i+1, and the last to the first"},
-	{"path", "i to i+1"},
-	{"star", "0 to all others"},
-	{"er(p)", "each pair with probability p, drawn anew until connected (Erdős and Rényi)"},
-	{"er10-published", "the 16 edges between 10 agents of the published MNIST figures"},
-	{"grid", "a lattice as square as the number of agents allows"},
-	{"torus", "the grid, closed along each side longer than 2"},
-	{"hypercube", "i to i xor 2^k; the number of agents is a power of 2"},
-	{"exponential", "i to i+2^k, cyclic"},
-	{"one-peer-exp", "the same, for the process of that name"},
-	{"static-exp", "the same, for the process of that name"},
-	{"binary-tree", "i to (i-1)/2, rounded down"},
-	{"base(k)", "the edges of the process base(k)"},
-	{"simple-base(k)", "the edges of the process simple-base(k)"},
-	{"hyper-hypercube(k)", "the edges of the process hyper-hypercube(k)"},
-	{"regular(k)", "a random graph in which all have k neighbours, drawn anew until connected"},
-	{"file(path)", "a file with one edge \"i j\" on each line; # begins a comment"},
+// graphKind is a row of the table of graphs. A new graph needs nothing but its row.
+type graphKind struct {
+	Form
+	example string // example is the spec in help texts; "": the name.
+	// edges lists the edges among n agents in any order, duplicates allowed. It is nil where make is
+	// not.
+	edges func(n int) []Edge
+	// make makes graphs with arguments, and those that do not exist for every n.
+	make func(p Spec, n int, seed uint64) (*Graph, error)
+	// extremes returns the second smallest and the largest eigenvalue of the Laplacian for three
+	// agents and more; nil: they are computed.
+	extremes func(g *Graph) (second, largest float64)
+}
+
+// graphKinds is the table of graphs. Its functions do not read it.
+var graphKinds = []graphKind{
+	{Form: Form{Name: "complete", Meaning: "all pairs"}, make: makeComplete, extremes: (*Graph).circulant},
+	{Form: Form{Name: "ring", Meaning: "i to i+1, and the last to the first"}, edges: ring,
+		extremes: (*Graph).circulant},
+	{Form: Form{Name: "path", Meaning: "i to i+1"}, edges: path,
+		extremes: func(g *Graph) (second, largest float64) { return pathExtremes(g.N) }},
+	{Form: Form{Name: "star", Meaning: "0 to all others"}, edges: star,
+		extremes: func(g *Graph) (second, largest float64) { return 1, float64(g.N) }},
+	{Form: Form{Name: "er", Args: []Arg{Probability("p")},
+		Meaning: "each pair with probability p, drawn anew until connected (Erdős and Rényi)"},
+		example: "er(0.5)", make: parseER},
+	{Form: Form{Name: "er10-published", Meaning: "the 16 edges between 10 agents of the published MNIST figures"},
+		make: func(p Spec, n int, _ uint64) (*Graph, error) {
+			if n != 10 {
+				return nil, p.Errorf("it has 10 agents, not %d", n)
+			}
+			return build(p.Name, n, er10Published), nil
+		}},
+	{Form: Form{Name: "grid", Meaning: "a lattice as square as the number of agents allows"},
+		edges: func(n int) []Edge { return gridEdges(n, false) }, extremes: gridExtremes(pathExtremes)},
+	{Form: Form{Name: "torus", Meaning: "the grid, closed along each side longer than 2"},
+		edges: func(n int) []Edge { return gridEdges(n, true) }, extremes: gridExtremes(ringExtremes)},
+	{Form: Form{Name: "hypercube", Meaning: "i to i xor 2^k; the number of agents is a power of 2"},
+		make:     makeHypercube,
+		extremes: func(g *Graph) (second, largest float64) { return 2, 2 * float64(g.Degree(0)) }},
+	{Form: Form{Name: "exponential", Meaning: "i to i+2^k, cyclic"}, edges: exponential,
+		extremes: (*Graph).circulant},
+	{Form: Form{Name: "one-peer-exp", Meaning: "the same, for the process of that name"}, edges: exponential},
+	{Form: Form{Name: "static-exp", Meaning: "the same, for the process of that name"}, edges: exponential},
+	{Form: Form{Name: "binary-tree", Meaning: "i to (i-1)/2, rounded down"}, edges: binaryTree},
+	{Form: Form{Name: "base", Args: []Arg{Count("k")}, Meaning: "the edges of the process base(k)"},
+		example: "base(2)", make: makeCycle},
+	{Form: Form{Name: "simple-base", Args: []Arg{Count("k")}, Meaning: "the edges of the process simple-base(k)"},
+		example: "simple-base(2)", make: makeCycle},
+	{Form: Form{Name: "hyper-hypercube", Args: []Arg{Count("k")},
+		Meaning: "the edges of the process hyper-hypercube(k)"}, example: "hyper-hypercube(2)", make: makeCycle},
+	{Form: Form{Name: "regular", Args: []Arg{neighbours("k")},
+		Meaning: "a random graph in which all have k neighbours, drawn anew until connected"},
+		example: "regular(3)", make: parseRegular},
+	{Form: Form{Name: "file", Args: []Arg{textArg(pathArg)},
+		Meaning: "a file with one edge \"i j\" on each line; # begins a comment"},
+		example: "file(PATH)", make: parseFile},
+}
+
+// GraphExamples lists a spec of each graph, for help texts.
+func GraphExamples() (specs []string) {
+	for _, g := range graphKinds {
+		specs = append(specs, cmp.Or(g.example, g.Name))
+	}
+	return specs
 }
 
 // maxTries bounds the search for a connected random graph.
@@ -41,68 +87,53 @@ var er10Published = []Edge{{0, 5}, {0, 7},
 const maxEdges = 1 << 26
 
 // checkEdges refuses a graph of more edges than maxEdges before it is made.
-func (p parsedSpec) checkEdges(n int, edges float64) error {
+func (p Spec) checkEdges(n int, edges float64) error {
 	if edges <= maxEdges {
 		return nil
 	}
-	return p.bad("%d agents would have %.3g edges, at most %d are made: use fewer agents or a graph with fewer edges, "+
-		"such as exponential or ring", n, edges, maxEdges)
+	return p.Errorf("%d agents would have %.3g edges, at most %d are made: use fewer agents or a graph with fewer "+
+		"edges, such as exponential or ring", n, edges, maxEdges)
 }
 
 // ParseGraph returns the connected graph of n agents that spec names. The error for an unknown spec
 // lists all spellings. Only er and regular use the seed, with the stream "graph0". One agent is a
 // graph without edges.
 func ParseGraph(spec string, n int, seed uint64) (*Graph, error) {
-	p, err := readSpec("graph", spec, graphSpellings)
+	p, kind, err := readSpec("graph", spec, graphKinds)
 	if err != nil {
 		return nil, err
 	}
 	if n < 1 {
-		return nil, p.bad("%d agents; it takes at least 1", n)
+		return nil, p.Errorf("%d agents; it takes at least 1", n)
 	}
-	switch p.name {
-	case "complete":
-		if err := p.checkEdges(n, float64(n)*float64(n-1)/2); err != nil {
-			return nil, err
-		}
-	case "er":
-		return parseER(p, n, seed)
-	case "regular":
-		return parseRegular(p, n, seed)
-	case "file":
-		return parseFile(p, n)
-	case "base", "simple-base", "hyper-hypercube":
-		rounds, canonical, err := parseCycle(p, n)
-		if err != nil {
-			return nil, err
-		}
-		return build(canonical, n, rounds.union()), nil
-	case "er10-published":
-		if n != 10 {
-			return nil, p.bad("it has 10 agents, not %d", n)
-		}
-		return build(p.name, n, er10Published), nil
-	case "hypercube":
-		if n&(n-1) != 0 {
-			return nil, p.bad("%d agents; it takes a power of 2, such as %d", n, 1<<bits.Len(uint(n)))
-		}
-		return build(p.name, n, hypercube(n)), nil
+	if kind.make != nil {
+		return kind.make(p, n, seed)
 	}
-	return build(p.name, n, shapes[p.name](n)), nil
+	return build(p.Name, n, kind.edges(n)), nil
 }
 
-// shapes are the topologies without parameters that exist for every n.
-var shapes = map[string]func(n int) []Edge{
-	"complete":     complete,
-	"ring":         ring,
-	"path":         path,
-	"star":         star,
-	"grid":         func(n int) []Edge { return gridEdges(n, false) },
-	"torus":        func(n int) []Edge { return gridEdges(n, true) },
-	"exponential":  exponential,
-	"one-peer-exp": exponential,
-	"static-exp":   exponential,
-	"binary-tree":  binaryTree,
+// makeComplete refuses too many edges before they are made.
+func makeComplete(p Spec, n int, _ uint64) (*Graph, error) {
+	if err := p.checkEdges(n, float64(n)*float64(n-1)/2); err != nil {
+		return nil, err
+	}
+	return build(p.Name, n, complete(n)), nil
+}
+
+func makeHypercube(p Spec, n int, _ uint64) (*Graph, error) {
+	if n&(n-1) != 0 {
+		return nil, p.Errorf("%d agents; it takes a power of 2, such as %d", n, 1<<bits.Len(uint(n)))
+	}
+	return build(p.Name, n, hypercube(n)), nil
+}
+
+// makeCycle makes the graph of the edges of a cycle.
+func makeCycle(p Spec, n int, _ uint64) (*Graph, error) {
+	rounds, err := parseCycle(p, n)
+	if err != nil {
+		return nil, err
+	}
+	return build(p.String(), n, rounds.union()), nil
 }
 
 func complete(n int) (edges []Edge) {
@@ -197,11 +228,8 @@ func gridEdges(n int, wrap bool) (edges []Edge) {
 	return edges
 }
 
-func parseER(p parsedSpec, n int, seed uint64) (*Graph, error) {
-	prob, err := p.probability()
-	if err != nil {
-		return nil, err
-	}
+func parseER(p Spec, n int, seed uint64) (*Graph, error) {
+	prob := p.Numbers[0]
 	if err := p.checkEdges(n, prob*float64(n)*float64(n-1)/2); err != nil {
 		return nil, err
 	}
@@ -216,11 +244,11 @@ func parseER(p parsedSpec, n int, seed uint64) (*Graph, error) {
 				}
 			}
 		}
-		if g := build(withFloat("er", prob), n, edges); g.Connected() {
+		if g := build(p.String(), n, edges); g.Connected() {
 			return g, nil
 		}
 	}
-	return nil, p.bad("none of %d graphs of %d agents was connected; take a larger probability, well above ln(n)/n "+
+	return nil, p.Errorf("none of %d graphs of %d agents was connected; take a larger probability, well above ln(n)/n "+
 		"= %.2g", maxTries, n, math.Log(float64(n))/float64(n))
 }
 
@@ -233,18 +261,21 @@ func threshold(p float64) uint64 {
 	return uint64(max(math.Ldexp(p, 64), 1)) - 1
 }
 
-func parseRegular(p parsedSpec, n int, seed uint64) (*Graph, error) {
-	k, err := strconv.Atoi(p.arg)
+// neighbours is an argument that is a number of neighbours, which may be 0.
+func neighbours(name string) Arg {
+	return Whole(name, 0, math.MaxInt, "%q is not a number of neighbours")
+}
+
+func parseRegular(p Spec, n int, seed uint64) (*Graph, error) {
+	k := p.Whole(0)
 	switch {
-	case err != nil || k < 0:
-		return nil, p.bad("%q is not a number of neighbours", p.arg)
 	case k >= n:
-		return nil, p.bad("%d neighbours each among %d agents; at most %d are possible", k, n, n-1)
+		return nil, p.Errorf("%d neighbours each among %d agents; at most %d are possible", k, n, n-1)
 	case n%2 == 1 && k%2 == 1:
-		return nil, p.bad("%d agents with %d neighbours each have an odd sum of degrees; make one of the two even", n,
-			k)
+		return nil, p.Errorf("%d agents with %d neighbours each have an odd sum of degrees; make one of the two "+
+			"even", n, k)
 	case k < 2 && n > k+1:
-		return nil, p.bad("%d agents with %d neighbours each cannot be connected; take at least 2", n, k)
+		return nil, p.Errorf("%d agents with %d neighbours each cannot be connected; take at least 2", n, k)
 	}
 	if err := p.checkEdges(n, float64(n)*float64(k)/2); err != nil {
 		return nil, err
@@ -254,11 +285,11 @@ func parseRegular(p parsedSpec, n int, seed uint64) (*Graph, error) {
 		if !ok {
 			continue
 		}
-		if g := build(withInt("regular", k), n, edges); g.Connected() {
+		if g := build(p.String(), n, edges); g.Connected() {
 			return g, nil
 		}
 	}
-	return nil, p.bad("none of %d random graphs of %d agents was regular and connected; take another seed or more "+
+	return nil, p.Errorf("none of %d random graphs of %d agents was regular and connected; take another seed or more "+
 		"neighbours", maxTries, n)
 }
 
@@ -319,10 +350,11 @@ func pickPair(free []int, joined map[Edge]bool, s *rng.Stream) (a, b int, ok boo
 }
 
 // parseFile reads an edge list. Its errors name the file and the line.
-func parseFile(p parsedSpec, n int) (*Graph, error) {
-	f, err := bounded.Open(p.arg)
+func parseFile(p Spec, n int, _ uint64) (*Graph, error) {
+	path := p.Texts[0]
+	f, err := bounded.Open(path)
 	if err != nil {
-		return nil, p.bad("cannot read the edge list: %v", err)
+		return nil, p.Errorf("cannot read the edge list: %v", err)
 	}
 	defer f.Close()
 	var edges []Edge
@@ -335,11 +367,11 @@ func parseFile(p parsedSpec, n int) (*Graph, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, p.bad("%s:%v", p.arg, err)
+		return nil, p.Errorf("%s:%v", path, err)
 	}
-	g := build("file("+p.arg+")", n, edges)
+	g := build(p.String(), n, edges)
 	if err := g.checkConnected(); err != nil {
-		return nil, p.bad("%v", err)
+		return nil, p.Errorf("%v", err)
 	}
 	return g, nil
 }

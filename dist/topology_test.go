@@ -194,8 +194,8 @@ func TestGraphFileErrors(t *testing.T) {
 }
 
 func FuzzParseGraph(f *testing.F) {
-	for _, s := range graphSpellings {
-		f.Add(s.form, 8)
+	for _, s := range graphKinds {
+		f.Add(s.Form.String(), 8)
 	}
 	f.Add("er(0.5)", 10)
 	f.Add("er(1e-300)", 3)

@@ -10,10 +10,11 @@ import (
 )
 
 // readTrace reads lines "t i j". Its errors name the file and the line.
-func readTrace(p parsedSpec, g *Graph) (Process, error) {
-	f, err := bounded.Open(p.arg)
+func readTrace(p Spec, l edgeSampler) (Process, error) {
+	g, path := l.g, p.Texts[0]
+	f, err := bounded.Open(path)
 	if err != nil {
-		return nil, p.bad("cannot read the trace: %v", err)
+		return nil, p.Errorf("cannot read the trace: %v", err)
 	}
 	defer f.Close()
 	at := map[int][]Event{}
@@ -33,9 +34,9 @@ func readTrace(p parsedSpec, g *Graph) (Process, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, p.bad("%s:%v", p.arg, err)
+		return nil, p.Errorf("%s:%v", path, err)
 	}
-	return newTrace("trace("+p.arg+")", len(g.Edges), at), nil
+	return newTrace(p.String(), len(g.Edges), at), nil
 }
 
 // newTrace returns a process that replays events. Iterations without any have none. The rate of an

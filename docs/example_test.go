@@ -17,8 +17,12 @@ import (
 // lateGossip meets first, and takes its gradient where it has come to.
 type lateGossip struct{}
 
-func (lateGossip) Name() string  { return "late-gossip" }
-func (lateGossip) Aux() []string { return nil } // no vector to remember besides the model
+func (lateGossip) Name() string { return "late-gossip" }
+
+// Traits: it has no vector to remember besides the model, and admits any edges and masks.
+func (lateGossip) Traits() algo.Traits {
+	return algo.Traits{Exchange: algo.Exchange{Edges: algo.AnyEdges, Masks: true}}
+}
 
 func (lateGossip) Local(s *algo.State, r *algo.Round) error {
 	s.Send(r, s.X) // to every neighbour: the coordinates of the mask
@@ -45,8 +49,8 @@ func Example() {
 	net, err := model.NewTape(cpu.New(), model.TapeOptions{Inputs: set.Features(), Classes: set.Classes,
 		Forward: logits})
 	check(err)
-	train.Register(train.Method{Name: "late-gossip", Masks: true,
-		New: func(*train.Setup) algo.Algorithm { return lateGossip{} }})
+	train.Register(train.Method{Name: "late-gossip",
+		New: func(algo.Settings) algo.Algorithm { return lateGossip{} }})
 	c := train.Default()
 	c.Algo, c.Agents, c.Graph, c.Edges = "late-gossip", 4, "ring", "matching"
 	c.Batch, c.Iterations, c.EvalPoints, c.Alpha = 32, 60, 2, 0.1

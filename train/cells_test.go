@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"fspda/train/algo"
 )
 
 // methodRow is a line of the table of docs/methods.md.
@@ -109,10 +107,10 @@ func checkCells(t *testing.T, row methodRow, c Config, one *Result) {
 	if form, ok := s.Config.Params["form"]; ok && form == "atc" {
 		_, cell, _ = strings.Cut(cell, "form atc ")
 	}
-	_, edged := s.Algo.(algo.EdgeState)
-	if n := len(s.Algo.Aux()); !edged && !strings.Contains(cell, ";") && !strings.Contains(cell, ",") && cell[0] !=
+	edged, names := s.Traits.EdgeVectors != nil, s.Traits.Aux
+	if n := len(names); !edged && !strings.Contains(cell, ";") && !strings.Contains(cell, ",") && cell[0] !=
 		byte('0'+n) {
-		t.Errorf("the table says %q vectors, it has %v", row.vectors, s.Algo.Aux())
+		t.Errorf("the table says %q vectors, it has %v", row.vectors, names)
 	}
 	for cell, bad := range map[string]func(c *Config){
 		"trees":     func(c *Config) { c.Graph = "ring" },
@@ -160,14 +158,14 @@ func checkCells(t *testing.T, row methodRow, c Config, one *Result) {
 func cellBits(formula string, s *Setup) (bits uint64) {
 	whole, rounds := strings.CutSuffix(formula, " a round")
 	n, d, k, v := uint64(s.Graph.N), uint64(s.Dim), uint64(s.Mask.Len()), uint64(32)
-	if p, ok := s.Algo.(algo.Periodic); rounds != ok || strings.Contains(s.Algo.Name(), "storm") || s.Asynchronous() {
-		return 0
-	} else if ok && p.Period() > s.Config.Iterations {
+	length := s.RoundLength()
+	if length > 1 && !rounds || length > s.Config.Iterations || strings.Contains(s.Algo.Name(), "storm") ||
+		s.Asynchronous() {
 		return 0
 	}
 	for t := range s.Config.Iterations {
 		edges := uint64(len(s.Process.Active(nil, t)))
-		if p, ok := s.Algo.(algo.Periodic); ok && (t+1)%p.Period() != 0 {
+		if (t+1)%length != 0 {
 			continue
 		}
 		switch whole {

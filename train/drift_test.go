@@ -14,7 +14,7 @@ import (
 // drift is the length of the sum of the duals against the sum of their lengths, after T noisy
 // iterations in float32 with one edge each, n agents of different objectives, and a tenth of the
 // coordinates an exchange, which travel as wire says.
-func drift(t *testing.T, a algo.Tracker, T int, wire dist.ValueFormat) float64 {
+func drift(t *testing.T, a algo.Algorithm, T int, wire dist.ValueFormat) float64 {
 	t.Helper()
 	const n, d, k = 10, 200, 20
 	p := drifting{host: make([]float32, d)}
@@ -74,8 +74,8 @@ func (p *drifting) grad(it, i int, dst, x device.Vector) {
 	cpuDevice.Write(dst, p.host)
 }
 
-func (p *drifting) sum(a algo.Tracker) float64 {
-	name, _ := a.Tracked(1, 1)
+func (p *drifting) sum(a algo.Algorithm) float64 {
+	name := a.Traits().Tracked.Name
 	sum, lengths := make([]float64, len(p.host)), 0.0
 	for _, s := range p.states {
 		cpuDevice.Read(p.host, algo.Aux(a, s, name))
@@ -110,7 +110,7 @@ func TestDualDrift(t *testing.T) {
 		T = 100_000
 	}
 	for _, wire := range []dist.ValueFormat{dist.FP32, dist.FP16, dist.BF16} {
-		for _, a := range []algo.Tracker{algo.SA{Gamma: 0.5, Beta: 1}, algo.STORM{Gamma: 0.5, Beta: 1, AX: 0.1,
+		for _, a := range []algo.Algorithm{algo.SA{Gamma: 0.5, Beta: 1}, algo.STORM{Gamma: 0.5, Beta: 1, AX: 0.1,
 			ALambda: 0.1}, algo.STORM{Gamma: 0.5, Beta: 0.1, AX: 0.01, ALambda: 0.01}} {
 			got := drift(t, a, T, wire)
 			t.Logf("%s %s %+v: %.2g after %d iterations", wire, a.Name(), a, got, T)

@@ -184,7 +184,7 @@ func TestAbsentAgentIsLeftOut(t *testing.T) {
 	dev := cpu.New()
 	var set []*snapshot.Snapshot
 	for i := range c.Agents {
-		sn := snapshot.New(dev, &algo.State{X: dev.NewVector(s.Dim), Aux: make([]device.Vector, len(s.Algo.Aux()))}, 0,
+		sn := snapshot.New(dev, &algo.State{X: dev.NewVector(s.Dim), Aux: make([]device.Vector, len(s.Traits.Aux))}, 0,
 			nil)
 		dev.Write(sn.X, m.Init(uint64(i)))
 		sn.Agent, sn.Eval = i, true

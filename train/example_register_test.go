@@ -10,7 +10,6 @@ import (
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/algo"
-	"fspda/train/config"
 )
 
 // ExactDiffusion is an algorithm of a program's own: D² (Tang, Lian, Yan, Zhang and Liu 2018),
@@ -25,7 +24,14 @@ type ExactDiffusion struct{}
 
 func (ExactDiffusion) Name() string { return "two-step-d2" }
 
-func (ExactDiffusion) Aux() []string { return []string{"step"} }
+// Traits are what an agent keeps and with whom it averages.
+func (ExactDiffusion) Traits() algo.Traits {
+	return algo.Traits{
+		Memory:   algo.Memory{Aux: []string{"step"}},
+		Exchange: algo.Exchange{Edges: algo.WholeGraph, Mixing: true},
+		Needs:    algo.Needs{Exact: true},
+	}
+}
 
 // Local takes the gradient, moves, and sends where it has come to.
 func (ExactDiffusion) Local(s *algo.State, r *algo.Round) error {
@@ -56,8 +62,8 @@ func (ExactDiffusion) Mix(s *algo.State, r *algo.Round) error {
 
 func init() {
 	train.Register(train.Method{
-		Name: "two-step-d2", Edges: config.WholeGraph, Mixing: true, Exact: true,
-		New: func(*train.Setup) algo.Algorithm { return ExactDiffusion{} },
+		Name: "two-step-d2",
+		New:  func(algo.Settings) algo.Algorithm { return ExactDiffusion{} },
 	})
 }
 

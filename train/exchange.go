@@ -39,9 +39,9 @@ func (x *exchange) init() {
 	if s.WireFormat().Bits() == 32 {
 		r.Swap = x.swap // with short values the algorithm must keep the bits of its own vectors
 	}
-	x.codec.message, x.expect = s.Codec(), algo.MessagesPerLink(s.Algo)
+	x.codec.message, x.expect = s.Codec(), s.Traits.MessagesPerLink()
 	switch {
-	case s.AllReduces:
+	case s.AllReduces():
 		x.edges = x.allReduceLinks
 	case s.Compressor != nil:
 		x.edges = x.broadcast
@@ -54,7 +54,10 @@ func (x *exchange) init() {
 		r.SelfWeight = s.Mixing.Self(x.id)
 	}
 	if s.Compressor != nil {
-		r.Compress, r.Picks, r.Inverse, r.Signs = x.pack, x.picks, x.inverse, x.signs
+		r.Compress, r.Picks = x.pack, x.picks
+	}
+	if c, ok := s.Compressor.(dist.Inverter); ok {
+		r.Inverse, r.Signs = x.inverse(c), x.signs(c)
 	}
 	if s.Lattice != nil {
 		r.Encode, r.Decode = x.encode, x.decode
@@ -303,7 +306,7 @@ func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
 // failed was not used.
 func (x *exchange) account() {
 	s := x.run.setup
-	if s.AllReduces {
+	if s.AllReduces() {
 		x.countAllReduce()
 		return
 	}

@@ -8,7 +8,6 @@ import (
 
 	"fspda/data"
 	"fspda/device"
-	"fspda/train/algo"
 	"fspda/train/snapshot"
 )
 
@@ -97,7 +96,7 @@ func (g *gradients) init(overlap bool) {
 		g.part = g.dev.NewVector(s.Dim)
 	}
 	g.clipper = newClipper(s, g.dev)
-	if _, g.clipsMean = s.Algo.(algo.ClipsMean); g.clipsMean && s.Config.ClipNorm > 0 {
+	if g.clipsMean = s.Traits.ClipsMean; g.clipsMean && s.Config.ClipNorm > 0 {
 		g.round.Clip = g.clip
 	}
 	if dev, ok := g.dev.(device.LossScaler); ok && s.Config.Precision == "fp16" {

@@ -181,7 +181,7 @@ func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask 
 	if r.setup.Compressor != nil {
 		return r.broadcastMasks(w)
 	}
-	if r.setup.AllReduces {
+	if r.setup.AllReduces() {
 		return func(dst []comingMask, t int) []comingMask {
 			if r.setup.AllReducesAt(t) && !r.setup.Whole(t) {
 				dst = append(dst, r.commonMask(w, t))

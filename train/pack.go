@@ -15,9 +15,9 @@ import (
 // vectors of the device, which is how they travel within the process; message says how they travel
 // between processes.
 type codec struct {
-	message dist.Codec     // of the agent's messages; nil: float32
-	active  []int          // agents that broadcast
-	own     []device.Index // coordinates of the agent's own broadcasts of an iteration
+	message dist.Codec     // message writes the agent's messages; nil: float32.
+	active  []int          // active lists the agents that broadcast.
+	own     []device.Index // own has the coordinates of the agent's own broadcasts of an iteration.
 	parts   []device.Vector
 	payload dist.Payload
 	x, y, z []float32
@@ -56,13 +56,13 @@ func (x *exchange) locate(link int, b *dist.Buffer) {
 	l := &x.round.Links[link]
 	which := len(l.Coords)
 	var coords device.Index
-	c, drawn := x.run.setup.Compressor.(dist.RandK)
+	mask := x.run.setup.Compressor.Picked()
 	switch {
-	case drawn && which > 0:
+	case mask != nil && which > 0:
 		coords = l.Coords[0]
-	case drawn && !c.Mask.Dense():
+	case mask != nil && !mask.Dense():
 		coords = x.broadcastMask(x.round.T, l.Peer)
-	case !drawn && len(b.Coords) > 0:
+	case mask == nil && len(b.Coords) > 0:
 		at := link*x.expect + which
 		x.masks[at] = x.dev.NewIndex(b.Coords, x.masks[at])
 		coords = x.masks[at]
@@ -113,13 +113,12 @@ func (x *exchange) growMasks(at int) {
 // initiates reports whether the agent is the initiator of an event.
 func (x *exchange) initiates(t int, e dist.Event) bool {
 	s := x.run.setup
-	// the released program's rule: at agents of different degree it may name both ends, or neither
+	// This rule of the released program may name both ends, or neither, at agents of different degree.
 	if s.Config.Initiator == "degree" {
 		return x.id == t%(s.Graph.Degree(x.id)+1)
 	}
 	from := e.From
-	// the events of these are ordered by number: a coin decides
-	if p := s.Process.String(); p == "matching" || dist.InPairs(p) {
+	if dist.InitiatorByCoin(s.Process.String()) {
 		if coin := rng.New(s.Config.Seed, "initiator", uint64(t), uint64(e.Edge)); coin.Uint64()>>63 == 1 {
 			from = e.To
 		}
@@ -128,6 +127,7 @@ func (x *exchange) initiates(t int, e dist.Event) bool {
 }
 
 // pack is Round.Compress. Compressors that only pick coordinates leave the values on the device.
+// Others compute on the host, from which the values are copied back.
 func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 	s, p := x.run.setup, &x.codec
 	p.parts = p.parts[:0]
@@ -138,35 +138,31 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 	if at := x.picks(which); at != nil {
 		return x.packPart(v, at), nil
 	}
-	if c, ok := s.Compressor.(dist.RandK); ok && c.Mask.Dense() || s.Compressor.String() == "identity" {
+	if s.Compressor.Picked() != nil {
 		return x.packWhole(v), nil
 	}
 	p.x = x.read(p.x, v)
 	if err := s.Compressor.Compress(&p.payload, p.x, t, x.id, which); err != nil {
 		return algo.Compressed{}, x.diverging(err)
 	}
-	if coords := p.payload.Coords; coords != nil {
-		p.own[which] = x.dev.NewIndex(coords, p.own[which])
-		made := x.packPart(v, p.own[which])
-		if _, ok := s.Compressor.(*dist.DCT); ok { // coefficients, which are no numbers of v
-			x.dev.Write(made.Vectors[0], p.payload.Vectors[0])
-		}
-		last := x.own[len(x.own)-1] // coordinates travel with the values
-		last.Coords = append(last.Coords[:0], coords...)
-		return made, nil
-	}
 	for _, values := range p.payload.Vectors {
 		b := x.acquire(len(values))
 		x.dev.Write(b, values)
 		p.parts = append(p.parts, b)
 	}
-	return algo.Compressed{Vectors: p.parts}, nil
+	made := algo.Compressed{Vectors: p.parts}
+	if coords := p.payload.Coords; coords != nil {
+		p.own[which] = x.dev.NewIndex(coords, p.own[which])
+		made.Index = p.own[which]
+		last := x.own[len(x.own)-1] // Coordinates travel with the values.
+		last.Coords = append(last.Coords[:0], coords...)
+	}
+	return made, nil
 }
 
 // picks is Round.Picks. All messages of an iteration have the coordinates of the first one.
 func (x *exchange) picks(which int) device.Index {
-	c, ok := x.run.setup.Compressor.(dist.RandK)
-	if !ok || c.Mask.Dense() {
+	if mask := x.run.setup.Compressor.Picked(); mask == nil || mask.Dense() {
 		return nil
 	}
 	if len(x.codec.own) == 0 {
@@ -185,22 +181,26 @@ func (x *exchange) packWhole(v device.Vector) algo.Compressed {
 	return algo.Compressed{Vectors: x.codec.parts}
 }
 
-// inverse is Round.Inverse.
-func (x *exchange) inverse(dst, coefficients device.Vector) {
-	p := &x.codec
-	p.x = x.read(p.x, coefficients)
-	p.y = slices.Grow(p.y[:0], dst.Len())[:dst.Len()]
-	x.run.setup.Compressor.(*dist.DCT).Inverse(p.y, p.x)
-	x.dev.Write(dst, p.y)
+// inverse returns Round.Inverse of a transform.
+func (x *exchange) inverse(c dist.Inverter) func(dst, coefficients device.Vector) {
+	return func(dst, coefficients device.Vector) {
+		p := &x.codec
+		p.x = x.read(p.x, coefficients)
+		p.y = slices.Grow(p.y[:0], dst.Len())[:dst.Len()]
+		c.Inverse(p.y, p.x)
+		x.dev.Write(dst, p.y)
+	}
 }
 
-// signs is Round.Signs.
-func (x *exchange) signs(dst, sums, counts device.Vector) {
-	p := &x.codec
-	p.x, p.y = x.read(p.x, sums), x.read(p.y, counts)
-	p.z = slices.Grow(p.z[:0], dst.Len())[:dst.Len()]
-	x.run.setup.Compressor.(*dist.DCT).Signs(p.z, p.x, p.y)
-	x.dev.Write(dst, p.z)
+// signs returns Round.Signs of a transform.
+func (x *exchange) signs(c dist.Inverter) func(dst, sums, counts device.Vector) {
+	return func(dst, sums, counts device.Vector) {
+		p := &x.codec
+		p.x, p.y = x.read(p.x, sums), x.read(p.y, counts)
+		p.z = slices.Grow(p.z[:0], dst.Len())[:dst.Len()]
+		c.Signs(p.z, p.x, p.y)
+		x.dev.Write(dst, p.z)
+	}
 }
 
 // packPart takes coordinates of v.
@@ -287,15 +287,12 @@ func (x *exchange) messageBits(vectors []device.Vector) float64 {
 	return float64(one.SharedSeed)
 }
 
-// publishedBits is what the released program counts for a message: without sign and norm of qsgd;
-// for a broadcast one message more, to the broadcasting agent itself; and without broadcast one
-// message per agent, whatever its degree.
+// publishedBits returns the bits that the released program counts for a message: for a broadcast one
+// message more, to the broadcasting agent itself; and without broadcast one message per agent,
+// whatever its degree.
 func (x *exchange) publishedBits(l *algo.Link, m dist.Sent) uint64 {
-	if m.ExtraBits > 0 {
-		m.ValueBits, m.ExtraBits = m.ValueBits-1, 0
-	}
 	var one dist.Ledger
-	one.Send(m)
+	one.Send(x.run.setup.PublishedMessage(m))
 	first := l.Peer == x.round.Links[0].Peer
 	_, broadcasts := x.run.setup.Process.(dist.Broadcaster)
 	switch {

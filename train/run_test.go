@@ -197,7 +197,7 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 	for _, e := range events {
 		if peer, ok := e.Peer(i); ok {
 			from, to := i, peer
-			if s.AllReduces {
+			if s.AllReduces() {
 				from, to = 0, 0
 			}
 			idx := s.Mask.Draw(nil, it, from, to)

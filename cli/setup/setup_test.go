@@ -68,7 +68,7 @@ func TestLanguageDefaults(t *testing.T) {
 // Keys of file and flags are explicit, and can be passed on as flags; those of defaults are not.
 func TestExplicitKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.yaml")
-	train.Register(train.Method{Name: "with-params", New: func(*train.Setup) algo.Algorithm { return algo.DSGD{} },
+	train.Register(train.Method{Name: "with-params", New: func(algo.Settings) algo.Algorithm { return algo.DSGD{} },
 		Params: []train.Param{{Name: "a", Help: "first"}, {Name: "b", Help: "second"}, {Name: "c", Help: "third"}}})
 	if err := os.WriteFile(file, []byte("{params: {a: 1, b: 2}, edges: 'bernoulli(0.1)', hidden: [8, 4], eta: auto}"),
 		0o644); err != nil {

@@ -125,7 +125,7 @@ func (d *display) what() []string {
 	if about := d.setup.Set.Describe(); about != "" {
 		lines = append(lines, about)
 	}
-	if !d.setup.AllReduces {
+	if !d.setup.AllReduces() {
 		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask,
 			command.Percent(d.setup.Mask.Density())))
 	}

@@ -15,6 +15,7 @@ import (
 	"fspda/data"
 	"fspda/dist"
 	"fspda/train"
+	"fspda/train/algo"
 	"fspda/train/config"
 	"fspda/train/evaluate"
 )
@@ -98,7 +99,7 @@ func TestResumedAndLookedAt(t *testing.T) {
 	c := config.Resolved{DataKeys: given.DataKeys, LengthKeys: given.LengthKeys, BatchKeys: given.BatchKeys}
 	c.Agents, c.EvalAgents = 128, 10
 	s := &train.Setup{Config: c, Graph: &dist.Graph{N: 128}, Division: data.Division{Set: &data.Set{}},
-		AllReduces: true}
+		Traits: algo.SGD{}.Traits()}
 	d := &display{flags: f, log: newLogger(f, &out), setup: s, from: 1500, stdout: os.Stdout,
 		meter: command.NewProgressMeter(s)}
 	d.begin("runs/x")

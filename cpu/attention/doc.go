@@ -6,6 +6,6 @@
 // blocks, with a running maximum and sum for each row (blocks.go). So bits depend on the number of
 // tokens, and not on threads or instruction sets.
 //
-// Products run on the micro-kernels of fspda/cpu/tile, on the heads where they lie in qkv
-// (product_amd64.go); elsewhere they are in Go, with the same bits.
+// Products (product.go) run on the micro-kernels of fspda/cpu/tile, on the heads where they lie in
+// qkv; without assembly they are in Go, with the same bits.
 package attention

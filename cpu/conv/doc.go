@@ -6,7 +6,7 @@
 // every element of the results to the last bit.
 //
 // The forward pass and the data gradient are correlations of images with a filter (correlation.go);
-// the weight gradient is a product over the pixels of the output (pixels.go, weightgrad_amd64.go).
+// the weight gradient is a product over the pixels of the output (pixels.go, weightgrad.go).
 // plain.go is their definition in Go. [Kernels] lists all three, with the scratch memory that they
 // need.
 //

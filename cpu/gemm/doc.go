@@ -5,14 +5,14 @@
 // (epilogue.go) that adds the bias and applies the activation while a strip of the product is in
 // the first-level cache.
 //
-// On amd64 a product runs in blocks (packed_amd64.go): a block of op(B) is packed into panels for
+// With assembly a product runs in blocks (packed.go): a block of op(B) is packed into panels for
 // the second-level cache, strips of op(A) pass over it, and the micro-kernels of fspda/cpu/tile
 // compute the tiles. While they run, they prefetch the operands of the next strip and block
-// (prefetch_amd64.go). A product with few columns is computed as its transpose if that fills the
-// vectors better (transposed_amd64.go). An operand may be a matrix of bytes, which is decoded while
-// it is packed (bytes_amd64.go). Elsewhere a product is in Go (plain.go), with the same bits.
+// (prefetch.go). A product with few columns is computed as its transpose if that fills the vectors
+// better (transposed.go). An operand may be a matrix of bytes, which is decoded while it is packed
+// (bytes.go). Without assembly a product is in Go (plain.go), with the same bits.
 //
 // A product runs on the calling goroutine; [Kernels] divide C among the workers of a Program, which
-// pack a small factor that all of them read together (together_amd64.go).
+// pack a small factor that all of them read together (together.go).
 // [Peak] measures the limit that no product exceeds.
 package gemm

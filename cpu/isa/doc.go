@@ -5,5 +5,9 @@
 // GODEBUG=cpu.avx512f=off and cpu.avx2=off remove an instruction set, and the build tags noasm
 // and fspda_noasm remove all but Go (noasm does so in other modules too).
 //
-// A package that holds assembly looks up its functions by ISA; see fspda/cpu/tile for an example.
+// Blocking, packing and division into parts contain no instruction and are the same for all. The
+// generators in tools/asm write the assembly, and for each kernel a function whose name ends in Asm,
+// which calls the variant of [Active]; fspda/cpu/tile has a table of micro-kernels. A caller asks
+// [Assembly] first and uses the loop in Go otherwise. A new instruction set is a row here, its
+// detection, and the output of the generators.
 package isa

@@ -118,7 +118,12 @@ type loops struct {
 }
 
 // active returns the loops in use.
-func active() *loops { return sets[isa.Active] }
+func active() *loops {
+	if isa.Assembly() {
+		return &asmLoops
+	}
+	return &plainLoops
+}
 
 // columnBuffers holds values for each column. A call takes one from a pool.
 type columnBuffers struct {

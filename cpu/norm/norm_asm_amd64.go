@@ -274,7 +274,7 @@ func maxPoolGradAVX2(pixels int, channels int, rows int, cols int, rowStride int
 func maxPoolGradStreamAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32,
 	colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 
-// storeFence waits for all stores, including non-temporal ones.
+// storeFenceAVX2 waits for all stores, including non-temporal ones.
 //
 //go:noescape
-func storeFence()
+func storeFenceAVX2()

@@ -4398,8 +4398,8 @@ next:
 	VZEROUPPER
 	RET
 
-// func storeFence()
+// func storeFenceAVX2()
 // Requires: MMX+
-TEXT ·storeFence(SB), NOSPLIT, $0
+TEXT ·storeFenceAVX2(SB), NOSPLIT, $0
 	SFENCE
 	RET

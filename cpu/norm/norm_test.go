@@ -122,7 +122,9 @@ func TestNormLoops(t *testing.T) {
 				want, wantSums := runLoops(&plainLoops, s, skip, odd)
 				for _, k := range isa.Available() {
 					what := fmt.Sprintf("%s %+v, %d words in", k, s, skip)
-					got, gotSums := runLoops(sets[k], s, skip, odd)
+					var got [][]float32
+					var gotSums [][]float64
+					isa.With(k, func() { got, gotSums = runLoops(active(), s, skip, odd) })
 					for o := range want {
 						kerneltest.Compare(t, fmt.Sprint(what, ", output ", o), got[o], want[o])
 					}
@@ -144,7 +146,7 @@ func TestFold(t *testing.T) {
 				want[i] = total[i] + part[i]
 			}
 			want[n], part[n] = total[n], 5
-			sets[k].fold(total[:n], part[:n])
+			isa.With(k, func() { active().fold(total[:n], part[:n]) })
 			sameSums(t, k.String(), total, want)
 			for i, v := range part {
 				if v != 0 != (i == n) {

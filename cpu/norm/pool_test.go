@@ -47,9 +47,12 @@ func TestPoolLoops(t *testing.T) {
 				step: (1 + skip%3) * c, firstIndex: float32(i % 2), colStep: 1, rowStep: float32(skip % 2)}
 			want := poolLoops(&plainLoops, p, skip, skip%2*6)
 			for _, k := range isa.Available() {
-				for o, got := range poolLoops(sets[k], p, skip, skip%2*6) {
-					kerneltest.Compare(t, fmt.Sprintf("%s %+v, %d words in, output %d", k, p, skip, o), got, want[o])
-				}
+				isa.With(k, func() {
+					for o, got := range poolLoops(active(), p, skip, skip%2*6) {
+						what := fmt.Sprintf("%s %+v, %d words in, output %d", k, p, skip, o)
+						kerneltest.Compare(t, what, got, want[o])
+					}
+				})
 			}
 		}
 	}

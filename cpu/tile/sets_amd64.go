@@ -4,14 +4,7 @@ package tile
 
 import "fspda/cpu/isa"
 
-// Set holds the micro-kernels of an instruction set, by height and by width in vectors.
-type Set struct {
-	Lanes  int  // columns of a vector
-	Masked bool // the last vector of a row of B is read only up to its last column
-	Tiles  [][2]Func
-}
-
-var avx512 = Set{16, true, [][2]Func{
+var avx512 = Set{Lanes: isa.AVX512.Lanes(), Masked: isa.AVX512.Masked(), peak: peakAVX512, Tiles: [][2]Func{
 	{tile1x16AVX512, tile1x32AVX512},
 	{tile2x16AVX512, tile2x32AVX512},
 	{tile3x16AVX512, tile3x32AVX512},
@@ -28,7 +21,7 @@ var avx512 = Set{16, true, [][2]Func{
 	{tile14x16AVX512, tile14x32AVX512},
 }}
 
-var avx2 = Set{8, false, [][2]Func{
+var avx2 = Set{Lanes: isa.AVX2.Lanes(), peak: peakAVX2, Tiles: [][2]Func{
 	{tile1x8AVX2, tile1x16AVX2},
 	{tile2x8AVX2, tile2x16AVX2},
 	{tile3x8AVX2, tile3x16AVX2},
@@ -37,10 +30,5 @@ var avx2 = Set{8, false, [][2]Func{
 	{tile6x8AVX2, tile6x16AVX2},
 }}
 
-// SetOf returns the micro-kernels of an instruction set, nil for Go.
-func SetOf(i isa.ISA) *Set { return sets[i] }
-
+// sets holds the micro-kernels by instruction set.
 var sets = [isa.Count]*Set{isa.AVX2: &avx2, isa.AVX512: &avx512}
-
-// Active returns the micro-kernels in use, nil if products are in Go.
-func Active() *Set { return sets[isa.Active] }

@@ -1,6 +1,7 @@
 package vec
 
 import (
+	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
 )
 
@@ -64,4 +65,58 @@ func moveAverage(o *kernel.Args) error {
 		y[i] = float32(float64((1-momentum)*float64(avg[i])) + float64(momentum*float64(o.Attr*float64(v))))
 	}
 	return nil
+}
+
+// loop is a loop in assembly over n numbers of dst, a and b.
+type loop func(dst, a, b *float32, n int)
+
+// elementwiseLoops are the loops of an element-wise function: in Go, and in assembly with ordinary
+// and with non-temporal stores. The latter need whole cache lines of dst.
+type elementwiseLoops struct {
+	plain               func(dst, a, b []float32)
+	cached, nonTemporal loop
+}
+
+var (
+	addLoops         = elementwiseLoops{addsGo, addAsm, addStreamAsm}
+	reluGradLoops    = elementwiseLoops{reluGradsGo, reluGradsAsm, reluGradsStreamAsm}
+	sigmoidGradLoops = elementwiseLoops{sigmoidGradsGo, sigmoidGradsAsm, sigmoidGradsStreamAsm}
+	sigmoidLoops     = elementwiseLoops{plain: unaryGo(sigmoidsGo), cached: unary(sigmoidsAsm)}
+	swishLoops       = elementwiseLoops{plain: swishesGo, cached: swishesAsm}
+	reluLoops        = elementwiseLoops{unaryGo(relusGo), unary(relusAsm), unary(relusStreamAsm)}
+)
+
+// unaryGo returns a loop over dst and a only, in Go.
+func unaryGo(f func(dst, x []float32)) func(dst, a, b []float32) {
+	return func(dst, x, _ []float32) { f(dst, x) }
+}
+
+// unary returns a loop over dst and a only.
+func unary(f func(dst, x *float32, n int)) loop {
+	return func(dst, x, _ *float32, n int) { f(dst, x, n) }
+}
+
+// run computes dst, with stream by non-temporal stores as far as it consists of whole cache lines.
+func (e *elementwiseLoops) run(dst, a, b []float32, stream bool) {
+	dst, b = dst[:len(a)], b[:len(a)]
+	if !isa.Assembly() {
+		e.plain(dst, a, b)
+		return
+	}
+	begin, end := len(dst), len(dst)
+	if stream {
+		begin, end = wholeLines(dst)
+	}
+	e.cached.each(dst[:begin], a[:begin], b[:begin])
+	e.nonTemporal.each(dst[begin:end], a[begin:end], b[begin:end])
+	e.cached.each(dst[end:], a[end:], b[end:])
+}
+
+// each calls the loop for blocks of the vectors.
+func (f loop) each(dst, a, b []float32) {
+	for len(dst) > 0 {
+		n := min(vecBlock, len(dst))
+		f(pointer(dst), pointer(a), pointer(b), n)
+		dst, a, b = dst[n:], a[n:], b[n:]
+	}
 }

@@ -1,5 +1,11 @@
 package vec
 
+import (
+	"unsafe"
+
+	"fspda/cpu/kernel"
+)
+
 // nonTemporalFrom is the length from which a vector is written by non-temporal stores: together
 // with its operands it exceeds the caches. Only tests change it.
 var nonTemporalFrom = 1 << 22
@@ -17,4 +23,11 @@ func nonTemporal(d []float32, read ...[]float32) bool {
 		}
 	}
 	return true
+}
+
+// wholeLines returns the range of v that consists of whole cache lines. The rest shares its lines
+// with other data and is written by ordinary stores.
+func wholeLines(v []float32) (begin, end int) {
+	begin = min(len(v), int(-uintptr(unsafe.Pointer(pointer(v)))%kernel.CacheLine)/4)
+	return begin, begin + (len(v)-begin)/kernel.LineFloats*kernel.LineFloats
 }

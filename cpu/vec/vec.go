@@ -4,7 +4,7 @@ package vec
 
 // The loops over long vectors are written twice: in Go, with names that end in Go, which are their
 // definition and run without assembly; and in assembly, for AVX-512 and AVX2, by the command in
-// tools/asm/vecgen. vec_amd64.go and vec_other.go choose. Each function divides its vectors into
+// tools/asm/vecgen. loops.go and the files of the topics choose. Each function divides its vectors into
 // blocks, since the scheduler cannot stop a goroutine inside assembly.
 
 const (
@@ -13,6 +13,7 @@ const (
 	rowSums  = 16   // partial sums of a row of exponentials
 	dotSums  = 32   // partial sums of a block of a scalar product
 	colBlock = 64   // columns that are summed at a time
+	wideSums = 4    // columns of a wide block for each lane: 8 vectors of float64
 )
 
 // combination is Σ a[k]·v[k] for k < terms. All vectors are as long as the one that takes the

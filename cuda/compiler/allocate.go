@@ -6,8 +6,8 @@ import (
 	"fspda/device/plan"
 )
 
-// allocate gives every value an offset in the arena, and every operand that of its value. Values
-// with disjoint lifetimes share memory.
+// allocate gives every value an offset in the arena, and every operand the offset of its value.
+// Values with disjoint lifetimes share memory.
 func (p *planner) allocate() *Plan {
 	if len(p.paramCasts) == 0 {
 		p.tasks = p.tasks[1:]
@@ -165,9 +165,9 @@ func (p *planner) pack() int {
 // AlignBytes is the alignment of values in the arena, enough for the widest loads.
 const AlignBytes = 256
 
-// float32AlignBytes is the alignment of values in the arena of a float32 program, that of the
-// addresses in code: with AlignBytes, numbers like losses would make the arena of a small network
-// larger.
+// float32AlignBytes is the alignment of values in the arena of a float32 program. It equals the
+// alignment of addresses in code: with AlignBytes, numbers like losses would make the arena of a
+// small network larger.
 const float32AlignBytes = 64
 
 // Align rounds a number of bytes up to a multiple of AlignBytes.

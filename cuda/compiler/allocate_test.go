@@ -11,7 +11,7 @@ import (
 type arenaCheck struct {
 	t       *testing.T
 	what    string
-	holds   map[int]int // by address
+	holds   map[int]int // the value at each address
 	written map[int]bool
 }
 

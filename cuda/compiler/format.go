@@ -11,7 +11,7 @@ type format uint8
 const (
 	float32Format  format = iota // float32
 	halfFormat                   // 16 bits
-	positionFormat               // a byte each: the position of a maximum in its pooling window
+	positionFormat               // a byte: the position of a maximum in its pooling window
 )
 
 // operandFormats is the formats that a kernel reads and writes in a 16-bit program, a letter for

@@ -18,13 +18,13 @@ import (
 //     shape, computes its statistics, scale and shift; the other one applies them.
 //   - So does one with ReLU whose output only a max-pool reads, which applies them.
 
-// fusions is the fusions that were found in traced code.
+// fusions lists the fusions that were found in traced code.
 type fusions struct {
-	saved     map[*tracedCall]*Saved      // of a forward pass and its gradient
-	fusedSums map[*tracedCall]*tracedCall // of a gradient, the sum that it computes
-	removed   map[*tracedCall]bool        // the fused sums
+	saved     map[*tracedCall]*Saved      // the same value for a forward pass and its gradient
+	fusedSums map[*tracedCall]*tracedCall // the sum that a gradient computes, by the gradient
+	removed   map[*tracedCall]bool        // the fused sums, which need no tasks
 
-	pairs map[*tracedCall]*normPair // of both normalisations of a pair
+	pairs map[*tracedCall]*normPair // the same value for both calls of a pair
 }
 
 // normPair is a normalisation whose output another one adds, or a max-pool reads. The other one
@@ -34,11 +34,12 @@ type normPair struct {
 	saved *Saved // the scale and shift of added
 }
 
-// Saved is what a forward pass saves for its gradient.
+// Saved is memory that a normalisation writes for a later task: a mask or scale and shift for its
+// gradient, or scale and shift for the task that it is paired with.
 type Saved struct {
 	rows, columns int
 	ByMask        bool
-	Operands      []Operand // the mask, or scale and shift; nil until they are allocated
+	Operands      []Operand // The mask, or scale and shift. They are nil until allocSaved makes them.
 }
 
 // sizes returns the lengths of the operands: bytes of the mask, or numbers of float32.
@@ -82,8 +83,8 @@ func findFusions(t *trace, e kernels.Element) *fusions {
 	return g
 }
 
-// findPooled pairs a max-pool with the normalisation with ReLU that makes what it reads, if nothing
-// else reads that, except gradients that recompute it.
+// findPooled pairs a max-pool with the normalisation with ReLU that makes its input, if nothing
+// else reads that input, except gradients that recompute it.
 func (g *fusions) findPooled(t *trace, pool *tracedCall, maker []*tracedCall) {
 	y := pool.in[0]
 	if y.value < 0 || t.values[y.value].result || maker[y.value] == nil {
@@ -115,7 +116,7 @@ var addendKernels = map[device.Kernel]device.Kernel{device.BatchNormAddReLU: dev
 	device.NormalizeAddReLU: device.Normalize}
 
 // findPair pairs a normalisation with the one that produces its residual, if nothing else reads
-// that.
+// the residual.
 func (g *fusions) findPair(t *trace, adds *tracedCall, plain device.Kernel, maker []*tracedCall, uses []int) {
 	z := adds.in[len(adds.in)-1]
 	if !t.readOnce(z, uses) || maker[z.value] == nil {
@@ -162,7 +163,7 @@ func (t *trace) uses() []int {
 	return n
 }
 
-// findSaved has the forward pass of a gradient save what the gradient needs, if the forward pass
+// findSaved has the forward pass of a gradient save a mask, or scale and shift, if the forward pass
 // has the same x, mean and gamma.
 func (g *fusions) findSaved(back *tracedCall, maker []*tracedCall) {
 	y := back.in[1]

@@ -9,8 +9,9 @@ import (
 )
 
 // In a residual network every normalisation with ReLU saves for its gradient, every sum of
-// gradients between blocks is fused with the gradient that reads it, and the normalisation of a
-// shortcut is paired with the one that adds it, and that of the stem with the max-pool.
+// gradients between blocks is fused with the gradient that reads it, the normalisation of a
+// shortcut is paired with the one that adds it, and the normalisation of the stem with the
+// max-pool.
 func TestFusionsOfResNets(t *testing.T) {
 	for _, c := range []struct{ depth, side, norms, sums, joins int }{{50, 64, 49, 15, 5}, {20, 8, 19, 8, 2},
 		{18, 64, 17, 7, 4}} {

@@ -10,16 +10,16 @@ import (
 // multiTensor is the calls that are replaced by one task for many parameters. Code has a call for
 // each parameter in three places: the update of a buffer by batch statistics, the decay of a weight
 // in the loss, and the decay in its gradient. The launches of hundreds of small calls cost more
-// than their work. The task stands at the last of the calls, that of gradients at the end; results
-// keep their bits.
+// than their work. The task stands at the last of the calls, and the task of gradients at the end.
+// Results keep their bits.
 type multiTensor struct {
 	bufferUpdates []*tracedCall        // MoveAverage calls
 	penalties     []*tracedCall        // pairs of a HalfSquare and an Add
 	last          map[*tracedCall]Work // the last call of a list, where its task stands
 	included      map[*tracedCall]bool // the calls in a list
 
-	decays  map[*tracedCall]*gradientPart // by the AddScaled call that adds the decay in place
-	filters map[*tracedCall]*gradientPart // by the ConvGradW call
+	decays  map[*tracedCall]*gradientPart // keys are AddScaled calls that add the decay in place
+	filters map[*tracedCall]*gradientPart // keys are ConvGradW calls
 }
 
 // gradientPart is the gradient of one parameter, whose decay is added together with all others.
@@ -27,7 +27,7 @@ type gradientPart struct {
 	to, weights device.Ref // weights has length 0 where there is no decay
 	decay       float32
 
-	columns, padded int // of the rows of a filter in 16 bits
+	columns, padded int // lengths of a row of a filter in 16 bits, without and with padding
 }
 
 func findMultiTensor(t *trace) *multiTensor {
@@ -134,7 +134,7 @@ func (t *trace) readOnce(s source, uses []int) bool {
 // not read before the end.
 func (l *multiTensor) findDecays(t *trace) {
 	folds, filters := map[*tracedCall]*gradientPart{}, map[*tracedCall]*gradientPart{}
-	parts := map[device.Ref]*gradientPart{} // by where they are written
+	parts := map[device.Ref]*gradientPart{} // keys are their places in the gradient
 	for _, c := range t.calls {
 		if f := parts[c.call.Out[0]]; f != nil && addsDecay(c.call) && f.weights.Len == 0 {
 			f.weights, f.decay = c.call.In[1], float32(c.call.Attr)
@@ -199,7 +199,7 @@ func penaltyTask(calls []*tracedCall, start, out Operand) Task {
 // its own.
 func (p *planner) addMultiTensor(c *tracedCall) (done bool, err error) {
 	if f := p.decays[c]; f != nil {
-		if f.padded > 0 { // of a filter, which filterOutput finishes
+		if f.padded > 0 { // filterOutput has the gradient of this filter finished
 			return true, nil
 		}
 		p.finishFrom(f, vectorOperand(f.to), p.isScaled(c.in[0]))

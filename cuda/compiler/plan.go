@@ -27,8 +27,8 @@ type Examples struct {
 	Columns, Padded int
 }
 
-// ConvertsToHalf reports whether examples that are bytes with so many scales can be written to
-// Examples.
+// ConvertsToHalf reports whether examples that are bytes, with a scale for each channel, can be
+// written to Examples.
 func (p *Plan) ConvertsToHalf(channels int) bool {
 	x := p.Examples
 	return x != nil && (x.Padded == x.Columns || channels == 1 || channels == x.Columns)
@@ -38,46 +38,54 @@ func (p *Plan) ConvertsToHalf(channels int) bool {
 type Work int
 
 const (
-	Compute       Work = iota // Call
-	CastToHalf                // Out = In, rounded to 16 bits, with padded columns
-	CastToFloat32             // Out = In, as float32
-	CastParams                // 16-bit copies of parameters
-	ScaleLoss                 // Out, the gradient of the logits, times the loss scale
-	// the gradients of parameters in their final form: in float32, divided by the loss scale, with
-	// decay
-	FinishGradient
-	UpdateBuffers   // buffers move by the statistics of the batch
-	AddPenalties    // Out = In + weight penalties
-	ZeroIfNotFinite // Out, the whole gradient, becomes 0 if a number of it is not finite
-	UpdateScale     // the loss scale of the next run
+	Compute         Work = iota // Call is computed
+	CastToHalf                  // Out = In, rounded to 16 bits, with padded columns
+	CastToFloat32               // Out = In, in float32
+	CastParams                  // parameters are copied and rounded to 16 bits
+	ScaleLoss                   // Out, the gradient of the logits, is multiplied by the loss scale
+	FinishGradient              // gradients of parameters become float32, unscaled, and get their decay
+	UpdateBuffers               // buffers move by the statistics of the batch
+	AddPenalties                // Out = In + weight penalties
+	ZeroIfNotFinite             // Out, the whole gradient, becomes 0 if a number of it is not finite
+	UpdateScale                 // the loss scale of the next run is computed
 )
 
 // Task is a piece of work for the GPU.
 type Task struct {
 	Work    Work
-	Call    *device.Call // the call that it computes, or casts an operand of; nil for all others
+	Call    *device.Call // the call that it computes, or whose operand it casts; nil for other kinds
 	In, Out []Operand
-	Columns int // CastToHalf: numbers of a row
-	// numbers of a padded row; of a convolution, channels; 0: no padding
+	Columns int // CastToHalf only: the numbers of a row
+	// Padded is the length of a row after a CastToHalf, or the channels of a convolution, with
+	// padding. 0 means that there is no padding.
 	Padded int
-	Mask   *ReLUMask // of a dense layer with ReLU, or its gradient; may be nil
-	// of the products and the loss of a large vocabulary: the padded length of a row of logits; 0:
-	// there is no padding, and logits are float32
+	// Mask is nil unless the task is a dense layer with ReLU, or the gradient of one.
+	Mask *ReLUMask
+	// Vocabulary is set for the loss of a large vocabulary and for the products that make or read
+	// its logits: the padded length of a row of logits. 0 means that logits are float32 and not
+	// padded.
 	Vocabulary int
-	ScalesLoss bool // the gradient of the loss is multiplied by the loss scale
-	// of a sum where only one summand has the loss scale: which one lacks it
+	ScalesLoss bool // the loss also multiplies its gradient by the loss scale
+	// LacksScale is set for a sum of which only one summand has the loss scale. It is true for the
+	// summand without it.
 	LacksScale    []bool
-	Casts         []kernels.Segment   // CastParams
-	Finishes      []kernels.GradPiece // FinishGradient: from the operands In
-	BufferUpdates []kernels.Move      // UpdateBuffers: by the operands In
-	Penalties     []kernels.Penalty   // AddPenalties
+	Casts         []kernels.Segment   // CastParams only: the parameters to copy
+	Finishes      []kernels.GradPiece // FinishGradient only: one piece for each operand In
+	BufferUpdates []kernels.Move      // UpdateBuffers only: one for each operand In
+	Penalties     []kernels.Penalty   // AddPenalties only: the penalties to add
 
-	Saved  *Saved   // of a normalisation and its gradient: what the first saves for the second
-	Addend *Operand // of such a gradient: the second summand of a fused sum
+	// Saved is shared by a normalisation, which writes it, and its gradient, which reads it.
+	Saved *Saved
+	// Addend is set for the gradient of a normalisation that computes a fused sum: In[2] + Addend
+	// is the gradient that it reads.
+	Addend *Operand
 
-	Deferred  bool     // of a normalisation whose scale and shift the next one, or a max-pool, applies
-	PairSaved *Saved   // of that one: that scale and shift
-	PairMean  *Operand // with PairSaved: the mean
+	// Deferred says that this normalisation stores mean, scale and shift only. The task whose
+	// PairSaved is this task's Saved applies them: a normalisation that adds the result, or a
+	// max-pool.
+	Deferred  bool
+	PairSaved *Saved   // scale and shift of the deferred normalisation that this task applies
+	PairMean  *Operand // its mean
 }
 
 // operandPtrs returns all operands, to set their offsets when values are allocated.
@@ -120,16 +128,16 @@ func (t *Task) Element() kernels.Element { return t.Out[0].Element }
 // Operand is numbers in a space of the run.
 type Operand struct {
 	Space   device.Space
-	Offset  int // in bytes
+	Offset  int // bytes from the start of the space
 	Len     int
-	Element kernels.Element // of numbers that are no positions
-	value   int             // of the arena, until it is allocated; -1: none
+	Element kernels.Element // the number type, unless the operand is positions of maxima or a mask
+	value   int             // the index of a value of the arena; -1 for operands outside of it
 }
 
 // Bytes returns the size of the operand.
 func (o Operand) Bytes() int { return o.Len * o.Element.Size() }
 
-// Options are the choices of [Compile].
+// Options are the settings of [Compile].
 type Options struct {
 	Precision Precision
 	Epilogues bool // cuBLASLt adds biases, applies ReLU and sums the gradients of biases
@@ -328,8 +336,8 @@ func (p *planner) addOutputs(t *Task, c *tracedCall, elementwise format) (after 
 	return after, nil
 }
 
-// applyFusions sets the fused operands of a task: what it saves or reads saved, the summands of its
-// gradient, and its pair.
+// applyFusions sets the fused operands of a task: Saved, the summands of the gradient that it
+// reads, and the operands of its pair.
 func (p *planner) applyFusions(t *Task, c *tracedCall) error {
 	if k := p.saved[c]; k != nil {
 		p.allocSaved(k)
@@ -357,7 +365,7 @@ func (p *planner) applyFusions(t *Task, c *tracedCall) error {
 	return nil
 }
 
-// allocSaved makes the values of what is saved.
+// allocSaved makes the values of a Saved.
 func (p *planner) allocSaved(k *Saved) {
 	if k.Operands != nil {
 		return

@@ -8,12 +8,15 @@ import (
 type Precision string
 
 const (
-	FP32 Precision = "fp32" // as the CPU does
-	// factors of matrix products and convolutions rounded to 10 bits; needs compute capability 8.0
+	// FP32 computes in float32, like the CPU.
+	FP32 Precision = "fp32"
+	// TF32 rounds the factors of matrix products and convolutions to 10 bits. It needs compute
+	// capability 8.0.
 	TF32 Precision = "tf32"
-	// activations and the weights that products read in IEEE's half, with a dynamic loss scale
+	// FP16 stores activations, and copies of the weights for products, in IEEE half precision. The
+	// loss has a dynamic scale.
 	FP16 Precision = "fp16"
-	// the same in bfloat16, which needs no scale, on GPUs since compute capability 8.0
+	// BF16 is FP16 with bfloat16, which needs no loss scale, but compute capability 8.0.
 	BF16 Precision = "bf16"
 )
 

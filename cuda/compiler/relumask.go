@@ -31,17 +31,17 @@ func (t *trace) reluPairs() map[*device.Call]*device.Call {
 	return pairs
 }
 
-// addMasks gives the tasks of such pairs masks, whose operands alloc makes.
+// addMasks gives a mask to the two tasks of each pair. alloc makes its operand.
 func addMasks(tasks []Task, pairs map[*device.Call]*device.Call, alloc func(bytes int) Operand) {
-	of := map[*device.Call]*Task{}
+	taskOf := map[*device.Call]*Task{}
 	for i := range tasks {
 		if tasks[i].Work == Compute {
-			of[tasks[i].Call] = &tasks[i]
+			taskOf[tasks[i].Call] = &tasks[i]
 		}
 	}
-	for i := range tasks { // in the order of the calls
+	for i := range tasks { // allocates in the order of the calls, so that plans are reproducible
 		t := &tasks[i]
-		if gradient := of[pairs[t.Call]]; t.Work == Compute && gradient != nil {
+		if gradient := taskOf[pairs[t.Call]]; t.Work == Compute && gradient != nil {
 			t.Mask = &ReLUMask{Operand: alloc(cublas.MaskBytes(t.Call.Dims[0], t.Call.Dims[1])), Gradient: gradient}
 			gradient.Mask = t.Mask
 		}

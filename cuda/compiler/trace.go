@@ -8,21 +8,21 @@ import (
 	"fspda/device/signature"
 )
 
-// value is what one call writes to the arena, until it is overwritten.
+// value is the numbers that one call writes to a place in the arena, until another overwrites them.
 type value struct {
 	n      int
 	format format
 	result bool
-	scaled bool   // has the loss scale
-	wanted []byte // the formats that its readers want, as letters of operandFormats
+	scaled bool   // the value has the loss scale
+	wanted []byte // the formats that its readers want: letters of operandFormats
 
-	inPlaceOf  int // the value that its call overwrites in place; -1: none
-	plan.Block     // in the arena, in bytes
+	inPlaceOf  int // the value that its call overwrites in place; -1 if there is none
+	plan.Block     // offset and size are in bytes
 }
 
 // source is where an operand comes from: a value of the arena, or a part of a vector.
 type source struct {
-	value int // -1: none
+	value int // -1 if the operand is not a value of the arena
 	ref   device.Ref
 }
 
@@ -32,7 +32,7 @@ type tracedCall struct {
 	in, out []source
 }
 
-// trace is the values of code, in the order of the calls that write them.
+// trace lists the values of code, in the order of the calls that write them.
 type trace struct {
 	flow   device.Dataflow
 	values []value

@@ -13,11 +13,11 @@ import (
 // many rows. Logits of padding are 0, for their weights are; the loss does not read them, and makes
 // their gradient 0.
 
-// wideVocabulary is the number of classes from which logits have 16 bits. Those of few classes take
-// little memory, and stay float32.
+// wideVocabulary is the number of classes from which logits have 16 bits. Logits of fewer classes
+// take little memory, and stay float32.
 const wideVocabulary = 2048
 
-// vocabularyAlign is what padded rows of logits are a multiple of.
+// vocabularyAlign divides the length of padded rows of logits.
 const vocabularyAlign = 64
 
 // findWide returns the calls that make or read the logits of a large vocabulary or their gradient,
@@ -41,8 +41,8 @@ func (p *planner) findWide() map[*tracedCall]int {
 	return wide
 }
 
-// aroundLoss returns the product before a loss and those that read its gradient, or nil if there are
-// other calls.
+// aroundLoss returns the product before a loss and those that read its gradient, or nil if there
+// are other calls.
 func (p *planner) aroundLoss(loss *tracedCall) (around []*tracedCall) {
 	logits, slopes := loss.in[0].value, loss.out[1].value
 	if logits < 0 || slopes < 0 || p.values[logits].result || p.values[slopes].result {
@@ -86,7 +86,8 @@ func (p *planner) readsSlopes(c *tracedCall, slopes int) bool {
 
 func isParameter(s source) bool { return s.value < 0 && s.ref.Space == device.Params }
 
-// wideOutputs are the outputs of such calls that have padded rows, or as many rows.
+// wideOutputs lists, by the kernel of a call that findWide returns, the output that has padded rows
+// (logits and their gradient), or a row for each padded column (the gradient of weights).
 var wideOutputs = map[device.Kernel]int{device.Product: 0, device.SoftmaxCrossEntropy: 1, device.ProductGradW: 0}
 
 // isWideOutput reports whether an output of a call is padded, and makes its value as large.
@@ -100,7 +101,8 @@ func (p *planner) isWideOutput(c *tracedCall, j int) bool {
 	return true
 }
 
-// wideWeights returns the rounded weights of such a call, with zeros for the rows of the padding.
+// wideWeights returns the rounded weights of a call that findWide returns, with zeros for the rows
+// of the padding.
 func (p *planner) wideWeights(c *tracedCall, s source) Operand {
 	rows, width := c.call.Dims[1], c.call.Dims[2]
 	return p.operand(p.cast(c.call, s, halfFormat, rows*width, p.wide[c]*width))

@@ -49,7 +49,7 @@ func (b *Buffer) Address() kernels.Address { return kernels.Address(uintptr(b.Po
 
 // pinnedPool keeps buffers for reuse.
 type pinnedPool struct {
-	mu   sync.Mutex // of free
+	mu   sync.Mutex // protects free
 	free [len(bufferSizes)][]*Buffer
 	all  []unsafe.Pointer // the executor's
 }

@@ -46,7 +46,7 @@ func (ex *Executor) CreateStreams() error {
 type loadedKernels struct {
 	modules   []driver.Module
 	functions map[*kernels.Kernel]driver.Function
-	args      []unsafe.Pointer // of one launch: kept for its memory
+	args      []unsafe.Pointer // the arguments of a launch; kept because its memory is used again
 }
 
 // LoadModules loads the kernels, unit by unit. shared is the most bytes of shared memory that

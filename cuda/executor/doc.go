@@ -3,7 +3,7 @@
 // All work reaches the GPU through one [Executor]. Its goroutine takes items from an inbox in the
 // order in which they are sent (inbox.go) and hands work to one stream of the GPU, and copies of
 // batches to a second one. So device memory needs no lock, and may be used again as soon as it is
-// given back: what uses it next comes later on the stream (pool.go).
+// given back: its next user comes later on the stream (pool.go).
 //
 // There are two kinds of items. A task runs on the goroutine at once: [Executor.Do]. An [Op] waits
 // in a queue of dependency levels (opqueue.go) until the GPU needs work: [Executor.Enqueue] and its

@@ -75,7 +75,8 @@ func (ex *Executor) Synchronize() error {
 	return ex.waited(ex.API.StreamSynchronize(ex.Stream), "cuStreamSynchronize")
 }
 
-// waited returns the error of a call that waits for the GPU: that of any work before it.
+// waited returns the error of a call that waits for the GPU. Any work before the call may have
+// caused it.
 func (ex *Executor) waited(r driver.Result, call string) error {
 	if r == driver.Success {
 		return nil

@@ -84,14 +84,15 @@ func (ex *Executor) run(first func() error, started chan<- error) {
 		return
 	}
 	if ex.inline != nil {
-		for ex.inbox.wait() { // until it is closed
+		for ex.inbox.wait() { // false once the inbox is closed
 		}
 		return
 	}
 	ex.loop()
 }
 
-// Stop sends what waits, runs last, and ends the goroutine. The executor must not be used any more.
+// Stop sends the operations that wait, runs last, and ends the goroutine. The executor must not be
+// used any more.
 func (ex *Executor) Stop(last func() error) error {
 	end := make(chan error, 1)
 	ex.post(item{task: func() {
@@ -145,7 +146,7 @@ func (ex *Executor) nap() {
 // pollsPerNap is how often the executor polls the GPU's events before it naps.
 const pollsPerNap = 2000
 
-// loop accepts what is in the inbox, sends queued operations unless the GPU is busy enough, and
+// loop accepts the items in the inbox, sends queued operations unless the GPU is busy enough, and
 // polls the GPU's events, until the inbox is closed.
 func (ex *Executor) loop() {
 	var items []item

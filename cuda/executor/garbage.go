@@ -6,8 +6,8 @@ import (
 	"fspda/cuda/driver"
 )
 
-// garbage is what finalisers have given up. The executor reuses or destroys it when it next needs
-// memory or an event.
+// garbage is memory, graphs, events and objects that finalisers have given up. The executor reuses
+// or destroys it when it next needs memory or an event.
 type garbage struct {
 	sync.Mutex
 	blocks  []Block
@@ -23,7 +23,7 @@ type Closer interface{ Close() error }
 // Track has a library object closed with the executor at the latest.
 func (ex *Executor) Track(x Closer) { ex.closers[x] = true }
 
-// CollectGarbage takes over what finalisers have given up.
+// CollectGarbage takes over everything that finalisers have given up.
 func (ex *Executor) CollectGarbage() {
 	g := &ex.garbage
 	g.Lock()

@@ -12,11 +12,12 @@ import (
 // vectors.
 const MaxGraphs = 256
 
-// GraphCache is the captured graphs of one sequence of launches, by what the launches depend on.
+// GraphCache is the captured graphs of one sequence of launches. The key has everything that the
+// launches depend on.
 type GraphCache[K comparable] map[K]driver.GraphExec
 
-// Launch launches the graph of a key, which it captures from what send sends where it does not
-// exist yet. name names the sequence in errors. Where launches block it calls send each time.
+// Launch launches the graph of a key. If there is none yet, it captures the work that send sends.
+// name names the sequence in errors. Where launches block it calls send each time.
 func (c GraphCache[K]) Launch(ex *Executor, key K, name string, send func() error) error {
 	if ex.API.Blocking {
 		return send()
@@ -59,7 +60,7 @@ func (c GraphCache[K]) Discard(ex *Executor) {
 	ex.garbage.graphs = append(ex.garbage.graphs, slices.Collect(maps.Values(c))...)
 }
 
-// capture makes a graph of what send sends.
+// capture makes a graph of the work that send sends.
 func (ex *Executor) capture(name string, send func() error) (exec driver.GraphExec, err error) {
 	if err := ex.API.Check(ex.API.StreamBeginCapture(ex.Stream, driver.CaptureThreadLocal), "cuStreamBeginCapture",
 		"capturing %s", name); err != nil {

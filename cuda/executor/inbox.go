@@ -12,10 +12,10 @@ import (
 type inbox struct {
 	mu       sync.Mutex
 	items    []item
-	count    atomic.Int32 // of items
+	count    atomic.Int32 // the number of items
 	closed   bool
 	sleeping bool          // the executor waits for wake
-	wake     chan struct{} // of capacity one
+	wake     chan struct{} // has capacity one
 	notFull  sync.Cond     // signalled when a full list is taken
 	spins    int           // polls before the executor sleeps
 }

@@ -12,22 +12,23 @@ import (
 )
 
 // Megakernel collects the small kernels of several levels and runs them in one cooperative launch:
-// see kernels.CommandList. What it does not accept has a launch of its own, after what was
-// collected of earlier levels. A nil megakernel accepts nothing. It belongs to the executor.
+// see kernels.CommandList. A kernel that it does not accept has a launch of its own, after the
+// kernels that were collected of earlier levels. A nil megakernel accepts nothing. It belongs to
+// the executor.
 type Megakernel struct {
 	ex         *Executor
 	Commands   kernels.CommandList // the list that is collected
 	list       *commandList        // its memory; nil: nothing is collected
 	freeLists  []*commandList
 	deviceList Block // the list's copy on the device
-	counter    Block // of thread blocks that have arrived at a barrier
+	counter    Block // counts the thread blocks that have arrived at a barrier
 	blocks     int   // thread blocks of a launch
-	MaxBytes   int   // of a list
-	MaxThreads int   // of a call, and numbers of a vector that is combined
+	MaxBytes   int   // the most bytes of a list
+	MaxThreads int   // the most threads of a call, and the most numbers of a vector that is combined
 	Phase      int   // the first phase of the current level
 	next       int   // the first phase of the next level
 	Launches   uint64
-	refused    bool // by the driver: the calls of a list have launches of their own
+	refused    bool // the driver has refused a launch, so that each call has a launch of its own
 }
 
 // commandList is pinned memory for a list of kernel calls.
@@ -40,12 +41,12 @@ type commandList struct {
 // alone, and hide the latency of memory better than the few threads of a megakernel.
 const megakernelThreads = 1 << 18
 
-// SeparateLaunchesVariable is the environment variable that, where it is not empty, does what
-// the option SeparateLaunches of a device does.
+// SeparateLaunchesVariable is an environment variable. If it is not empty, devices behave as with
+// the option SeparateLaunches.
 const SeparateLaunchesVariable = "FSPDA_CUDA_LAUNCHES"
 
-// StartMegakernel makes the megakernel of a GPU with so many multiprocessors, where a probe shows
-// that the driver runs it. Without one each kernel has a launch of its own.
+// StartMegakernel makes the megakernel, with a block for each multiprocessor, if a probe shows that
+// the driver runs it. Without one each kernel has a launch of its own.
 func (ex *Executor) StartMegakernel(multiprocessors int) (err error) {
 	m := &Megakernel{ex: ex, blocks: multiprocessors, MaxBytes: MediumBytes, MaxThreads: megakernelThreads}
 	if m.deviceList, err = ex.Alloc(m.MaxBytes); err != nil {
@@ -123,7 +124,7 @@ func (m *Megakernel) accepts(c kernels.Call) bool {
 }
 
 // sortAcceptedLast puts the operations that the megakernel accepts after the others, which would
-// split what is collected.
+// split its list.
 func (m *Megakernel) sortAcceptedLast(ops []*Op) {
 	if m == nil {
 		return
@@ -139,9 +140,8 @@ func (m *Megakernel) sortAcceptedLast(ops []*Op) {
 	})
 }
 
-// Reserve makes space in the list for so many phases, steps, arguments and bytes of data, after
-// launching what was collected where there is too little. It is false where an empty list is too
-// short.
+// Reserve makes space in the list for phases, steps, arguments and bytes of data. If there is too
+// little, it launches the list first. It is false if even an empty list is too short.
 func (m *Megakernel) Reserve(phases, steps, args, data int) (bool, error) {
 	if m.list != nil && !m.Commands.Fits(m.Phase+phases, steps, args, data) {
 		if err := m.Flush(); err != nil {
@@ -192,7 +192,7 @@ func (m *Megakernel) Append(c kernels.Call) error {
 // later phases if no operation can depend on them.
 func (m *Megakernel) EndAt(phase int) { m.next = max(m.next, phase) }
 
-// nextLevel begins a level, whose calls run after those of the current one.
+// nextLevel begins a level, whose calls run after the calls of the current one.
 func (m *Megakernel) nextLevel() {
 	if m != nil && m.list != nil {
 		m.Phase = max(m.Phase, m.next)
@@ -202,7 +202,7 @@ func (m *Megakernel) nextLevel() {
 // collects reports whether something is collected and not launched yet.
 func (m *Megakernel) collects() bool { return m != nil && m.list != nil }
 
-// Flush launches what was collected.
+// Flush launches the collected kernels.
 func (m *Megakernel) Flush() error {
 	if m == nil || m.list == nil {
 		return nil

@@ -40,8 +40,8 @@ func TestHungLaunch(t *testing.T) {
 	}
 }
 
-// Work behind a launch that does not end, after those that ended, fails within the limit: callers go
-// on with the error, and closing does not wait.
+// Work behind a launch that does not end, after those that ended, fails within the limit: callers
+// go on with the error, and closing does not wait.
 func TestHungLaunchLater(t *testing.T) {
 	ex := onFake(t, fakegpu.Options{EventDelay: time.Hour})
 	ex.watch.limit = 20 * time.Millisecond
@@ -59,7 +59,7 @@ func TestHungLaunchLater(t *testing.T) {
 	}
 }
 
-// What waits for all of the GPU's work does not wait for a launch that does not end either.
+// Waiting for all of the GPU's work ends too if a launch does not end.
 func TestSynchronizeHungLaunch(t *testing.T) {
 	ex := onFake(t, fakegpu.Options{EventDelay: time.Hour})
 	ex.watch.limit = 20 * time.Millisecond

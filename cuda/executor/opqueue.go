@@ -61,22 +61,23 @@ func (p *Op) declare(all ...Access) {
 
 // opQueue holds operations that are not sent yet, by dependency levels. Levels are numbered from 1,
 // and never again. An operation goes to the first unsent level after all levels of operations that
-// it depends on: it reads what they write, or writes what they read or write. Within a level the
-// order does not matter, so that equal operations of several agents can share a launch.
+// it depends on: it reads a vector that they write, or writes one that they read or write. Within a
+// level the order does not matter, so that equal operations of several agents can share a launch.
 //
 // When the executor has nothing else to do and the GPU has few launches before it, the levels of
-// one iteration are sent. What agents have queued for later iterations waits for that of other
-// agents; but an iteration of which all agents of the one before have queued their part joins it in
-// the megakernel, which saves a launch. Results are bit-identical however operations are grouped.
+// one iteration are sent. Operations of later iterations wait until other agents have queued
+// theirs. But if all agents of the iteration before have queued their part of the next one, it
+// joins the launch of the megakernel, which saves a launch. Results are bit-identical however
+// operations are grouped.
 //
 // Invariant: sent < level of every queued operation ≤ sent + len(levels).
 type opQueue struct {
 	sent       uint64   // the last level that was sent
 	levels     []*level // sent+1, sent+2, …
-	count      int      // of operations
+	count      int      // the number of operations
 	freeLevels []*level // empty, kept for their memory
 
-	computed, copied []func() // callbacks for when the two streams have completed what was sent
+	computed, copied []func() // called when the two streams have completed everything that was sent
 }
 
 // level is operations that do not depend on each other.
@@ -92,7 +93,7 @@ const (
 	maxOps             = 1024 // operations in the queue
 	maxInFlight        = 2    // launches before the GPU: one that it runs, and the next
 	maxJoined          = 4    // iterations in a launch of the megakernel
-	LevelsPerIteration = 8    // at most, of an agent's iteration in most algorithms
+	LevelsPerIteration = 8    // the most levels of an agent's iteration in most algorithms
 )
 
 // add queues an operation.
@@ -180,7 +181,7 @@ func (l *level) add(p *Op) {
 		l.batches = append(l.batches, opBatch{})
 	}
 	l.batches = l.batches[:n+1]
-	l.batches[n].ops = append(l.batches[n].ops[:0], p) // in the memory of an earlier batch
+	l.batches[n].ops = append(l.batches[n].ops[:0], p) // uses the memory of an earlier batch
 }
 
 // EnqueueOp queues an operation with these operands, besides those that it has declared, and
@@ -236,8 +237,8 @@ func (ex *Executor) flush() {
 	}
 }
 
-// sendIteration sends the levels up to the end of an iteration, and those of the next ones that
-// join it.
+// sendIteration sends the levels up to the end of an iteration, and the levels of the next
+// iterations that join it.
 func (ex *Executor) sendIteration() {
 	q := &ex.ops
 	for i := 1; ; i++ {
@@ -315,8 +316,8 @@ func (q *opQueue) members(i int) (n int) {
 	return n
 }
 
-// callAfter has a list of callbacks called once a stream has completed what was sent, and empties
-// it.
+// callAfter has a list of callbacks called once a stream has completed all work that was sent, and
+// empties it.
 func (ex *Executor) callAfter(s driver.Stream, waiting *[]completion, then *[]func()) {
 	all := *then
 	if len(all) == 0 {

@@ -23,11 +23,11 @@ func (b Block) Address() kernels.Address { return kernels.Address(b.At) }
 
 // pool is a caching allocator: it keeps free blocks by size, since the driver's own allocation
 // waits for all work of the GPU. A free block may be given out while the GPU still works with it:
-// what the next user sends comes later on the same stream.
+// the work of its next user comes later on the same stream.
 type pool struct {
-	mu       sync.Mutex // of free
+	mu       sync.Mutex // protects free
 	free     map[int][]Block
-	sizes    map[driver.Pointer]int // of every block of the driver; the executor's
+	sizes    map[driver.Pointer]int // bytes of every block of the driver; only the executor uses it
 	reserved atomic.Int64           // bytes of these
 }
 
@@ -161,8 +161,8 @@ func (ex *Executor) trim() {
 	}
 }
 
-// ReservedBytes returns how many bytes the driver has given, those of free blocks too. Any
-// goroutine may call it.
+// ReservedBytes returns how many bytes the driver has given, including free blocks. Any goroutine
+// may call it.
 func (ex *Executor) ReservedBytes() int { return int(ex.pool.reserved.Load()) }
 
 // Borrow takes blocks of these sizes until end is called, which returns all free memory to the

@@ -54,7 +54,7 @@ func (ex *Executor) copyNow(to driver.Pointer, bytes []byte) error {
 	return err
 }
 
-// putWhenReached gives a buffer back once the GPU has completed what was sent.
+// putWhenReached gives a buffer back once the GPU has completed all work that was sent.
 func (ex *Executor) putWhenReached(host *Buffer) {
 	if !ex.whenReached(func() { ex.PutBuffer(host) }) {
 		ex.PutBuffer(host)
@@ -147,7 +147,7 @@ func (ex *Executor) WithLists(use func([]kernels.List) error, terms ...[]kernels
 	return err
 }
 
-// appendLists writes lists to b, a copy of what will lie at an address: of each list the addresses
+// appendLists writes lists to b, which is copied to an address later. Each list has the addresses
 // of the vectors, then their coefficients.
 func appendLists(b []byte, at kernels.Address, terms [][]kernels.Term) []kernels.List {
 	lists := make([]kernels.List, len(terms))

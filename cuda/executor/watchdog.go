@@ -14,7 +14,7 @@ type watchdog struct {
 	hung  bool          // a launch has not ended: nothing waits for the GPU any more
 }
 
-// launchLimit is far above what the levels of an iteration take, of all agents of a GPU.
+// launchLimit is far above the time of an iteration of all agents of a GPU.
 const launchLimit = 3 * time.Minute
 
 // launches reports whether cooperative launches are made.

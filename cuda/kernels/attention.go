@@ -21,8 +21,8 @@ var _ = define("attention.cu",
 
 var _ = defineEach("attention_mma.cu", halfElements, mmaKernels()...)
 
-// mmaWidths are the widths of heads that kernels on tensor cores are made for: at most so many
-// numbers.
+// mmaWidths are the widths of heads for which there are kernels on tensor cores. A narrower head
+// uses the next larger width.
 var mmaWidths = []int{32, 64, 128}
 
 func mmaKernels() (all []string) {

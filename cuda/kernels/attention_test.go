@@ -10,7 +10,8 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// attentionResults is what attention and its gradient write: y and dqkv of an element, and lse.
+// attentionResults holds the results of attention and its gradient: y and dqkv of an element, and
+// lse.
 type attentionResults struct {
 	y, dqkv []byte
 	lse     []float32

@@ -230,16 +230,16 @@ func (m *CommandList) Bytes() []byte {
 	return m.buffer[:m.data+m.commandBytes(len(m.phases), m.count, m.args)]
 }
 
-// Places is where the blocks of a phase's calls go in a megakernel: place p is group p/blocks of the
-// threads of megakernel block p%blocks, of width slots of 64 threads.
+// Places is where the blocks of a phase's calls go in a megakernel: place p is group p/blocks of
+// the threads of megakernel block p%blocks, of width slots of 64 threads.
 type Places struct{ blocks, next, width int }
 
-// NewPlaces returns the places of a phase in a megakernel of so many blocks.
+// NewPlaces returns the places of a phase in a megakernel of `blocks` blocks.
 func NewPlaces(blocks int) Places { return Places{blocks: blocks} }
 
 // Take returns the place of the first block of the next call; its other blocks take those that
-// follow. Blocks as large as those before go on where these ended. Others begin a group that is free
-// in all megakernel blocks, with the next of these.
+// follow. Blocks as large as those before go on where these ended. Others begin a group that is
+// free in all megakernel blocks, with the next of these.
 func (p *Places) Take(c *Call) int {
 	width, n := int(c.Block[0])/64, int(c.Grid[0]*c.Grid[1]*c.Grid[2])
 	if width != p.width && p.width > 0 {
@@ -251,7 +251,7 @@ func (p *Places) Take(c *Call) int {
 	return first
 }
 
-// write writes phases, commands and arguments, for a megakernel of so many blocks.
+// write writes phases, commands and arguments, for a megakernel of megakernelBlocks blocks.
 func (m *CommandList) write(b []byte, megakernelBlocks int) {
 	order := binary.LittleEndian
 	order.PutUint64(b, uint64(len(m.phases)))

@@ -45,9 +45,9 @@ const (
 	maxRegistersGemm       = 168
 	maxRegistersWide       = 255 // products that have a multiprocessor for themselves
 	maxRegistersMegakernel = 255
-	// maxSpilled is the size of the registers saved around the slow path of a float64 division,
-	// which is a call. More would mean a lack of registers.
-	maxSpilled = 32
+	// maxSpilled is the number of bytes that a kernel may spill. The gradients of attention and, on
+	// sm_90, of layer norms spill as many.
+	maxSpilled = 12
 	// Attention on tensor cores has 128 threads, two blocks on a multiprocessor. It spills addresses
 	// of the next tile, which are loaded once for each tile, outside of the products.
 	maxRegistersMMA, maxSpilledMMA = 255, 80

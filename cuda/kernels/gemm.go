@@ -6,7 +6,7 @@ const (
 	operandsA     = "a_list:p a:p a_offset:l "
 	operandsB     = "b_list:p b:p b_offset:l "
 	operandsC     = "c_list:p c:p c_offset:l aux_list:p aux:p aux_offset:l "
-	operandSums   = "sums_list:p sums:p sums_offset:l " // of products of 16 bits
+	operandSums   = "sums_list:p sums:p sums_offset:l " // products of 16 bits have these
 	operandsLast  = "m:i n:i k:i epilogue:i factor:f"
 	bytesOperands = "bytes:p rows:p scale:f shift:f "
 )
@@ -50,7 +50,7 @@ type Operand struct {
 // ByteInputs is the examples of all agents as bytes: number j of example i of agent z is Scale·b +
 // Shift, with byte b = Bytes[Rows[z·examples+i]·features+j].
 type ByteInputs struct {
-	Bytes, Rows  Address // of uint8 and int32
+	Bytes, Rows  Address // arrays of uint8 and of int32
 	Scale, Shift float32
 }
 
@@ -83,10 +83,11 @@ type Gemm struct {
 	Factor   float32
 	Sums     Operand // form tn with F16 or BF16: the column sums of A, the gradient of a bias; optional
 	Element  Element // F16 or BF16: round the factors and use tensor cores, on GPUs from sm_80
-	Round    bool    // with F16 or BF16: round C too
-	// with F16 or BF16: a list of the agents' Scalers, by which products are divided; 0 for none
+	Round    bool    // round C too; needs Element F16 or BF16
+	// Scalers is a list of the agents' Scalers, by which products of F16 or BF16 are divided; 0 if
+	// there is none.
 	Scalers Address
-	// round the factors to TF32 and use tensor cores, on GPUs from sm_80; others use float32
+	// TF32 rounds the factors to TF32 and uses tensor cores on GPUs from sm_80. Others use float32.
 	TF32 bool
 }
 
@@ -95,7 +96,7 @@ const (
 	// the sides of a wide tile, and the threads of WideTN and WideNT
 	wideRows, wideColumns, wideThreads, partsThreads = 64, 112, 128, 256
 	tensorSide                                       = 64 // TC_SIDE
-	// of gemm_tn_narrow: the rows of a thread, the most rows, and the threads
+	// gemm_tn_narrow: the rows of a thread, the most rows, and the threads of a block
 	narrowRows, narrowMost, narrowThreads = 4, 16, 64
 )
 

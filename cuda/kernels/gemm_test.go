@@ -109,7 +109,7 @@ func TestGemmLarge(t *testing.T) {
 	}
 }
 
-// Products of byte inputs equal those of their numbers.
+// Products of byte inputs equal products of their numbers.
 func TestGemmBytes(t *testing.T) {
 	h := onHost(t)
 	const agents, m, n, k, stored = 2, 37, 12, 49, 90
@@ -156,7 +156,7 @@ func rounded(v float32) float64 {
 	return float64(math.Float32frombits((math.Float32bits(v) + 0x1000) &^ 0x1fff))
 }
 
-// Products on tensor cores equal those of TF32 factors, except for the rounding of sums.
+// Products on tensor cores equal products of TF32 factors, except for the rounding of sums.
 func TestGemmTF32(t *testing.T) {
 	h := onHost(t)
 	for _, s := range []struct{ agents, m, n, k int }{{2, 5, 3, 1}, {1, 70, 66, 50}, {3, 16, 10, 8}} {
@@ -185,7 +185,7 @@ func TestGemmTF32(t *testing.T) {
 	}
 }
 
-// Products of byte inputs on tensor cores equal those of their numbers.
+// Products of byte inputs on tensor cores equal products of their numbers.
 func TestGemmBytesTF32(t *testing.T) {
 	h := onHost(t)
 	const m, n, k, stored = 37, 12, 49, 90

@@ -23,8 +23,8 @@ var _ = define("group.cu",
 type Group struct {
 	Agents        int
 	Params, Grads Address // lists of the agents' vectors in device memory
-	// Arena is the first agent's arena; those of the others follow, Stride float32 numbers apart.
-	// Arenas is the list of all arenas.
+	// Arena is the first agent's arena. The arenas of the others follow, Stride float32 numbers
+	// apart. Arenas is the list of all arenas.
 	Arena, Arenas Address
 	Stride        int
 	// The batch: a list of the agents' examples as numbers, or all examples as bytes; and all

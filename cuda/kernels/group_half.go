@@ -37,7 +37,7 @@ type GroupHalf struct {
 type Scaling struct {
 	Scalers Address // list of the agents' Scalers in device memory
 	States  Address // where the Scalers are copied after the iteration, in order
-	// Growth, Backoff, Largest and Interval are those of ScalerStep.
+	// Growth, Backoff, Largest and Interval are parameters of ScalerStep.
 	Growth, Backoff, Largest float32
 	Interval                 int
 }

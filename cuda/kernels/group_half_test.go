@@ -13,8 +13,8 @@ import (
 // formats lists the wire formats that round like elements.
 var formats = map[kernels.Element]dist.ValueFormat{kernels.F16: dist.FP16, kernels.BF16: dist.BF16}
 
-// 16-bit products equal those of rounded factors, except for the rounding of sums. Epilogues
-// compute in float32. Column sums are those of the rounded factors.
+// 16-bit products equal products of rounded factors, except for the rounding of sums. Epilogues
+// compute in float32. Column sums are sums of the rounded factors.
 func TestGemmHalf(t *testing.T) {
 	h := onHost(t)
 	for e, format := range formats {

@@ -29,7 +29,7 @@ type GroupNorm struct {
 	X, Y, Z        Address // Z is the summand
 	Gamma, Beta, V Address // V is the parameter of EvoNorm
 	Mean, Variance Address
-	Scratch        Address // of ScratchBytes
+	Scratch        Address // has ScratchBytes
 
 	GroupNormGrads
 }
@@ -37,7 +37,7 @@ type GroupNorm struct {
 // GroupNormGrads is the operands of the gradient of a GroupNorm. Y is 0 without a ReLU.
 type GroupNormGrads struct{ DX, DY, DZ, DGamma, DBeta, DV Address }
 
-// most sums of a channel that a gradient keeps: those of EvoNorm.
+// groupSums is the most sums of a channel that a gradient keeps: EvoNorm has three.
 const groupSums = 3
 
 // ScratchBytes returns the size of Scratch: the sums in float64, then a factor for each channel of

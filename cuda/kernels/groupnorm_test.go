@@ -70,7 +70,7 @@ func (r *groupNormRun) kernel(epilogue kernels.NormEpilogue) kernels.GroupNorm {
 	return n
 }
 
-// closeTo compares a result in elements with that of the CPU.
+// closeTo compares a result in elements with the CPU's.
 func (r *groupNormRun) closeTo(t *testing.T, what string, raw []byte, want []float32) {
 	t.Helper()
 	near(t, what, decode(r.h, r.e, raw), want, 4*unit(r.e), 1)

@@ -14,8 +14,9 @@ const (
 	headLanes   = 8    // HEAD_LANES
 	headNumbers = 9216 // HEAD_NUMBERS
 	headPiece   = 4096 // PIECE of loss.cuh
-	fewestRows  = 4    // of a block, or its threads are idle
-	// multiprocessors of an H100: the rows of a batch are divided among as many blocks
+	fewestRows  = 4    // a block with fewer rows has idle threads
+	// multiprocessors is the number in an H100. The rows of a batch are divided among as many
+	// blocks.
 	multiprocessors = 132
 )
 
@@ -31,7 +32,7 @@ type head struct {
 
 // findHead returns the head of a network, or nil where it has none: a dense layer, a softmax cross
 // entropy, and the gradient of the hidden layer before. Between the last two, calls may neither
-// write what that gradient reads nor touch what it writes, since it moves to the front.
+// write the operands that this gradient reads nor touch its result, since it moves to the front.
 func findHead(code *device.Code) *head {
 	for i := range max(0, len(code.Calls)-2) {
 		c, loss := &code.Calls[i], &code.Calls[i+1]
@@ -90,13 +91,13 @@ func (h *head) moves(back *device.Call) bool {
 // mostRows returns how many rows a block has memory and threads for.
 func (h *head) mostRows() int {
 	d := h.code.Calls[h.last].Dims
-	classes, stride := d[1], 4*((d[2]+3)/4|1) // as in head_of
+	classes, stride := d[1], 4*((d[2]+3)/4|1) // head_of computes the same
 	return min(headThreads/headLanes, (headNumbers-classes*stride)/(stride+classes))
 }
 
 // rows returns how many rows of each agent a block computes.
 func (h *head) rows(agents int) int {
-	blocks := max(1, multiprocessors/agents) // of an agent
+	blocks := max(1, multiprocessors/agents) // blocks of one agent
 	return min((h.code.Calls[h.last].Dims[0]+blocks-1)/blocks, h.mostRows())
 }
 

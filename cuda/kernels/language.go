@@ -37,8 +37,9 @@ var _ = defineEach("gelu.cu", allElements,
 	"swiglu_grad_%s dgu:p gu:p dy:p m:l f:i",
 )
 
-// Embedding is device.Embed or device.TokenEmbed and their gradients: M rows of C numbers, V tokens,
-// Places rows of Positions, windows of T. Everything is float32; Positions is 0 without positions.
+// Embedding is device.Embed or device.TokenEmbed and their gradients: M rows of C numbers, V
+// tokens, Places rows of Positions, windows of T. Everything is float32; Positions is 0 without
+// positions.
 type Embedding struct {
 	M, V, C, Places, T int
 
@@ -47,8 +48,8 @@ type Embedding struct {
 	Y, DY                  Address
 
 	DTokens, DPositions Address
-	Base                Address // what is added to DTokens; 0: nothing
-	Scratch             Address // of ScratchBytes, for Grad
+	Base                Address // a summand of DTokens; 0 if there is none
+	Scratch             Address // has ScratchBytes; only Grad needs it
 }
 
 // ScratchBytes returns the size of Scratch: the order of the rows by token.
@@ -79,8 +80,8 @@ func LastToken(y, x Address, windows, t, c int) Call {
 	return call("last_token", over(windows*c), y, x, windows, t, c)
 }
 
-// LayerNorm is device.AddLayerNorm with its variants, or device.RMSNorm, of M rows of C numbers, and
-// the gradient. Y, DY and Addend are of an Element, everything else is float32.
+// LayerNorm is device.AddLayerNorm with its variants, or device.RMSNorm, of M rows of C numbers,
+// and the gradient. Y, DY and Addend are of an Element, everything else is float32.
 type LayerNorm struct {
 	M, C    int
 	Eps     float64
@@ -92,8 +93,8 @@ type LayerNorm struct {
 	Mean, RStd  Address // Mean is 0 for RMS norm
 
 	DY, DX, DGamma, DBeta Address // DBeta may be 0
-	DXAddend              Address // what is added to DX; 0: nothing
-	Scratch               Address // of ScratchBytes, for Grad
+	DXAddend              Address // a summand of DX; 0 if there is none
+	Scratch               Address // has ScratchBytes; only Grad needs it
 }
 
 const (
@@ -101,7 +102,7 @@ const (
 	rowWarps   = 8  // rows of a block, as LAYER_WARPS of layernorm.cu
 	rowsOfPart = 64 // rows of a partial sum, as LAYER_PART
 
-	// of layernorm_half.cu
+	// layernorm_half.cu has the same numbers.
 	normThreads = 768 // the most threads of a block, which have four columns each
 	normRows    = 16  // rows of a block and of a partial sum
 	normLines   = 32  // parts that a block of layer_norm_columns adds at once
@@ -183,8 +184,8 @@ func GELUGrad(e Element, form GELUForm, dx, x, dy Address, n int) Call {
 	return call(e.name("gelu_grad"), overPacks(e, n), dx, x, dy, n, int(form))
 }
 
-// BiasGELU adds a bias of float32, unless it is 0, to each of the m rows of z, and writes the GELU of
-// z to y.
+// BiasGELU adds a bias of float32, unless it is 0, to each of the m rows of z, and writes the GELU
+// of z to y.
 func BiasGELU(e Element, form GELUForm, y, z, bias Address, m, n int) Call {
 	return call(e.name("bias_gelu"), overPacks(e, m*n), y, z, bias, m, n, int(form))
 }
@@ -209,7 +210,7 @@ type RoPE struct {
 
 	X, Y    Address // may be equal
 	At      Address // the place of the first row of the only window; 0: rows are whole windows
-	Scratch Address // of ScratchBytes
+	Scratch Address // has ScratchBytes
 }
 
 // ScratchBytes returns the size of Scratch: a cosine and a sine for each pair of each place.
@@ -224,14 +225,14 @@ func (r *RoPE) Turn(sign float32) []Call {
 	}
 }
 
-// AttentionStep is device.AttentionStep: M rows of one window, a cache of Places rows, Heads of Width
-// numbers.
+// AttentionStep is device.AttentionStep: M rows of one window, a cache of Places rows, Heads of
+// Width numbers.
 type AttentionStep struct {
 	M, Places, Heads, Width int
 
 	QKV, Cache, At Address
 	Y, Moved       Address // Moved may be Cache
-	Scratch        Address // of ScratchBytes
+	Scratch        Address // has ScratchBytes
 }
 
 // ScratchBytes returns the size of Scratch: the scores.

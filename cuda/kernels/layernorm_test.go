@@ -46,9 +46,9 @@ func (n *rowNorm) run(h *host) {
 	h.run(n.Grad()...)
 }
 
-// Layer norm and RMS norm of 16-bit numbers by blocks are those of float32, which are computed in
-// float64, up to a rounding of y and a few of float32, in blocks of one warp and of several, and with
-// fewer columns than threads.
+// Layer norm and RMS norm of 16-bit numbers by blocks equal the results of float32, which are
+// computed in float64, up to a rounding of y and a few of float32, in blocks of one warp and of
+// several, and with fewer columns than threads.
 func TestLayerNormRows(t *testing.T) {
 	h := onHost(t)
 	for i, s := range []struct {
@@ -73,7 +73,7 @@ func TestLayerNormRows(t *testing.T) {
 			got.run(h)
 			want.run(h)
 			sameBits(t, "sum", got.s, want.s)
-			const most = 45 // of |x|
+			const most = 45 // the largest |x|
 			near := func(what string, got, want []float32, relative, absolute float64) {
 				t.Helper()
 				for i, w := range want {

@@ -51,7 +51,7 @@ func Score(sums, logits, labels, rowLoss, hits, bad Address, m, n int) []Call {
 const wideLossThreads = 1024
 
 // WideLoss is device.SoftmaxCrossEntropy for many classes, of an Element of 16 bits: M rows of N
-// logits, padded to Padded numbers, a multiple of 8. What is computed is float32.
+// logits, padded to Padded numbers, a multiple of 8. It computes in float32.
 type WideLoss struct {
 	Element      Element
 	M, N, Padded int

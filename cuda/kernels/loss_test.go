@@ -9,8 +9,8 @@ import (
 	"fspda/cuda/kernels"
 )
 
-// The loss of many classes with logits of 16 bits is that of float32 up to a rounding of the
-// gradient, with padding, labels at the ends, smoothing and a loss scale; the padding of the
+// The loss of many classes with logits of 16 bits equals the loss in float32 up to a rounding of
+// the gradient, with padding, labels at the ends, smoothing and a loss scale; the padding of the
 // gradient becomes 0, and a label that is no class is reported.
 func TestWideLoss(t *testing.T) {
 	h := onHost(t)

@@ -17,9 +17,9 @@ var _ = defineEach("multitensor.cu", allElements, "finish_gradient_%s grads:p ar
 type Source int32
 
 const (
-	InPlace     Source = iota // in the gradient vector
-	FromFloat32               // in the arena, as float32
-	FromHalf                  // in the arena, in 16 bits
+	InPlace     Source = iota // the piece lies in the gradient vector
+	FromFloat32               // the piece lies in the arena, in float32
+	FromHalf                  // the piece lies in the arena, in 16 bits
 )
 
 // GradPiece is a piece of the gradient for FinishGradient: N numbers at To, from rows of C numbers
@@ -137,7 +137,7 @@ func (p Penalties) PartNumbers() int { return p.pieces }
 // Add adds the terms to start, one by one, and writes the sum to out, with the bits of a HalfSquare
 // and an Add per term.
 func (p Penalties) Add(out, start, params, list, part Address) []Call {
-	const warps = 4 // per block of sum_squares
+	const warps = 4 // the warps of a block of sum_squares
 	return []Call{
 		call("sum_squares", blocks(32*p.pieces, 32*warps), part, params, list, p.pieces),
 		call("add_penalties", blocks(threads, threads), out, start, part, list+16*Address(p.pieces), p.counts),

@@ -92,8 +92,8 @@ func (n *Norm) rowsToMap() int {
 	return max(n.rowsFor(4096, 16*normDown), least)
 }
 
-// rowsFor returns the rows per block for a number of blocks, at most `most` and at least what a
-// thread loads at once.
+// rowsFor returns the rows per block for a number of blocks: at most `most`, and at least the rows
+// that a thread loads at once.
 func (n *Norm) rowsFor(blocks, most int) int {
 	want := (n.M*n.columnBlocks() + blocks - 1) / blocks
 	return max(4*normDown, min(most, (want+normDown-1)/normDown*normDown))

@@ -40,7 +40,7 @@ func (g Pool) Max(y, at, x Address) Call {
 		g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
 }
 
-// MaxOfNorm is Max of ReLU((x-mean)·scale + shift), what Norm.Apply would make of x.
+// MaxOfNorm is Max of ReLU((x-mean)·scale + shift), which Norm.Apply would compute.
 func (g Pool) MaxOfNorm(y, at, x, mean, scale, shift Address) Call {
 	return call(g.Element.name("max_pool_norm"), imageBlocks(g.Images, g.P()*g.Q()*g.Element.packs(g.C)), y, at, x,
 		g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q(), mean, scale, shift)

@@ -91,7 +91,8 @@ func TestAvgPool(t *testing.T) {
 	}
 }
 
-// comparePooledNorm compares the maxima of a normalisation with ReLU with those of what it stores.
+// comparePooledNorm compares the maxima of a normalisation with ReLU with the maxima of its stored
+// output.
 func comparePooledNorm(t *testing.T, h *host, g kernels.Pool, x []byte) {
 	t.Helper()
 	mean, scale, shift := numbers(3, g.C), numbers(4, g.C), numbers(5, g.C)

@@ -17,7 +17,7 @@ type machineCode []byte
 
 const (
 	loadGlobal70, storeGlobal70 = 0x381, 0x386 // sm_70
-	loadGlobal80, storeGlobal80 = 0x981, 0x986 // from sm_80
+	loadGlobal80, storeGlobal80 = 0x981, 0x986 // sm_80 and newer
 	loadLocal, storeLocal       = 0x983, 0x387
 	branch, barrier             = 0x947, 0xb1d
 	fusedMultiplyAdd            = 0x223
@@ -51,10 +51,9 @@ func machineCodes(t *testing.T, cubin []byte) map[string]machineCode {
 
 // accesses counts the memory accesses of a kernel.
 type accesses struct {
-	loads, stores int // of 128 bits
-	local         int // to local memory
-	// the longest sequence of 128-bit loads without a store, a barrier or a branch in between
-	sequence int
+	loads, stores int // accesses of 128 bits
+	local         int // accesses to local memory
+	sequence      int // the longest run of 128-bit loads without a store, a barrier or a branch
 }
 
 func (c machineCode) accesses() (a accesses) {
@@ -169,9 +168,9 @@ func checkLoads(t *testing.T, made map[string]nvrtc.Binary) {
 	}
 }
 
-// wideLoops is the most instructions that a thread issues in wide products for eight products of its
-// elements, with the loads in front of the loop, and how many of them load from shared memory: the
-// model of an iteration counts them (fspda/cuda/iteration_model_test.go).
+// wideLoops is the most instructions that a thread issues in wide products for eight products of
+// its elements, with the loads in front of the loop, and how many of them load from shared memory:
+// the model of an iteration counts them (fspda/cuda/iteration_model_test.go).
 var wideLoops = map[string]struct{ all, products, shared int }{
 	"gemm_nt_bytes_parts": {284, 8 * 28, 33}, // 4 + 7 loads of four numbers each for four products
 	"gemm_tn_bytes_wide":  {512, 8 * 56, 45}, // 2 + 3 loads for a product

@@ -218,7 +218,7 @@ func DotParts(n int) int { return (n + dotBlock - 1) / dotBlock }
 // numbers. The two calls must run in order. device.HalfSquare is Dot of x with itself and scale
 // a/2.
 func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
-	const warps = 4 // per block of dot_blocks
+	const warps = 4 // the warps of a block of dot_blocks
 	parts := DotParts(n)
 	return [2]Call{
 		call("dot_blocks", blocks(32*parts, 32*warps), part, x, y, n),

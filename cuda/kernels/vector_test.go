@@ -11,7 +11,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// lengths are around what a thread and a block work on.
+// lengths are near the lengths that a thread and a block work on.
 var lengths = []int{1, 3, 4, 5, 1024, 1027, 4097}
 
 // onCPU is a vector of the CPU engine with the given numbers.

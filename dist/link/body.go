@@ -108,7 +108,7 @@ func (c *bodyCodec) encode(m dist.Message) ([]byte, error) {
 // isPlain reports whether a codec writes float32 values only. Both ends then know the coordinates.
 func isPlain(c dist.Codec) bool {
 	switch c.(type) {
-	case nil, dist.FloatCodec, dist.RandK:
+	case nil, dist.FloatCodec:
 		return true
 	}
 	return false

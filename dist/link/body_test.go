@@ -40,7 +40,11 @@ func TestCompressedBodies(t *testing.T) {
 
 func checkCompressedBody(t *testing.T, c dist.Compressor, dim int) {
 	pool := dist.NewPool(cpu.New())
-	codec := bodyCodec{pool: pool, codec: c, dim: dim}
+	var writer dist.Codec = c
+	if c.Picked() != nil { // A run sends such values as they are.
+		writer = nil
+	}
+	codec := bodyCodec{pool: pool, codec: writer, dim: dim}
 	s := rng.New(2, "body")
 	var p dist.Payload
 	for round := range 20 {
@@ -51,7 +55,7 @@ func checkCompressedBody(t *testing.T, c dist.Compressor, dim int) {
 		if err := c.Compress(&p, v, round, 0, 0); err != nil {
 			t.Fatal(err)
 		}
-		m := dist.Message{Codec: c}
+		m := dist.Message{Codec: writer}
 		for _, values := range p.Vectors {
 			b := pool.Get(len(values))
 			pool.Device().Write(b.V, values)

@@ -25,8 +25,14 @@ type quasiGlobal struct{ mu float64 }
 
 func (quasiGlobal) Name() string { return "quasi-global" }
 
-// Aux names the vectors that an agent keeps between iterations, besides its model.
-func (quasiGlobal) Aux() []string { return []string{"momentum"} }
+// Traits say that an agent keeps a momentum between iterations, besides its model, and that its messages
+// may go over any edges.
+func (quasiGlobal) Traits() algo.Traits {
+	return algo.Traits{
+		Memory:   algo.Memory{Aux: []string{"momentum"}},
+		Exchange: algo.Exchange{Edges: algo.AnyEdges},
+	}
+}
 
 // Local takes the gradient and the agent's own step, and sends where it has come to.
 func (a quasiGlobal) Local(s *algo.State, r *algo.Round) error {
@@ -48,12 +54,12 @@ func (a quasiGlobal) Mix(s *algo.State, r *algo.Round) error {
 	return nil
 }
 
-// method says what the algorithm needs. Its setting is params.mu in files and sweeps, and --param mu=0.8.
+// method is the algorithm with its setting, which is params.mu in files and sweeps, and --param mu=0.8.
 var method = train.Method{
 	Name: "quasi-global",
 	Params: []train.Param{
 		{Name: "mu", Default: 0.9, Range: "[0, 1)", Help: "share of the momentum that is kept"}},
-	New: func(s *train.Setup) algo.Algorithm { return quasiGlobal{mu: s.Param("mu")} },
+	New: func(s algo.Settings) algo.Algorithm { return quasiGlobal{mu: s.Param("mu")} },
 }
 
 func main() { cli.Main(cli.Method(method)) }

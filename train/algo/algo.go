@@ -8,11 +8,10 @@ import (
 
 // Algorithm is a decentralized optimization method. It is immutable and shared by all agents.
 type Algorithm interface {
-	// Name is the method's name in configurations: "fspda-sa".
+	// Name is the name of the recursion, in checkpoints and errors: "fspda-sa".
 	Name() string
-	// Aux names the vectors besides x that an agent keeps between iterations, in the order of
-	// State.Aux, without those of its optimizer. All start at zero.
-	Aux() []string
+	// Traits are its facts: what it keeps and sends, and what it needs of a run.
+	Traits() Traits
 	// Local is the first half of an iteration, before communication. It reads s.X, posts messages
 	// to the round's links, and calls r.Grad.
 	Local(s *State, r *Round) error
@@ -20,146 +19,33 @@ type Algorithm interface {
 	Mix(s *State, r *Round) error
 }
 
-// AllReducer is an Algorithm with an all-reduce: every agent receives from all others, whatever the
-// graph, in every iteration, or in the last one of each round if it is Periodic. All links have the
-// same mask, which is drawn from the iteration alone. Its communication cost is that of a ring
-// all-reduce.
-type AllReducer interface {
-	Algorithm
-	AllReduces()
-}
-
-// Interleaved is an AllReducer with a mask whose exchange has all coordinates in the last iteration
-// of each WholeEvery(), which ends a round.
-type Interleaved interface {
-	AllReducer
-	WholeEvery() int
-}
-
-// Staged is an Algorithm with several exchanges in an iteration.
-type Staged interface {
-	Algorithm
-	// Between lists what agents do after each exchange but the last: they read what was received
-	// and post the vectors of the next exchange.
-	Between() []Stage
-}
-
 // Stage is a part of an iteration that posts messages.
 type Stage func(s *State, r *Round) error
 
 // Stages lists the parts of an iteration that each precede an exchange, Local first. Mix follows
 // the last exchange.
-func Stages(a Algorithm) []Stage {
-	all := []Stage{a.Local}
-	if m, ok := a.(Staged); ok {
-		all = append(all, m.Between()...)
-	}
-	return all
-}
-
-// Messages is an Algorithm that posts several messages on each link before an exchange. Their
-// vectors follow each other in Link.Sent and Link.Received.
-type Messages interface {
-	Algorithm
-	Messages() int
-}
+func Stages(a Algorithm) []Stage { return append([]Stage{a.Local}, a.Traits().Between...) }
 
 // MessagesPerLink returns how many messages an agent posts on a link before an exchange.
-func MessagesPerLink(a Algorithm) int {
-	if m, ok := a.(Messages); ok {
-		return m.Messages()
+func (e Exchange) MessagesPerLink() int { return max(1, e.Messages) }
+
+// VectorsPerLink returns how many vectors a message consists of.
+func (e Exchange) VectorsPerLink() int { return max(1, e.Vectors) }
+
+// RoundLength returns the number of iterations of a round; 1 for algorithms without rounds.
+func (r Rounds) RoundLength() int { return max(1, r.Period) }
+
+// AllScratchVectors returns the number of vectors of the length of the model in the working memory of
+// an agent and its optimizer.
+func (t Traits) AllScratchVectors() int {
+	n := t.ScratchVectors
+	if t.NewScratch != nil {
+		t.NewScratch(func() device.Vector { n++; return nil })
 	}
-	return 1
-}
-
-// MessageLength is an Algorithm whose messages have other lengths than masks and whole vectors.
-type MessageLength interface {
-	Algorithm
-	// MessageLen returns the mean number of values that an agent sends over a link in an iteration.
-	MessageLen() float64
-}
-
-// ScalarState is an Algorithm whose agents keep numbers besides vectors, as State.Scalars.
-type ScalarState interface {
-	Algorithm
-	Scalars() []float64 // their values at the start
-}
-
-// EdgeState is an Algorithm whose agents keep memory for each of their edges of the graph.
-type EdgeState interface {
-	Algorithm
-	// EdgeVectors returns the lengths of the vectors of an edge, all zero at the start. The length
-	// of the model is d.
-	EdgeVectors(d int) []int
-}
-
-// Broadcast is an Algorithm with one-way messages: an active agent sends to all its neighbours and
-// need not receive from them. Its links are those of the whole graph, with the weights of the
-// mixing matrix.
-type Broadcast interface {
-	Algorithm
-	Broadcast()
-}
-
-// Periodic is an Algorithm with communication rounds of Period() iterations, starting at iteration
-// 0. The agents communicate in the last iteration of a round. The step sizes of its first iteration
-// hold throughout the round, and the models are meaningful only between rounds.
-type Periodic interface {
-	Algorithm
-	Period() int
-}
-
-// Scheduled is a Periodic algorithm whose step sizes follow the schedule within a round.
-type Scheduled interface {
-	Periodic
-	Scheduled()
-}
-
-// Scratcher is an Algorithm with working memory of its own, one value per agent. The value does not
-// outlive the process: an agent restored from a checkpoint starts with a new one.
-type Scratcher interface {
-	Algorithm
-	// NewScratch returns the working memory of one agent, kept in State.Scratch. It allocates
-	// vectors of length d by newVector.
-	NewScratch(newVector func() device.Vector) any
-}
-
-// ScratchVectors returns the number of vectors of length d in the working memory of an agent.
-func ScratchVectors(a Algorithm) (n int) {
-	if w, ok := a.(Scratcher); ok {
-		w.NewScratch(func() device.Vector { n++; return nil })
-	}
-	if w, ok := a.(interface{ ScratchVectors() int }); ok {
-		n += w.ScratchVectors()
-	}
-	if d, ok := a.(Descends); ok {
-		if o, ok := d.Optimizer().(interface{ ScratchVectors() int }); ok {
-			n += o.ScratchVectors()
-		}
+	if o, ok := t.Descent.Optimizer().(interface{ ScratchVectors() int }); ok {
+		n += o.ScratchVectors()
 	}
 	return n
-}
-
-// MultiVector is an Algorithm that sends other than one vector over a link.
-type MultiVector interface {
-	Algorithm
-	Vectors() int
-}
-
-// Transient is an Algorithm that needs the gradient's vector, [State.Gradient], within Local alone, or
-// within one operation of an [Asynchronous] one. Until the next one the vector may be another
-// agent's.
-type Transient interface {
-	Algorithm
-	Transient()
-}
-
-// Tracker is an Algorithm with an auxiliary vector that sums to zero over the agents and converges
-// to a multiple of ∇F - ∇f_i. Metrics report both.
-type Tracker interface {
-	Algorithm
-	// Tracked returns the name of the vector and the multiple at constant step sizes alpha and eta.
-	Tracked(alpha, eta float64) (name string, multiple float64)
 }
 
 // State is one agent: its persistent vectors and its working memory. X, Aux, Count, Scalars and
@@ -170,10 +56,10 @@ type State struct {
 	X       device.Vector   // the model, length d
 	Aux     []device.Vector // named by Names, each of length d
 	Opt     []device.Vector // the end of Aux: the vectors of the optimizer
-	Count   int             // Count is the number of directions that an optimizer with a count gave.
-	Scalars []float64       // of a ScalarState algorithm
-	Edges   []*EdgeMemory   // of an EdgeState algorithm, by peer, ascending
-	Scratch any             // the working memory of a Scratcher
+	Count   int             // the number of directions that an optimizer with a count gave
+	Scalars []float64       // the numbers of Memory.Scalars
+	Edges   []*EdgeMemory   // the memory of Memory.EdgeVectors, by peer, ascending
+	Scratch any             // the working memory of Memory.NewScratch
 
 	g device.Vector // gradient of the current iteration
 
@@ -223,23 +109,20 @@ func Mailbox(a Algorithm) []int {
 // are nil. [State.SetGradient] sets the first, the caller the others.
 func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
-	s := &State{Dev: dev, X: x, Aux: make([]device.Vector, len(Names(a)))}
+	t := a.Traits()
+	s := &State{Dev: dev, X: x, Aux: make([]device.Vector, len(t.names())), Scalars: slices.Clone(t.Scalars)}
 	s.fill = fillers{s.sumTerms, s.sumDiffs, s.addParts}
 	for k := range s.Aux {
 		if !slices.Contains(Mailbox(a), k) {
 			s.Aux[k] = newVector()
 		}
 	}
-	s.Opt = s.Aux[len(a.Aux()):]
-	if n, ok := a.(ScalarState); ok {
-		s.Scalars = n.Scalars()
+	s.Opt = s.Aux[len(t.Aux):]
+	if d := t.Descent.Decay; d != nil && len(d.Except) > 0 {
+		s.except, s.few = dev.NewIndex(d.Except, nil), dev.NewVector(len(d.Except))
 	}
-	if d, ok := a.(decays); ok && d.decay() != nil && len(d.decay().Except) > 0 {
-		except := d.decay().Except
-		s.except, s.few = dev.NewIndex(except, nil), dev.NewVector(len(except))
-	}
-	if w, ok := a.(Scratcher); ok {
-		s.Scratch = w.NewScratch(newVector)
+	if t.NewScratch != nil {
+		s.Scratch = t.NewScratch(newVector)
 	}
 	return s
 }
@@ -247,21 +130,32 @@ func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 // Connect allocates the memory for the agent's edges of the graph, to the given peers, ascending.
 func (s *State) Connect(a Algorithm, peers []int) { s.Edges = NewEdges(a, s.Dev, s.X.Len(), peers) }
 
-// NewEdges allocates the memory of an EdgeState algorithm for the edges of an agent with a model of
-// length d, to the given peers, ascending. Other algorithms have none.
+// NewEdges allocates the memory for the edges of an agent with a model of length d, to the given
+// peers, ascending. It returns nil if the algorithm keeps nothing for an edge.
 func NewEdges(a Algorithm, dev device.Device, d int, peers []int) (edges []*EdgeMemory) {
-	e, ok := a.(EdgeState)
-	if !ok {
+	t := a.Traits()
+	if t.EdgeVectors == nil {
 		return nil
 	}
 	for _, peer := range peers {
 		m := &EdgeMemory{Peer: peer}
-		for _, n := range e.EdgeVectors(d) {
+		for _, n := range t.EdgeLengths(d) {
 			m.Vectors = append(m.Vectors, dev.NewVector(n))
 		}
 		edges = append(edges, m)
 	}
 	return edges
+}
+
+// EdgeLengths returns the lengths of the vectors of an edge. The length of the model is d.
+func (m Memory) EdgeLengths(d int) []int {
+	lengths := slices.Clone(m.EdgeVectors)
+	for k, n := range lengths {
+		if n == ModelLength {
+			lengths[k] = d
+		}
+	}
+	return lengths
 }
 
 // CopyTo copies the memory of an edge to that of the same edge in a copy of the agent.
@@ -303,15 +197,8 @@ type Gradients struct {
 	// NextBatch makes Grad use a new batch, for several steps in one iteration.
 	NextBatch func()
 	// Clip shortens the mean v of the agents' gradients at x to the limit of the run, for an
-	// algorithm that [ClipsMean]. It is nil if there is no limit.
+	// algorithm with Updates.ClipsMean. It is nil if there is no limit.
 	Clip func(v, x device.Vector)
-}
-
-// ClipsMean is an Algorithm whose gradients are not clipped before Grad returns them: it clips their
-// mean over the agents by Round.Clip.
-type ClipsMean interface {
-	AllReducer
-	ClipsMean()
 }
 
 // Round is an agent's input in iteration T: step sizes, edges, gradient and messages.
@@ -351,8 +238,8 @@ type Round struct {
 
 	SelfWeight float64 // weight W_ii of the agent itself in the run's fixed mixing matrix
 	Keep       float64 // on a directed graph: the share p_ii of its own vector that the agent keeps
-	Active     bool    // in a Broadcast: the agent is active and sends to all its links
-	// Compress returns a compressed copy of v, for a Broadcast; which numbers the messages of an
+	Active     bool    // with Broadcast edges: the agent is active and sends to all its links
+	// Compress returns a compressed copy of v, with a [CompressedCode]; which numbers the messages of an
 	// iteration from 0.
 	Compress func(v device.Vector, which int) (Compressed, error)
 	// Picks returns the coordinates that Compress takes of any vector; nil: they depend on the
@@ -395,7 +282,7 @@ type Link struct {
 	FixedWeight float64
 	Sent        []device.Vector // vectors posted by this end
 	Received    []device.Vector // vectors posted by the other end; nil: the exchange failed
-	// in a Broadcast: the coordinates of the values of each received message; nil means all
+	// with a [CompressedCode]: the coordinates of the values of each received message; nil means all
 	Coords []device.Index
 	// numbers at the end of what this end has sent that are no payload: the ledger counts them as
 	// overhead

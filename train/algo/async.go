@@ -75,6 +75,22 @@ type Protocol struct {
 
 var _ Asynchronous = Async{}
 
+var fspdaAsync = Method{Name: "fspda-async",
+	Keys:  []string{"gamma", "beta", "coef", "c_max", "contacts", "clock", "give_up", "drop_after"},
+	Check: asyncStable, New: func(s Settings) Algorithm {
+		return Async{SA{Gamma: s.Param("gamma"), Beta: s.Param("beta")}, newProtocol(s)}
+	}}
+
+func newProtocol(s Settings) Protocol {
+	return Protocol{Coef: Coefficient(s.Choice("coef")), CMax: s.Param("c_max")}
+}
+
+// asyncStable is checkGossipGain, and warns of agents whose coefficients c_max limits.
+func asyncStable(r Run) ([]string, error) {
+	warnings, err := checkGossipGain(r)
+	return append(warnings, r.LimitedCoefficients()...), err
+}
+
 const asyncMail = saLambda + 1 // in State.Aux
 
 // Coefficient is a rule for c, with t the logical time of the step and g the number of gradients,
@@ -89,7 +105,13 @@ const (
 
 func (Async) Name() string { return "fspda-async" }
 
-func (Async) Aux() []string { return []string{"lambda", "mail"} }
+func (a Async) Traits() Traits {
+	t := a.SA.Traits()
+	t.Aux, t.Edges, t.Updates, t.Constant = append(t.Aux, "mail"), Clocks, Updates{}, true
+	t.About = About{"k values of the model", "nE 2 v k", "2", exactOnSkew, "any graph, a clock on every edge",
+		"FSPDA, appendix on asynchronous implementation"}
+	return t
+}
 
 // LogicalClock holds the counters of an agent. All decisions of the protocol depend on them alone,
 // not on vectors.

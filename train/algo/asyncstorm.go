@@ -41,19 +41,27 @@ type AsyncSTORM struct {
 
 var _ Asynchronous = AsyncSTORM{}
 
+var fspdaAsyncSTORM = Method{Name: "fspda-async-storm",
+	Keys:  []string{"gamma", "beta", "a_x", "a_lambda", "coef", "c_max", "contacts"},
+	Check: asyncStable, New: func(s Settings) Algorithm { return AsyncSTORM{newSTORM(s), newProtocol(s)} }}
+
 func (AsyncSTORM) Name() string { return "fspda-async-storm" }
 
-func (a AsyncSTORM) Aux() []string {
-	names := append(a.STORM.Aux(), "mail")
+func (a AsyncSTORM) Traits() Traits {
+	t := a.STORM.Traits()
+	t.Aux = append(t.Aux, "mail")
 	if a.AX != a.ALambda {
-		names = append(names, "mail_primal")
+		t.Aux = append(t.Aux, "mail_primal")
 	}
-	return names
+	t.Edges, t.Constant, t.Gradients = Clocks, true, 2
+	t.About = About{"k values of two models", "nE 4 v k", "5, or 7", exactOnSkew,
+		"any graph, a clock on every edge", "derived from FSPDA, equation 10 and that appendix"}
+	return t
 }
 
 // Mailbox is the mail for the dual and for the primal momenta, which may be one vector.
 func (a AsyncSTORM) Mailbox() []int {
-	at := len(a.STORM.Aux())
+	at := len(a.STORM.Traits().Aux)
 	if a.AX == a.ALambda {
 		return []int{at}
 	}

@@ -26,13 +26,10 @@ type BEER struct {
 	Theta float64 // consensus step size; smaller for sparser compressors
 }
 
-var (
-	_ Broadcast = BEER{}
-	_ Tracker   = BEER{}
-	_ Messages  = BEER{}
-	_ Scratcher = BEER{}
-	_ Transient = BEER{}
-)
+var _ Algorithm = BEER{}
+
+var beer = Method{Name: "beer", Keys: []string{"theta", "compress", "norms"}, Check: checkCompressed,
+	New: func(s Settings) Algorithm { return BEER{Theta: s.Param("theta")} }}
 
 const (
 	beerP     = iota // in State.Aux
@@ -44,22 +41,17 @@ const (
 
 func (BEER) Name() string { return "beer" }
 
-// Broadcast marks one-way messages.
-func (BEER) Broadcast() {}
-
-func (BEER) Aux() []string { return []string{"p", "h", "sh", "g", "sg"} }
-
-// Tracked is P, which tends to ∇F - ∇f_i.
-func (BEER) Tracked(alpha, eta float64) (string, float64) { return "p", 1 }
-
-// Messages is two: those of the model and of the tracker.
-func (BEER) Messages() int { return 2 }
-
-// Transient implements [Transient].
-func (BEER) Transient() {}
-
-// NewScratch returns the terms w_ii·q of H and G that the agent sends in an iteration.
-func (BEER) NewScratch(func() device.Vector) any { return &[2]device.SparseTerm{} }
+func (BEER) Traits() Traits {
+	return Traits{
+		Memory: Memory{Aux: []string{"p", "h", "sh", "g", "sg"}, Tracked: Tracked{"p", unitLimit}, Transient: true,
+			// The terms w_ii·q of H and G that the agent sends in an iteration.
+			NewScratch: func(func() device.Vector) any { return &[2]device.SparseTerm{} }},
+		// One message is that of the model, the other that of the tracker.
+		Exchange: Exchange{Edges: Broadcast, Code: CompressedCode, Messages: 2, Masks: true, Mixing: true},
+		About: About{"two compressed differences", "payloads of both; indices of randk once", "5", exactOnSkew,
+			"any graph, agents that broadcast", "Zhao, Li, Li, Richtárik and Chi 2022, algorithm 1"},
+	}
+}
 
 func (a BEER) Local(s *State, r *Round) (err error) {
 	own, p, g := s.Scratch.(*[2]device.SparseTerm), s.Aux[beerP], s.Aux[beerCopyV]

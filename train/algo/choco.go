@@ -36,10 +36,12 @@ type CHOCO struct {
 	Descent
 }
 
-var (
-	_ Broadcast = CHOCO{}
-	_ Scratcher = CHOCO{}
-)
+var _ Algorithm = CHOCO{}
+
+var choco = Method{Name: "choco", Keys: []string{"theta", "compress", "norms", "reference_bits", "early"},
+	Check: checkCompressed, New: func(s Settings) Algorithm {
+		return CHOCO{Theta: s.Param("theta"), Early: s.Flag("early"), Descent: s.Descent}
+	}}
 
 const (
 	chocoCopy = iota // in State.Aux: xhat_i
@@ -48,13 +50,17 @@ const (
 
 func (CHOCO) Name() string { return "choco" }
 
-// Broadcast marks one-way messages.
-func (CHOCO) Broadcast() {}
-
-func (CHOCO) Aux() []string { return []string{"xhat", "s"} }
-
-// NewScratch returns the term w_ii·q_i that the agent sends in an iteration.
-func (CHOCO) NewScratch(func() device.Vector) any { return &device.SparseTerm{} }
+func (a CHOCO) Traits() Traits {
+	return Traits{
+		Memory: Memory{Aux: []string{"xhat", "s"},
+			// The term w_ii·q_i that the agent sends in an iteration.
+			NewScratch: func(func() device.Vector) any { return &device.SparseTerm{} }},
+		Exchange: Exchange{Edges: Broadcast, Code: CompressedCode, Masks: true, Mixing: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"a compressed difference", "payload of each message", "2", biasedOnSkew,
+			"any graph, agents that broadcast", "Koloskova, Stich and Jaggi 2019, algorithm 2; early: EF21"},
+	}
+}
 
 func (a CHOCO) Local(s *State, r *Round) error {
 	if a.Early { // messages travel while the gradient is computed

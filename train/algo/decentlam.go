@@ -17,11 +17,29 @@ type DecentLaM struct{ Mu float64 }
 
 var _ Algorithm = DecentLaM{}
 
+var decentLaM = Method{Name: "decentlam", Check: decentLaMStable,
+	New: func(s Settings) Algorithm { return DecentLaM{Mu: s.Momentum} }}
+
+// decentLaMStable refuses a momentum at which differences between agents grow.
+func decentLaMStable(r Run) ([]string, error) {
+	return nil, r.CheckMomentum("momentum", GossipMomentum{MomentumRule: SumOfPulls{}, Mu: r.Settings().Momentum,
+		Steps: 1})
+}
+
 const lamMomentum = 0 // in State.Aux: m
 
 func (DecentLaM) Name() string { return "decentlam" }
 
-func (DecentLaM) Aux() []string { return []string{"momentum"} }
+func (DecentLaM) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"momentum"}},
+		Exchange: Exchange{Edges: ManyEdges},
+		Updates:  Updates{Optimizers: HeavyBallOnly},
+		About: About{"the model", "nE 2 v d", "1", "bias of dsgd, whatever mu",
+			"any graph; momentum below about 0.5 where few edges are active together",
+			"Yuan and others 2021, algorithm 2"},
+	}
+}
 
 func (a DecentLaM) Local(s *State, r *Round) error {
 	if err := r.Grad(s.g, s.X); err != nil || r.Alpha == 0 {

@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // DeMo is decoupled momentum (Peng, Quesnelle and Kingma 2024): agents send the largest
 // coefficients of the cosine transform C of their momentum e, and keep the rest for later. With g
@@ -18,10 +21,12 @@ type DeMo struct {
 	Decay *Decay  // decoupled weight decay; nil: none
 }
 
-var (
-	_ Broadcast = DeMo{}
-	_ Scratcher = DeMo{}
-)
+var _ Algorithm = DeMo{}
+
+var demo = Method{Name: "demo", Keys: []string{"compress"}, Params: []setting.Key{{Name: "keep", Default: 0.999,
+	Range: "[0, 1)", Help: "decay rate of the momentum"}}, New: func(s Settings) Algorithm {
+	return DeMo{Keep: s.Param("keep"), Decay: s.Descent.Decay}
+}}
 
 // momenta is the working memory of an agent.
 type momenta struct {
@@ -31,18 +36,16 @@ type momenta struct {
 
 func (DeMo) Name() string { return "demo" }
 
-// Broadcast marks messages that reach all neighbours: here, all agents.
-func (DeMo) Broadcast() {}
-
-func (DeMo) Aux() []string { return []string{"momentum"} }
-
-func (DeMo) NewScratch(func() device.Vector) any { return &momenta{} }
-
-// ScratchVectors is the number of vectors of working memory that it acquires: coefficients and
-// counts.
-func (DeMo) ScratchVectors() int { return 2 }
-
-func (a DeMo) decay() *Decay { return a.Decay }
+func (a DeMo) Traits() Traits {
+	return Traits{
+		Memory: Memory{Aux: []string{"momentum"}, NewScratch: func(func() device.Vector) any { return &momenta{} },
+			ScratchVectors: 2}, // coefficients and counts
+		Exchange: Exchange{Edges: AllGather, Code: CoefficientCode},
+		Updates:  Updates{Descent: Descent{Decay: a.Decay}, Optimizers: []string{"demo"}},
+		About: About{"k cosine coefficients of each chunk of the momentum, to all agents",
+			"n(n-1) k (v + iota) a chunk", "1", "bias: steps are signs", "none", "Peng, Quesnelle and Kingma 2024"},
+	}
+}
 
 func (a DeMo) Local(s *State, r *Round) error {
 	if err := r.Grad(s.g, s.X); err != nil {

@@ -22,22 +22,27 @@ import "fspda/device"
 // -alpha·mean(g). With exact gradients the agents reach the optimum, and q tends to ∇F - ∇f_i.
 type DIGing struct{ Descent }
 
-var (
-	_ Tracker     = DIGing{}
-	_ MultiVector = DIGing{}
-)
+var _ Algorithm = DIGing{}
+
+var diging = Method{Name: "diging", New: func(s Settings) Algorithm { return DIGing{Descent: s.Descent} }}
 
 const trackQ = 0 // in State.Aux, of DIGing and NEXT
 
 func (DIGing) Name() string { return "diging" }
 
-func (DIGing) Aux() []string { return []string{"q"} }
+func (a DIGing) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"q"}, Tracked: Tracked{"q", a.trackedLimit}},
+		Exchange: Exchange{Edges: AnyEdges, Vectors: 2}, // x and y
+		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
+			Takes: TrackedGradient},
+		About: About{"model and tracker", "nE 4 v d", "1", exactOnSkew, anyGraph, "Nedić, Olshevsky and Shi 2017"},
+	}
+}
 
-// Vectors is two: x and y.
-func (DIGing) Vectors() int { return 2 }
-
-// Tracked is q, which tends to ∇F - ∇f_i, times 1/(1-mu) where it follows momenta.
-func (a DIGing) Tracked(alpha, eta float64) (string, float64) { return "q", 1 / a.inverseGain() }
+// trackedLimit is the multiple of ∇F - ∇f_i to which a tracker without its newest gradient tends: 1,
+// times 1/(1-mu) where it follows momenta.
+func (d Descent) trackedLimit(_, _ float64) float64 { return 1 / d.inverseGain() }
 
 func (a DIGing) Local(s *State, r *Round) error {
 	if len(r.Links) == 0 { // no neighbour needs y: one pass

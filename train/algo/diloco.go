@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // DiLoCo takes rounds of H local steps, then one step of an outer optimizer by all agents together
 // (Douillard et al. 2023, algorithm 1). All hold the same slow model phi, at which a round starts,
@@ -21,10 +24,23 @@ type DiLoCo struct {
 	Descent
 }
 
-var (
-	_ AllReducer = DiLoCo{}
-	_ Scheduled  = DiLoCo{}
-)
+var _ Algorithm = DiLoCo{}
+
+var diloco = Method{Name: "diloco", Keys: []string{"local_steps"},
+	Params: []setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
+	New:    func(s Settings) Algorithm { return newDiLoCo(s, s.Whole("local_steps")) }}
+
+// newDiLoCo makes it with rounds of h steps.
+func newDiLoCo(s Settings, h int) DiLoCo {
+	return DiLoCo{H: h, Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"), Descent: s.Descent}
+}
+
+// outerRate and outerMomentum are the parameters of outer steps.
+var outerRate = setting.Key{Name: "outer_lr", Default: 0.7, Range: "(0, 2]", Help: "step size of the outer steps"}
+
+func outerMomentum(usual float64, help string) setting.Key {
+	return setting.Key{Name: "outer_momentum", Default: usual, Range: "[0, 1)", Help: help}
+}
 
 const (
 	dilocoStart = iota // in State.Aux: phi
@@ -33,20 +49,19 @@ const (
 
 func (DiLoCo) Name() string { return "diloco" }
 
-// AllReduces marks the all-reduce at the end of a round.
-func (DiLoCo) AllReduces() {}
-
-// Period is H.
-func (a DiLoCo) Period() int { return a.H }
-
-// Scheduled lets the local steps follow the schedule.
-func (DiLoCo) Scheduled() {}
-
-func (a DiLoCo) Aux() []string {
-	if a.Mu == 0 {
-		return []string{"start"}
+func (a DiLoCo) Traits() Traits {
+	t := Traits{
+		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
+		Exchange: Exchange{Edges: AllReduce},
+		Rounds:   Rounds{Period: a.H, Scheduled: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"the change of the model over a round, an all-reduce at its end", "2(n-1) v d a round", "2",
+			"bias, which grows with local_steps", "none", "Douillard and others 2023, algorithm 1"},
 	}
-	return []string{"start", "outer_momentum"}
+	if a.Mu == 0 {
+		t.Aux = []string{"start"}
+	}
+	return t
 }
 
 func (a DiLoCo) Local(s *State, r *Round) error {

@@ -11,16 +11,22 @@ import "fspda/device"
 // hold different data, little more than DSGD without momentum, since the momenta are averaged.
 type DmSGD struct{ Mu float64 }
 
-var _ MultiVector = DmSGD{}
+var _ Algorithm = DmSGD{}
+
+var dmsgd = Method{Name: "dmsgd", New: func(s Settings) Algorithm { return DmSGD{Mu: s.Momentum} }}
 
 const dmMomentum = 0 // in State.Aux: m
 
 func (DmSGD) Name() string { return "dmsgd" }
 
-func (DmSGD) Aux() []string { return []string{"momentum"} }
-
-// Vectors is two: x and m.
-func (DmSGD) Vectors() int { return 2 }
+func (DmSGD) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"momentum"}},
+		Exchange: Exchange{Edges: AnyEdges, Vectors: 2}, // x and m
+		Updates:  Updates{Optimizers: HeavyBallOnly},
+		About:    About{"model and momentum", "nE 4 v d", "1", biasedOnSkew, anyGraph, "Yu, Jin and Yang 2019"},
+	}
+}
 
 func (a DmSGD) Local(s *State, r *Round) error {
 	if err := r.Grad(s.g, s.X); err != nil {

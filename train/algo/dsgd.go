@@ -22,9 +22,30 @@ type DSGD struct {
 
 var _ Algorithm = DSGD{}
 
+var dsgd = Method{Name: "dsgd", Keys: []string{"theta", "weights", "order"}, Check: dsgdStable,
+	New: func(s Settings) Algorithm {
+		return DSGD{Theta: s.Param("theta"), Metropolis: s.Choice("weights") != "constant",
+			ATC: s.Choice("order") == "atc", Descent: s.Descent}
+	}}
+
+// dsgdStable checks theta. Other weights are doubly stochastic by construction.
+func dsgdStable(r Run) ([]string, error) {
+	if s := r.Settings(); s.Choice("weights") == "constant" {
+		return r.CheckGain("theta", s.Param("theta"), 0)
+	}
+	return nil, nil
+}
+
 func (DSGD) Name() string { return "dsgd" }
 
-func (DSGD) Aux() []string { return nil }
+func (a DSGD) Traits() Traits {
+	return Traits{
+		Exchange: Exchange{Edges: AnyEdges, Masks: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"k values of the model", "nE 2 v k", "0", biasedOnSkew, anyGraph,
+			"Lian and others 2017; Koloskova and others 2020"},
+	}
+}
 
 func (a DSGD) Local(s *State, r *Round) error {
 	x := s.X

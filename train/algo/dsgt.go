@@ -16,24 +16,22 @@ import "fspda/device"
 // exact gradients the agents reach the optimum, and z tends to ∇F - ∇f_i.
 type DSGT struct{ Descent }
 
-var (
-	_ Tracker     = DSGT{}
-	_ Staged      = DSGT{}
-	_ MultiVector = DSGT{}
-)
+var _ Algorithm = DSGT{}
 
 func (DSGT) Name() string { return "dsgt" }
 
-func (DSGT) Aux() []string { return []string{"z"} }
-
-// Vectors is two: z + g, and x - alpha·y in the second exchange.
-func (DSGT) Vectors() int { return 2 }
-
-// Tracked is z, as q of DIGing.
-func (a DSGT) Tracked(alpha, eta float64) (string, float64) { return "z", 1 / a.inverseGain() }
-
-// NewScratch returns the vector of g while y is made: the gradient, or its direction.
-func (DSGT) NewScratch(newVector func() device.Vector) any { return newVector() }
+func (a DSGT) Traits() Traits {
+	return Traits{
+		Memory: Memory{Aux: []string{"z"}, Tracked: Tracked{"z", a.trackedLimit},
+			NewScratch: gradientScratch}, // g while y is made: the gradient, or its direction
+		Exchange: Exchange{Edges: AnyEdges, Vectors: 2, // z + g, then x - alpha·y
+			Between: []Stage{a.adapt}},
+		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
+			Takes: TrackedGradient},
+		About: About{"model and tracker; form atc one after the other", "nE 4 v d", "1; form atc 2", exactOnSkew,
+			anyGraph, "Pu and Nedić 2021; form atc Xu, Zhu, Soh and Xie 2015"},
+	}
+}
 
 func (a DSGT) Local(s *State, r *Round) error {
 	if err := r.Grad(s.g, s.X); err != nil {
@@ -51,9 +49,6 @@ func (a DSGT) Local(s *State, r *Round) error {
 	}
 	return nil
 }
-
-// Between is the second exchange, of the models.
-func (a DSGT) Between() []Stage { return []Stage{a.adapt} }
 
 func (a DSGT) adapt(s *State, r *Round) error {
 	y := s.Aux[trackQ]

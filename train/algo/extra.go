@@ -21,21 +21,24 @@ type EXTRA struct {
 	Delta float64
 }
 
-var (
-	_ Tracker   = EXTRA{}
-	_ Scratcher = EXTRA{}
-)
+var _ Algorithm = EXTRA{}
+
+var extra = Method{Name: "extra", Keys: []string{"delta"}, Check: checkMixing,
+	New: func(s Settings) Algorithm { return EXTRA{Delta: s.Param("delta")} }}
 
 const extraQ = 0 // in State.Aux
 
 func (EXTRA) Name() string { return "extra" }
 
-func (EXTRA) Aux() []string { return []string{"q"} }
-
-// Tracked is q, which tends to alpha·(∇F - ∇f_i).
-func (EXTRA) Tracked(alpha, eta float64) (string, float64) { return "q", alpha }
-
-func (EXTRA) NewScratch(func() device.Vector) any { return &sentModel{} }
+func (EXTRA) Traits() Traits {
+	return Traits{
+		Memory: Memory{Aux: []string{"q"}, NewScratch: newSentModel,
+			Tracked: Tracked{"q", func(alpha, _ float64) float64 { return alpha }}},
+		Exchange: Exchange{Edges: WholeGraph, Mixing: true},
+		Needs:    Needs{Exact: true},
+		About:    About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Shi, Ling, Wu and Yin 2015"},
+	}
+}
 
 func (a EXTRA) Local(s *State, r *Round) error {
 	m := s.Scratch.(*sentModel)

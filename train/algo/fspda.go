@@ -32,22 +32,31 @@ type SA struct {
 	Descent
 }
 
-var _ Tracker = SA{}
+var _ Algorithm = SA{}
+
+var fspdaSA = Method{Name: "fspda-sa", Keys: []string{"gamma", "beta", "dual"}, Check: checkGossipGain,
+	New: func(s Settings) Algorithm {
+		return SA{Gamma: s.Param("gamma"), Beta: s.Param("beta"), Stale: s.Choice("dual") == "stale-neighbour",
+			Descent: s.Descent}
+	}}
 
 const saLambda = 0 // in State.Aux
 
 func (SA) Name() string { return "fspda-sa" }
 
-func (SA) Aux() []string { return []string{"lambda"} }
-
-// Transient implements [Transient].
-func (SA) Transient() {}
-
-// Tracked is lambda, which tends to (alpha/eta)·(∇F - ∇f_i), times 1/(1-mu) with momentum outside
-// of it.
-func (a SA) Tracked(alpha, eta float64) (string, float64) {
-	return "lambda", alpha / (a.inverseGain() * eta)
+func (a SA) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"lambda"}, Transient: true, Tracked: Tracked{"lambda", a.limit}},
+		Exchange: Exchange{Edges: AnyEdges, Masks: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
+		Needs:    Needs{Dual: true},
+		About:    About{"k values of the model", "nE 2 v k", "1 (dual)", exactOnSkew, anyGraph, "FSPDA, equation 8"},
+	}
 }
+
+// limit is the multiple of ∇F - ∇f_i to which lambda tends: alpha/eta, times 1/(1-mu) with momentum
+// outside of it.
+func (a SA) limit(alpha, eta float64) float64 { return alpha / (a.inverseGain() * eta) }
 
 func (a SA) Local(s *State, r *Round) error {
 	x := s.SendModel(r) // before the gradient, so that communication overlaps with it

@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // GASLoC is gossip with accelerated steps after local ones (Cagnasso, Belilovsky and Oyallon 2026).
 // It is experimental: we know a description of the recursion, not the authors' program nor their
@@ -22,7 +25,26 @@ type GASLoC struct {
 	Descent
 }
 
-var _ Scheduled = GASLoC{}
+var _ Algorithm = GASLoC{}
+
+var gasloc = Method{Name: "gasloc", Keys: []string{"local_steps", "gamma"}, Check: gaslocStable,
+	Params: []setting.Key{outerRate, outerMomentum(0.5, "momentum of the outer steps, which contains the averaging")},
+	New: func(s Settings) Algorithm {
+		return GASLoC{H: s.Whole("local_steps"), Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"),
+			Gamma: s.Param("gamma"), Descent: s.Descent}
+	}}
+
+// gaslocStable also refuses a momentum at which differences between agents grow: without gradients
+// the slow models move as the models of [DecentLaM] do, once a round.
+func gaslocStable(r Run) ([]string, error) {
+	s := r.Settings()
+	warnings, err := r.CheckGain("gamma", s.Param("gamma"), 0)
+	if err != nil {
+		return warnings, err
+	}
+	return warnings, r.CheckMomentum("params.outer_momentum", GossipMomentum{MomentumRule: SumOfPulls{},
+		Mu: s.Param("outer_momentum"), Steps: s.Whole("local_steps"), Weight: s.Param("gamma")})
+}
 
 const (
 	gaslocStart = iota // in State.Aux: phi
@@ -31,13 +53,18 @@ const (
 
 func (GASLoC) Name() string { return "gasloc" }
 
-func (GASLoC) Aux() []string { return []string{"start", "past"} }
-
-// Period is H.
-func (a GASLoC) Period() int { return a.H }
-
-// Scheduled lets the local steps follow the schedule.
-func (GASLoC) Scheduled() {}
+func (a GASLoC) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"start", "past"}},
+		Exchange: Exchange{Edges: RoundEdges},
+		Rounds:   Rounds{Period: a.H, Scheduled: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		About: About{"the slow model, at the end of a round", "nE 2 v d a round", "2",
+			"bias, which grows with local_steps",
+			"any graph, at the end of a round; outer_momentum below about 0.6 in pairs",
+			"Cagnasso, Belilovsky and Oyallon 2026; experimental"},
+	}
+}
 
 func (a GASLoC) Local(s *State, r *Round) error {
 	start, past := s.Aux[gaslocStart], s.Aux[gaslocPast]

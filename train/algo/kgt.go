@@ -23,11 +23,12 @@ type KGT struct {
 	Descent
 }
 
-var (
-	_ Tracker     = KGT{}
-	_ Periodic    = KGT{}
-	_ MultiVector = KGT{}
-)
+var _ Algorithm = KGT{}
+
+var kgt = Method{Name: "kgt", Keys: []string{"local_steps", "outer_step"}, Check: checkMixing,
+	New: func(s Settings) Algorithm {
+		return KGT{K: s.RoundSteps, EtaS: s.Param("outer_step"), Descent: s.Descent}
+	}}
 
 const (
 	kgtC     = iota // in State.Aux
@@ -36,16 +37,17 @@ const (
 
 func (KGT) Name() string { return "kgt" }
 
-func (KGT) Aux() []string { return []string{"c", "start"} }
-
-// Period is K.
-func (a KGT) Period() int { return a.K }
-
-// Vectors is two: s - x and v.
-func (KGT) Vectors() int { return 2 }
-
-// Tracked is c, which tends to (∇F - ∇f_i)/(1-mu), or ∇F - ∇f_i inside the momentum.
-func (a KGT) Tracked(alpha, eta float64) (string, float64) { return "c", 1 / a.inverseGain() }
+func (a KGT) Traits() Traits {
+	return Traits{
+		// c tends to (∇F - ∇f_i)/(1-mu), or ∇F - ∇f_i inside the momentum.
+		Memory:   Memory{Aux: []string{"c", "start"}, Tracked: Tracked{"c", a.trackedLimit}},
+		Exchange: Exchange{Edges: RoundGraph, Mixing: true, Vectors: 2}, // s - x and v
+		Rounds:   Rounds{Period: a.K},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: LocalOnly},
+		About: About{"two vectors, at the end of a round", "nE 4 v d a round", "2", exactOnSkew,
+			staticGraph + ", in rounds", "Liu, Lin, Koloskova and Stich 2024"},
+	}
+}
 
 func (a KGT) Local(s *State, r *Round) error {
 	start := s.Aux[kgtStart]

@@ -22,28 +22,29 @@ type LED struct {
 	Descent
 }
 
-var (
-	_ Tracker   = LED{}
-	_ Periodic  = LED{}
-	_ Scratcher = LED{}
-)
+var _ Algorithm = LED{}
+
+var led = Method{Name: "led", Keys: []string{"local_steps"}, Check: checkDiffusion,
+	New: func(s Settings) Algorithm { return LED{Tau: s.RoundSteps, Descent: s.Descent} }}
 
 const ledY = 0 // in State.Aux
 
 func (LED) Name() string { return "led" }
 
-func (LED) Aux() []string { return []string{"y"} }
-
-func (LED) NewScratch(func() device.Vector) any { return &sentModel{} }
-
-// Period is Tau.
-func (a LED) Period() int { return a.Tau }
-
-// Tracked is y, which tends to (alpha·Tau/(1-mu))·(∇F - ∇f_i), without 1/(1-mu) inside the
-// momentum.
-func (a LED) Tracked(alpha, eta float64) (string, float64) {
-	return "y", alpha * float64(a.Tau) / a.inverseGain()
+func (a LED) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"y"}, Tracked: Tracked{"y", a.limit}, NewScratch: newSentModel},
+		Exchange: Exchange{Edges: RoundGraph, Mixing: true},
+		Rounds:   Rounds{Period: a.Tau},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
+		About: About{"the model, at the end of a round", "nE 2 v d a round", "1", exactOnSkew,
+			staticGraph + ", in rounds; eigenvalues of W above -1/3", "Alghunaim 2024"},
+	}
 }
+
+// limit is the multiple of ∇F - ∇f_i to which y tends: alpha·Tau/(1-mu), without 1/(1-mu) inside the
+// momentum.
+func (a LED) limit(alpha, _ float64) float64 { return alpha * float64(a.Tau) / a.inverseGain() }
 
 func (a LED) Local(s *State, r *Round) error {
 	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: 1 / float64(a.Tau), V: s.Aux[ledY]}); err != nil {

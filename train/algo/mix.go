@@ -169,3 +169,5 @@ type sentModel struct {
 	x    device.Vector
 	base [1]device.Term // an operand list
 }
+
+func newSentModel(func() device.Vector) any { return &sentModel{} }

@@ -30,7 +30,7 @@ func TestSharedSums(t *testing.T) {
 					if fail {
 						g.lost = func(t, i, j int) bool { return (t+i+j)%5 == 0 }
 					}
-					if _, all := e.algo.(AllReducer); all {
+					if e.algo.Traits().Edges.Reduces {
 						g.lost = nil
 					}
 					g.share = k == 1

@@ -17,22 +17,24 @@ type NEXT struct {
 	Descent
 }
 
-var (
-	_ Tracker     = NEXT{}
-	_ MultiVector = NEXT{}
-)
+var _ Algorithm = NEXT{}
+
+var next = Method{Name: "next", Keys: []string{"kappa"},
+	New: func(s Settings) Algorithm { return NEXT{Kappa: s.Param("kappa"), Descent: s.Descent} }}
 
 func (NEXT) Name() string { return "next" }
 
-func (NEXT) Aux() []string { return []string{"q"} }
-
-// Vectors is two: z and y.
-func (NEXT) Vectors() int { return 2 }
-
-// Tracked is q, as that of DIGing.
-func (a NEXT) Tracked(alpha, eta float64) (string, float64) { return "q", 1 / a.inverseGain() }
-
-func (NEXT) NewScratch(func() device.Vector) any { return &stepDecay{} }
+func (a NEXT) Traits() Traits {
+	return Traits{
+		Memory: Memory{Aux: []string{"q"}, Tracked: Tracked{"q", a.trackedLimit},
+			NewScratch: func(func() device.Vector) any { return &stepDecay{} }},
+		Exchange: Exchange{Edges: AnyEdges, Vectors: 2}, // z and y
+		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
+			Takes: TrackedGradient},
+		Needs: Needs{Exact: true},
+		About: About{"model and tracker", "nE 4 v d", "1", exactOnSkew, anyGraph, "Di Lorenzo and Scutari 2016"},
+	}
+}
 
 func (a NEXT) Local(s *State, r *Round) error {
 	nu := r.Alpha * s.Scratch.(*stepDecay).at(r.T, a.Kappa)

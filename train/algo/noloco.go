@@ -1,6 +1,12 @@
 package algo
 
-import "fspda/device"
+import (
+	"cmp"
+	"math"
+
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // NoLoCo is DiLoCo over pairs instead of an all-reduce (Kolehmainen et al. 2025, equations 1 to 3):
 // rounds of H local steps, then random pairs of agents. Each agent has a slow model phi, at which a
@@ -25,10 +31,31 @@ type NoLoCo struct {
 	Descent
 }
 
-var (
-	_ Scheduled   = NoLoCo{}
-	_ MultiVector = NoLoCo{}
-)
+var _ Algorithm = NoLoCo{}
+
+var noloco = Method{Name: "noloco", Keys: []string{"local_steps"}, Check: nolocoStable,
+	Params: []setting.Key{outerRate, outerMomentum(0.5, "heavy ball of the outer steps"), {Name: "pull",
+		Range: "[0, 2)", Help: "gain towards the pair's mean of the slow models; 0 is outer_lr"}},
+	New: func(s Settings) Algorithm {
+		return NoLoCo{H: s.Whole("local_steps"), Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"),
+			Pull: pull(s), Descent: s.Descent}
+	}}
+
+// pull is the gain towards the pair's mean.
+func pull(s Settings) float64 { return cmp.Or(s.Param("pull"), s.Param("outer_lr")) }
+
+// nolocoStable refuses gains at which the slow models of pairs drift apart: those that equation 74
+// of the paper excludes, and those at which a pair passes its mean before its agents meet again.
+func nolocoStable(r Run) ([]string, error) {
+	s := r.Settings()
+	mu, pull := s.Param("outer_momentum"), pull(s)
+	if most := math.Sqrt(2 + mu*mu); !(pull > mu && pull < most) {
+		return nil, setting.Invalid("params.pull", pull, "must be above outer_momentum %v and below %.4g, or the slow "+
+			"models of the agents drift apart", mu, most)
+	}
+	return nil, r.CheckMomentum("params.outer_momentum", GossipMomentum{MomentumRule: SumOfPulls{}, Mu: mu,
+		Steps: s.Whole("local_steps"), Weight: pull / 2})
+}
 
 const (
 	nolocoStart = iota // in State.Aux: phi
@@ -37,16 +64,17 @@ const (
 
 func (NoLoCo) Name() string { return "noloco" }
 
-func (NoLoCo) Aux() []string { return []string{"start", "outer_momentum"} }
-
-// Period is H.
-func (a NoLoCo) Period() int { return a.H }
-
-// Scheduled lets the local steps follow the schedule.
-func (NoLoCo) Scheduled() {}
-
-// Vectors is two: D and phi.
-func (NoLoCo) Vectors() int { return 2 }
+func (a NoLoCo) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
+		Exchange: Exchange{Edges: RoundPairs, Vectors: 2}, // D and phi
+		Rounds:   Rounds{Period: a.H, Scheduled: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"the change of the model over a round, and where it began", "4 v d a pair and round", "2",
+			"bias, which grows with local_steps", "any graph, pairs, at the end of a round",
+			"Kolehmainen and others 2025, equations 1 to 3"},
+	}
+}
 
 func (a NoLoCo) Local(s *State, r *Round) error {
 	start, m := s.Aux[nolocoStart], s.Aux[nolocoOuter]

@@ -39,16 +39,6 @@ type Decay struct {
 	Except []uint32 // ascending
 }
 
-// decays is an algorithm with decoupled weight decay; nil: none.
-type decays interface{ decay() *Decay }
-
-// Descends is an algorithm that embeds a Descent.
-type Descends interface {
-	Algorithm
-	Optimizer() Optimizer
-	decays
-}
-
 // Optimizer returns the optimizer.
 func (d Descent) Optimizer() Optimizer {
 	if d.Opt == nil {
@@ -56,8 +46,6 @@ func (d Descent) Optimizer() Optimizer {
 	}
 	return d.Opt
 }
-
-func (d Descent) decay() *Decay { return d.Decay }
 
 // inverseGain is 1 over the multiple of ∇F - ∇f_i to which a correction of that unit tends; 0:
 // there is no limit.
@@ -69,12 +57,9 @@ func (d Descent) inverseGain() float64 {
 }
 
 // Names lists the names of State.Aux: those of the algorithm, then those of its optimizer.
-func Names(a Algorithm) []string {
-	if d, ok := a.(Descends); ok {
-		return slices.Concat(a.Aux(), d.Optimizer().Vectors())
-	}
-	return a.Aux()
-}
+func Names(a Algorithm) []string { return a.Traits().names() }
+
+func (t Traits) names() []string { return slices.Concat(t.Aux, t.Descent.Optimizer().Vectors()) }
 
 // direction computes the gradient at x and returns its direction. Corrections c are those of
 // descend.

@@ -13,7 +13,7 @@ import (
 func outerWorld(a Algorithm, w world, q quadratics, h int) *game {
 	g := w.play(a, q, 0.05, 0)
 	g.mask = func(int, int, int) []uint32 { return nil }
-	if _, ok := a.(AllReducer); ok {
+	if a.Traits().Edges.Reduces {
 		g.edges = func(int) [][2]int { return w.complete() }
 	}
 	atEnds(g, h)

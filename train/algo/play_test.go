@@ -104,8 +104,8 @@ func (g *game) directed(arcs func(t int) [][2]int) *game {
 func heavyBall(mu float64) Descent { return Descent{Opt: HeavyBall{mu}} }
 
 // momentumOf is the factor of the heavy ball of an algorithm; 0: it has none.
-func momentumOf(a Descends) float64 {
-	if b, ok := a.Optimizer().(HeavyBall); ok {
+func momentumOf(a Algorithm) float64 {
+	if b, ok := a.Traits().Descent.Optimizer().(HeavyBall); ok {
 		return b.Mu
 	}
 	return 0
@@ -159,7 +159,7 @@ func (g *game) count(i int, l *Link) {
 	if len(l.Sent) == 0 {
 		return
 	}
-	if _, ok := g.algo.(AllReducer); ok {
+	if g.algo.Traits().Edges.Reduces {
 		if i > 0 && l.Peer == 0 { // 2(n-1) vectors in all, indices n-1 times
 			g.ledger.Send(dist.Sent{Values: 2 * l.Len, ValueBits: 32, Mask: l.Len, Dim: g.state[i].X.Len(),
 				Indices: true})
@@ -167,7 +167,7 @@ func (g *game) count(i int, l *Link) {
 		return
 	}
 	if g.coded != nil {
-		for which := range MessagesPerLink(g.algo) {
+		for which := range g.algo.Traits().MessagesPerLink() {
 			g.ledger.Send(g.coded(l, which))
 		}
 		return

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"fspda/device"
+	"fspda/train/setting"
 )
 
 // Tensor is a part of the flat parameter vector: a matrix, stored by rows, or with Cols = 0 a
@@ -35,18 +36,34 @@ type PowerGossip struct {
 	Descent
 }
 
-var (
-	_ EdgeState     = PowerGossip{}
-	_ MessageLength = PowerGossip{}
-	_ Scratcher     = PowerGossip{}
-)
+var _ Algorithm = PowerGossip{}
+
+var powerGossip = Method{Name: "powergossip", Params: []setting.Key{{Name: "theta", Default: 1, Range: "(0, 1]",
+	Help: "share of the way to the neighbours' mean, along the directions that were compared"}},
+	New: func(s Settings) Algorithm { return newPowerGossip(s, s.Param("theta")) }}
+
+// newPowerGossip makes it for the tensors of the model.
+func newPowerGossip(s Settings, theta float64) PowerGossip {
+	return PowerGossip{Theta: theta, Tensors: s.Tensors, Draw: s.Draw, Descent: s.Descent}
+}
 
 func (PowerGossip) Name() string { return "powergossip" }
 
-func (PowerGossip) Aux() []string { return nil }
+func (a PowerGossip) Traits() Traits {
+	return Traits{
+		Memory: Memory{EdgeVectors: a.directions(), NewScratch: func(func() device.Vector) any { return &sketches{} },
+			ScratchVectors: 2}, // the coordinates of all rows and columns
+		Exchange: Exchange{Edges: AnyEdges, MessageLen: a.meanMessage(), Rank: a.maxRank()},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		About: About{"one product of each matrix with a vector; vectors whole",
+			"nE 2 v (rows or columns of all matrices + rest)", "0; rows + columns of all matrices an edge",
+			biasedOnSkew, anyGraph, "Vogels, Karimireddy and Jaggi 2020, algorithm 1, rank 1"},
+	}
+}
 
-// EdgeVectors lists a and s of each matrix. EdgeMemory.Count is the number of exchanges.
-func (a PowerGossip) EdgeVectors(int) (lengths []int) {
+// directions lists the lengths of a and s of each matrix. EdgeMemory.Count is the number of exchanges.
+func (a PowerGossip) directions() []int {
+	lengths := []int{}
 	for _, b := range a.Tensors {
 		if b.Cols > 0 {
 			lengths = append(lengths, b.Rows, b.Cols)
@@ -55,25 +72,22 @@ func (a PowerGossip) EdgeVectors(int) (lengths []int) {
 	return lengths
 }
 
-// MessageLen is the mean of even and odd exchanges.
-func (a PowerGossip) MessageLen() (n float64) {
+// meanMessage is the mean number of values of even and odd exchanges.
+func (a PowerGossip) meanMessage() (n float64) {
 	for _, b := range a.Tensors {
 		n += float64(b.sketched()[0]+b.sketched()[1]) / 2
 	}
 	return n
 }
 
-// MaxRank is the largest rank that a matrix of the model can have.
-func (a PowerGossip) MaxRank() int {
+// maxRank is the largest rank that a matrix of the model can have.
+func (a PowerGossip) maxRank() int {
 	most := 1
 	for _, b := range a.Tensors {
 		most = max(most, min(b.Rows, b.Cols))
 	}
 	return most
 }
-
-// ScratchVectors is the number of vectors of working memory: the coordinates of all rows and columns.
-func (PowerGossip) ScratchVectors() int { return 2 }
 
 // lines are the coordinates of the rows and of the columns of a matrix, and its working memory. A
 // vector is one row. The first of each pair belongs to even exchanges, the second to odd ones.
@@ -92,8 +106,6 @@ type sketches struct {
 	number device.Vector // of length 1
 	one    device.Vector
 }
-
-func (a PowerGossip) NewScratch(func() device.Vector) any { return &sketches{} }
 
 // prepare makes the working memory at the first exchange.
 func (a PowerGossip) prepare(s *State) *sketches {

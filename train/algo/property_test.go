@@ -43,7 +43,7 @@ func TestMeanRecursion(t *testing.T) {
 				for i := range u {
 					u[i] = make([]float64, w.d)
 				}
-				mu := momentumOf(a.(Descends))
+				mu := momentumOf(a)
 				gi := make([]float64, w.d)
 				for it := range 200 {
 					before := mean(w.n, g.x)

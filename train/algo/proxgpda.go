@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fspda/device"
+	"fspda/train/setting"
 )
 
 // ProxGPDA is the proximal gradient primal-dual algorithm (Hong, Hajinezhad and Zhao 2017) on a
@@ -25,21 +26,35 @@ type ProxGPDA struct {
 	Rho float64
 }
 
-var (
-	_ Tracker   = ProxGPDA{}
-	_ Scratcher = ProxGPDA{}
-)
+var _ Algorithm = ProxGPDA{}
+
+var proxGPDA = Method{Name: "prox-gpda", Keys: []string{"rho"}, Check: proxStable,
+	New: func(s Settings) Algorithm { return ProxGPDA{Rho: s.Param("rho")} }}
+
+// proxStable refuses a single agent: the step size 1/(2·rho·degree) needs neighbours.
+func proxStable(r Run) ([]string, error) {
+	if r.Settings().Agents == 1 {
+		return nil, setting.Invalid("agents", 1,
+			"prox-gpda takes its step size from the number of neighbours: use 2 or more, or sgd")
+	}
+	return nil, nil
+}
 
 const proxLambda = 0 // in State.Aux
 
 func (ProxGPDA) Name() string { return "prox-gpda" }
 
-func (ProxGPDA) Aux() []string { return []string{"lambda"} }
+func (ProxGPDA) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"lambda"}, Tracked: Tracked{"lambda", unitLimit}, NewScratch: newSentModel},
+		Exchange: Exchange{Edges: WholeGraph},
+		Needs:    Needs{Exact: true, Constant: true},
+		About:    About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Hong, Hajinezhad and Zhao 2017"},
+	}
+}
 
-// Tracked is lambda, which tends to ∇F - ∇f_i.
-func (ProxGPDA) Tracked(alpha, eta float64) (string, float64) { return "lambda", 1 }
-
-func (ProxGPDA) NewScratch(func() device.Vector) any { return &sentModel{} }
+// unitLimit is the multiple of a vector that tends to ∇F - ∇f_i.
+func unitLimit(_, _ float64) float64 { return 1 }
 
 func (a ProxGPDA) Local(s *State, r *Round) error {
 	if len(r.Links) == 0 {

@@ -29,7 +29,43 @@ type QG struct {
 	H        int // local steps of a round; 0 is 1
 }
 
-var _ Periodic = QG{}
+var _ Algorithm = QG{}
+
+var qgDSGDm = Method{Name: "qg-dsgdm", Keys: []string{"local_steps"}, New: newQG, Check: qgStable}
+
+func newQG(s Settings) Algorithm {
+	return QG{Mu: s.Momentum, Nesterov: s.Nesterov, H: s.Whole("local_steps")}
+}
+
+// qgStable refuses a momentum at which differences between agents grow.
+func qgStable(r Run) ([]string, error) {
+	s, rule := r.Settings(), MomentumRule(quasiGlobal{})
+	if s.Nesterov {
+		rule = quasiGlobalNesterov{}
+	}
+	return nil, r.CheckMomentum("momentum", GossipMomentum{MomentumRule: rule, Mu: s.Momentum,
+		Steps: max(1, s.Whole("local_steps"))})
+}
+
+// quasiGlobal is the rule of m = mh times the number of steps.
+type quasiGlobal struct{}
+
+func (quasiGlobal) Ahead(mu float64) float64 { return mu }
+
+func (quasiGlobal) Move(mu, x, m, pull float64) (newX, newM float64) {
+	moved := mu*m + pull
+	return x - moved, mu*m + (1-mu)*moved
+}
+
+// quasiGlobalNesterov is its form with Nesterov's momentum.
+type quasiGlobalNesterov struct{}
+
+func (quasiGlobalNesterov) Ahead(mu float64) float64 { return mu * mu }
+
+func (quasiGlobalNesterov) Move(mu, x, m, pull float64) (newX, newM float64) {
+	moved := mu*mu*m + pull
+	return x - moved, mu*m + (1-mu)*moved
+}
 
 const (
 	qgMomentum = iota // in State.Aux: mh
@@ -38,15 +74,21 @@ const (
 
 func (QG) Name() string { return "qg-dsgdm" }
 
-func (a QG) Aux() []string {
-	if a.H > 1 {
-		return []string{"momentum", "start"}
+func (a QG) Traits() Traits {
+	t := Traits{
+		Memory:   Memory{Aux: []string{"momentum"}},
+		Exchange: Exchange{Edges: AnyRounds},
+		Rounds:   Rounds{Period: a.H},
+		Updates:  Updates{Optimizers: AnyMomentum},
+		About: About{"the model", "nE 2 v d", "1, or 2 with local steps", "bias of dsgd, whatever mu",
+			"any graph; momentum below about 0.5 where few edges of many agents are active together",
+			"Lin, Karimireddy, Stich and Jaggi 2021, algorithm 1"},
 	}
-	return []string{"momentum"}
+	if a.H > 1 {
+		t.Aux = append(t.Aux, "start")
+	}
+	return t
 }
-
-// Period is H.
-func (a QG) Period() int { return max(1, a.H) }
 
 func (a QG) Local(s *State, r *Round) error {
 	if a.H > 1 && r.T%a.H == 0 {

@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // Relay is RelaySGD (Vogels and others 2021, algorithm 1) on a tree: sums of models travel through
 // it, and every agent averages all models, each as late as the way is long. An agent keeps the last
@@ -23,23 +26,45 @@ type Relay struct {
 	Descent
 }
 
-var (
-	_ EdgeState   = Relay{}
-	_ Scratcher   = Relay{}
-	_ MultiVector = Relay{}
-)
+var _ Algorithm = Relay{}
+
+var relaySGD = Method{Name: "relaysgd", Check: treeOnly,
+	Params: []setting.Key{{Name: "normalize", Choices: []string{"agents", "counts"},
+		Help: "what the sum of models is divided by: agents, where x^0 stands for models that have not arrived " +
+			"yet, or counts, the number of those that have"}},
+	New: func(s Settings) Algorithm {
+		return Relay{N: s.Agents, ByCount: s.Choice("normalize") == "counts", Descent: s.Descent}
+	}}
+
+// treeOnly refuses graphs with cycles, in which a model would be counted several times.
+func treeOnly(r Run) ([]string, error) {
+	if n := r.Settings().Agents; r.Edges() != n-1 {
+		return nil, setting.Invalid("graph", r.Text("graph"), "has %d edges among %d agents, and so cycles; %s sums models "+
+			"along the branches of a tree, which has %d: use path, star, binary-tree, or file(PATH) with a tree",
+			r.Edges(), n, r.Text("algo"), n-1)
+	}
+	if r.ValueBits() < 32 {
+		return nil, setting.Invalid("wire", r.Text("wire"), "the counts that %s sends need 32 bits: use wire fp32",
+			r.Text("algo"))
+	}
+	return nil, nil
+}
 
 const relayStart = 0 // in State.Aux: x^0
 
 func (Relay) Name() string { return "relaysgd" }
 
-func (Relay) Aux() []string { return []string{"start"} }
-
-// Vectors is one: the count beside it is a single number.
-func (Relay) Vectors() int { return 1 }
-
-// EdgeVectors is the last message of an edge; its count is EdgeMemory.Count.
-func (Relay) EdgeVectors(d int) []int { return []int{d} }
+func (a Relay) Traits() Traits {
+	return Traits{
+		// The memory of an edge is its last message; EdgeMemory.Count is the message's count.
+		Memory: Memory{Aux: []string{"start"}, EdgeVectors: []int{ModelLength},
+			NewScratch: func(func() device.Vector) any { return &relayed{} }},
+		Exchange: Exchange{Edges: WholeGraph, Tree: true}, // The count beside a vector is a single number.
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		About: About{"a sum of models", "2(n-1) v d", "1, and 1 an edge", exactOnSkew, "trees, all edges",
+			"Vogels and others 2021, algorithm 1"},
+	}
+}
 
 // relayed is the working memory of an agent: a vector of one number that is 1, h, and the messages
 // with their counts.
@@ -48,8 +73,6 @@ type relayed struct {
 	sums   []device.Vector
 	counts []int
 }
-
-func (Relay) NewScratch(func() device.Vector) any { return &relayed{} }
 
 func (a Relay) Local(s *State, r *Round) error {
 	if r.T == 0 {

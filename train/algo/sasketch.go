@@ -15,15 +15,23 @@ type SketchedSA struct {
 	PowerGossip // its descent and its sketches
 }
 
-var _ Tracker = SketchedSA{}
+var _ Algorithm = SketchedSA{}
+
+var fspdaSASketch = Method{Name: "fspda-sa-sketch", Keys: []string{"gamma", "beta"}, Check: checkGossipGain,
+	New: func(s Settings) Algorithm {
+		return SketchedSA{Gamma: s.Param("gamma"), Beta: s.Param("beta"), PowerGossip: newPowerGossip(s, 0)}
+	}}
 
 func (SketchedSA) Name() string { return "fspda-sa-sketch" }
 
-func (SketchedSA) Aux() []string { return []string{"lambda"} }
-
-// Tracked is lambda, as that of [SA].
-func (a SketchedSA) Tracked(alpha, eta float64) (string, float64) {
-	return "lambda", alpha / (a.inverseGain() * eta)
+func (a SketchedSA) Traits() Traits {
+	t := a.PowerGossip.Traits()
+	t.Aux, t.Tracked = []string{"lambda"}, Tracked{"lambda", SA{Descent: a.Descent}.limit}
+	t.Placements, t.Dual = AnyPlacement, true
+	t.About = About{"one product of each matrix with a vector; vectors whole",
+		"nE 2 v (rows or columns of all matrices + rest)", "1; rows + columns of all matrices an edge",
+		exactOnSkew + " (measured; experimental)", anyGraph, "FSPDA-SA over the sketches of powergossip"}
+	return t
 }
 
 func (a SketchedSA) Local(s *State, r *Round) error {

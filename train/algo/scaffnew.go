@@ -1,6 +1,10 @@
 package algo
 
-import "fspda/device"
+import (
+	"fmt"
+
+	"fspda/device"
+)
 
 // Scaffnew is Decen-Scaffnew, decentralized ProxSkip (Mishchenko, Malinovsky, Stich and Richtárik
 // 2022, over a mixing matrix W): local steps with a control variate, and an averaging step whenever
@@ -24,16 +28,42 @@ type Scaffnew struct {
 	Descent
 }
 
-var _ Tracker = Scaffnew{}
+var _ Algorithm = Scaffnew{}
+
+var scaffnew = Method{Name: "scaffnew", Keys: []string{"local_steps", "share"}, Check: scaffnewStable,
+	New: func(s Settings) Algorithm { return Scaffnew{P: s.Rate, C: s.Param("share"), Descent: s.Descent} }}
+
+// scaffnewStable warns where the averaging (1-share)·I + share·W is not that of checkDiffusion: of
+// rounds of equal length, scaffnew is led with that matrix. Where a coin ends rounds it may converge.
+func scaffnewStable(r Run) ([]string, error) {
+	if _, err := checkMixing(r); err != nil || r.Settings().Agents == 1 {
+		return nil, err
+	}
+	share, spread := r.Settings().Param("share"), 1-r.LeastEigenvalue()
+	if share*spread <= 4.0/3+1e-9 {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("share %v of mixing %s on graph %s averages with the eigenvalue %.4g: below -1/3 "+
+		"differences between agents may grow, and the more so the smaller alpha is; share %.3g is safe", share,
+		r.Text("mixing"), r.Text("graph"), 1-share*spread, 1/spread)}, nil
+}
 
 const scaffnewH = 0 // in State.Aux
 
 func (Scaffnew) Name() string { return "scaffnew" }
 
-func (Scaffnew) Aux() []string { return []string{"h"} }
+func (a Scaffnew) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"h"}, Tracked: Tracked{"h", a.limit}},
+		Exchange: Exchange{Edges: CoinGraph, Mixing: true},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
+		About: About{"the model, when the coin says so", "nE 2 v d", "1", exactOnSkew,
+			"any graph, all edges or none", "Mishchenko, Malinovsky, Stich and Richtárik 2022"},
+	}
+}
 
-// Tracked is h, which tends to ∇f_i/(1-mu), or ∇f_i inside the momentum.
-func (a Scaffnew) Tracked(alpha, eta float64) (string, float64) { return "h", -1 / a.inverseGain() }
+// limit is the multiple of ∇F - ∇f_i to which h tends: -1/(1-mu), or -1 inside the momentum.
+func (a Scaffnew) limit(_, _ float64) float64 { return -1 / a.inverseGain() }
 
 func (a Scaffnew) Local(s *State, r *Round) error {
 	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: -r.Alpha, V: s.Aux[scaffnewH]}); err != nil {

@@ -12,17 +12,20 @@ import "fspda/device"
 // of x stay bit-identical.
 type SGD struct{ Descent }
 
-var _ ClipsMean = SGD{}
+var _ Algorithm = SGD{}
+
+var sgd = Method{Name: "sgd", New: func(s Settings) Algorithm { return SGD{Descent: s.Descent} }}
 
 func (SGD) Name() string { return "sgd" }
 
-// AllReduces marks the all-reduce.
-func (SGD) AllReduces() {}
-
-// ClipsMean marks that the mean is clipped.
-func (SGD) ClipsMean() {}
-
-func (SGD) Aux() []string { return nil }
+func (a SGD) Traits() Traits {
+	return Traits{
+		Exchange: Exchange{Edges: AllReduce},
+		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Takes: MeanGradient,
+			ClipsMean: true},
+		About: About{"the gradient, an all-reduce", "2(n-1) v d", "0", exactOnSkew, "none", "the central reference"},
+	}
+}
 
 func (a SGD) Local(s *State, r *Round) error {
 	if err := r.Grad(s.g, s.X); err != nil {

@@ -1,6 +1,11 @@
 package algo
 
-import "fspda/device"
+import (
+	"fmt"
+
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // SGP is stochastic gradient push (Assran, Loizou, Ballas and Rabbat 2019, algorithm 1): push-sum on
 // directed graphs. What an agent has is divided among itself and those to which it sends, so that
@@ -20,23 +25,44 @@ type SGP struct {
 	Descent
 }
 
-var (
-	_ ScalarState = SGP{}
-	_ Scratcher   = SGP{}
-)
+var _ Algorithm = SGP{}
+
+var sgp = Method{Name: "sgp", Check: sgpStable,
+	New: func(s Settings) Algorithm { return SGP{Regular: s.Regular, Descent: s.Descent} }}
+
+// sgpStable refuses short values for the weights of push-sum: their sum would drift. It warns where
+// weights may become small.
+func sgpStable(r Run) ([]string, error) {
+	edges := r.Text("edges")
+	switch {
+	case r.Settings().Regular:
+		return nil, nil
+	case r.ValueBits() < 32:
+		return nil, setting.Invalid("wire", r.Text("wire"), "the weights that sgp sends with edges %s need 32 bits: use "+
+			"wire fp32, or one-peer-exp or static-exp, which send none", edges)
+	}
+	return []string{fmt.Sprintf("edges %s let the weights of agents that give more than they get become small, and the "+
+		"step of such an agent is alpha divided by its weight: if the run diverges, lower alpha, or use one-peer-exp",
+		edges)}, nil
+}
 
 const sgpWeight = 0 // in State.Scalars: w
 
 func (SGP) Name() string { return "sgp" }
 
-func (SGP) Aux() []string { return nil }
-
-// Scalars is the weight w; none on a regular graph.
-func (a SGP) Scalars() []float64 {
-	if a.Regular {
-		return nil
+func (a SGP) Traits() Traits {
+	t := Traits{
+		Memory:   Memory{NewScratch: func(func() device.Vector) any { return &pushed{} }},
+		Exchange: Exchange{Edges: OneWay},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		About: About{"the model, one way; a weight on irregular graphs", "v d an arc; + 32 with a weight", "0",
+			biasedOnSkew, "directed: one-peer-exp, static-exp, push(k), arcs(PATH)",
+			"Assran, Loizou, Ballas and Rabbat 2019, algorithm 1"},
 	}
-	return []float64{1}
+	if !a.Regular {
+		t.Scalars = []float64{1} // w
+	}
+	return t
 }
 
 // pushed is what an agent has divided in an iteration: X and w, rounded as they were sent. An agent
@@ -47,8 +73,6 @@ type pushed struct {
 	one    device.Vector // of length 1: it turns numbers into vectors and back
 	packet []device.Vector
 }
-
-func (SGP) NewScratch(func() device.Vector) any { return &pushed{} }
 
 func (a SGP) Local(s *State, r *Round) error {
 	if err := a.descendPush(s, r); err != nil {

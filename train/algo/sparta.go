@@ -16,23 +16,22 @@ type SPARTA struct {
 	Descent
 }
 
-var (
-	_ AllReducer = SPARTA{}
-	_ Scheduled  = SPARTA{}
-)
+var _ Algorithm = SPARTA{}
+
+var sparta = Method{Name: "sparta", Keys: []string{"local_steps"},
+	New: func(s Settings) Algorithm { return SPARTA{Every: s.Whole("local_steps"), Descent: s.Descent} }}
 
 func (SPARTA) Name() string { return "sparta" }
 
-// AllReduces marks the all-reduce.
-func (SPARTA) AllReduces() {}
-
-// Period is Every.
-func (a SPARTA) Period() int { return a.Every }
-
-// Scheduled lets all steps follow the schedule.
-func (SPARTA) Scheduled() {}
-
-func (SPARTA) Aux() []string { return nil }
+func (a SPARTA) Traits() Traits {
+	return Traits{
+		Exchange: Exchange{Edges: AllReduce, Masks: true},
+		Rounds:   Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"k values of the model, an all-reduce", "2(n-1) v k", "0", "bias, which grows as k falls",
+			"none", "exogym 2025"},
+	}
+}
 
 func (a SPARTA) Local(s *State, r *Round) error {
 	if err := a.descend(s, r, r.Alpha, s.X); err != nil || len(r.Links) == 0 {

@@ -43,11 +43,20 @@ type STORM struct {
 	Lagged    bool
 }
 
-var (
-	_ Tracker     = STORM{}
-	_ Scratcher   = STORM{}
-	_ MultiVector = STORM{}
-)
+var _ Algorithm = STORM{}
+
+var fspdaSTORM = Method{Name: "fspda-storm",
+	Keys:  []string{"gamma", "beta", "a_x", "a_lambda", "storm_start", "storm_lambda"},
+	Check: checkGossipGain, New: func(s Settings) Algorithm {
+		a := newSTORM(s)
+		a.ZeroStart, a.Lagged = s.Choice("storm_start") == "zero", s.Choice("storm_lambda") == "lagged"
+		return a
+	}}
+
+// newSTORM makes it of the keys that its asynchronous form has too.
+func newSTORM(s Settings) STORM {
+	return STORM{Gamma: s.Param("gamma"), Beta: s.Param("beta"), AX: s.Param("a_x"), ALambda: s.Param("a_lambda")}
+}
 
 const (
 	stormAhead = iota // in State.Aux
@@ -59,28 +68,32 @@ const (
 
 func (STORM) Name() string { return "fspda-storm" }
 
-func (a STORM) Aux() []string {
-	names := []string{"ahead", "mg", "ml", "previous"}
+func (a STORM) Traits() Traits {
+	t := Traits{
+		Memory: Memory{Aux: []string{"ahead", "mg", "ml", "previous"}, Tracked: Tracked{"ahead", dualLimit},
+			NewScratch: gradientScratch},
+		Exchange: Exchange{Edges: AnyEdges, Vectors: 2, Masks: true}, // x^t and x^{t-1}
+		Needs:    Needs{Dual: true},
+		About: About{"k values of two models", "nE 4 v k", "4, or 5", exactOnSkew, anyGraph,
+			"FSPDA, equation 10, appendix"},
+	}
 	if a.AX != a.ALambda {
-		names = append(names, "mc")
+		t.Aux = append(t.Aux, "mc")
 	}
 	if a.Lagged {
-		names = append(names, "lambda-average")
+		t.Aux = append(t.Aux, "lambda-average")
 	}
-	return names
+	return t
 }
 
-// Tracked is ahead, which like lambda tends to (alpha/eta)·(∇F - ∇f_i).
-func (a STORM) Tracked(alpha, eta float64) (string, float64) { return "ahead", alpha / eta }
+// dualLimit is the multiple of ∇F - ∇f_i to which a dual tends.
+func dualLimit(alpha, eta float64) float64 { return alpha / eta }
+
+// gradientScratch is working memory for a second gradient.
+func gradientScratch(newVector func() device.Vector) any { return newVector() }
 
 // kappa is the factor of ml in ahead - lambda.
 func (a STORM) kappa() float64 { return a.Beta * (1 - a.ALambda) / a.ALambda }
-
-// NewScratch returns the vector of the gradient at x^{t-1}.
-func (STORM) NewScratch(newVector func() device.Vector) any { return newVector() }
-
-// Vectors is two: x^t and x^{t-1}.
-func (STORM) Vectors() int { return 2 }
 
 // mc is the gossip momentum.
 func (a STORM) mc(s *State) device.Vector {

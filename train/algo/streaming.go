@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // StreamingDiLoCo is DiLoCo whose outer steps are taken by one part of the model after the other
 // (Douillard and others 2025, without overlap), so that each all-reduce has one part only. Each part
@@ -23,23 +26,41 @@ type StreamingDiLoCo struct {
 	Descent
 }
 
-var (
-	_ AllReducer = StreamingDiLoCo{}
-	_ Scheduled  = StreamingDiLoCo{}
-)
+var _ Algorithm = StreamingDiLoCo{}
+
+var streamingDiLoCo = Method{Name: "streaming-diloco", Keys: []string{"local_steps"}, Check: inParts,
+	Params: []setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
+	New: func(s Settings) Algorithm {
+		return StreamingDiLoCo{Every: s.Whole("local_steps"), Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"),
+			Descent: s.Descent}
+	}}
+
+// inParts refuses masks of other coordinates than those of a part, whose rounds are equally long. It
+// warns a single agent.
+func inParts(r Run) ([]string, error) {
+	if mask := r.Text("mask"); mask != "parts" && mask != "all" {
+		return nil, setting.Invalid("mask", mask, "streaming-diloco sends one part of the model after the other: use mask "+
+			"auto, and density 1/P for P parts")
+	}
+	if r.Settings().Agents == 1 {
+		return []string{"one agent: outer steps are made of what agents exchange, so that none is taken"}, nil
+	}
+	return nil, nil
+}
 
 func (StreamingDiLoCo) Name() string { return "streaming-diloco" }
 
-// AllReduces marks the all-reduce of a part.
-func (StreamingDiLoCo) AllReduces() {}
-
-// Period is Every.
-func (a StreamingDiLoCo) Period() int { return a.Every }
-
-// Scheduled lets the local steps follow the schedule.
-func (StreamingDiLoCo) Scheduled() {}
-
-func (StreamingDiLoCo) Aux() []string { return []string{"start", "outer_momentum"} }
+func (a StreamingDiLoCo) Traits() Traits {
+	return Traits{
+		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
+		Exchange: Exchange{Edges: AllReduce, Masks: true, Mask: "parts"},
+		Rounds:   Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"the change of one part of the model over its round, an all-reduce", "2(n-1) v k an exchange",
+			"2", "bias, which grows with local_steps / density", "none",
+			"Douillard and others 2025, without overlap"},
+	}
+}
 
 func (a StreamingDiLoCo) Local(s *State, r *Round) error {
 	start := s.Aux[dilocoStart]

@@ -1,6 +1,10 @@
 package algo
 
-import "fspda/device"
+import (
+	"fmt"
+
+	"fspda/device"
+)
 
 // Swarm is Swarm-SGD (Nadiradze et al., 2021): pairs of agents average their models after local
 // steps, and their messages may be quantized. The receiver decodes relative to a vector of its own,
@@ -39,7 +43,23 @@ type Swarm struct {
 	Descent
 }
 
-var _ MultiVector = Swarm{}
+var _ Algorithm = Swarm{}
+
+var swarm = Method{Name: "swarm", Keys: []string{"compress", "swarm", "initiator", "local_steps"}, Check: swarmFair,
+	New: func(s Settings) Algorithm {
+		return Swarm{Blocking: s.Choice("swarm") == "blocking", Steps: max(1, s.Whole("local_steps")),
+			Descent: s.Descent}
+	}}
+
+// swarmFair warns if blocking pairs make agents of high degree compute more often.
+func swarmFair(r Run) ([]string, error) {
+	if r.Settings().Choice("swarm") != "blocking" || r.Text("edges") != "one-edge" || r.EqualDegrees() {
+		return nil, nil
+	}
+	return []string{fmt.Sprintf("blocking pairs on uniform edges compute as often as their degree, which "+
+		"differs on graph %s: the objective is weighed by degree; edges one-edge-round-robin is fairer, "+
+		"swarm nonblocking exact", r.Text("graph"))}, nil
+}
 
 const (
 	swarmStart = iota // in State.Aux: o; non-blocking only
@@ -48,19 +68,18 @@ const (
 
 func (Swarm) Name() string { return "swarm" }
 
-// Vectors is the number of vectors sent each way over an active edge.
-func (a Swarm) Vectors() int {
-	if a.Blocking {
-		return 1
+func (a Swarm) Traits() Traits {
+	t := Traits{
+		Memory:   Memory{Aux: []string{"o", "c"}},
+		Exchange: Exchange{Edges: Pairs, Code: LatticeCode, Vectors: 2}, // o and c
+		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		About: About{"two copies of the model, or codes of them; blocking one", "nE 4 v d; blocking nE 2 v d",
+			"2; blocking 0", biasedOnSkew, "any graph, pairs", "Nadiradze and others 2021"},
 	}
-	return 2
-}
-
-func (a Swarm) Aux() []string {
 	if a.Blocking {
-		return nil
+		t.Aux, t.Vectors, t.StepsPerExchange = nil, 1, true
 	}
-	return []string{"o", "c"}
+	return t
 }
 
 func (a Swarm) Local(s *State, r *Round) error {

@@ -218,11 +218,11 @@ func coin(p float64) func(t int) bool {
 func (e entry) name() string { return fmt.Sprintf("%s%+v", e.algo.Name(), e.algo) }
 
 func (e entry) play(w world, q quadratics, alpha, eta float64) *game {
-	if _, ok := e.algo.(AllReducer); ok {
+	if e.algo.Traits().Edges.Reduces {
 		w.graph = w.complete()
 	}
 	if !e.static {
-		if _, two := e.algo.(MultiVector); two && e.algo.Name() != "fspda-storm" {
+		if e.algo.Traits().Vectors > 0 && e.algo.Name() != "fspda-storm" {
 			w.k = 0 // gradient tracking sends whole vectors
 		}
 		g := w.play(e.algo, q, alpha, eta)
@@ -279,7 +279,8 @@ func TestAllReachOptimum(t *testing.T) {
 }
 
 func checkTracked(t *testing.T, e entry, g *game, q quadratics, w world, alpha, eta float64) {
-	name, multiple := e.algo.(Tracker).Tracked(alpha, eta)
+	tracked := e.algo.Traits().Tracked
+	name, multiple := tracked.Name, tracked.Multiple(alpha, eta)
 	gi := make([]float64, w.d)
 	for i := range w.n {
 		q.grad(0, i, gi, q.optimum()) // ∇F is zero there
@@ -294,7 +295,7 @@ func checkTracked(t *testing.T, e entry, g *game, q quadratics, w world, alpha, 
 
 // The tracked vector sums to zero at all times, also if exchanges fail.
 func TestAllTrackedSumToZero(t *testing.T) {
-	forTable(t, func(e entry) bool { _, ok := e.algo.(Tracker); return ok && e.algo != table[5].algo },
+	forTable(t, func(e entry) bool { return e.algo.Traits().Tracked.Name != "" && e.algo != table[5].algo },
 		func(t *testing.T, e entry) {
 			forWorlds(t, func(t *testing.T, w world, q quadratics) {
 				g := e.play(w, q, 0.02, 0.01)
@@ -302,7 +303,7 @@ func TestAllTrackedSumToZero(t *testing.T) {
 					failing(g, w)
 				}
 				g.grad = noisy(q, w.seed, 0.3)
-				name, _ := e.algo.(Tracker).Tracked(0.02, 0.01)
+				name := e.algo.Traits().Tracked.Name
 				for it := range 150 {
 					g.step(t, it)
 					if s := sumNorm(w.n, func(i int) []float64 { return g.aux(i, name) }); s > 1e-11 {
@@ -329,7 +330,7 @@ func TestAllFollowTheMean(t *testing.T) {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
 			const alpha = 0.02
 			g := e.play(w, q, alpha, 0.01)
-			if _, ok := e.algo.(AllReducer); !ok && !e.whole {
+			if !e.algo.Traits().Edges.Reduces && !e.whole {
 				failing(g, w)
 			}
 			g.grad = noisy(q, w.seed, 0.3)
@@ -364,7 +365,7 @@ func TestAllFollowTheMean(t *testing.T) {
 // Idle iterations and failing exchanges are tolerated: with exact gradients, agents with equal
 // objectives still reach the optimum together.
 func TestAllSurviveFailingEdges(t *testing.T) {
-	forTable(t, func(e entry) bool { _, ok := e.algo.(AllReducer); return !ok && !e.whole && !e.adaptive },
+	forTable(t, func(e entry) bool { return !e.algo.Traits().Edges.Reduces && !e.whole && !e.adaptive },
 		func(t *testing.T, e entry) {
 			w := world{seed: 3, n: 5, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}}}
 			s := rng.New(3, "quadratics")

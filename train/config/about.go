@@ -7,28 +7,8 @@ import (
 	"fspda/train/setting"
 )
 
-// About is what the table of methods says of a method: docs/methods.md and fspda train --algo help.
-// In formulas nE is the number of active edges, n that of agents, d the length of the model, k the
-// number of coordinates in a mask, v the bits of a value and iota those of an index.
-type About struct {
-	Sends  string // what travels over an active edge, each way
-	Bits   string // of all agents in one iteration, with shared seeds
-	Memory string // vectors of an agent besides model, gradient and optimizer
-	Skew   string // what data that differ between agents do
-	Graphs string // graphs and edge processes
-	Source string
-}
-
-// What several methods have in common.
-const (
-	exactOnSkew  = "exact"
-	biasedOnSkew = "bias, proportional to alpha"
-	anyGraph     = "any graph and process"
-	staticGraph  = "any graph, all edges"
-)
-
 // clocks says in which times and on how many machines a method runs.
-func (m Method) clocks() string {
+func (m method) clocks() string {
 	if m.realTime() {
 		return "virtual time, real time, many machines"
 	}
@@ -39,9 +19,9 @@ func (m Method) clocks() string {
 var aboutHeads = []string{"method", "sends over an edge", "bits an iteration", "vectors", "agents of different data",
 	"graphs", "runs in", "source"}
 
-func (m Method) aboutCells() []string {
-	a := m.About
-	return []string{m.Name, a.Sends, a.Bits, a.Memory, a.Skew, a.Graphs, m.clocks(), a.Source}
+func (m method) aboutCells() []string {
+	a := m.traits.About
+	return []string{m.Name, a.Travels, a.Bits, a.Keeps, a.Skew, a.Graphs, m.clocks(), a.Source}
 }
 
 // MethodTable is the table of all methods as Markdown.
@@ -85,18 +65,18 @@ func MethodHelp() string {
 }
 
 // settings lists the flags that the method reads and not every one has, and its own settings.
-func (m Method) settings() string {
+func (m method) settings() string {
 	var words []string
-	if m.Dual {
+	if m.traits.Dual {
 		words = append(words, "--eta")
 	}
 	for _, key := range m.Keys {
 		words = append(words, "--"+strings.ReplaceAll(key, "_", "-"))
 	}
-	if m.Mixing {
+	if m.traits.Mixing {
 		words = append(words, "--mixing")
 	}
-	if m.Masks {
+	if m.traits.Masks {
 		words = append(words, "--density", "--mask")
 	}
 	for _, p := range m.Params {
@@ -109,4 +89,4 @@ func (m Method) settings() string {
 }
 
 // optimizers lists the values of the key optimizer, the default first.
-func (m Method) optimizers() string { return strings.Join(namesOf(m.admits()), ", ") }
+func (m method) optimizers() string { return strings.Join(namesOf(m.admits()), ", ") }

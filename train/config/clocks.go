@@ -21,13 +21,13 @@ const (
 func (s *Setup) RealTime() bool { return s.Config.Clock == ClockReal && s.method.realTime() }
 
 // realTime reports whether the method can run in real time.
-func (m Method) realTime() bool { return m.Edges == Clocks && m.uses("clock") }
+func (m method) realTime() bool { return m.traits.Edges.Clocks && m.uses("clock") }
 
 // checkRealTime refuses keys that a run with this clock cannot have.
 func (s *Setup) checkRealTime() error {
 	c := s.Config
 	switch {
-	case c.Clock == ClockReal && s.method.Edges != Clocks:
+	case c.Clock == ClockReal && !s.Asynchronous():
 		return Invalid("clock", c.Clock, "%s is synchronous: use clock virtual, or fspda-async", c.Algo)
 	case c.Clock == ClockReal && !s.RealTime():
 		return Invalid("clock", c.Clock, "%s runs in virtual time only: an agent that fails in real time leaves its "+
@@ -52,7 +52,7 @@ func (s *Setup) settleCMax() {
 		return
 	}
 	c.CMax = leastCMax
-	if mean := s.ComputeTimes.Mean; s.method.Edges == Clocks && len(mean) > 0 && slices.Min(mean) > 0 {
+	if mean := s.ComputeTimes.Mean; s.Asynchronous() && len(mean) > 0 && slices.Min(mean) > 0 {
 		c.CMax = sixDigits(math.Max(leastCMax, 2*slices.Max(mean)/slices.Min(mean)))
 	}
 }
@@ -92,16 +92,16 @@ const maxCounted = 256
 func (s *Setup) settleClocks() (err error) {
 	c := &s.Config
 	defer s.settleCMax()
-	if s.method.Edges == Clocks && s.Links != nil {
+	if s.Asynchronous() && s.Links != nil {
 		return s.settleClocksByLinks()
 	}
-	if s.method.Edges == Clocks {
+	if s.Asynchronous() {
 		if s.ComputeTimes.Distribution, err = simnet.ParseDistribution(c.ComputeTime); err != nil {
 			return &Error{Key: "compute_time", Got: c.ComputeTime, Err: err}
 		}
 		s.warnNoContacts()
 	}
-	if s.method.Edges == Clocks || c.GradientTime > 0 {
+	if s.Asynchronous() || c.GradientTime > 0 {
 		if s.ComputeTimes.Mean, err = simnet.ParseSlowness(c.Slowness, s.Graph.N, c.Seed); err != nil {
 			return &Error{Key: "slowness", Got: c.Slowness, Err: err}
 		}
@@ -172,12 +172,12 @@ func (c Config) ReadLinks() (*simnet.Links, error) {
 
 // HasClocks reports whether each agent has a clock of virtual time. An asynchronous run has a
 // timeline in place of clocks.
-func (s *Setup) HasClocks() bool { return s.Links != nil && s.method.Edges != Clocks }
+func (s *Setup) HasClocks() bool { return s.Links != nil && !s.Asynchronous() }
 
 // NewClock makes the clock of an agent at time 0, in a setup that has clocks.
 func (s *Setup) NewClock(agent int) *simnet.Clock {
 	var allReduce func(bits float64) float64
-	if s.AllReduces {
+	if s.AllReduces() {
 		width := s.WireFormat().Bits()
 		allReduce = func(bits float64) float64 { return s.Links.AllReduce(int(bits)/width, width) }
 	}

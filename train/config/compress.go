@@ -1,34 +1,48 @@
 package config
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
 
 	"fspda/dist"
-	"fspda/internal/spelling"
+	"fspda/train/algo"
+	"fspda/train/setting"
 )
 
-// admitCompressor refuses a compressor that the method does not use.
+// usualCompressor is the spec that compress auto comes to.
+func usualCompressor(content dist.Content) Chosen {
+	first := dist.CompressorsThat(func(k dist.CompressorKind) bool { return k.Sends == content })[0]
+	return Chosen(first.Usual())
+}
+
+// contractive lists the compressors of values that a method of public copies converges with whatever
+// their arguments.
+func contractive() string {
+	return setting.Either(dist.FormsOf(dist.CompressorsThat(func(k dist.CompressorKind) bool {
+		return k.Sends == dist.Values && !k.Unbiased
+	})))
+}
+
+// admitCompressor resolves compress auto, and refuses a compressor that the method does not use.
 func (s *Setup) admitCompressor() error {
 	c, m := &s.Config, s.method
-	name := spelling.Name(string(c.Compress))
+	kind, known := dist.CompressorNamed(string(c.Compress))
 	switch {
-	case m.Edges == Broadcast:
-		return s.admitChoco(name)
-	case m.Edges == Pairs:
-		if name == "" {
-			c.Compress = "identity"
-		} else if name != "identity" && name != "lattice" {
+	case s.Traits.Code == algo.CompressedCode:
+		return s.admitChoco(kind, known)
+	case s.Traits.Code == algo.LatticeCode:
+		if c.Compress == "" {
+			c.Compress = uncompressed
+		} else if c.Compress != uncompressed && kind.Sends != dist.Codes {
 			return Invalid("compress", c.Compress, "%s decodes what it hears near its own model, which only a lattice "+
 				"can: use lattice(s,q), such as lattice(0.0001,256), or identity; choco takes the others", m.Name)
 		}
 		return nil
-	case name == "" || name == "identity":
-		c.Compress = "identity"
+	case c.Compress == "" || c.Compress == uncompressed:
+		c.Compress = uncompressed
 		return nil
-	case m.Masks:
+	case s.Traits.Masks:
 		return Invalid("compress", c.Compress, "%s compares its values with its neighbour's on coordinates that "+
 			"both know beforehand: say with mask and density which; choco takes compressors, swarm a lattice", m.Name)
 	}
@@ -36,31 +50,38 @@ func (s *Setup) admitCompressor() error {
 		"%s sends whole vectors: use compress identity; choco takes compressors, swarm a lattice", m.Name)
 }
 
+// uncompressed is the value of compress with which vectors travel as they are.
+const uncompressed = "identity"
+
 // admitChoco resolves compress auto. It refuses a mask with a compressor that sends every
 // coordinate, and one of other coordinates than topk chooses.
-func (s *Setup) admitChoco(name string) error {
+func (s *Setup) admitChoco(kind dist.CompressorKind, known bool) error {
 	c := &s.Config
-	switch name {
-	case "sign":
-		if c.ReferenceBits == "published" {
-			return Invalid("reference_bits", c.ReferenceBits, "the released program has no compress sign, so that it "+
-				"has no count of its bits: use reference_bits honest, or compress randk, topk or qsgd(s)")
-		}
-	case "":
-		c.Compress = "randk"
+	if c.Compress == "" {
+		c.Compress = usualCompressor(dist.Values)
 		return nil
-	case "lattice":
+	}
+	switch {
+	case !known: // refused by ParseCompressor
+		return nil
+	case kind.Sends == dist.Codes:
 		return Invalid("compress", c.Compress, "%s adds up what it hears, and a lattice means something only near the "+
-			"receiver's own model: use randk, topk, qsgd-scaled(s) or identity; swarm takes a lattice", s.method.Name)
-	case "dct":
-		return Invalid("compress", c.Compress, "sends coefficients, which only demo transforms back: use randk, topk, "+
-			"qsgd-scaled(s), sign or identity")
-	case "randk":
+			"receiver's own model: use %s; swarm takes a lattice", s.method.Name, contractive())
+	case kind.Sends == dist.Coefficients:
+		return Invalid("compress", c.Compress, "sends coefficients, which only %s transforms back: use %s",
+			setting.Either(withFeature(func(m method) bool { return m.traits.Code == algo.CoefficientCode })),
+			contractive())
+	case c.ReferenceBits == "published" && kind.Published == nil:
+		return Invalid("reference_bits", c.ReferenceBits, "the released program has no compress %s, so that it "+
+			"has no count of its bits: use reference_bits honest, or compress randk, topk or qsgd(s)", kind.Name)
+	}
+	switch kind.Mask {
+	case dist.MaskDrawn:
 		return nil
-	case "topk": // randk and stratified are what auto stands for
+	case dist.MaskCounted: // randk and stratified are what auto stands for
 		if slices.Contains([]string{"bernoulli", "block", "cycle", "parts"}, string(c.Mask)) {
-			return Invalid("mask", c.Mask, "plays no part beside compress topk, which sends the largest coordinates: "+
-				"use mask auto, or randk-per-layer for the largest of each tensor, or compress randk")
+			return Invalid("mask", c.Mask, "plays no part beside compress %s, which sends the largest coordinates: "+
+				"use mask auto, or randk-per-layer for the largest of each tensor, or compress randk", kind.Name)
 		}
 		return nil
 	}
@@ -76,14 +97,16 @@ func (s *Setup) admitChoco(name string) error {
 	return nil
 }
 
-// admitTransform resolves compress auto of demo.
+// admitTransform resolves compress auto of an algorithm that sends coefficients.
 func (s *Setup) admitTransform() error {
 	c := &s.Config
-	switch spelling.Name(string(c.Compress)) {
-	case "":
-		c.Compress = "dct(64,32)"
-	case "dct":
-	default:
+	if s.Traits.Code != algo.CoefficientCode {
+		return nil
+	}
+	if c.Compress == "" {
+		c.Compress = usualCompressor(dist.Coefficients)
+	}
+	if kind, ok := dist.CompressorNamed(string(c.Compress)); !ok || kind.Sends != dist.Coefficients {
 		return Invalid("compress", c.Compress, "%s sends coefficients of a cosine transform: use dct(side,k), such as "+
 			"dct(64,32)", s.method.Name)
 	}
@@ -93,8 +116,8 @@ func (s *Setup) admitTransform() error {
 // compress makes the compressor of an algorithm that broadcasts, or the lattice of one of pairs.
 func (s *Setup) compress(sizes []int) (err error) {
 	c := &s.Config
-	switch s.method.Edges {
-	case Broadcast, AllGather:
+	switch s.Traits.Code {
+	case algo.CompressedCode, algo.CoefficientCode:
 		o := dist.CompressorOptions{Mask: s.Mask, Sizes: sizes, Flat: c.Norms == "flat", Seed: c.Seed}
 		for _, b := range s.Tensors {
 			o.Shapes = append(o.Shapes, [2]int{b.Rows, b.Cols})
@@ -103,7 +126,7 @@ func (s *Setup) compress(sizes []int) (err error) {
 			return &Error{Key: "compress", Err: err}
 		}
 		c.Compress = Chosen(s.Compressor.String())
-	case Pairs:
+	case algo.LatticeCode:
 		if s.Lattice, err = dist.ParseLattice(string(c.Compress), c.Seed); err != nil {
 			return &Error{Key: "compress", Err: err}
 		}
@@ -117,7 +140,7 @@ func (s *Setup) compress(sizes []int) (err error) {
 // edges in one iteration.
 func (s *Setup) admitPairs() error {
 	c := &s.Config
-	if c.Swarm != "blocking" && c.LocalSteps > 1 {
+	if !s.Traits.StepsPerExchange && c.LocalSteps > 1 {
 		return Invalid("local_steps", c.LocalSteps,
 			"non-blocking swarm takes one step in every iteration: set local_steps 0, or swarm blocking")
 	}
@@ -144,7 +167,7 @@ func (s *Setup) admitPairs() error {
 // BatchPerGradient reports whether an agent takes a batch for each gradient, and none in iterations
 // without a gradient.
 func (s *Setup) BatchPerGradient() bool {
-	return s.method.Edges == Clocks || s.method.Edges == Pairs && s.Config.Swarm == "blocking"
+	return s.Asynchronous() || s.Traits.StepsPerExchange
 }
 
 // BroadcastRate returns the probability that an agent broadcasts in an iteration.
@@ -152,14 +175,10 @@ func (s *Setup) BroadcastRate() float64 {
 	if len(s.Graph.Edges) == 0 {
 		return 1
 	}
-	rate := s.Process.Rate(0)
-	switch name := s.Process.String(); {
-	case strings.HasPrefix(name, "broadcast("): // an edge is active where one of its ends broadcasts
-		return 1 - math.Sqrt(1-rate)
-	case strings.HasPrefix(name, "broadcast-"):
-		return 1 / float64(s.Graph.N)
+	if b, ok := s.Process.(dist.Broadcaster); ok {
+		return b.SendRate()
 	}
-	return rate
+	return s.Process.Rate(0)
 }
 
 // chocoLimit returns the consensus step above which the differences between CHOCO's models may
@@ -179,7 +198,7 @@ func (s *Setup) settleTheta() {
 	c := &s.Config
 	switch {
 	case !c.given.Theta.Auto:
-	case s.method.Edges != Broadcast:
+	case s.Traits.Code != algo.CompressedCode:
 		c.Theta = s.pairTheta()
 	case s.Graph.N == 1 || s.Mixing == nil || s.Compressor == nil || s.Compressor.Delta() <= 0 ||
 		s.BroadcastRate() == 0:
@@ -205,46 +224,15 @@ func (s *Setup) pairTheta() float64 {
 	return sixDigits(1 / float64(1+meeting))
 }
 
-func chocoStable(s *Setup) (warnings []string, err error) {
-	c := s.Config
-	if delta := s.Compressor.Delta(); !(delta > 0) {
-		return nil, Invalid("compress", c.Compress, "is no contraction here (it may move up to %.3g times the square "+
-			"of a vector away): use qsgd-scaled with as many levels, or more levels", 1-delta)
+// settleRho resolves rho auto: it makes alpha the largest step 1/(2·rho·degree) of all agents.
+func (s *Setup) settleRho() {
+	c := &s.Config
+	if !s.uses("rho") || !c.given.Rho.Auto || s.Graph.N == 1 {
+		return
 	}
-	if s.Graph.N == 1 {
-		return nil, nil
-	}
-	if th := c.Theta; !(th > 0) || th > 1 {
-		return nil, Invalid("theta", c.Theta,
-			"must be above 0 and at most 1: it is the share of the way to the neighbours' mean")
-	}
-	if s.BroadcastRate() == 0 { // nothing is averaged
-		return nil, nil
-	}
-	limit := s.chocoLimit()
-	switch th := c.Theta; {
-	case th >= 2*limit:
-		return nil, Invalid("theta", c.Theta, "diverges: an agent's public copy keeps %.3g of it an iteration, "+
-			"and on graph %s theta has to stay below %.3g: use theta auto, a denser compressor, or more senders",
-			s.Compressor.Delta()*s.BroadcastRate(), c.Graph, limit)
-	case th > limit:
-		return []string{fmt.Sprintf("theta %v is above %.3g, from which on the differences between agents may grow: "+
-			"theta auto is half of that", c.Theta, limit)}, nil
-	}
-	return nil, nil
-}
-
-// swarmFair warns if blocking pairs make agents of high degree compute more often.
-func swarmFair(s *Setup) ([]string, error) {
-	if s.Config.Swarm != "blocking" || s.Process.String() != "one-edge" {
-		return nil, nil
-	}
+	least := math.MaxInt
 	for i := range s.Graph.N {
-		if s.Graph.Degree(i) != s.Graph.MaxDegree() {
-			return []string{fmt.Sprintf("blocking pairs on uniform edges compute as often as their degree, which "+
-				"differs on graph %s: the objective is weighed by degree; edges one-edge-round-robin is fairer, "+
-				"swarm nonblocking exact", s.Config.Graph)}, nil
-		}
+		least = min(least, s.Graph.Degree(i))
 	}
-	return nil, nil
+	c.Rho = sixDigits(1 / (2 * c.Alpha * float64(least)))
 }

@@ -227,6 +227,7 @@ func TestAutoEtaOfManyAgents(t *testing.T) {
 	}
 	s := &Setup{Config: resolving(c), Graph: g}
 	s.method, _ = c.findMethod()
+	s.Traits = s.method.traits
 	if s.Process, err = dist.ParseProcess(c.Edges, g, 1); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"fspda/data"
+	"fspda/dist"
 	"fspda/train/setting"
 )
 
@@ -59,47 +60,52 @@ var (
 		func(c Config) bool { return !slices.Contains(readSets, c.Data) })
 	imagesOfAnySize = needs("data imagenet, folder or synthetic-images",
 		func(c Config) bool { return !slices.Contains(fixedSets, c.Data) })
-	needsText      = needsRun("data text or synthetic-text", (*Setup).readsText)
-	needsCosine    = needs("schedule cosine", func(c Config) bool { return c.Schedule != "constant" })
-	needsExchange  = needsRun(anExchange, func(s *Setup, _ Config) bool { return s.exchanges() })
-	needsRealTime  = needsRun("clock real", func(s *Setup, _ Config) bool { return s.RealTime() })
+	needsText     = needsRun("data text or synthetic-text", (*Setup).readsText)
+	needsCosine   = needs("schedule cosine", func(c Config) bool { return c.Schedule != "constant" })
+	needsExchange = needsRun(anExchange, func(s *Setup, _ Config) bool { return s.exchanges() })
+	needsRealTime = needsRun("clock real", func(s *Setup, _ Config) bool { return s.RealTime() })
+	needsNorms    = setting.Need{Says: normsWords, Holds: func(r setting.Run) bool {
+		kind, _ := dist.CompressorNamed(r.Given("compress").(string))
+		return kind.Norms
+	}}
 	needsBatchNorm = needsRun("a network with batch norm", func(s *Setup, _ Config) bool { return len(s.Buffers) > 0 })
 )
+
+// normsWords names the compressors that send norms.
+func normsWords() string {
+	return "compress " + setting.Either(dist.FormsOf(dist.CompressorsThat(func(k dist.CompressorKind) bool {
+		return k.Norms
+	})))
+}
 
 // readsText reports whether the data set is text.
 func (s *Setup) readsText(c Config) bool { return IsText(c.Data) || s.Set.Text != nil }
 
 // exchanges reports whether the agents send anything over edges of a graph.
 func (s *Setup) exchanges() bool {
-	return !s.AllReduces && s.method.Edges != AllGather && s.Graph.N > 1
+	return !s.Traits.Edges.Collective && s.Graph.N > 1
 }
 
 // masked reports whether the agents send vectors on which a mask could be.
 func (s *Setup) masked() bool {
-	return s.exchanges() || s.AllReduces && s.method.Masks && s.Graph.N > 1
-}
-
-// hasNorms reports whether a compressor sends numbers for each block.
-func hasNorms(compress string) bool {
-	name := strings.TrimSpace(compress)
-	return strings.HasPrefix(name, "qsgd") || name == "sign"
+	return s.exchanges() || s.AllReduces() && s.Traits.Masks && s.Graph.N > 1
 }
 
 // drawsTimes reports whether times of gradients are drawn: in virtual time, and to choose eta.
 func (s *Setup) drawsTimes(c Config) bool {
-	return s.method.Edges == Clocks && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
+	return s.Asynchronous() && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
 }
 
 // uses reports whether the algorithm of s lists a key, or uses it by what it is.
 func (s *Setup) uses(key string) bool { return s.method.uses(key) }
 
 // uses reports whether the method reads a key of algorithms.
-func (m Method) uses(key string) bool {
+func (m method) uses(key string) bool {
 	switch key {
 	case "eta":
-		return m.Dual
+		return m.traits.Dual
 	case "mixing":
-		return m.Mixing
+		return m.traits.Mixing
 	}
 	return slices.Contains(m.Keys, key)
 }
@@ -150,7 +156,7 @@ func (c Config) RefuseUnused(keys []string) error {
 
 // missing says what gives a key an effect that it lacks; nothing if it has one.
 func (s *Setup) missing(key string, given Config) string {
-	if methods := withFeature(func(m Method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
+	if methods := withFeature(func(m method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
 		return "algo " + setting.Either(methods)
 	}
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {
@@ -162,7 +168,7 @@ func (s *Setup) missing(key string, given Config) string {
 	k, _ := Lookup(key)
 	for _, n := range k.Needs {
 		if !n.Holds(question{s, given}) {
-			return n.Words
+			return n.Text()
 		}
 	}
 	return ""

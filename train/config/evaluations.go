@@ -64,7 +64,7 @@ func (s *Setup) EvalChunk() int {
 
 // warn warns of evaluations that take long, and of a run of one agent.
 func (s *Setup) warn() {
-	if s.Graph.N == 1 && !s.AllReduces {
+	if s.Graph.N == 1 && !s.AllReduces() {
 		s.Warnings = append(s.Warnings, "one agent: its graph has no edge, so that nothing is exchanged and "+
 			"consensus is 0")
 	}

@@ -1,9 +1,6 @@
 package config
 
-import (
-	"fspda/dist"
-	"fspda/train/algo"
-)
+import "fspda/dist"
 
 // ExpectedBits is the mean number of bits that all agents together send in an iteration, in the
 // accounting asked for. The published count of reference_bits is not looked at.
@@ -11,9 +8,9 @@ func (s *Setup) ExpectedBits() float64 {
 	if s.Graph.N == 1 {
 		return 0
 	}
-	if s.AllReduces {
+	if s.AllReduces() {
 		bits := s.allReduceBits(s.Mask.Len()) / float64(s.RoundLength())
-		if every := s.WholeEvery(); every > 0 {
+		if every := s.Traits.WholeEvery; every > 0 {
 			bits += (s.allReduceBits(s.Dim) - s.allReduceBits(s.Mask.Len())) / float64(every)
 		}
 		return bits
@@ -40,8 +37,8 @@ func (s *Setup) ExpectedBits() float64 {
 	if s.Lattice != nil {
 		return rates * 2 * float64(s.Bits(s.messageLedger()))
 	}
-	if m, ok := s.Algo.(algo.MessageLength); ok {
-		return rates * 2 * bits * m.MessageLen()
+	if n := s.Traits.MessageLen; n > 0 {
+		return rates * 2 * bits * n
 	}
 	var pair dist.Ledger // both messages of an exchange; one of them would carry the indices
 	for _, indices := range []bool{false, true} {
@@ -63,7 +60,7 @@ func (s *Setup) allReduceBits(k int) float64 {
 
 // messageLedger is what goes over a link one way through a codec in an iteration.
 func (s *Setup) messageLedger() (l dist.Ledger) {
-	for which := range algo.MessagesPerLink(s.Algo) {
+	for which := range s.Traits.MessagesPerLink() {
 		m := s.CodedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len())
 		m.Indices = which == 0 || m.DataDependent
 		l.Send(m)

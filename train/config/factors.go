@@ -3,6 +3,8 @@ package config
 import (
 	"strconv"
 	"strings"
+
+	"fspda/train/algo"
 )
 
 // Factor is the step size of the tensors that a pattern matches, relative to alpha.
@@ -63,10 +65,10 @@ func (s *Setup) admitFreeze() error {
 		return nil
 	}
 	switch {
-	case s.method.Shifts:
+	case s.Traits.Shifts:
 		return Invalid("freeze", c.Freeze, "%s moves coordinates on which all agents agree, by rounding or more, and "+
 			"with them frozen ones: choose another algorithm", c.Algo)
-	case s.method.Edges == Broadcast:
+	case s.Traits.Code == algo.CompressedCode:
 		return Invalid("freeze", c.Freeze,
 			"%s sends compressed differences from copies that start at zero, and would move "+
 				"frozen coordinates by what the copies lack: choose another algorithm", c.Algo)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"fspda/train/algo"
 	"fspda/train/setting"
 )
 
@@ -34,6 +35,8 @@ func init() {
 		v := reflect.ValueOf(&base).Elem().FieldByIndex(fields[k.Name])
 		v.Set(reflect.ValueOf(k.Initial()).Convert(v.Type()))
 	}
+	builtin = prepareAll(algo.Methods())
+	methods = slices.Clone(builtin)
 }
 
 // RegisterKey adds a key of another package to those of every configuration: to flags, files, help

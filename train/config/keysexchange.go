@@ -17,13 +17,11 @@ type CompressionKeys[N ~string] struct {
 
 var compressionKeys = []setting.Key{
 	{Name: "compress", Topic: "exchange", Default: auto, Names: orAuto(forms("compress")), Forms: true, Check: notEmpty,
-		Help: "choco, beer: randk, topk, qsgd(255), qsgd-scaled(255), sign, identity; swarm: identity, " +
-			"lattice(0.0001,256), lattice(0.0001,256,stochastic); demo: dct(64,32), the 32 largest cosine coefficients of " +
+		Help: "choco, beer: VALUES; swarm: identity, CODES; demo: COEFFICIENTS, the 32 largest cosine coefficients of " +
 			"each chunk of sides up to 64"},
 	{Name: "norms", Topic: "exchange", Default: "tensor", Choices: []string{"tensor", "flat"},
-		Needs: []setting.Need{needs("compress qsgd(s), qsgd-scaled(s) or sign",
-			func(c Config) bool { return hasNorms(c.Compress) })},
-		Help: "qsgd, sign: one norm for each tensor, or one for the flat vector"},
+		Needs: []setting.Need{needsNorms},
+		Help:  "NORMS: one norm for each tensor, or one for the flat vector"},
 	{Name: "early", Topic: "exchange", Default: false, Since: "0.2.0",
 		Help: "choco: compress and send before the gradient is computed (EF21)"},
 	{Name: "swarm", Topic: "exchange", Default: "nonblocking", Choices: []string{"nonblocking", "blocking"},
@@ -53,8 +51,7 @@ var exchangeKeys = []setting.Key{
 		Help: "number of agents n"},
 	{Name: "graph", Topic: "exchange", Default: "complete", Names: forms("graph"), Forms: true,
 		Needs: []setting.Need{needsExchange},
-		Help: "complete, ring, path, star, grid, torus, hypercube, exponential, binary-tree, er(0.5), er10-published, " +
-			"regular(3), file(PATH), or base(2), simple-base(2), hyper-hypercube(2), which choose the edges, too"},
+		Help:  "GRAPHS; those with a process of the same name, such as base(2), choose the edges, too"},
 	{Name: "edges", Topic: "exchange", Default: auto, Names: orAuto(forms("edges")), Forms: true, Check: notEmpty,
 		Needs: []setting.Need{needsExchange},
 		Help: "edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), " +

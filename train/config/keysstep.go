@@ -28,7 +28,7 @@ type StepKeys[N ~string] struct {
 var stepKeys = []setting.Key{
 	{Name: "eta_schedule", Topic: "method", Default: "coupled", Choices: []string{"coupled", "constant"},
 		Needs: []setting.Need{needsRun("an algorithm with a dual (fspda-sa, fspda-storm) and schedule cosine",
-			func(s *Setup, c Config) bool { return s.method.Dual && c.Schedule != "constant" })},
+			func(s *Setup, c Config) bool { return s.Traits.Dual && c.Schedule != "constant" })},
 		Help: "coupled (eta follows alpha) or constant"},
 	{Name: "optimizer", Topic: "method", Default: auto, Names: orAuto(Optimizers), Since: "0.2.0", Inert: inertOptimizer,
 		Help: "what makes directions of gradients: GENERAL, or that of OTHERS; auto is heavy-ball with a momentum, else sgd"},

@@ -80,7 +80,7 @@ func (c Config) Defaults() Config {
 	d.Partition, d.Sampling, d.SampleTokens = "contiguous", "iid", of.sample
 	m, _ := c.findMethod()
 	c.setLanguageOptimizer(&d, m, of)
-	if named("schedule") && c.Schedule != "cosine" || m.Constant {
+	if named("schedule") && c.Schedule != "cosine" || m.traits.Constant {
 		d.MinAlpha = 0
 	} else {
 		d.Schedule, d.WarmupT = "cosine", 100
@@ -90,7 +90,7 @@ func (c Config) Defaults() Config {
 
 // setLanguageOptimizer sets the defaults of the optimizer that c names, or else of the usual one where
 // the method takes it. Optimizers with unit steps have nanoGPT's alpha; others have a larger one.
-func (c Config) setLanguageOptimizer(d *Config, m Method, of languageDefaults) {
+func (c Config) setLanguageOptimizer(d *Config, m method, of languageDefaults) {
 	if c.Optimizer == auto && m.takes(languageOptimizer) {
 		d.Optimizer = languageOptimizer
 		c.Optimizer = languageOptimizer
@@ -105,7 +105,7 @@ func (c Config) setLanguageOptimizer(d *Config, m Method, of languageDefaults) {
 	switch {
 	case o.UnitSteps:
 		d.Alpha, d.MinAlpha = of.alpha, of.min
-	case m.Gradients > 1:
+	case m.traits.Gradients > 1:
 		d.Alpha, d.MinAlpha = languageAsyncSTORMAlpha, o.LanguageAlpha/10
 	default:
 		d.Alpha, d.MinAlpha = o.LanguageAlpha, o.LanguageAlpha/10

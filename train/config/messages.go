@@ -10,7 +10,6 @@ import (
 
 	"fspda/dist"
 	"fspda/internal/rng"
-	"fspda/train/algo"
 )
 
 // Identity lists, by name and value, what all processes of a run must agree on, the most
@@ -36,23 +35,29 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 	return id
 }
 
-// Codec returns the codec of the run's messages; nil: plain values.
+// Codec returns the codec of the run's messages; nil: plain values at coordinates that both ends know.
 func (s *Setup) Codec() dist.Codec {
 	switch {
 	case s.Lattice != nil:
-		return s.Lattice.Codec(s.Algo.(algo.MultiVector).Vectors(), s.Dim)
-	case s.Compressor != nil:
+		return s.Lattice.Codec(s.VectorsPerLink(), s.Dim)
+	case s.Compressor != nil && s.Compressor.Picked() == nil:
 		return s.Compressor
 	}
 	return nil
 }
 
-// CodedMessage describes a message that codec writes, of so many values on a mask, for the ledger.
+// CodedMessage describes a message of so many values on a mask, for the ledger.
 func (s *Setup) CodedMessage(codec dist.Codec, values, mask int) dist.Sent {
 	m := dist.Sent{Values: values, ValueBits: 32, Mask: mask, Dim: s.Dim}
-	if _, ok := s.Compressor.(dist.RandK); !ok {
+	if codec != nil {
 		m = codec.Sent(dist.Payload{Dim: s.Dim})
 	}
-	m.Indices = true // each message is counted by itself
+	m.Indices = true // Each message is counted by itself.
 	return m
+}
+
+// PublishedMessage describes a message as the released program counts it.
+func (s *Setup) PublishedMessage(m dist.Sent) dist.Sent {
+	kind, _ := dist.CompressorNamed(string(s.Config.Compress))
+	return kind.Published(m)
 }

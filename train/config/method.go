@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,76 +14,40 @@ import (
 	"fspda/train/setting"
 )
 
-// Method describes an algorithm: its name, its constructor, and what it needs of graph, exchange
-// and schedule. Resolve refuses configurations that do not meet these needs.
-type Method struct {
-	Name string
-	// New makes the algorithm of a setup. Names, graph, edge process and mask are resolved.
-	New func(s *Setup) algo.Algorithm
-	// Check refuses settings outside the stable region and returns warnings. It may be nil.
-	Check func(s *Setup) (warnings []string, err error)
+// Method declares an algorithm: see [algo.Method]. Resolve refuses configurations that do not meet the
+// needs of its traits.
+type Method = algo.Method
 
-	// Keys lists the keys that New and Check read and that not every algorithm has, besides eta and
-	// mixing, which follow from Dual and Mixing. Others are refused if they are set explicitly.
-	Keys []string
-
-	Params []Param // settings that only this algorithm has; New reads them by Setup.Param and Choice
-
-	Edges      EdgeNeed
-	Usual      Usual    // defaults of its own
-	Gradients  int      // of a batch, in an asynchronous algorithm; 0: 1
-	Masks      bool     // an exchange may carry part of the coordinates
-	Mixing     bool     // it averages with the fixed matrix W: Link.Fixed is set
-	Tree       bool     // graphs without cycles only; an unset graph is binary-tree
-	HalfLazy   bool     // that is (I+W)/2, with the W of the key mixing
-	Shifts     bool     // its averages move coordinates on which agents agree, by rounding or more
-	Optimizers []string // values of the key optimizer that it takes; nil: only sgd
-	// where its correction may enter with an adaptive optimizer, the default first; nil: it has
-	// none
-	Placements []string
-	Takes      Gradient // what its optimizer takes
-	Dual       bool     // it uses eta
-	Exact      bool     // it is stated for exact gradients
-	Constant   bool     // it has no step size that a schedule could change
-
-	About About // its line in the table of methods
+// method is a method with the traits of its algorithm with default settings.
+type method struct {
+	Method
+	traits algo.Traits
 }
 
-// Usual has defaults of a method that differ from those of others.
-type Usual struct {
-	Steps int    // of local_steps; 0: 10
-	Mask  string // what mask auto comes to in an all-reduce; empty: as elsewhere
+// prepare asks a method for its traits. The error says what is wrong with its declarations.
+func prepare(m Method) (p method, err error) {
+	p.Method = m
+	if m.Name == "" || m.New == nil {
+		return p, errors.New("a method needs a Name and a New")
+	}
+	if err := setting.Fault(m.Params); err != nil {
+		return p, err
+	}
+	c := Default()
+	c.Algo = m.Name
+	r := resolving(c)
+	r.Params = settle(m.Params, nil)
+	p.traits = m.New(r.settings(p)).Traits()
+	if p.traits.Edges == nil {
+		var kinds []string
+		for _, e := range algo.EdgeKinds() {
+			kinds = append(kinds, "algo."+e.Name)
+		}
+		return p, fmt.Errorf("the traits of its algorithm name no Edges, so that nobody knows when its agents "+
+			"communicate: set Exchange.Edges to %s", setting.Either(kinds))
+	}
+	return p, nil
 }
-
-// Gradient is what the optimizer of a method takes.
-type Gradient int
-
-const (
-	OwnGradient     Gradient = iota // of the agent's batch, with a correction where it is placed so
-	TrackedGradient                 // a tracker of the mean gradient; optimizers are placed corrected
-	MeanGradient                    // the mean over all agents
-)
-
-// EdgeNeed is the set of edge processes that an algorithm can use.
-type EdgeNeed int
-
-const (
-	AnyEdges   EdgeNeed = iota // any; auto is one-edge
-	ManyEdges                  // any; auto is full, since few at a time limit the step
-	WholeGraph                 // all edges in every iteration: full
-	Rounds                     // all edges at the end of each round: periodic(tau), or full
-	Coins                      // all edges or none: coin(p), periodic(tau) or full
-	AllReduce                  // an all-reduce, in each iteration or round: graph and edges play no part
-	Pairs                      // at most one edge at an agent
-	// agents that broadcast to their neighbours: broadcast and its like, or all edges or none
-	Broadcast
-	Clocks     // none: every edge has a clock of its own
-	RoundPairs // Pairs, in the last iteration of each round of local_steps; auto is matching
-	RoundEdges // any, in the last iteration of each round of local_steps; auto is matching
-	AnyRounds  // any, as RoundEdges if local_steps is set; auto is one-edge
-	OneWay     // messages go one way: one-peer-exp, static-exp, push(k), arcs(PATH)
-	AllGather  // every message reaches all agents, in each iteration: graph and edges play no part
-)
 
 // The values of the key weights.
 const (
@@ -96,41 +61,53 @@ const defaultSteps = 10
 
 var (
 	registry sync.RWMutex
-	methods  = slices.Clone(builtin)
+	builtin  []method // The methods of this module, which init prepares when the keys have their defaults.
+	methods  []method // All methods.
 )
 
-// Register adds an algorithm to those that Config.Algo can name. Call it before the first run, for
-// instance in an init function. It panics if the name is taken or the method has no New.
-func Register(m Method) {
-	registry.Lock()
-	defer registry.Unlock()
-	switch {
-	case m.Name == "" || m.New == nil:
-		panic(fmt.Sprintf("config: Register of %q: a method needs a Name and a New", m.Name))
-	case slices.ContainsFunc(methods, func(o Method) bool { return o.Name == m.Name }):
-		panic(fmt.Sprintf("config: Register of %q: the name is taken", m.Name))
+// prepareAll prepares the methods of this module.
+func prepareAll(all []Method) (prepared []method) {
+	for _, m := range all {
+		p, err := prepare(m)
+		if err != nil {
+			panic(fmt.Sprintf("config: method %q: %v", m.Name, err))
+		}
+		prepared = append(prepared, p)
 	}
-	if err := setting.Fault(m.Params); err != nil {
+	return prepared
+}
+
+// Register adds an algorithm to those that Config.Algo can name. Call it before the first run, for
+// instance in an init function. It panics if the name is taken, and if the method lacks something
+// that it needs.
+func Register(m Method) {
+	p, err := prepare(m)
+	if err != nil {
 		panic(fmt.Sprintf("config: Register of %q: %v", m.Name, err))
 	}
-	methods = append(methods, m)
+	registry.Lock()
+	defer registry.Unlock()
+	if slices.ContainsFunc(methods, func(o method) bool { return o.Name == m.Name }) {
+		panic(fmt.Sprintf("config: Register of %q: the name is taken", m.Name))
+	}
+	methods = append(methods, p)
 }
 
 // registered lists all methods.
-func registered() []Method {
+func registered() []method {
 	registry.RLock()
 	defer registry.RUnlock()
 	return slices.Clone(methods)
 }
 
 // Algorithms lists the names that Config.Algo can have.
-func Algorithms() []string { return withFeature(func(Method) bool { return true }) }
+func Algorithms() []string { return withFeature(func(method) bool { return true }) }
 
 // findMethod returns the method that Config.Algo names, and whether it exists.
-func (c Config) findMethod() (m Method, ok bool) {
+func (c Config) findMethod() (m method, ok bool) {
 	registry.RLock()
 	defer registry.RUnlock()
-	if at := slices.IndexFunc(methods, func(m Method) bool { return m.Name == c.Algo }); at >= 0 {
+	if at := slices.IndexFunc(methods, func(m method) bool { return m.Name == c.Algo }); at >= 0 {
 		return methods[at], true
 	}
 	return m, false
@@ -143,7 +120,7 @@ func (c Config) HasVirtualTime() bool { return c.Links != "" || c.clocked() && c
 // clocked reports whether Config.Algo names an asynchronous algorithm.
 func (c Config) clocked() bool {
 	m, ok := c.findMethod()
-	return ok && m.Edges == Clocks
+	return ok && m.traits.Edges.Clocks
 }
 
 // settleMethod resolves the keys of the optimizer, and refuses a network whose loss decays weights
@@ -169,18 +146,14 @@ func (s *Setup) settleMethod(m Model) error {
 // admit refuses keys that the method does not use, and resolves edges and mask where they are auto.
 func (s *Setup) admit() error {
 	c, m := &s.Config, s.method
-	if c.Schedule != "constant" && m.Constant {
+	if c.Schedule != "constant" && s.Traits.Constant {
 		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant",
 			m.Name)
 	}
 	if c.Dual != "same-time" && !m.uses("dual") {
 		return Invalid("dual", c.Dual, "only fspda-sa has this form of the released program: use dual same-time")
 	}
-	switch m.Edges {
-	case AllReduce:
-		s.admitCollective()
-		return nil
-	case AllGather:
+	if s.Traits.Edges.Collective {
 		s.admitCollective()
 		return s.admitTransform()
 	}
@@ -204,22 +177,22 @@ func (s *Setup) admitCollective() {
 		}
 	}
 	switch {
-	case !m.Masks:
+	case !s.Traits.Masks:
 		c.Mask, c.Density = "all", 1
-	case c.Mask == "" && m.Usual.Mask != "":
-		c.Mask = Chosen(m.Usual.Mask)
+	case c.Mask == "":
+		c.Mask = Chosen(s.Traits.Mask)
 	}
 }
 
 // settleSteps resolves local_steps 0.
 func (s *Setup) settleSteps() {
 	if c := &s.Config; c.LocalSteps == 0 {
-		c.LocalSteps = cmp.Or(s.method.Usual.Steps, defaultSteps)
+		c.LocalSteps = cmp.Or(s.Traits.LocalSteps, defaultSteps)
 	}
 }
 
 // withFeature lists the algorithms for which has returns true.
-func withFeature(has func(m Method) bool) (names []string) {
+func withFeature(has func(m method) bool) (names []string) {
 	for _, m := range registered() {
 		if has(m) {
 			names = append(names, m.Name)
@@ -232,10 +205,12 @@ func withFeature(has func(m Method) bool) (names []string) {
 // another mask, and a density other than the default.
 func (s *Setup) admitMask() error {
 	c, m := &s.Config, s.method
-	if m.Masks {
+	if s.Traits.Masks {
 		return nil
 	}
-	masked := func() string { return strings.Join(withFeature(func(m Method) bool { return m.Masks }), ", ") }
+	masked := func() string {
+		return strings.Join(withFeature(func(m method) bool { return m.traits.Masks }), ", ")
+	}
 	if c.Mask != "" && c.Mask != "all" {
 		return Invalid("mask", c.Mask, "%s averages whole vectors and would not converge on a part of them: use "+
 			"mask all, or an algorithm that admits masks (%s)", m.Name, masked())
@@ -250,91 +225,51 @@ func (s *Setup) admitMask() error {
 
 // admitEdges resolves edges auto and checks edges and local_steps against the method's need.
 func (s *Setup) admitEdges() error {
-	c, m := &s.Config, s.method
-	if c.LocalSteps != 0 && !m.roundEnds() && m.Edges != Rounds && m.Edges != Coins &&
-		(m.Edges != Pairs || c.Swarm != "blocking") {
+	c, m, kind := &s.Config, s.method, s.Traits.Edges
+	if c.LocalSteps != 0 && !kind.AtRoundEnds && !kind.InRounds && !s.Traits.StepsPerExchange {
 		return Invalid("local_steps", c.LocalSteps, "%s has no rounds: set local_steps 0 and say with edges when "+
 			"to communicate, such as edges 'periodic(%d)'", m.Name, c.LocalSteps)
 	}
-	if m.roundEnds() && m.Edges != AnyRounds {
+	if kind.AtRoundEnds && !kind.OptionalRounds {
 		s.settleSteps()
 	}
-	steps := cmp.Or(c.LocalSteps, defaultSteps)
-	if own, ok := dist.ProcessOfGraph(c.Graph); ok && c.Edges == "" && m.plays(own) {
-		c.Edges = Chosen(own)
-		return nil
-	}
 	if c.Edges == "" {
-		c.Edges = map[EdgeNeed]Chosen{AnyEdges: "one-edge", ManyEdges: "full", WholeGraph: "full",
-			Rounds: Chosen(fmt.Sprintf("periodic(%d)", steps)), Coins: Chosen(fmt.Sprintf("coin(%v)",
-				1/float64(steps))),
-			Pairs: "one-edge", Broadcast: "full", Clocks: "one-edge", RoundPairs: "matching", RoundEdges: "matching",
-			AnyRounds: "one-edge", OneWay: Chosen(oneWayOf(c.Graph))}[m.Edges]
+		if own, ok := dist.ProcessOfGraph(c.Graph); ok && fitsGraph(kind, own) {
+			c.Edges = Chosen(own)
+		} else {
+			c.Edges = Chosen(kind.Auto(c.Graph, cmp.Or(c.LocalSteps, defaultSteps)))
+		}
 		return nil
 	}
-	name := spelling.Name(string(c.Edges))
-	pairs := []string{"one-edge", "one-edge-round-robin", "matching", "trace", "empty"}
-	fit := map[EdgeNeed][]string{WholeGraph: {"full"}, Rounds: {"full", "periodic"},
-		Coins: {"full", "periodic", "coin"}, Pairs: pairs, RoundPairs: pairs,
-		Broadcast: {"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
-		Clocks:    {"one-edge"},
-		OneWay:    {"one-peer-exp", "static-exp", "push", "arcs"}}[m.Edges]
-	if fit != nil && !slices.Contains(fit, name) && !m.plays(string(c.Edges)) {
-		return Invalid("edges", c.Edges, "%s %s: use edges auto", m.Name, edgeReason[m.Edges])
+	if !kind.Fits(spelling.Name(string(c.Edges))) && !fitsGraph(kind, string(c.Edges)) {
+		return Invalid("edges", c.Edges, "%s %s: use edges auto", m.Name, kind.Reason)
 	}
 	return nil
 }
 
 // GradientsPerBatch is the number of gradients that an asynchronous algorithm takes of a batch.
-func (s *Setup) GradientsPerBatch() int { return max(1, s.method.Gradients) }
+func (s *Setup) GradientsPerBatch() int { return max(1, s.Traits.Gradients) }
 
-// roundEnds reports whether the edge process is played at the ends of rounds alone.
-func (m Method) roundEnds() bool {
-	return m.Edges == RoundPairs || m.Edges == RoundEdges || m.Edges == AnyRounds
-}
-
-// plays reports whether the method can use the process that a graph is made for.
-func (m Method) plays(process string) bool {
-	switch m.Edges {
-	case AnyEdges, RoundEdges, AnyRounds:
+// fitsGraph reports whether an algorithm can use a process that a graph brings along.
+func fitsGraph(kind *algo.Edges, process string) bool {
+	switch kind.Own {
+	case algo.AnyOwnProcess:
 		return true
-	case Pairs, RoundPairs:
+	case algo.OwnPairs:
 		return dist.InPairs(process)
-	case OneWay:
+	case algo.OwnArcs:
 		return dist.OneWay(process)
 	}
 	return false
 }
 
-// oneWayOf is the process of arcs for a graph that does not name one.
-func oneWayOf(graph string) string {
-	if graph == "complete" || graph == "exponential" {
-		return "one-peer-exp"
-	}
-	return "push(1)"
-}
-
 // Directed returns the edge process of an algorithm on directed graphs; nil: it is none.
 func (s *Setup) Directed() dist.Directed {
-	if s.method.Edges != OneWay {
+	if !s.Traits.Edges.Directed {
 		return nil
 	}
 	d, _ := s.Process.(dist.Directed)
 	return d
-}
-
-var edgeReason = map[EdgeNeed]string{
-	WholeGraph: "is stated for a static graph, all of whose edges are active in every iteration (full)",
-	Rounds:     "averages over all edges at the end of each round (periodic(tau), or full for rounds of one)",
-	Coins:      "averages over all edges when a common coin says so (coin(p), periodic(tau) or full)",
-	Pairs: "averages in pairs, and an agent with several edges at once could not (one-edge, " +
-		"one-edge-round-robin, matching, base(1), or a trace of pairs)",
-	Broadcast: "has agents that broadcast to their neighbours (full, periodic(tau), coin(p), broadcast(p), " +
-		"broadcast-one, broadcast-rr)",
-	RoundPairs: "averages in pairs at the end of each round, and an agent with several edges at once could not " +
-		"(matching, one-edge, one-edge-round-robin, base(1), or a trace of pairs)",
-	OneWay: "sends one way (one-peer-exp, static-exp, push(k) or arcs(PATH))",
-	Clocks: "has a clock on every edge, which rings as often as contacts says",
 }
 
 // settleWeights resolves weights auto, which are those of the edge process where it has some.
@@ -359,7 +294,7 @@ func (s *Setup) settleWeights() error {
 // settleRounds checks that local_steps agrees with the edge process, if both are given.
 func (s *Setup) settleRounds() error {
 	c := &s.Config
-	if n := s.method.Edges; n != Rounds && n != Coins || len(s.Graph.Edges) == 0 {
+	if !s.Traits.Edges.InRounds || len(s.Graph.Edges) == 0 {
 		return nil
 	}
 	rate := s.Process.Rate(0)
@@ -373,48 +308,37 @@ func (s *Setup) settleRounds() error {
 
 // roundSteps returns the number of local steps of a round, or its mean if a coin ends rounds.
 func (s *Setup) roundSteps() int {
-	if len(s.Graph.Edges) == 0 { // a single agent
+	if s.Process == nil || len(s.Graph.Edges) == 0 { // not made yet, or of a single agent
 		return max(1, s.Config.LocalSteps)
 	}
 	return int(1/s.Process.Rate(0) + 0.5)
 }
 
 // StepSizes returns alpha and eta of iteration t: those of the first iteration of its round, unless
-// the algorithm is Scheduled.
+// they follow the schedule within a round.
 func (s *Setup) StepSizes(t int) (alpha, eta float64) {
-	if _, ok := s.Algo.(algo.Scheduled); ok {
+	if s.Traits.Scheduled {
 		return s.Schedule.At(t)
 	}
 	return s.Schedule.At(t - t%s.RoundLength())
 }
 
-// AllReducesAt reports whether iteration t of an AllReducer ends with an all-reduce.
+// AllReducesAt reports whether iteration t ends with an all-reduce.
 func (s *Setup) AllReducesAt(t int) bool {
-	return s.AllReduces && s.Graph.N > 1 && (t+1)%s.RoundLength() == 0
+	return s.AllReduces() && s.Graph.N > 1 && (t+1)%s.RoundLength() == 0
 }
 
-// WholeEvery returns after how many iterations an AllReducer with a mask exchanges all coordinates;
-// 0: it never does.
-func (s *Setup) WholeEvery() int {
-	if m, ok := s.Algo.(algo.Interleaved); ok {
-		return m.WholeEvery()
-	}
-	return 0
-}
+// AllReduces reports whether the agents communicate by all-reduce.
+func (s *Setup) AllReduces() bool { return s.Traits.Edges.Reduces }
 
 // Whole reports whether the all-reduce of iteration t has all coordinates.
 func (s *Setup) Whole(t int) bool {
-	every := s.WholeEvery()
+	every := s.Traits.WholeEvery
 	return s.Mask.Dense() || every > 0 && (t+1)%every == 0
 }
 
 // RoundLength returns the number of iterations of a round; 1 for algorithms without rounds.
-func (s *Setup) RoundLength() int {
-	if r, ok := s.Algo.(algo.Periodic); ok {
-		return r.Period()
-	}
-	return 1
-}
+func (s *Setup) RoundLength() int { return s.Traits.RoundLength() }
 
 // checkRounds refuses evaluations inside a round, in which the models are not averaged yet. All
 // evaluations lie between rounds if and only if the iterations are a multiple of the round and the

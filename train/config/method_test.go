@@ -152,9 +152,6 @@ func TestMethodDefaults(t *testing.T) {
 		if d := again.Config.Stored().Differences(s.Config.Stored()); len(d) > 0 {
 			t.Errorf("%s: resolved again it differs: %v", c.algo, d)
 		}
-		if _, ok := s.Algo.(algo.AllReducer); ok != s.AllReduces {
-			t.Errorf("%s: an all-reduce %v, the setup says %v", c.algo, ok, s.AllReduces)
-		}
 	}
 }
 
@@ -175,7 +172,7 @@ func TestRoundsAndEvaluations(t *testing.T) {
 			for points := 1; points <= 12; points++ {
 				c := Default()
 				c.Algo, c.Iterations, c.EvalPoints = "led", T, points
-				s := &Setup{Config: resolving(c), Algo: algo.LED{Tau: tau}}
+				s := &Setup{Config: resolving(c), Traits: algo.LED{Tau: tau}.Traits()}
 				want := true
 				for it := range T + 1 {
 					if s.EvalAt(it) && it%tau != 0 {
@@ -204,11 +201,17 @@ func TestExactWarning(t *testing.T) {
 	}
 }
 
+// edgeless is an algorithm whose author has not said over which edges its agents communicate.
+type edgeless struct{ algo.DSGD }
+
+func (edgeless) Traits() algo.Traits { return algo.Traits{} }
+
 func TestRegisterRefuses(t *testing.T) {
 	for name, m := range map[string]Method{
-		"no name": {New: func(*Setup) algo.Algorithm { return algo.SGD{} }},
-		"no New":  {Name: "mine"},
-		"taken":   {Name: "dsgd", New: func(*Setup) algo.Algorithm { return algo.SGD{} }},
+		"no edges": {Name: "mine", New: func(algo.Settings) algo.Algorithm { return edgeless{} }},
+		"no name":  {New: func(algo.Settings) algo.Algorithm { return algo.SGD{} }},
+		"no New":   {Name: "mine"},
+		"taken":    {Name: "dsgd", New: func(algo.Settings) algo.Algorithm { return algo.SGD{} }},
 	} {
 		func() {
 			defer func() {

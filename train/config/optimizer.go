@@ -19,22 +19,13 @@ const (
 	decayDecoupled = "decoupled"
 )
 
-// AnyOptimizer in Method.Optimizers stands for all optimizers that are General.
-const AnyOptimizer = "any"
-
-// Values of Method.Optimizers.
-var (
-	anyOptimizer  = []string{AnyOptimizer}
-	heavyBallOnly = []string{optimizerHeavyBall}
-)
-
 // admits lists the optimizers that a method takes, its default first.
-func (m Method) admits() (list []Optimizer) {
-	if m.Optimizers == nil {
+func (m method) admits() (list []Optimizer) {
+	if m.traits.Optimizers == nil {
 		return []Optimizer{optimizerNamed("")}
 	}
-	for _, name := range m.Optimizers {
-		if name == AnyOptimizer {
+	for _, name := range m.traits.Optimizers {
+		if name == algo.Any {
 			list = append(list, optimizersWith(func(o Optimizer) bool { return o.General })...)
 		} else {
 			list = append(list, optimizerNamed(name))
@@ -44,28 +35,28 @@ func (m Method) admits() (list []Optimizer) {
 }
 
 // takesOne reports whether a method takes an optimizer for which has returns true.
-func (m Method) takesOne(has func(o Optimizer) bool) bool {
+func (m method) takesOne(has func(o Optimizer) bool) bool {
 	return slices.ContainsFunc(m.admits(), has)
 }
 
 // takes reports whether a method takes the optimizer of a name.
-func (m Method) takes(name string) bool {
+func (m method) takes(name string) bool {
 	return m.takesOne(func(o Optimizer) bool { return o.Name == name })
 }
 
 // takesMomentum reports whether a method takes an optimizer that reads the key momentum.
-func (m Method) takesMomentum() bool {
+func (m method) takesMomentum() bool {
 	return m.takesOne(func(o Optimizer) bool { return o.Momentum > 0 })
 }
 
 // takesAny reports whether a method takes all optimizers that are General.
-func (m Method) takesAny() bool {
+func (m method) takesAny() bool {
 	return !slices.ContainsFunc(optimizersWith(func(o Optimizer) bool { return o.General }),
 		func(o Optimizer) bool { return !m.takes(o.Name) })
 }
 
 // autoOptimizer returns the optimizer that auto stands for.
-func (m Method) autoOptimizer(momentum float64) Optimizer {
+func (m method) autoOptimizer(momentum float64) Optimizer {
 	list, first := m.admits(), optimizerNamed("")
 	if !m.takes(first.Name) {
 		return list[0]
@@ -77,18 +68,12 @@ func (m Method) autoOptimizer(momentum float64) Optimizer {
 }
 
 // optimizerOf returns the optimizer that c names, or that auto stands for.
-func (c Config) optimizerOf(m Method) Optimizer {
+func (c Config) optimizerOf(m method) Optimizer {
 	if c.Optimizer == auto {
 		return m.autoOptimizer(c.Momentum)
 	}
 	return optimizerNamed(c.Optimizer)
 }
-
-// Where the correction of a method may enter with an adaptive optimizer; the first is the default.
-var (
-	anyPlacement = []string{placementCorrected, placementLocal}
-	localOnly    = []string{placementLocal}
-)
 
 // optimizer returns the optimizer of resolved keys.
 func (r Resolved) optimizer() Optimizer { return optimizerNamed(string(r.Optimizer)) }
@@ -100,8 +85,8 @@ func (r Resolved) clipsApart() bool { return r.ClipNorm > 0 && r.L2() > 0 }
 
 // settleOptimizer resolves auto in the keys of the optimizer, and refuses those without effect. It
 // reads nothing but the keys, because the loss of the network depends on what it finds.
-func (r *Resolved) settleOptimizer(m Method) (warnings []string, err error) {
-	others := func() string { return strings.Join(withFeature(Method.takesAny), ", ") }
+func (r *Resolved) settleOptimizer(m method) (warnings []string, err error) {
+	others := func() string { return strings.Join(withFeature(method.takesAny), ", ") }
 	decouples := func(o Optimizer) bool { return o.Decoupled }
 	switch {
 	case r.Momentum != 0 && !m.takesMomentum():
@@ -159,35 +144,35 @@ func both(names []string) string {
 }
 
 // settlePlacement resolves where the correction of the method enters.
-func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
+func (r *Resolved) settlePlacement(m method) (warnings []string, err error) {
 	asked := r.Placement != ""
 	o := r.optimizer()
 	switch {
 	case !asked:
 		r.Placement = Chosen(r.given.usualPlacement(m, o))
-	case len(m.Placements) == 0:
+	case len(m.traits.Placements) == 0:
 		return nil, Invalid("placement", r.Placement, "%s has no correction that could be placed: use placement auto",
 			m.Name)
 	case o.New == nil:
 		return nil, Invalid("placement", r.Placement, "both are the same with optimizer %s: use placement auto", o.Name)
-	case o.Adaptive && r.Placement == placementCorrected && len(m.Placements) == 1:
+	case o.Adaptive && r.Placement == placementCorrected && len(m.traits.Placements) == 1:
 		return nil, Invalid("placement", r.Placement,
 			"the correction of %s is made of preconditioned steps, so it cannot "+
 				"correct the gradient: use placement local", m.Name)
 	}
 	if r.Objective == "samples" && o.Adaptive && o.General && r.Placement != placementCorrected &&
-		m.Takes != MeanGradient {
+		m.traits.Takes != algo.MeanGradient {
 		return nil, Invalid("objective", r.Objective,
 			"%s divides a gradient by its own size, and with it the weight of "+
 				"an agent's data, so that it has no effect: use objective agents, another optimizer, or placement "+
 				"corrected if the method has it", o.Name)
 	}
-	if asked && r.Momentum > 0 && r.Placement == placementCorrected && m.Takes != TrackedGradient {
+	if asked && r.Momentum > 0 && r.Placement == placementCorrected && m.traits.Takes != algo.TrackedGradient {
 		warnings = append(warnings, fmt.Sprintf("placement corrected lets the correction of %s pass through "+
 			"momentum %v, and so act up to %.3g iterations late: differences between agents may grow; placement local "+
 			"has no such delay", m.Name, r.Momentum, 1/(1-r.Momentum)))
 	}
-	if asked && o.Adaptive && r.Placement == placementLocal && len(m.Placements) > 0 {
+	if asked && o.Adaptive && r.Placement == placementLocal && len(m.traits.Placements) > 0 {
 		warnings = append(warnings, o.Name+" outside the correction (placement local) ends where the agents' "+
 			"preconditioned gradients balance, which is no minimum if they hold different data")
 	}
@@ -198,17 +183,17 @@ func (r *Resolved) settlePlacement(m Method) (warnings []string, err error) {
 // optimizer, and with a linear one local, except for gradient tracking. Language models have local
 // also with an adaptive one, where the method allows it: with corrected their duals, times
 // eta/alpha, outweigh their clipped gradients, and they do not learn.
-func (c Config) usualPlacement(m Method, o Optimizer) string {
+func (c Config) usualPlacement(m method, o Optimizer) string {
 	switch {
-	case len(m.Placements) == 0, o.New == nil:
+	case len(m.traits.Placements) == 0, o.New == nil:
 		return "" // no effect
-	case m.Takes == TrackedGradient:
-		return m.Placements[0]
+	case m.traits.Takes == algo.TrackedGradient:
+		return m.traits.Placements[0]
 	case o.Adaptive:
-		if _, language := c.language(); language && slices.Contains(m.Placements, placementLocal) {
+		if _, language := c.language(); language && slices.Contains(m.traits.Placements, placementLocal) {
 			return placementLocal
 		}
-		return m.Placements[0]
+		return m.traits.Placements[0]
 	}
 	return placementLocal
 }
@@ -254,7 +239,8 @@ func (s *Setup) Descent() algo.Descent {
 // inertOptimizer reports whether the momentum alone tells which optimizer a run has, as before the
 // key existed.
 func inertOptimizer(r setting.Run) bool {
-	general, name := Method{Optimizers: anyOptimizer}, r.Given("optimizer")
+	name := r.Given("optimizer")
+	general := method{traits: algo.Traits{Updates: algo.Updates{Optimizers: algo.AnyOptimizer}}}
 	return name == auto || name == general.autoOptimizer(0).Name || name == general.autoOptimizer(1).Name
 }
 

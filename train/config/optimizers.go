@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"fspda/dist"
 	"fspda/train/algo"
 	"fspda/train/setting"
 )
@@ -148,7 +149,7 @@ func readers(key string) []string {
 // complete "needs".
 func readersOf(key string) string {
 	reads := func(o Optimizer) bool { return o.reads(key) }
-	return algosOrOptimizers(withFeature(func(m Method) bool {
+	return algosOrOptimizers(withFeature(func(m method) bool {
 		return m.takesOne(func(o Optimizer) bool { return reads(o) && !o.General })
 	}), namesOf(optimizersWith(func(o Optimizer) bool { return reads(o) && o.General })))
 }
@@ -183,7 +184,7 @@ func OptimizerTable() string {
 			decay = decayDecoupled
 		}
 		if !o.General {
-			of = "`" + setting.Either(withFeature(func(m Method) bool { return m.takes(o.Name) })) + "`"
+			of = "`" + setting.Either(withFeature(func(m method) bool { return m.takes(o.Name) })) + "`"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %d | %s | `%s` | %s |\n", o.Name, o.settings(), o.Rule, vectors, length,
 			decay, of)
@@ -193,10 +194,23 @@ func OptimizerTable() string {
 
 // helpWords returns the function that puts lists of names into the help text of a key: of algorithms,
 // of the optimizers that every method takes and of the others, of those that read the key, and of
-// those with decoupled weight decay.
+// those with decoupled weight decay, of compressors by what they send, and of graphs.
 func helpWords() func(key, help string) string {
 	list := func(has func(o Optimizer) bool) string { return setting.Either(namesOf(optimizersWith(has))) }
-	common := strings.NewReplacer("ALGORITHMS", strings.Join(Algorithms(), ", "),
+	compressors := func(has func(k dist.CompressorKind) bool) string {
+		var specs []string
+		for _, k := range dist.CompressorsThat(has) {
+			specs = append(specs, k.Usual())
+		}
+		return strings.Join(specs, ", ")
+	}
+	sends := func(content dist.Content) string {
+		return compressors(func(k dist.CompressorKind) bool { return k.Sends == content })
+	}
+	common := strings.NewReplacer("GRAPHS", strings.Join(dist.GraphExamples(), ", "), "VALUES", sends(dist.Values),
+		"COEFFICIENTS", sends(dist.Coefficients), "CODES", sends(dist.Codes),
+		"NORMS", compressors(func(k dist.CompressorKind) bool { return k.Norms }),
+		"ALGORITHMS", strings.Join(Algorithms(), ", "),
 		"GENERAL", list(func(o Optimizer) bool { return o.General }),
 		"OTHERS", list(func(o Optimizer) bool { return !o.General }),
 		"DECOUPLED", both(namesOf(optimizersWith(func(o Optimizer) bool { return o.Decoupled }))))

@@ -112,7 +112,7 @@ func (c Config) checkParams() (errs []error) {
 // withParam says which algorithms and optimizers have a setting of their own of that name, as in
 // "algo diloco or noloco"; empty: none.
 func withParam(name string) string {
-	methods := withFeature(func(m Method) bool { return declares(m.Params, name) })
+	methods := withFeature(func(m method) bool { return declares(m.Params, name) })
 	return algosOrOptimizers(methods, namesOf(optimizersWith(func(o Optimizer) bool {
 		return declares(o.Params, name)
 	})))
@@ -133,13 +133,17 @@ func algosOrOptimizers(methods, optimizers []string) string {
 // settleParams keeps the settings of the method and the optimizer, and adds the defaults of those that are not set.
 // Check has verified the values.
 func (c Config) settleParams() Params {
-	own := c.ownParams()
+	return settle(c.ownParams(), c.Params)
+}
+
+// settle returns the values of settings with the defaults of those that are not given.
+func settle(own []Param, given Params) Params {
 	if len(own) == 0 {
 		return nil
 	}
 	all := Params{}
 	for _, p := range own {
-		v, set := c.Params[p.Name]
+		v, set := given[p.Name]
 		if !set {
 			v = p.Initial()
 		}

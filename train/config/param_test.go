@@ -24,7 +24,7 @@ func withMethods(t *testing.T, more ...Method) {
 	})
 	for _, m := range more {
 		if m.New == nil {
-			m.New = func(*Setup) algo.Algorithm { return algo.DSGD{} }
+			m.New = func(algo.Settings) algo.Algorithm { return algo.DSGD{} }
 		}
 		Register(m)
 	}

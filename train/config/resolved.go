@@ -107,7 +107,7 @@ func (c Config) Network() (Network, error) {
 	c.FoldNames()
 	m, ok := c.findMethod()
 	if !ok { // of another program, in whose run folder c lies: its optimizer is resolved
-		m.Optimizers = Optimizers()
+		m.traits.Optimizers = Optimizers()
 	}
 	r := resolving(c)
 	_, err := r.settleOptimizer(m)

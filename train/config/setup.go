@@ -30,7 +30,7 @@ type Setup struct {
 	Compressor   dist.Compressor // of broadcast vectors; nil if the algorithm has none
 	Lattice      *dist.Lattice   // nil: vectors travel as they are
 	Algo         algo.Algorithm
-	AllReduces   bool              // the agents communicate by all-reduce
+	Traits       algo.Traits       // Those of Algo.
 	Links        *simnet.Links     // simulated; nil: none
 	Files        map[string]string // digests of files that the configuration names, by key
 	ComputeTimes simnet.ComputeTimes
@@ -38,7 +38,7 @@ type Setup struct {
 	Threads      int
 	ModelSize
 
-	method Method
+	method method
 	evals  evaluations
 }
 
@@ -77,7 +77,7 @@ type Model interface {
 }
 
 // Asynchronous reports whether each agent proceeds at its own speed, without iterations in common.
-func (s *Setup) Asynchronous() bool { return s.method.Edges == Clocks }
+func (s *Setup) Asynchronous() bool { return s.Traits.Edges.Clocks }
 
 // tensorsOf lists the tensors of a model. Those of a model that does not tell shapes are vectors.
 func tensorsOf(m Model) (tensors []algo.Tensor) {
@@ -108,8 +108,8 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s.method, _ = c.findMethod() // Check has verified that it exists
 	s.Config.Params, s.Config.Graph = c.settleParams(), c.usualGraph(s.method)
 	s.Dim, s.Tensors = m.Dim(), tensorsOf(m)
+	s.Traits = s.method.New(s.settings()).Traits()
 	s.Threads = cmp.Or(s.Threads, runtime.NumCPU())
-	s.AllReduces = s.method.Edges == AllReduce
 	if w, ok := m.(interface{ Undecayed() []uint32 }); ok {
 		s.Undecayed = w.Undecayed()
 	}
@@ -136,7 +136,8 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("eval_points %d: the run has %d iterations, and each is "+
 			"evaluated once", s.Config.EvalPoints, s.Config.Iterations))
 	}
-	s.Algo = s.method.New(s)
+	s.Algo = s.method.New(s.settings())
+	s.Traits = s.Algo.Traits()
 	s.L2 = func([]float32) float64 { return math.NaN() }
 	if n, ok := m.(interface{ L2(x []float32) float64 }); ok {
 		s.L2 = n.L2
@@ -166,8 +167,8 @@ func (s *Setup) measurePrograms(m any) error {
 }
 
 // usualGraph is the key graph, or a tree for a method that needs one, unless the graph was set.
-func (c Config) usualGraph(m Method) string {
-	if m.Tree && c.Graph == Default().Graph && !slices.Contains(c.explicit, "graph") {
+func (c Config) usualGraph(m method) string {
+	if m.traits.Tree && c.Graph == Default().Graph && !slices.Contains(c.explicit, "graph") {
 		return "binary-tree"
 	}
 	return c.Graph
@@ -227,11 +228,11 @@ func (s *Setup) connect(sizes []int) error {
 	if s.Mask, err = dist.ParseMask(cmp.Or(string(c.Mask), auto), c.Density, sizes, c.Seed); err != nil {
 		return &Error{Key: "mask", Err: err}
 	}
-	if s.method.Edges == AllReduce {
+	if s.AllReduces() {
 		s.Mask = dist.Every(s.Mask, c.LocalSteps)
 	}
 	c.Graph, c.Edges, c.Mask = s.Graph.String(), Chosen(s.Process.String()), Chosen(s.Mask.String())
-	if s.method.roundEnds() {
+	if s.Traits.Edges.AtRoundEnds {
 		s.Process = dist.AtRoundEnds(s.Process, max(1, c.LocalSteps))
 	}
 	return errors.Join(s.settleRounds(), s.settleWeights(), s.mix(), s.compress(sizes), s.admitFreeze(), s.admitWire(),
@@ -241,15 +242,15 @@ func (s *Setup) connect(sizes []int) error {
 // mix makes the fixed mixing matrix W, if the algorithm averages with it.
 func (s *Setup) mix() (err error) {
 	c := &s.Config
-	if !s.method.Mixing {
+	if !s.Traits.Mixing {
 		return nil
 	}
 	if s.Graph.N > maxSpectrum {
 		return Invalid("agents", c.Agents, "%s needs the spectrum of its mixing matrix, which takes too "+
 			"long for so many (limit %d): use fewer, or an algorithm without one (%s)", c.Algo, maxSpectrum,
-			strings.Join(withFeature(func(m Method) bool { return !m.Mixing }), ", "))
+			strings.Join(withFeature(func(m method) bool { return !m.traits.Mixing }), ", "))
 	}
-	if s.method.HalfLazy && !strings.HasPrefix(strings.TrimSpace(c.Mixing), "half-lazy(") {
+	if s.Traits.HalfLazy && !strings.HasPrefix(strings.TrimSpace(c.Mixing), "half-lazy(") {
 		c.Mixing = "half-lazy(" + c.Mixing + ")"
 	}
 	if s.Mixing, err = dist.ParseMixing(c.Mixing, s.Graph); err != nil {
@@ -264,19 +265,19 @@ func (s *Setup) steps() error {
 	c := &s.Config
 	s.settleRho()
 	s.settleTheta()
-	if !s.method.Dual {
+	if !s.Traits.Dual {
 		c.Eta = 0
 	} else if c.given.Eta.Auto {
 		c.Eta = s.autoEta()
 	}
 	if s.method.Check != nil {
-		warnings, err := s.method.Check(s)
+		warnings, err := s.method.Check(checked{s})
 		if err != nil {
 			return err
 		}
 		s.Warnings = append(s.Warnings, warnings...)
 	}
-	if s.method.Exact && c.Sampling != string(data.Full) {
+	if s.Traits.Exact && c.Sampling != string(data.Full) {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s is stated for exact gradients and ends near the optimum "+
 			"only with sampling %s: sampling full takes the whole shard in every iteration", c.Algo, c.Sampling))
 	}
@@ -334,15 +335,13 @@ func (s *Setup) admitWire() error {
 	if s.WireFormat().Bits() == 32 {
 		return nil
 	}
-	switch s.method.Edges {
-	case Broadcast, Pairs, AllGather:
+	switch {
+	case s.Traits.Code != algo.PlainCode:
 		return Invalid("wire", c.Wire, "%s sends what compress says: use wire fp32, or compress with fewer bits",
 			c.Algo)
-	case Clocks:
-		if c.Clock != ClockReal {
-			return Invalid("wire", c.Wire, "the exchanges of %s are simulated in float32: use wire fp32, clock "+
-				"real, or a synchronous algorithm", c.Algo)
-		}
+	case s.Asynchronous() && c.Clock != ClockReal:
+		return Invalid("wire", c.Wire, "the exchanges of %s are simulated in float32: use wire fp32, clock "+
+			"real, or a synchronous algorithm", c.Algo)
 	}
 	return nil
 }
@@ -351,12 +350,7 @@ func (s *Setup) admitWire() error {
 func (s *Setup) BatchSize() int { return int(math.Round(s.meanShard() / s.PerEpoch())) }
 
 // VectorsPerLink returns the number of vectors that an agent posts on a link in an iteration.
-func (s *Setup) VectorsPerLink() int {
-	if t, ok := s.Algo.(algo.MultiVector); ok {
-		return t.Vectors()
-	}
-	return 1
-}
+func (s *Setup) VectorsPerLink() int { return s.Traits.VectorsPerLink() }
 
 // BufferLen returns the number of values in an agent's buffers of batch norm; 0: no batch norm.
 func (s *Setup) BufferLen() int {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"fspda/dist"
+	"fspda/train/algo"
 )
 
 // gossipStable checks a gossip gain and, for FSPDA, the product of the dual gains.
@@ -22,7 +23,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	if !(gain > 0) {
 		return nil, Invalid(key, gain, "must be above 0, or agents never move towards each other; 0.5 averages a pair")
 	}
-	if s.method.Dual {
+	if s.Traits.Dual {
 		if dual >= gain {
 			return nil, Invalid("eta", c.Eta, "times beta %v is %v and reaches gamma %v: the duals would overshoot "+
 				"and diverge; lower eta, or use eta auto", c.Beta, dual, gain)
@@ -41,7 +42,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
 			return nil, Invalid(key, gain, "is outside the stable region of graph %s with all edges at once and all "+
 				"coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s%s", c.Graph, key, 2/l+dual/2, l,
-				when(s.method.Dual, " + eta·beta/2"), when(s.method.Masks, ", or a mask"),
+				when(s.Traits.Dual, " + eta·beta/2"), when(s.Traits.Masks, ", or a mask"),
 				when(s.uses("weights"), ", or weights metropolis"))
 		}
 	}
@@ -111,103 +112,31 @@ func growthRate(x, y []float64, rounds int, step func(round int)) float64 {
 	return logs / float64(rounds-rounds/2)
 }
 
-// decentlamStable refuses a momentum at which differences between agents grow.
-func decentlamStable(s *Setup) ([]string, error) {
-	return nil, s.momentumStable("momentum", gossipMomentum{sumOfPulls{}, s.Config.Momentum, 1, s.ownWeight()})
-}
-
-// qgStable refuses a quasi-global momentum at which differences between agents grow.
-func qgStable(s *Setup) ([]string, error) {
-	c, rule := s.Config, momentumRule(quasiGlobal{})
-	if c.optimizer().Nesterov {
-		rule = quasiGlobalNesterov{}
-	}
-	return nil, s.momentumStable("momentum", gossipMomentum{rule, c.Momentum, max(1, c.LocalSteps), s.ownWeight()})
-}
-
-// gaslocStable also refuses a momentum at which differences between agents grow: without gradients
-// the slow models of GASLoC move as the models of DecentLaM do, once a round.
-func gaslocStable(s *Setup) ([]string, error) {
-	warnings, err := s.gossipStable("gamma", s.Config.Gamma, 0)
-	if err != nil {
-		return warnings, err
-	}
-	return warnings, s.momentumStable("params."+outerMomentum, gossipMomentum{sumOfPulls{},
-		s.Param(outerMomentum), s.Config.LocalSteps, constantWeight(s.Config.Gamma)})
-}
-
-// gossipMomentum is a momentum that contains the averaging, over the edges of the last iteration of
-// each round of so many steps.
-type gossipMomentum struct {
-	momentumRule
-	mu     float64
-	steps  int
-	weight edgeWeight
-}
-
-// momentumRule is how a momentum mu contains the averaging.
-type momentumRule interface {
-	// ahead is the part of m that a model moves by in a round before it is averaged.
-	ahead(mu float64) float64
-	// move returns model and momentum after a round. pull is (I-W_t)(x - ahead·m).
-	move(mu, x, m, pull float64) (newX, newM float64)
-}
-
-// sumOfPulls is m ← mu·m + (I-W_t)x, x ← x - m.
-type sumOfPulls struct{}
-
-func (sumOfPulls) ahead(float64) float64 { return 0 }
-
-func (sumOfPulls) move(mu, x, m, pull float64) (newX, newM float64) {
-	m = mu*m + pull
-	return x - m, m
-}
-
-// quasiGlobal is that of qg-dsgdm, with m times the number of steps.
-type quasiGlobal struct{}
-
-func (quasiGlobal) ahead(mu float64) float64 { return mu }
-
-func (quasiGlobal) move(mu, x, m, pull float64) (newX, newM float64) {
-	moved := mu*m + pull
-	return x - moved, mu*m + (1-mu)*moved
-}
-
-// quasiGlobalNesterov is its form with Nesterov's momentum.
-type quasiGlobalNesterov struct{}
-
-func (quasiGlobalNesterov) ahead(mu float64) float64 { return mu * mu }
-
-func (quasiGlobalNesterov) move(mu, x, m, pull float64) (newX, newM float64) {
-	moved := mu*mu*m + pull
-	return x - moved, mu*m + (1-mu)*moved
-}
-
 // momentumStable refuses a momentum at which differences between agents grow. A pair that meets
 // once goes on approaching for 1/(1-mu) rounds. It passes its mean if it does not meet again
 // meanwhile.
-func (s *Setup) momentumStable(key string, m gossipMomentum) error {
+func (s *Setup) momentumStable(key string, m algo.GossipMomentum) error {
 	if s.Graph.N == 1 || len(s.Graph.Edges) == 0 || !s.momentumGrows(m) {
 		return nil
 	}
 	trial := m
-	trial.mu = 0
+	trial.Mu = 0
 	if s.momentumGrows(trial) {
 		return Invalid("gamma", s.Config.Gamma, "lets differences between agents grow with edges %s on graph %s, also "+
 			"without momentum: some agents have several edges at once; lower it, or use edges matching", s.Process,
 			s.Config.Graph)
 	}
-	safe, grows := 0.0, m.mu
+	safe, grows := 0.0, m.Mu
 	for range 6 {
-		if trial.mu = (safe + grows) / 2; s.momentumGrows(trial) {
-			grows = trial.mu
+		if trial.Mu = (safe + grows) / 2; s.momentumGrows(trial) {
+			grows = trial.Mu
 		} else {
-			safe = trial.mu
+			safe = trial.Mu
 		}
 	}
-	return Invalid(key, m.mu, "lets differences between agents grow with edges %s on graph %s: a pair that "+
+	return Invalid(key, m.Mu, "lets differences between agents grow with edges %s on graph %s: a pair that "+
 		"meets goes on for 1/(1-momentum) rounds and passes its mean; below %.2g it is safe%s",
-		s.Process, s.Config.Graph, safe, when(s.method.Edges != RoundPairs && s.Config.Edges != "full",
+		s.Process, s.Config.Graph, safe, when(s.Traits.Edges.Fits("full") && s.Config.Edges != "full",
 			", or use edges full"))
 }
 
@@ -222,9 +151,6 @@ func when(has bool, text string) string {
 // edgeWeight is the weight of an active edge in iteration t; degree counts the active edges of agents.
 type edgeWeight func(e dist.Event, t int, degree []int) float64
 
-// constantWeight is the same of all edges.
-func constantWeight(w float64) edgeWeight { return func(dist.Event, int, []int) float64 { return w } }
-
 // ownWeight is that of the edge process where it has weights, else the Metropolis weight of the
 // active graph.
 func (s *Setup) ownWeight() edgeWeight {
@@ -237,13 +163,17 @@ func (s *Setup) ownWeight() edgeWeight {
 }
 
 // momentumGrows reports whether differences between agents grow in the long run without gradients.
-func (s *Setup) momentumGrows(g gossipMomentum) bool {
+func (s *Setup) momentumGrows(g algo.GossipMomentum) bool {
+	weight := s.ownWeight()
+	if g.Weight != 0 {
+		weight = func(dist.Event, int, []int) float64 { return g.Weight }
+	}
 	n := s.Graph.N
 	x, m, pull, degree := make([]float64, n), make([]float64, n), make([]float64, n), make([]int, n)
 	var events []dist.Event
 	rounds := max(20, min(max(4000, 100*n), 10*maxLooked/(n+len(s.Graph.Edges))))
 	rate := growthRate(x, m, rounds, func(r int) {
-		t := r*g.steps + g.steps - 1
+		t := r*g.Steps + g.Steps - 1
 		events = s.Process.Active(events, t)
 		clear(degree)
 		for _, e := range events {
@@ -251,14 +181,14 @@ func (s *Setup) momentumGrows(g gossipMomentum) bool {
 			degree[e.To]++
 		}
 		clear(pull)
-		ahead := g.ahead(g.mu)
+		ahead := g.Ahead(g.Mu)
 		for _, e := range events {
-			d := (x[e.From] - x[e.To] - ahead*(m[e.From]-m[e.To])) * g.weight(e, t, degree)
+			d := (x[e.From] - x[e.To] - ahead*(m[e.From]-m[e.To])) * weight(e, t, degree)
 			pull[e.From] += d
 			pull[e.To] -= d
 		}
 		for i := range x {
-			x[i], m[i] = g.move(g.mu, x[i], m[i], pull[i])
+			x[i], m[i] = g.Move(g.Mu, x[i], m[i], pull[i])
 		}
 	})
 	return rate*float64(rounds-rounds/2) > 3
@@ -328,7 +258,7 @@ func (s *Setup) MaxEdgeRate() float64 {
 }
 
 func (s *Setup) minRate() float64 {
-	if s.method.Edges == Clocks {
+	if s.Asynchronous() {
 		return s.ContactShare()
 	}
 	m := math.Inf(1)
@@ -346,8 +276,8 @@ func (s *Setup) autoEta() float64 {
 		return 0
 	}
 	share := s.Mask.Density()
-	if sketched, ok := s.method.New(s).(interface{ MaxRank() int }); ok {
-		share = 1 / float64(sketched.MaxRank()) // one direction of each matrix
+	if rank := s.Traits.Rank; rank > 0 {
+		share = 1 / float64(rank) // one direction of each matrix
 	}
 	rho := s.Graph.Connectivity() * s.minRate() * share
 	return sixDigits(c.Gamma * c.Gamma * rho / (4 * c.Beta))

@@ -253,7 +253,7 @@ func TestStabilityOfOuterMomentum(t *testing.T) {
 			l.gamma, 5, 100
 		c.Batch = 1
 		if l.momentum > 0 {
-			c.Params = Params{outerMomentum: l.momentum}
+			c.Params = Params{"outer_momentum": l.momentum}
 		}
 		_, err := c.Resolve(labSet, labModel(t, c))
 		advice := "below 0."
@@ -408,7 +408,7 @@ func TestStabilityOfNoLoCo(t *testing.T) {
 		c := small()
 		c.Algo, c.Graph, c.Edges, c.Agents, c.Batch = "noloco", "complete", l.edges, l.agents, 1
 		c.LocalSteps, c.Iterations = 5, 100
-		c.Params = Params{outerMomentum: l.momentum, "pull": l.pull}
+		c.Params = Params{"outer_momentum": l.momentum, "pull": l.pull}
 		_, err := c.Resolve(labSet, labModel(t, c))
 		if err != nil && !strings.Contains(err.Error(), "drift apart") && !strings.Contains(err.Error(), "below 0.") {
 			t.Fatal(err)

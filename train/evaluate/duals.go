@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"fspda/train/algo"
 	"fspda/train/snapshot"
 )
 
@@ -20,14 +19,13 @@ type duals struct {
 
 // duals returns nil if the algorithm has no such vectors.
 func (e *Evaluator) duals(sn []*snapshot.Snapshot) *duals {
-	tr, ok := e.setup.Algo.(algo.Tracker)
-	if !ok {
+	traits := e.setup.Traits
+	if traits.Tracked.Name == "" {
 		return nil
 	}
-	name, _ := tr.Tracked(e.setup.Config.Alpha, e.setup.Config.Eta)
-	d := &duals{e: e, all: sn, at: slices.Index(e.setup.Algo.Aux(), name), mail: -1}
+	d := &duals{e: e, all: sn, at: slices.Index(traits.Aux, traits.Tracked.Name), mail: -1}
 	if e.setup.Asynchronous() {
-		d.mail = slices.Index(e.setup.Algo.Aux(), "mail")
+		d.mail = slices.Index(traits.Aux, "mail")
 	}
 	return d
 }
@@ -57,7 +55,7 @@ func (d *duals) of(agent int) []float32 {
 func (d *duals) track(mean *point) Num {
 	e := d.e
 	c := e.setup.Config
-	_, multiple := e.setup.Algo.(algo.Tracker).Tracked(c.Alpha, c.Eta)
+	multiple := e.setup.Traits.Tracked.Multiple(c.Alpha, c.Eta)
 	if math.IsInf(multiple, 0) { // without a dual gain there is no limit
 		return Num(math.NaN())
 	}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"fspda/device"
-	"fspda/train/algo"
 	"fspda/train/config"
 )
 
@@ -36,7 +35,7 @@ func Lends(s *config.Setup) bool { return s.Graph.N >= LendFrom && !s.RealTime()
 // SharesGradients reports whether agents that lend their vectors have a vector for gradients in
 // common with others on a device: one for each thread.
 func SharesGradients(s *config.Setup, dev device.Device) bool {
-	_, transient := s.Algo.(algo.Transient)
+	transient := s.Traits.Transient
 	return transient && !Owned(dev) && s.Config.GradientTime == 0
 }
 

@@ -188,7 +188,7 @@ func agentVectors(s *config.Setup) vectors {
 	if Lends(s) {
 		copies = 1
 	}
-	n := copies*state + 1 + algo.ScratchVectors(s.Algo)
+	n := copies*state + 1 + s.Traits.AllScratchVectors()
 	if s.Config.Accum > 1 {
 		n++
 	}
@@ -196,10 +196,8 @@ func agentVectors(s *config.Setup) vectors {
 		n++
 	}
 	v := vectors{s.Dim: n}
-	if e, ok := s.Algo.(algo.EdgeState); ok {
-		for _, length := range e.EdgeVectors(s.Dim) {
-			v[length] += copies * s.Graph.MaxDegree()
-		}
+	for _, length := range s.Traits.EdgeLengths(s.Dim) {
+		v[length] += copies * s.Graph.MaxDegree()
 	}
 	v[s.BufferLen()] += copies
 	return v
@@ -207,15 +205,15 @@ func agentVectors(s *config.Setup) vectors {
 
 // messageVectors counts the vectors that an agent has on their way to others.
 func messageVectors(s *config.Setup) vectors {
-	n := s.VectorsPerLink() * algo.MessagesPerLink(s.Algo)
-	if _, ok := s.Algo.(algo.EdgeState); ok { // what goes to one neighbour differs from what goes to the others
+	n := s.VectorsPerLink() * s.Traits.MessagesPerLink()
+	if s.Traits.EdgeVectors != nil { // what goes to one neighbour differs from what goes to the others
 		n *= linksAtOnce(s)
 	}
 	if s.Mask.Dense() {
 		return vectors{s.Dim: n}
 	}
 	v := vectors{s.Mask.Len(): n * linksAtOnce(s)}
-	if s.WholeEvery() > 0 {
+	if s.Traits.WholeEvery > 0 {
 		v[s.Dim] += n
 	}
 	return v

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"fspda/device"
-	"fspda/dist"
 	"fspda/train/algo"
 	"fspda/train/config"
 )
@@ -91,11 +90,10 @@ func batchMemory(s *config.Setup) uint64 {
 // compressorNumbers returns how many numbers an agent compresses with: host copies, decoded values,
 // and the compressed vector.
 func compressorNumbers(s *config.Setup) int {
-	_, randk := s.Compressor.(dist.RandK)
 	switch {
 	case s.Lattice != nil:
 		return 2*s.Dim + 4*s.Dim
-	case s.Compressor != nil && !randk:
+	case s.Compressor != nil && s.Compressor.Picked() == nil:
 		return 2 * s.Dim
 	}
 	return 0
@@ -108,7 +106,7 @@ func messageMemory(s *config.Setup) uint64 {
 
 // linksAtOnce returns over how many links an agent communicates in an iteration.
 func linksAtOnce(s *config.Setup) int {
-	if s.AllReduces {
+	if s.AllReduces() {
 		return 1 // all links carry one vector
 	}
 	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
@@ -131,7 +129,7 @@ func evaluationMemory(s *config.Setup, owned bool) uint64 {
 	if full {
 		worker += 24 * s.Dim
 	}
-	if _, ok := s.Algo.(algo.Tracker); ok {
+	if s.Traits.Tracked.Name != "" {
 		during += 8 * s.Dim
 		if full { // gradients of the agents' data
 			during += 4*s.Dim*s.Graph.N + 8*s.Dim

@@ -73,7 +73,17 @@ func (k Key) Free() bool { return k.Resume != Refused }
 // Need is a condition under which a setting has an effect.
 type Need struct {
 	Words string // The condition in words, to complete "it needs": "schedule cosine".
+	// Says returns the words where they are not known before the program runs.
+	Says  func() string
 	Holds func(r Run) bool
+}
+
+// Text is the condition in words.
+func (n Need) Text() string {
+	if n.Says != nil {
+		return n.Says()
+	}
+	return n.Words
 }
 
 // Run is what conditions may ask of a run.

@@ -39,8 +39,8 @@ func (Private) AcquireMailbox(*algo.State)  {}
 func (Private) ReleaseMailbox(*algo.State)  {}
 
 // Shared is a Pool of a fixed number of gradient vectors, which limits how many agents compute at a
-// time, and of as many mailboxes as agents hold at a time. The algorithm must be an
-// [algo.Transient].
+// time, and of as many mailboxes as agents hold at a time. The algorithm must have
+// [algo.Memory] whose gradient is Transient.
 type Shared struct {
 	dev  device.Device
 	algo algo.Algorithm

@@ -140,15 +140,15 @@ func (g *Graph) finalize(d cudnn.Node) cudnn.Status {
 			return g.fault("a descriptor of type %d lacks attribute %d", x.of, name)
 		}
 	}
-	if s := g.admit(x); s != 0 {
+	if s := g.checkNode(x); s != 0 {
 		return s
 	}
 	x.finalized = true
 	return 0
 }
 
-// admit checks the values of a node as the library does.
-func (g *Graph) admit(x *node) cudnn.Status {
+// checkNode checks the values of a node as the library does.
+func (g *Graph) checkNode(x *node) cudnn.Status {
 	switch x.of {
 	case cudnn.TensorNode:
 		dims, strides := x.set[cudnn.TensorDimensions], x.set[cudnn.TensorStrides]

@@ -146,9 +146,15 @@ template <class TILE, int THREADS, bool ALONG, bool ZERO, class Source> struct L
     const int p = from + row(thread, r);
     stored[r] = s.stored_row(p < k ? p : k - 1);
   }
+  __device__ void find_all(const Source &s, u32 thread, int from, int k) {
+    if (!ALONG)
+#pragma unroll
+      for (int r = 0; r < each; r++) find(s, thread, r, from, k);
+  }
 
   // fetch loads products from.. into registers, unless they are not wanted; calls come tile after
-  // tile.
+  // tile. The rows of the next tile are found in the same branch that has used those of this one:
+  // behind both branches, the compiler for sm_70 waited for all loads before it found them.
   ALWAYS_INLINE void fetch(const Source &s, u32 thread, int first, int most, int from, int k, bool wanted) {
     const int limit = wanted ? k - from : 0;
     if (grouped) {
@@ -156,8 +162,10 @@ template <class TILE, int THREADS, bool ALONG, bool ZERO, class Source> struct L
       for (int r = 0; r < each; r++) {
         const int i = first + column(thread, r), edge = i < most - group ? i : most - group;
         if (ZERO) held[r] = {};
-        if (mine(thread, r) && place(thread, r) < limit) s.load(held[r], s.start(stored[r]) + (ALONG ? from + column(thread, r) : edge));
+        if (mine(thread, r) && place(thread, r) < limit)
+          s.load(held[r], s.start(stored[r]) + (ALONG ? from + column(thread, r) : edge));
       }
+      find_all(s, thread, from + DEPTH, k);
     } else if (!deep) {
 #pragma unroll
       for (int r = 0; r < each; r++) {
@@ -168,10 +176,8 @@ template <class TILE, int THREADS, bool ALONG, bool ZERO, class Source> struct L
           if (mine(thread, r) && place(thread, r) + (ALONG ? j : 0) < limit && (ALONG || first + i + j < most))
             s.load_one(held[r], j, s.start(stored[r]) + (ALONG ? from : first) + i + j);
       }
+      find_all(s, thread, from + DEPTH, k);
     }
-    if (!ALONG)
-#pragma unroll
-      for (int r = 0; r < each; r++) find(s, thread, r, from + DEPTH, k);
   }
   // put writes the tile of products from.., rounded to TF32 if ROUND.
   template <bool ROUND>
@@ -501,8 +507,9 @@ __device__ inline void multiply(const Block &block, Core &core, const SA &a, con
     lb.template put<Core::rounds>(b, thread, tb, at.column, n, p, k);
     block.sync(); // with two stages the only one for a tile: all have multiplied the last but one
     const int next = p + Core::depth;
-    la.fetch(a, thread, at.row, m, next, k, next < span.to); // loads overlap with the products
+    // Loads overlap with the products. Those of b come first, since they may wait for their rows.
     lb.fetch(b, thread, at.column, n, next, k, next < span.to);
+    la.fetch(a, thread, at.row, m, next, k, next < span.to);
     core.add_tile(ta, tb, p, span);
   }
 }

@@ -70,6 +70,8 @@ BODY softmax_cross_entropy_of(const Block &block, double *row_loss, float *dlogi
   double sum = exponentials(mine ? d : (float *)0, x, n, (double)top, lane);
   double below = 0.0, each = s / (double)n, per_row = 1.0 / (double)m;
   if (s != 0.0) {
+    // Unrolled, the loop makes the compiler spill registers around the divisions below.
+#pragma unroll 1
     for (int j = lane; j < n; j += LANES) below = below + ((double)x[j] - (double)top);
     below = tree(below);
   }

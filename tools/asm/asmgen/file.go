@@ -12,10 +12,12 @@ import (
 	"github.com/mmcloughlin/avo/printer"
 )
 
-// File describes the output of a generator: PACKAGE_asm_amd64.s and PACKAGE_asm_amd64.go.
+// File describes the output of a generator: PACKAGE_asm_amd64.s, its declarations in
+// PACKAGE_asm_amd64.go, and functions that choose by instruction set in PACKAGE_dispatch_amd64.go.
 type File struct {
 	Generator string // import path, for the first line
 	Package   string
+	InTables  []string // prefixes of functions that are called through tables, not by Dispatch
 	Emit      func(c *build.Context)
 }
 
@@ -25,7 +27,7 @@ func (f File) Asm() string { return f.Package + "_asm_amd64.s" }
 // Stubs returns the name of the file of declarations.
 func (f File) Stubs() string { return f.Package + "_asm_amd64.go" }
 
-// Print returns the contents of both files by name. The error says what avo rejected.
+// Print returns the contents of all files by name. The error says what avo rejected.
 func (f File) Print() (map[string][]byte, error) {
 	c := build.NewContext()
 	c.ConstraintExpr("!noasm,!fspda_noasm")
@@ -46,6 +48,16 @@ func (f File) Print() (map[string][]byte, error) {
 		}
 	}
 	files[f.Stubs()] = wrapped(files[f.Stubs()])
+	all, err := f.kernels(file.Functions())
+	if err != nil || len(all) == 0 {
+		return files, err
+	}
+	for name, print := range map[string]func([]*kernel) ([]byte, error){f.Dispatch(): f.dispatch,
+		f.NoDispatch(): f.noDispatch} {
+		if files[name], err = print(all); err != nil {
+			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, name, err)
+		}
+	}
 	return files, nil
 }
 
@@ -71,7 +83,7 @@ func wrapped(text []byte) []byte {
 	return []byte(strings.Join(lines, "\n"))
 }
 
-// Write writes both files to a folder.
+// Write writes the files to a folder.
 func (f File) Write(dir string) error {
 	files, err := f.Print()
 	if err != nil {

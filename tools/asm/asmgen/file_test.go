@@ -13,7 +13,7 @@ import (
 )
 
 // add is a file with one function.
-var add = File{"fspda/tools/asm/asmgen", "add", func(c *build.Context) {
+var add = File{Generator: "fspda/tools/asm/asmgen", Package: "add", Emit: func(c *build.Context) {
 	c.Function("add")
 	c.SignatureExpr("func(a, b int) int")
 	a, b := c.GP64(), c.GP64()
@@ -70,7 +70,7 @@ func TestMainWrites(t *testing.T) {
 
 // An error of avo is an error, not a file.
 func TestBadFunction(t *testing.T) {
-	bad := File{"bad", "bad", func(c *build.Context) {
+	bad := File{Generator: "bad", Package: "bad", Emit: func(c *build.Context) {
 		c.Function("bad")
 		c.SignatureExpr("func()")
 		c.JMP(operand.LabelRef("nowhere"))
@@ -96,7 +96,7 @@ func TestFunctions(t *testing.T) {
 
 // A comment is wrapped at 100 columns.
 func TestBeginWraps(t *testing.T) {
-	long := File{"long", "long", func(c *build.Context) {
+	long := File{Generator: "long", Package: "long", Emit: func(c *build.Context) {
 		Begin(c, "long", strings.Repeat("· words ", 30))
 		c.SignatureExpr("func()")
 		End(c)

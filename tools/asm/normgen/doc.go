@@ -9,5 +9,5 @@
 // that its argument names. A test compares the files in the repository with the generator's output.
 // Strides in all signatures count numbers, not bytes.
 //
-// Start reading at columnpass.go; cpu/norm/loops_amd64.go calls the generated functions.
+// Start reading at columnpass.go; cpu/norm/loops.go calls the generated functions.
 package main

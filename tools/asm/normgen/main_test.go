@@ -57,7 +57,7 @@ func count(lines []string, op string) (n int) {
 func TestEveryFunction(t *testing.T) {
 	for name, lines := range functions(t) {
 		if returns, zeroed := count(lines, "RET"), count(lines, "VZEROUPPER"); returns == 0 || zeroed != returns &&
-			name != "storeFence" {
+			name != "storeFenceAVX2" {
 			t.Errorf("%s returns %d times and zeroes upper halves %d times", name, returns, zeroed)
 		}
 		if past := count(lines, "VMOVNTPS") > 0; past != strings.Contains(name, "Stream") {

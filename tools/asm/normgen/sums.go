@@ -124,7 +124,7 @@ func fold(c *build.Context, s set) {
 
 // fence writes the fence that must follow non-temporal stores.
 func fence(c *build.Context) {
-	begin(c, "storeFence", "func()", "waits for all stores, including non-temporal ones.")
+	begin(c, "storeFenceAVX2", "func()", "waits for all stores, including non-temporal ones.")
 	c.SFENCE()
 	c.RET()
 }

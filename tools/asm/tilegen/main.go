@@ -7,7 +7,8 @@ import (
 )
 
 // file is the output of the generator.
-var file = asmgen.File{Generator: "fspda/tools/asm/tilegen", Package: "tile", Emit: emit}
+var file = asmgen.File{Generator: "fspda/tools/asm/tilegen", Package: "tile",
+	InTables: []string{"tile", "peak"}, Emit: emit}
 
 func main() { asmgen.Main(file) }
 

@@ -11,5 +11,5 @@
 // its argument names. A test compares the files in the repository with the generator's output.
 //
 // Start reading at emitter.go, which has loops, loads and stores for both instruction sets;
-// cpu/vec/vec_amd64.go calls the generated functions.
+// cpu/vec/loops.go calls the generated functions.
 package main

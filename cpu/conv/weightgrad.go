@@ -1,0 +1,271 @@
+package conv
+
+import (
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+)
+
+// gradRows is how many rows of dW are computed at a time: their part of dy stays in the
+// second-level cache.
+const gradRows = 266
+
+// weightGrad is a weight gradient in progress. For one row of the filter, dW is a matrix product:
+// the outputs by the s·c numbers that a row of the filter covers, which are contiguous in the
+// padded input, with the pixels of the output as the inner dimension.
+type weightGrad struct {
+	*tile.Set
+	v               convolution
+	corr            correlation // the forward convolution
+	layout          layout
+	part            pixels
+	tile            *tile.Args
+	x, dy, dw       []float32
+	block, blockBuf []float32 // where x is read, and where it is copied to
+	packed          []float32 // dy, if dW is computed transposed
+	prefetch        prefetcher
+	transposed      []float32 // dW transposed, if that fills vectors better
+	from, to        int       // the outputs to compute, or for the transpose the strips of all rows of the filter
+}
+
+// gradLayout returns how x is copied, and the largest part.
+func (v *convolution) gradLayout() (l correlation, b layout, largest pixels) {
+	l, largest = v.forward(), v.pixelPart(0)
+	b = l.layout()
+	b.inPlace = b.inPlace && v.c%16 == 0 // or a vector that is not masked would read behind the end
+	b.rowSize = b.colSize * ((largest.cols-1)*b.colStep + l.s)
+	b.images, b.rows = largest.images, largest.rows
+	return l, b, largest
+}
+
+// copySize returns the numbers of the copied part of x: a vector that is not masked reads behind
+// it.
+func (b *layout) copySize(l *correlation) int {
+	if b.inPlace {
+		return 0
+	}
+	return b.blockSize(l) + 16
+}
+
+// transposesGradient reports whether to compute the transpose of dW: if a row of the filter covers
+// so few numbers that lanes would be idle.
+func (v *convolution) transposesGradient() bool {
+	see := v.s * v.c
+	return see < 4*maxPanel && roundUp(see, 16)*v.k > see*roundUp(v.k, 16)
+}
+
+func packedWeightGradScratch(v *convolution) int {
+	l, b, largest := v.gradLayout()
+	block := b.copySize(&l)
+	if v.transposesGradient() {
+		return block + largest.count()*roundUp(v.k, maxPanel) + v.r*v.s*v.c*v.k
+	}
+	return block
+}
+
+// packedWeightGradient is plainWeightGradient with the micro-kernels.
+func packedWeightGradient(s *tile.Set, v *convolution, x, dy, dw, scratch []float32, part, of int) {
+	l, b, largest := v.gradLayout()
+	d := weightGrad{Set: s, v: *v, corr: l, layout: b, tile: tileArgsPool.Get().(*tile.Args), x: x, dy: dy, dw: dw}
+	size := b.copySize(&l)
+	d.blockBuf, d.packed = scratch[:size], scratch[size:]
+	if v.transposesGradient() {
+		n := largest.count() * roundUp(v.k, maxPanel)
+		d.packed, d.transposed = d.packed[:n], d.packed[n:]
+		d.from, d.to = kernel.SplitUnits(part, of, l.r*d.strips(), 1)
+	} else {
+		d.from, d.to = kernel.SplitUnits(part, of, v.k, 1)
+	}
+	if d.from < d.to {
+		d.run()
+	}
+	*d.tile = tile.Args{} // so that the pool keeps no operand alive
+	tileArgsPool.Put(d.tile)
+}
+
+// strips returns the number of strips of the transpose for a row of the filter.
+func (d *weightGrad) strips() int {
+	high := len(d.Tiles)
+	return (d.corr.s*d.v.c + high - 1) / high
+}
+
+// run adds the parts of the pixels one by one.
+func (d *weightGrad) run() {
+	v := &d.v
+	images, rows, cols := v.pixelParts()
+	all := images * rows * cols
+	for m := range all {
+		d.part = v.pixelPart(m)
+		d.loadBlock()
+		if m+1 < all {
+			d.prefetch = d.prefetchFor(v.pixelPart(m + 1))
+		}
+		*d.tile = tile.Args{Alpha: 1, Beta: betaOf(m)}
+		if d.transposed != nil {
+			d.addTransposed()
+		} else {
+			d.add()
+		}
+	}
+	if d.transposed != nil {
+		d.storeTransposed()
+	}
+}
+
+// loadBlock sets the block to what the part reads of x: x itself, if its columns are contiguous, or
+// a copy.
+func (d *weightGrad) loadBlock() {
+	if !d.layout.inPlace {
+		d.block = d.blockBuf
+		d.fill()
+		return
+	}
+	d.layout.rowSize = d.part.cols * d.layout.colSize
+	d.block = d.x[((d.part.n*d.corr.rows+d.part.i)*d.corr.cols+d.part.j)*d.corr.channels:]
+}
+
+// prefetchFor returns a prefetcher of what the next part will read.
+func (d *weightGrad) prefetchFor(x pixels) prefetcher {
+	dy := d.dy[((x.n*d.v.p+x.i)*d.v.q+x.j)*d.v.k:][:x.count()*d.v.k]
+	top := max(0, d.corr.firstRow+x.i*d.corr.stride)
+	bottom := min(d.corr.rows, d.corr.firstRow+(x.i+x.rows-1)*d.corr.stride+d.corr.r)
+	row := d.corr.cols * d.corr.channels
+	high, wide := len(d.Tiles), 2*d.Lanes
+	outputs := d.to - d.from
+	if d.transposed != nil {
+		outputs = d.v.k
+	}
+	tiles := d.corr.r * ((d.corr.s*d.v.c + wide - 1) / wide) * ((outputs + high - 1) / high)
+	return newPrefetcher(dy, d.x[(x.n*d.corr.rows+top)*row:((x.n+x.images-1)*d.corr.rows+bottom)*row], tiles)
+}
+
+// fill copies what the part reads of x to the block, and sets the row size of the layout.
+func (d *weightGrad) fill() {
+	cols := (d.part.cols-1)*d.layout.colStep + d.corr.s
+	d.layout.rowSize = cols * d.layout.colSize
+	to := d.block
+	for n := range d.part.images {
+		for m := range d.layout.height(&d.corr, d.part.rows) {
+			i := d.part.i*d.corr.stride + m
+			if d.corr.r == 1 {
+				i = (d.part.i + m) * d.corr.stride
+			}
+			d.corr.copyRow(to, d.x, d.part.n+n, d.corr.firstRow+i, d.corr.firstCol+d.part.j*d.corr.stride, cols,
+				d.layout.copyStride, d.layout.colSize)
+			to = to[d.layout.rowSize:]
+		}
+	}
+}
+
+// blockStrides returns the distances of pixels in the block, in bytes: from one to the next of a
+// row, the jump to the next row, and the gap between images.
+func (d *weightGrad) blockStrides() (next, jump, gap int) {
+	next = 4 * d.layout.colStep * d.layout.colSize
+	jump = 4*d.layout.rowStep*d.layout.rowSize - d.part.cols*next
+	gap = 4 * (d.layout.height(&d.corr, d.part.rows) - d.part.rows*d.layout.rowStep) * d.layout.rowSize
+	return next, jump, gap
+}
+
+// gradOffset returns where the part begins in dy.
+func (d *weightGrad) gradOffset() int { return ((d.part.n*d.v.p+d.part.i)*d.v.q + d.part.j) * d.v.k }
+
+// add adds the part to dW. Both operands are read in place: their columns are contiguous.
+func (d *weightGrad) add() {
+	t, outputs, see := d.tile, d.v.k, d.corr.s*d.v.c
+	t.ARow, t.ACol, t.CRow = 4, 4*outputs, 4*d.corr.r*see
+	t.K, t.Runs, t.Groups = d.part.cols, d.part.rows, d.part.images
+	t.BRow, t.BJump, t.BGap = d.blockStrides()
+	wide, dy := 2*d.Lanes, d.dy[d.gradOffset():]
+	count := d.to - d.from
+	groups := (count + gradRows - 1) / gradRows
+	for group := range groups {
+		k, rows := kernel.Split(group, groups, count)
+		k += d.from
+		for r := range d.corr.r {
+			for at := 0; at < see; at += wide {
+				vectors := 1
+				if t.Last = min(wide, see-at); t.Last > d.Lanes {
+					vectors, t.Last = 2, t.Last-d.Lanes
+				}
+				t.B = &d.block[r*d.layout.rowSize+at]
+				d.panel(vectors, dy[k:], rows, k*d.corr.r*see+r*see+at, see-at-wide)
+			}
+		}
+	}
+}
+
+// panel computes the columns of a panel, for the rows of a, strip by strip. It is given where the
+// panel begins in dW, and how many columns follow it.
+func (d *weightGrad) panel(vectors int, a []float32, rows, place, more int) {
+	t, apart := d.tile, d.corr.products()
+	strips := (rows + len(d.Tiles) - 1) / len(d.Tiles)
+	for s := range strips {
+		first, height := kernel.Split(s, strips, rows)
+		c := place + first*apart
+		t.A, t.C = &a[first], &d.dw[c]
+		if half := (height + 1) / 2; height > 1 {
+			t.A2, t.C2 = &a[first+half], &d.dw[c+half*apart]
+		}
+		// a line of the next columns from each of two strips
+		if s < 2 && s < strips-1 && more > 0 && t.BJump == 0 && t.BGap == 0 {
+			prefetchColumns(t, (2+s)*d.Lanes)
+		} else {
+			d.prefetch.setNext(t, d.part.count())
+		}
+		d.Tiles[height-1][vectors-1](t)
+	}
+}
+
+// addTransposed adds the part to the transpose of dW.
+func (d *weightGrad) addTransposed() {
+	t, depth, outputs, see, wide := d.tile, d.part.count(), d.v.k, d.corr.s*d.v.c, 2*d.Lanes
+	b, panel := d.dy[d.gradOffset():], wide
+	t.ARow, t.BRow, t.CRow = 4, 4*outputs, 4*outputs
+	if !d.Masked && outputs%d.Lanes != 0 { // or it would read behind the end
+		tile.PackCopy(d.packed, wide*depth, wide, tile.ColMajor(b, outputs), wide, outputs/wide, depth)
+		if whole := outputs / wide * wide; whole < outputs {
+			tile.PackCopy(d.packed[whole*depth:], wide*depth, wide, tile.ColMajor(b[whole:], outputs), outputs-whole,
+				1, depth)
+		}
+		b, panel, t.BRow = d.packed, wide*depth, 4*wide
+	}
+	t.K, t.Runs, t.Groups = d.part.cols, d.part.rows, d.part.images
+	t.ACol, t.AJump, t.AGap = d.blockStrides()
+	strips := d.strips()
+	for strip := d.from; strip < d.to; strip++ {
+		r := strip / strips
+		first, height := kernel.Split(strip%strips, strips, see)
+		from, half := r*d.layout.rowSize+first, (height+1)/2
+		t.A = &d.block[from]
+		if height > 1 {
+			t.A2 = &d.block[from+half]
+		}
+		for at := 0; at < outputs; at += wide {
+			c := (r*see+first)*outputs + at
+			t.B, t.C = &b[at/wide*panel], &d.transposed[c]
+			if height > 1 {
+				t.C2 = &d.transposed[c+half*outputs]
+			}
+			vectors := 1
+			if t.Last = min(wide, outputs-at); t.Last > d.Lanes {
+				vectors, t.Last = 2, t.Last-d.Lanes
+			}
+			d.prefetch.setNext(t, depth)
+			d.Tiles[height-1][vectors-1](t)
+		}
+	}
+}
+
+// storeTransposed writes the computed part of dW.
+func (d *weightGrad) storeTransposed() {
+	outputs, all, see, strips := d.v.k, d.corr.r*d.corr.s*d.v.c, d.corr.s*d.v.c, d.strips()
+	begin := func(strip int) int {
+		first, _ := kernel.Split(strip%strips, strips, see)
+		return strip/strips*see + first
+	}
+	from, to := begin(d.from), begin(d.to)
+	for k := range outputs {
+		for m := from; m < to; m++ {
+			d.dw[k*all+m] = d.transposed[m*outputs+k]
+		}
+	}
+}

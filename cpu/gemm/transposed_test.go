@@ -1,0 +1,69 @@
+package gemm
+
+import (
+	"fmt"
+	"testing"
+
+	"fspda/cpu/internal/kerneltest"
+	"fspda/cpu/isa"
+	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
+)
+
+// Products that are computed as their transposes are bit-identical, and write nothing around C.
+func TestTransposedTwins(t *testing.T) {
+	someTransposed := false
+	for _, l := range layouts {
+		for _, s := range [][3]int{{100, 10, 256}, {256, 100, 20}, {515, 23, 390}, {33, 1, 5}, {300, 129, 7},
+			{64, 8, 9}, {257, 15, 12}} {
+			for pad := range 3 {
+				p := problem{s[0], s[1], s[2], l.transA, l.transB, -0.5, 0, pad, pad}
+				a, b, c, ldc := p.operands()
+				want := append([]float32{}, c...)
+				plainProduct(p.m, p.n, p.k, p.alpha, a, b, 0, tile.RowMajor(want[p.skip:], ldc), epilogue{})
+				for _, i := range isa.Available() {
+					set := tile.SetOf(i)
+					if set == nil {
+						continue
+					}
+					someTransposed = someTransposed || worthTransposing(set, p.m, p.n, p.k, a, b, 0)
+					got := append([]float32{}, c...)
+					transposedProduct(set, p.m, p.n, p.k, p.alpha, a, kernel.ByteMatrix{}, b,
+						tile.RowMajor(got[p.skip:], ldc), epilogue{})
+					kerneltest.Compare(t, fmt.Sprint(i, ", transposed, ", p), got, want)
+				}
+			}
+		}
+	}
+	if !someTransposed && isa.Active != isa.Go {
+		t.Error("no product is computed as its transpose")
+	}
+}
+
+// The shapes that are transposed are those that were measured to be faster.
+func TestWorthTransposing(t *testing.T) {
+	if isa.Active != isa.AVX512 {
+		t.Skip("the shapes are those of AVX-512")
+	}
+	for _, c := range []struct {
+		transA, transB bool
+		m, n, k        int
+		beta           float32
+		want           bool
+	}{
+		{true, false, 100, 10, 256, 0, true},
+		{true, false, 100, 10, 256, 1, false}, // C is read
+		{false, true, 256, 100, 784, 0, true},
+		{false, true, 256, 10, 100, 0, false}, // transposing A costs more than the idle lanes
+		{false, false, 256, 96, 784, 0, false},
+		{true, false, 10, 100, 256, 0, false},
+		{false, false, 1024, 1000, 1024, 0, false},
+	} {
+		lda, ldb := strides(c.transA, c.transB, c.m, c.n, c.k)
+		got := worthTransposing(tile.SetOf(isa.AVX512), c.m, c.n, c.k, stored(c.transA, nil, lda),
+			stored(c.transB, nil, ldb), c.beta)
+		if got != c.want {
+			t.Errorf("%+v: transposed %t", c, got)
+		}
+	}
+}

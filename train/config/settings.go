@@ -1,0 +1,72 @@
+package config
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"fspda/internal/rng"
+	"fspda/train/algo"
+)
+
+// settings are what the algorithm of a run is made of. Before the graph is made, its facts are those
+// of two agents.
+func (s *Setup) settings() algo.Settings {
+	r := s.Config.settings(s.method)
+	r.Eta, r.Descent, r.Tensors, r.Draw = s.Config.Eta, s.Descent(), s.Tensors, drawDirection(s.Config.Seed)
+	if s.Process == nil {
+		return r
+	}
+	r.Agents, r.RoundSteps = s.Graph.N, s.roundSteps()
+	if len(s.Graph.Edges) > 0 {
+		r.Rate = s.Process.Rate(0)
+	}
+	if d := s.Directed(); d != nil {
+		r.Regular = d.Regular()
+	}
+	return r
+}
+
+// settings are those of a method that follow from the configuration.
+func (r *Resolved) settings(m method) algo.Settings {
+	values := map[string]any{}
+	r.eachKey(func(key string, v any) {
+		if slices.Contains(m.Keys, key) {
+			values[key] = v
+		}
+	})
+	maps.Copy(values, r.Params)
+	return algo.Settings{Values: values, Momentum: r.Momentum, Nesterov: r.optimizer().Nesterov, Agents: 2,
+		RoundSteps: max(1, r.LocalSteps), Rate: 1, Regular: true}
+}
+
+// eachKey calls each for all keys, with their values.
+func (r *Resolved) eachKey(each func(key string, value any)) {
+	sections := reflect.ValueOf(r).Elem()
+	for k := range sections.NumField() {
+		section := sections.Field(k)
+		if sections.Type().Field(k).Name == "given" {
+			continue
+		}
+		for i := range section.NumField() {
+			v := section.Field(i).Interface()
+			if name, ok := v.(Chosen); ok {
+				v = string(name)
+			}
+			each(section.Type().Field(i).Tag.Get("key"), v)
+		}
+	}
+	for _, k := range declared()[len(own):] {
+		each(k.Name, r.given.Value(k.Name))
+	}
+}
+
+// drawDirection returns the draws of powergossip: normal numbers, equal at both ends of an edge.
+func drawDirection(seed uint64) func(dst []float32, t, i, j, block int) {
+	return func(dst []float32, t, i, j, block int) {
+		s := rng.New(seed, "mask", uint64(t), uint64(i), uint64(j), uint64(block))
+		for k := range dst {
+			dst[k] = float32(s.Norm())
+		}
+	}
+}
