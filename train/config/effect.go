@@ -162,7 +162,7 @@ func (s *Setup) missing(key string, given Config) string {
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {
 		return "model " + setting.Either(networks)
 	}
-	if slices.Contains(optimizerKeys(), key) && !s.Config.optimizer().reads(key) {
+	if slices.Contains(optimizerKeys(), key) && !reads(s.Config.optimizer(), key) {
 		return readersOf(key)
 	}
 	k, _ := Lookup(key)

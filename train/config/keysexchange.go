@@ -17,8 +17,8 @@ type CompressionKeys[N ~string] struct {
 
 var compressionKeys = []setting.Key{
 	{Name: "compress", Topic: "exchange", Default: auto, Names: orAuto(forms("compress")), Forms: true, Check: notEmpty,
-		Help: "choco, beer: VALUES; swarm: identity, CODES; demo: COEFFICIENTS, the 32 largest cosine coefficients of " +
-			"each chunk of sides up to 64"},
+		Help: "choco, beer: VALUES; swarm: identity, CODES; demo: COEFFICIENTS, the 32 largest cosine coefficients " +
+			"of each chunk of sides up to 64"},
 	{Name: "norms", Topic: "exchange", Default: "tensor", Choices: []string{"tensor", "flat"},
 		Needs: []setting.Need{needsNorms},
 		Help:  "NORMS: one norm for each tensor, or one for the flat vector"},
@@ -29,9 +29,9 @@ var compressionKeys = []setting.Key{
 	{Name: "initiator", Topic: "exchange", Default: "global", Choices: []string{"global", "degree"},
 		Needs: []setting.Need{needs("swarm nonblocking",
 			func(c Config) bool { return c.Swarm != "blocking" })},
-		Help: "non-blocking swarm: which end of an exchange publishes its progress: global (one end, the same for both: " +
-			"the drawn edge's first, or a coin's choice), or degree (the released program's rule: an agent whose number " +
-			"is the iteration modulo its degree + 1, which may be both ends or none)"},
+		Help: "non-blocking swarm: which end of an exchange publishes its progress: global (one end, the same for " +
+			"both: the drawn edge's first, or a coin's choice), or degree (the released program's rule: an agent " +
+			"whose number is the iteration modulo its degree + 1, which may be both ends or none)"},
 	{Name: "reference_bits", Topic: "exchange", Default: "honest", Choices: []string{"honest", "published"},
 		Help: "choco: how bits_reference is counted: honest, or published, as the released program does"},
 }
@@ -65,5 +65,6 @@ var exchangeKeys = []setting.Key{
 			func(s *Setup, c Config) bool { return s.masked() && (s.Config.Mask != "all" || c.Density == 1) })},
 		Help: "share of the coordinates in an exchange, above 0 and at most 1"},
 	{Name: "wire", Topic: "exchange", Default: "fp32", Names: dist.ValueFormats,
-		Help: "format in which the values of an exchange are sent, and to which both ends round them: fp32, fp16 or bf16"},
+		Help: "format in which the values of an exchange are sent, and to which both ends round them: fp32, fp16 or " +
+			"bf16"},
 }

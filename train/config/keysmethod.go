@@ -25,7 +25,8 @@ var lengthKeys = []setting.Key{
 			func(s *Setup, c Config) bool { return c.Epochs == 0 || c.Iterations == s.Config.Iterations })},
 		Help: "number of iterations T"},
 	{Name: "epochs", Topic: "run", Range: "[0, inf)", Want: "0, or a number of epochs above it",
-		Help: "passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the run"},
+		Help: "passes of a mean agent over its own data, in place of iterations; 0: iterations is the length of the " +
+			"run"},
 	{Name: "alpha", Topic: "method", Default: 0.3, Range: "(0, inf)", Want: "a step size above 0",
 		Needs: []setting.Need{needsRun("rho auto, or an algorithm that does not take its step from rho",
 			func(s *Setup, c Config) bool { return !s.uses("rho") || c.Rho.Auto })},
@@ -74,12 +75,12 @@ var averagingKeys = []setting.Key{
 	{Name: "theta", Topic: "method", Default: chosen, Want: "a finite number, or auto",
 		Needs: []setting.Need{needsRun("weights constant",
 			func(s *Setup, _ Config) bool { return !s.uses("weights") || s.Config.Weights == weightsConstant })},
-		Help: "dsgd, choco, beer: consensus step size; auto is 0.5 for dsgd, or 1/(1 + the largest degree) where all " +
-			"edges at once would not bear that, and half the stable limit for choco and beer"},
+		Help: "dsgd, choco, beer: consensus step size; auto is 0.5 for dsgd, or 1/(1 + the largest degree) where " +
+			"all edges at once would not bear that, and half the stable limit for choco and beer"},
 	{Name: "weights", Topic: "method", Default: auto,
 		Choices: []string{auto, weightsConstant, weightsMetropolis, weightsProcess},
-		Help: "dsgd: constant (theta), metropolis (of the active graph), process (those of the edge process, such as " +
-			"base(2)), or auto (process where it has weights, else constant)"},
+		Help: "dsgd: constant (theta), metropolis (of the active graph), process (those of the edge process, such " +
+			"as base(2)), or auto (process where it has weights, else constant)"},
 	{Name: "order", Topic: "method", Default: "cta", Choices: []string{"cta", "atc"},
 		Help: "dsgd: cta (combine then adapt) or atc (adapt then combine)"},
 	{Name: "mixing", Topic: "method", Default: "metropolis", Names: forms("mixing"), Forms: true,
@@ -88,8 +89,8 @@ var averagingKeys = []setting.Key{
 	{Name: "local_steps", Topic: "method", Whole: true, Range: "[0, inf)", Want: "at least 0",
 		Help: "scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; " +
 			"local-sgd, diloco, noloco, gasloc: steps of a round; 0 is 10; qg-dsgdm: the same; 0 is 1; sparta, " +
-			"sparta-diloco, streaming-diloco: iterations from one average to the next; 0 is 1; blocking swarm: steps of a " +
-			"pair; 0 is 1"},
+			"sparta-diloco, streaming-diloco: iterations from one average to the next; 0 is 1; blocking swarm: " +
+			"steps of a pair; 0 is 1"},
 	{Name: "share", Topic: "method", Default: 1, Range: "(0, 1]",
 		Want: "above 0 and at most 1: the share c of the averaging step",
 		Help: "scaffnew: share c of the averaging step, at most 1"},
@@ -120,12 +121,13 @@ type AsyncKeys[F Number] struct {
 var asyncKeys = []setting.Key{
 	{Name: "coef", Topic: "method", Default: string(algo.Inverse),
 		Choices: []string{string(algo.Inverse), string(algo.One), string(algo.Printed)},
-		Help:    "fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's appendix)"},
+		Help: "fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's " +
+			"appendix)"},
 	{Name: "c_max", Topic: "method", Default: chosen, Range: "(0, inf)", Want: "a coefficient above 0, or auto",
 		Needs: []setting.Need{needsRun("coef inverse or clock real",
 			func(s *Setup, c Config) bool { return c.Coef == "inverse" || s.RealTime() })},
-		Help: "fspda-async: the largest gradient coefficient; auto is 10, or twice the factor between the slowest and " +
-			"the fastest agent if that is more"},
+		Help: "fspda-async: the largest gradient coefficient; auto is 10, or twice the factor between the slowest " +
+			"and the fastest agent if that is more"},
 	{Name: "compute_time", Topic: "method", Default: "exp", Names: simnet.Distributions, Forms: true,
 		Needs: []setting.Need{needsRun(drawnTimes, (*Setup).drawsTimes)},
 		Help:  "fspda-async: virtual time of a gradient, of mean 1: constant, exp, uniform, lognormal(0.5)"},
@@ -136,12 +138,13 @@ var asyncKeys = []setting.Key{
 	{Name: "contacts", Topic: "method", Default: 1, Range: "[0, 1e4]", Want: "0 to 1e4",
 		Help: "fspda-async: mean number of exchanges to which an agent is called in a unit of virtual time"},
 	{Name: "clock", Topic: "method", Default: ClockVirtual, Choices: []string{ClockVirtual, ClockReal}, Since: "0.1.0",
-		Help: "fspda-async: virtual (the same run every time) or real (between processes: agents compute and exchange at " +
-			"their own pace, without waiting for each other)"},
+		Help: "fspda-async: virtual (the same run every time) or real (between processes: agents compute and " +
+			"exchange at their own pace, without waiting for each other)"},
 	{Name: "give_up", Topic: "method", Default: 5, Range: "(0, 1e6]", Want: "above 0 and at most 1e6 seconds",
 		Needs: []setting.Need{needsRealTime}, Resume: setting.Recorded,
 		Help: "clock real: seconds after which an unfinished exchange no longer keeps an agent from other exchanges"},
-	{Name: "drop_after", Topic: "method", Range: "[0, 1e9]", Want: "0, for never, or 1 to 1e9 seconds", Check: zeroOr(1),
+	{Name: "drop_after", Topic: "method", Range: "[0, 1e9]", Want: "0, for never, or 1 to 1e9 seconds",
+		Check:  zeroOr(1),
 		Resume: setting.Recorded,
 		Help:   "clock real: seconds of silence after which an agent is dropped from the run; 0 is never"},
 }

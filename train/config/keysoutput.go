@@ -24,11 +24,12 @@ var evaluationKeys = []setting.Key{
 			func(s *Setup, c Config) bool { return c.EvalEpochs == 0 || c.EvalPoints == s.Config.EvalPoints })},
 		Help: "evaluations after the first one; iteration 0 is always evaluated"},
 	{Name: "eval_epochs", Topic: "output", Range: "[0, inf)", Want: "0, or a number of epochs above it",
-		Help: "epochs from one evaluation to the next, in place of eval_points; 0: eval_points is the number of evaluations"},
+		Help: "epochs from one evaluation to the next, in place of eval_points; 0: eval_points is the number of " +
+			"evaluations"},
 	{Name: "metrics", Topic: "output", Default: auto, Choices: []string{auto, MetricsFull, MetricsTest},
 		Resume: setting.Recorded,
-		Help: "full (objective and gradient over all training data), test (test set; training loss of the agents' own " +
-			"batches) or auto (full where that is cheap)"},
+		Help: "full (objective and gradient over all training data), test (test set; training loss of the agents' " +
+			"own batches) or auto (full where that is cheap)"},
 	{Name: "eval_test", Topic: "output", Whole: true, Range: "[0, inf)", Want: "at least 0",
 		Needs: []setting.Need{setting.Is("eval_random", 0), needsRun("at least as many test examples",
 			func(s *Setup, c Config) bool { return c.EvalTest <= s.Set.Test.Len() })},
@@ -48,8 +49,8 @@ var evaluationKeys = []setting.Key{
 		Needs: []setting.Need{needsBatchNorm, needs("bn pooled or recalibrate",
 			func(c Config) bool { return c.BN != BNLocal })},
 		Resume: setting.Recorded,
-		Help: "training batches of a recalibration; at most two passes over the training set, and one batch for each " +
-			"gradient of the run"},
+		Help: "training batches of a recalibration; at most two passes over the training set, and one batch for " +
+			"each gradient of the run"},
 	{Name: "accounting", Topic: "output", Default: "shared-seed", Names: dist.Accountings, Resume: setting.Recorded,
 		Help: "what bits_total counts: shared-seed, packed or reference; all three are always kept"},
 }
