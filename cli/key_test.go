@@ -37,7 +37,8 @@ func TestRegisteredKey(t *testing.T) {
 			return algo.DSGD{Theta: s.Param("pull_share")}
 		}})
 	dir := t.TempDir()
-	out, file, reference := filepath.Join(dir, "run"), filepath.Join(dir, "run.yaml"), filepath.Join(dir, "reference.md")
+	in := func(name string) string { return filepath.Join(dir, name) }
+	out, file, reference := in("run"), in("run.yaml"), in("reference.md")
 	if err := os.WriteFile(file, []byte("{algo: puller, pull_share: 0.5, iterations: 4, eval_points: 1, "+
 		"data_train: 400, data_test: 100, hidden: 4, agents: 4, batch: 8, density: 1}"), 0o600); err != nil {
 		t.Fatal(err)
@@ -56,7 +57,7 @@ func TestRegisteredKey(t *testing.T) {
 		{"train --help method", 0, "--pull-share float"},
 		{"reference REFERENCE SVG", 0, ""},
 	} {
-		args := strings.NewReplacer("FILE", file, "OUT", out, "REFERENCE", reference, "SVG", filepath.Join(dir, "a.svg")).
+		args := strings.NewReplacer("FILE", file, "OUT", out, "REFERENCE", reference, "SVG", in("a.svg")).
 			Replace(c.args)
 		status, stdout, stderr := call(t, strings.Fields(args)...)
 		if status != c.status || !strings.Contains(stdout+stderr, c.says) {
