@@ -104,6 +104,8 @@ var allowed = map[string][]string{
 	"bench/acceptance": {"bench", "bench/measure", "train", "internal/rng", "internal/wholefile"},
 	"docs":             {},
 	"cmd/fspda":        {"cli"},
+	// tests of an optimizer and a compressor that a program registers
+	"cli/ownparts": {},
 	"cli": {
 		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
 		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
