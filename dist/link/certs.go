@@ -251,7 +251,7 @@ func mutualTLS(pair tls.Certificate, pool *x509.CertPool, run string, rank *int)
 }
 
 // checkAgentCert checks that a certificate is signed by the authority, is valid now, and names an
-// agent of the run: that of the given rank if rank is not nil.
+// agent of the run. If rank is not nil, the agent must have this rank.
 func checkAgentCert(cert *x509.Certificate, pool *x509.CertPool, run string, rank *int) error {
 	_, err := cert.Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {
