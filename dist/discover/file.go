@@ -22,8 +22,9 @@ import (
 //	  0: 10.0.0.1:4700
 //	  1: node-b:4700
 //
-// The file is read again whenever an address is needed, so that an agent can move to another address
-// while the others run. Nothing is relayed: each agent must be able to reach all agents of lower ranks.
+// The file is read again whenever an address is needed, so that an agent can move to another
+// address while the others run. Nothing is relayed: each agent must be able to reach all agents of
+// lower ranks.
 type File struct {
 	path   string
 	agents int

@@ -40,7 +40,8 @@ const (
 	heartbeatInterval = 500 * time.Millisecond // A node sends at least one frame in this time.
 )
 
-// Flow-control windows in bytes. Relayed bytes wait in the queues of other servers, which are bounded.
+// Flow-control windows in bytes. Relayed bytes wait in the queues of other servers, which are
+// bounded.
 const (
 	directWindow = 16 << 20
 	relayWindow  = 4 << 20
@@ -212,8 +213,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// connect finds out where the peer listens, dials it, directly or else relayed, and runs the link until
-// it ends.
+// connect finds out where the peer listens, dials it, directly or else relayed, and runs the link
+// until it ends.
 func (p *peer) connect(ctx context.Context) error {
 	n := p.node
 	addresses, err := n.opt.Discovery.Addresses(ctx, p.id)

@@ -63,8 +63,8 @@ type hello struct {
 	Connected   int     `json:"connected"`   // The number of nodes that are connected to the sender.
 	Durable     bool    `json:"durable"`     // The sender writes checkpoints.
 	Identity    []Field `json:"identity"`
-	// For each stream of the receiver's messages, the one that the sender's agent consumes next, and
-	// the first one that has not arrived: from there on the receiver sends.
+	// For each stream of the receiver's messages, the one that the sender's agent consumes next,
+	// and the first one that has not arrived: from there on the receiver sends.
 	Next    [numStreams]uint64 `json:"next"`
 	Arrived [numStreams]uint64 `json:"arrived"`
 }
@@ -78,7 +78,8 @@ type refusal struct {
 	Connected int    `json:"connected"` // number of nodes that are connected to the sender
 }
 
-// endsRefused reports whether the refused node is at fault, not the one that belongs to another run.
+// endsRefused reports whether the refused node is at fault, not the one that belongs to another
+// run.
 func (r refusal) endsRefused() bool {
 	return r.Field == fieldPosition || r.Field == fieldProcess || r.Field == fieldAhead
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // link is a gRPC stream between this node and a peer, and its state. One goroutine reads, one
-// writes. The messages between the cursor of a stream and the end of its log are written. They are new
-// ones of the agent, and old ones that a reconnected peer lacks.
+// writes. The messages between the cursor of a stream and the end of its log are written. They are
+// new ones of the agent, and old ones that a reconnected peer lacks.
 type link struct {
 	peer   *peer
 	stream frameStream

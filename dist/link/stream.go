@@ -31,8 +31,8 @@ const messageOverhead = 200
 const maxUnsaved = 1 << 26
 
 // sendStream is the sending end of a stream. Invariant: the log holds the messages first..next-1,
-// ascending. The numbers between an entry and the next one are empty messages, which follow an empty
-// entry.
+// ascending. The numbers between an entry and the next one are empty messages, which follow an
+// empty entry.
 type sendStream struct {
 	next     uint64 // The number of the next message.
 	restored uint64 // The value of next when this process started.
@@ -72,9 +72,9 @@ func (o *sendStream) append(m sentMessage) {
 	o.bytes += m.size + messageOverhead
 }
 
-// skip numbers the messages of this process from arrived on, if the receiver has messages before that
-// which an earlier process sent after the checkpoint. Empty messages take the numbers between, which
-// share one entry of the log. No message of this process may have been sent.
+// skip numbers the messages of this process from arrived on, if the receiver has messages before
+// that which an earlier process sent after the checkpoint. Empty messages take the numbers between,
+// which share one entry of the log. No message of this process may have been sent.
 func (o *sendStream) skip(arrived uint64) {
 	if arrived <= o.restored {
 		return
@@ -138,8 +138,8 @@ type recvMessage struct {
 	body       []byte // the bytes received so far
 }
 
-// recvStream is the receiving end of a stream. Invariant: stable <= written <= next with checkpoints,
-// acked <= next.
+// recvStream is the receiving end of a stream. Invariant: stable <= written <= next with
+// checkpoints, acked <= next.
 type recvStream struct {
 	next    uint64 // The message that the agent consumes next.
 	written uint64 // The value of next in the newest checkpoint.

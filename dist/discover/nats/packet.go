@@ -164,8 +164,8 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 	return fmt.Errorf("nats: a packet of kind %d with %d bytes from agent %d was refused", kind, len(payload), p.id)
 }
 
-// ask asks the peer where it listens until it answers. An earlier answer is not used, since the process
-// that gave it may have ended.
+// ask asks the peer where it listens until it answers. An earlier answer is not used, since the
+// process that gave it may have ended.
 func (p *peer) ask(ctx context.Context) ([]string, error) {
 	select {
 	case <-p.offers:

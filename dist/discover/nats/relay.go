@@ -52,8 +52,8 @@ func randomID() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// startRelay starts a relayed connection, in place of an earlier one. The other end of inner belongs
-// to gRPC.
+// startRelay starts a relayed connection, in place of an earlier one. The other end of inner
+// belongs to gRPC.
 func (p *peer) startRelay(id uint64, inner net.Conn) *relayConn {
 	r := &relayConn{peer: p, id: id, inner: inner, queue: make(chan []byte, relayQueue), done: make(chan struct{})}
 	p.relay.mu.Lock()
@@ -126,8 +126,8 @@ func (r *relayConn) read() {
 	}
 }
 
-// finish closes the connection after the received bytes are read, since the other end has closed it.
-// A nil connection is closed.
+// finish closes the connection after the received bytes are read, since the other end has closed
+// it. A nil connection is closed.
 func (r *relayConn) finish() {
 	if r == nil {
 		return

@@ -110,8 +110,8 @@ func stop(s *server.Server) {
 }
 
 // watchRoutes starts the server of this process anew if it has had fewer routes than the server of
-// agent 0 for two intervals while an agent did not answer: then it lacks a route to a running server.
-// Servers that lose connections while others start may not find each other again.
+// agent 0 for two intervals while an agent did not answer: then it lacks a route to a running
+// server. Servers that lose connections while others start may not find each other again.
 func (d *Discovery) watchRoutes() {
 	first := d.peers[coordinator]
 	if d.server == nil || first == nil {
