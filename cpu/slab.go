@@ -21,7 +21,7 @@ const (
 // slabAllocator cuts vectors from slabs.
 type slabAllocator struct {
 	mu   sync.Mutex
-	rest []float32 // of the newest slab, from the begin of a cache line
+	rest []float32 // the unused numbers of the newest slab, which begin a cache line
 }
 
 // alloc returns n zeros that begin at a cache line. The rest of a slab that is too short is lost:

@@ -27,7 +27,7 @@ type Engine struct {
 // planKey selects a plan.
 type planKey struct {
 	batch  int
-	length int // of the windows of tokens; 0: that of the network
+	length int // tokens of a window; 0: the network's
 	kind   Kind
 }
 

@@ -26,7 +26,7 @@ var activations = map[string]device.Kernel{
 // MLPOptions describes a multilayer perceptron.
 type MLPOptions struct {
 	Inputs      int     // numbers per example
-	Classes     int     // at least 2
+	Classes     int     // number of classes, at least 2
 	Hidden      []int   // widths of the hidden layers; none makes the network linear
 	Activation  string  // after each hidden layer: "sigmoid", the default, or "relu"
 	WeightDecay float64 // adds WeightDecay/2·Σw² over all weights and biases to the loss

@@ -67,7 +67,7 @@ type Network struct {
 	loss    LossOptions
 	layout  *Layout
 	buffers *Layout
-	factors []float64 // of the gradients, by tensor; 0: frozen; nil: all are 1
+	factors []float64 // factors of the gradients by tensor; 0: frozen; nil: all are 1
 	// recompute drops the intermediate values of blocks and recomputes them in the backward pass.
 	recompute bool
 	forward   func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits

@@ -24,7 +24,7 @@ type Host func(c *device.Call, in, out [][]float32) error
 type op struct {
 	pure
 	def      *definition
-	geometry geometry // of window kernels
+	geometry geometry // geometry of window kernels
 	attr     float64
 	layer    string
 	block    int  // block of the forward pass; 0: none

@@ -14,13 +14,13 @@ import (
 type geometry struct {
 	// of the input image, for kernels without that input
 	h, w        int
-	r, s        int // of the window, for kernels without a filter input
+	r, s        int // rows and columns of the window, for kernels without a filter input
 	stride, pad int
 
 	heads                 int
-	groups                int // of channels
-	layer                 int // of dropout, from 1 on
-	vocabulary, positions int // of the gradient of an embedding
+	groups                int // number of groups of channels
+	layer                 int // number of the dropout layer, counted from 1
+	vocabulary, positions int // sizes that the gradient of an embedding needs
 }
 
 // out returns the number of positions of a window of that side along an axis of that length.

@@ -261,7 +261,7 @@ func (b *builder) rotated(heads int, qkv *gorgonia.Node) *gorgonia.Node {
 type gpt struct {
 	Transformer
 	vocabulary int
-	dropout    float64 // of the embedding, and of what is added to it
+	dropout    float64 // share of zeros in the embedding and in each term that is added to it
 }
 
 func (g gpt) forward(b *builder, ids *gorgonia.Node) *gorgonia.Node {

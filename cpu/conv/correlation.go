@@ -10,7 +10,7 @@ import (
 // correlations: pixels whose coordinates are equal modulo t meet the same taps, one in t each way.
 type correlation struct {
 	images               int
-	rows, cols, channels int // of an image that is read: height, width and channels
+	rows, cols, channels int // height, width and channels of the image that is read
 	p, q, k              int // the pixels that are written, and their channels
 	r, s                 int // taps
 	stride               int // the distance of the pixels that two neighbours read

@@ -7,10 +7,10 @@ import (
 
 // The parts of a correlation that are held in the second-level cache, in numbers.
 const (
-	maxWholeWeights = 160 << 10 // up to so many packed weights are packed at once; a block of images is then
-	wholeBlock      = 64 << 10  // as large as this. More weights are packed piece by piece,
-	weightCols      = 256       // so many columns at a time, for a block
-	maxBlock        = 1 << 20   // as large as this: networks have many weights where images are small
+	maxWholeWeights = 160 << 10 // most packed weights that are packed at once, and then
+	wholeBlock      = 64 << 10  // the size of a block of images; more weights are packed piece by piece,
+	weightCols      = 256       // columns of a piece, for
+	maxBlock        = 1 << 20   // a block of this size: networks have many weights where images are small
 )
 
 // layout says how the input of a correlation is copied to a block: with its padding, row after row.
@@ -18,7 +18,7 @@ const (
 type layout struct {
 	packsAllWeights  bool // all weights are packed once
 	inPlace          bool // the input is read where it is
-	images, rows     int  // of the output, of the largest block
+	images, rows     int  // images and rows of the output in the largest block
 	copyStride       int  // distance of the columns that are copied
 	colSize, rowSize int  // distance of columns and of rows in the block
 	colStep, rowStep int  // columns and rows from a pixel to the next

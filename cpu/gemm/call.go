@@ -20,7 +20,7 @@ type call struct {
 	ldc            int
 	epilogue       epilogue
 
-	bytesA, bytesB kernel.ByteMatrix // in place of a or b, if one has bytes
+	bytesA, bytesB kernel.ByteMatrix // replace a or b if it has bytes
 }
 
 // run computes the product on the calling goroutine.

@@ -44,9 +44,9 @@ type job struct {
 	*tile.Set
 	*workspace
 	m, n, k      int
-	parts        int // of the rows
+	parts        int // number of parts of the rows
 	a, b, c      tile.View
-	bytesB       kernel.ByteMatrix // in place of b, if it has bytes
+	bytesB       kernel.ByteMatrix // replaces b if it has bytes
 	packA, packB bool
 	firstPacked  int       // the first column of the current block that is packed
 	panelBuf     []float32 // the packed panels of the current block
@@ -64,7 +64,7 @@ type upcoming struct {
 	nextStrip     unsafe.Pointer // the next strip of A: the lines to prefetch, nextStripStep bytes apart
 	nextStripStep int
 	nextRows      cacheLines // rows of op(A) of the next strip, to prefetch from memory
-	nextBlock     cacheLines // of op(B), to prefetch for the next block
+	nextBlock     cacheLines // the part of op(B) that the next block reads
 	nextBytes     bytePrefetch
 }
 

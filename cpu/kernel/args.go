@@ -7,7 +7,7 @@ type Args struct {
 	In, Out [][]float32
 	Dims    []int
 	Attr    float64
-	Scratch []float32   // as many numbers as the kernel's Scratch function returns, not initialized
+	Scratch []float32   // memory that is not initialized; its length is the result of the kernel's Scratch function
 	Bytes   *ByteMatrix // the first input if In[0] is nil
 	Workers *Workers    // the worker team; nil without one
 }

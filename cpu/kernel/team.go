@@ -18,7 +18,7 @@ type Team struct {
 	generation atomic.Uint32 // counts jobs
 	quit       atomic.Bool
 	active     atomic.Int32 // workers that have joined the job; below zero while no job is open
-	next       []turn       // of each share of the parts
+	next       []turn       // one turn for each share of the parts
 	job        task
 }
 
@@ -45,7 +45,7 @@ const spinTime = 100 * time.Microsecond
 
 // worker is a goroutine of a team.
 type worker struct {
-	number int // from 1: 0 is the goroutine that calls Run
+	number int // counted from 1: 0 is the goroutine that calls Run
 	asleep atomic.Bool
 	wake   chan struct{}
 }
@@ -161,7 +161,7 @@ type TeamPool struct {
 	mu        sync.Mutex
 	idle      []*Team
 	remaining int // teams that may still be started
-	workers   int // of each team
+	workers   int // workers in each team
 	closed    bool
 }
 

@@ -71,9 +71,9 @@ func (s groupShape) numbers() float64 { return float64(s.m * s.width) }
 
 // channelBuffers holds values for each channel of an image. A call takes one from a pool.
 type channelBuffers struct {
-	sum, part     [3][]float64 // of all blocks, and of the current one; zeros between images
+	sum, part     [3][]float64 // sums of all blocks and of the current one; zeros between images
 	mean, a, b, e []float32
-	swish         swish // of EvoNorm
+	swish         swish // buffers of EvoNorm
 }
 
 var channelPool = sync.Pool{New: func() any { return new(channelBuffers) }}

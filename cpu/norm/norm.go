@@ -127,7 +127,7 @@ func active() *loops {
 
 // columnBuffers holds values for each column. A call takes one from a pool.
 type columnBuffers struct {
-	sum, part [2][]float64 // of all blocks, and of the current one; zeros between calls
+	sum, part [2][]float64 // sums of all blocks and of the current one; zeros between calls
 	mean      []float32
 	a, b, e   []float32 // factors of the element-wise pass
 }

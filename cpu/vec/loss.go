@@ -82,7 +82,7 @@ type softmaxRows struct {
 	class [rowsPerPass]int
 	// the largest logit; subtracting it keeps the exponentials finite, and the largest of them is 1
 	maximum [rowsPerPass]float32
-	sum     [rowsPerPass]float64 // of the exponentials of logit - maximum
+	sum     [rowsPerPass]float64 // sums of the exponentials of logit - maximum
 	scale   [rowsPerPass]float64 // 1/(rows of the batch · sum)
 	atLabel [rowsPerPass]float32 // gradient at the label
 	// The exponentials. They have their own buffer, since loading a number that was just stored as

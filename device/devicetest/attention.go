@@ -98,7 +98,7 @@ type attentionHead struct {
 	tokens, width int
 	scale         float64
 	row           int // numbers between rows of y; rows of qkv are three times as far apart
-	first, unit   int // of its numbers in y, and of its rows in lse, divided by tokens
+	first, unit   int // first number in y and first row in lse, divided by tokens
 }
 
 // eachHead calls f for all heads, concurrently: it may write what belongs to its head.

@@ -355,7 +355,7 @@ func rowGradBounds(c *device.Call, in, want, b [][]float64) {
 			most = math.Max(most, math.Abs(g.x[r*n+j]))
 			mean += math.Abs(g.gamma[j]*g.dy[r*n+j]) / float64(n)
 		}
-		off := 4 * unit * rstd * most // of x̂
+		off := 4 * unit * rstd * most // error of x̂
 		across := 0.0                 // the mean of |g·x̂|
 		for j := range n {
 			across += math.Abs(g.gamma[j]*g.dy[r*n+j]) * (math.Abs(g.x[r*n+j]-g.mean[r])*rstd + off) / float64(n)

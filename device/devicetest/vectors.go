@@ -364,7 +364,7 @@ func checkEnds(f *field) {
 // checkAdamW takes two steps from averages that are not zero, with and without weight decay.
 func checkAdamW(f *field) {
 	for _, n := range f.lengths() {
-		for _, decay := range []float64{0, 0.01} { // with decay, most mean squares are limited
+		for _, decay := range []float64{0, 0.01} { // decay limits most mean squares
 			m, v, x := widen(normal("m", n)), widen(normal("v", n)), widen(mixed("x", n))
 			for i := range v {
 				v[i] *= v[i]
