@@ -105,7 +105,7 @@ var allowed = map[string][]string{
 	"cmd/fspda":        {"cli"},
 	"cli": {
 		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
-		"cli/modelcmd", "cli/queuecmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
+		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
 	},
 	"cli/benchcmd": {
 		"bench/acceptance", "bench/measure", "bench/measure/bare", "cli/command", "cli/setup", "cpu", "cuda", "data",
@@ -119,7 +119,8 @@ var allowed = map[string][]string{
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config"},
-	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "train", "web"},
+	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/wholefile",
+		"train", "web"},
 	"cli/modelcmd": {
 		"cli/command",
 		"cli/setup",
@@ -134,8 +135,7 @@ var allowed = map[string][]string{
 		"train/config",
 		"train/generate", "train/runfolder",
 	},
-	"cli/queuecmd": {"bench", "cli/command", "internal/bounded", "internal/wholefile", "train"},
-	"cli/runscmd":  {"cli/command", "train", "web", "train/runfolder"},
+	"cli/runscmd": {"cli/command", "train", "web", "train/runfolder"},
 	"cli/setup": {"cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model",
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {
