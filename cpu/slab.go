@@ -15,7 +15,7 @@ import (
 const (
 	hugePageFloats = 2 << 20 / 4 // numbers of a huge page
 	minSlabVector  = 1 << 12     // the shortest vector that is cut from a slab
-	minSlab        = 1 << 20     // slabs have at least so many numbers, and whole vectors
+	minSlab        = 1 << 20     // the shortest slab; slabs hold whole vectors
 )
 
 // slabAllocator cuts vectors from slabs.

@@ -23,8 +23,8 @@ const (
 	leastCombine = 64 << 10
 )
 
-// divided calls run with parts of n coordinates, of at least so many, on the goroutines of a team
-// that no Program uses.
+// divided calls run with parts of n coordinates, each of a least length, on the goroutines of a
+// team that no Program uses.
 func (d *Device) divided(n, least int, run func(from, to int)) {
 	if d.teams == nil || n < 2*least {
 		run(0, n)

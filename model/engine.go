@@ -21,7 +21,7 @@ type Engine struct {
 	idle    map[planKey][]device.Program
 	pending sync.Pool // finished *pendingGradient values, for reuse
 
-	start, startBuffers []float32 // initial vectors; nil: those of the network
+	start, startBuffers []float32 // initial vectors; nil: the network's
 }
 
 // planKey selects a plan.

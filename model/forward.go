@@ -7,7 +7,7 @@ import (
 )
 
 // Forward lists the kernels that a network runs to predict one example, for export to other
-// formats: a language model predicts what follows each token of a window. Batch norm uses the
+// formats: a language model predicts the token after each one of a window. Batch norm uses the
 // buffers as statistics, and no kernels are fused.
 type Forward struct {
 	Operations []Operation // operations in a valid execution order

@@ -14,7 +14,7 @@ import (
 const maxWidth = 1 << 24
 
 // maxLayers is the largest number of layers. The time to build a graph grows faster than their
-// number: with so many it is 5 s for an MLP, and more than a minute for a transformer.
+// number: at this limit it is 5 s for an MLP, and more than a minute for a transformer.
 const maxLayers = 1024
 
 // activations maps names to the hidden activations.

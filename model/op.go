@@ -125,8 +125,8 @@ func (o *op) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gorgon
 	return grads, nil
 }
 
-// pure is what all operations share with Gorgonia: they return new memory, call no foreign code, do
-// not change their inputs, and are told apart by a serial number that is unique in their graph.
+// pure holds promises of all operations to Gorgonia: they return new memory, call no foreign code,
+// do not change their inputs, and are told apart by a serial number that is unique in their graph.
 type pure struct{ serial uint32 }
 
 func (pure) ReturnsPtr() bool     { return true }

@@ -19,7 +19,7 @@ type ropeKey struct {
 
 var ropeTables sync.Map // *ropeTable by ropeKey
 
-// tableOf returns the table for so many positions, computed in float64 and rounded once.
+// tableOf returns the table of the first positions, computed in float64 and rounded once.
 func tableOf(k ropeKey) *ropeTable {
 	if t, ok := ropeTables.Load(k); ok {
 		return t.(*ropeTable)

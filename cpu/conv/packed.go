@@ -123,7 +123,7 @@ func packedCorrelation(s *tile.Set, l *correlation, src, w, out, scratch []float
 	tileArgsPool.Put(d.tile)
 }
 
-// fill sets the block to what the output's rows read: a copy with padding, or the input itself.
+// fill sets the block to the input of the output's rows: a copy with padding, or the input itself.
 func (d *correlator) fill() {
 	if d.inPlace {
 		d.block = d.src[(d.n*d.correlation.rows+d.i)*d.cols*d.channels:]
@@ -235,7 +235,7 @@ func (d *correlator) strip(height, depth int, packed []float32, c, c2, cols int)
 	}
 }
 
-// pack writes the weights of so many products of the columns from k on: the panel that begins at
+// pack writes the weights of depth products of the columns from k on. The panel that begins at
 // column c is at c·depth.
 func (d *correlator) pack(dst []float32, depth, before, k, cols int) {
 	wide := 2 * d.Lanes

@@ -50,7 +50,7 @@ type worker struct {
 	wake   chan struct{}
 }
 
-// NewTeam starts so many workers, which run until Stop.
+// NewTeam starts workers, which run until Stop.
 func NewTeam(workers int) *Team {
 	t := &Team{next: make([]turn, workers+1)}
 	t.active.Store(closed)
@@ -94,9 +94,9 @@ func (t *Team) wakeAll() {
 	}
 }
 
-// runParts takes parts until none is left: first those of the goroutine's own share, then those that
-// others have not taken yet. A part of a matrix thus mostly stays with one goroutine from kernel to
-// kernel, and in the caches of its core.
+// runParts takes parts until none is left: first parts of the goroutine's own share, then parts
+// that others have not taken yet. A part of a matrix thus mostly stays with one goroutine from
+// kernel to kernel, and in the caches of its core.
 func (t *Team) runParts(number int) {
 	for i := range t.next {
 		share := (number + i) % len(t.next)
@@ -165,8 +165,8 @@ type TeamPool struct {
 	closed    bool
 }
 
-// NewTeamPool returns a pool of at most so many teams with so many workers each. A team starts when
-// it is needed.
+// NewTeamPool returns a pool of teams. It starts a team when one is needed and fewer than the
+// largest number run.
 func NewTeamPool(teams, workers int) *TeamPool { return &TeamPool{remaining: teams, workers: workers} }
 
 // Acquire returns a team, or nil if all are busy or t is nil.

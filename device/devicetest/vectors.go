@@ -201,8 +201,8 @@ func checkAddDiffs(f *field) {
 	}
 }
 
-// checkCombineAll compares the fused pass with the passes that define it. A combination reads and
-// overwrites what the ones before it wrote and read.
+// checkCombineAll compares the fused pass with the passes that define it. A combination reads
+// and overwrites vectors that the ones before it wrote and read.
 func checkCombineAll(f *field) {
 	for _, n := range f.lengths() {
 		for _, k := range []int{0, 1, 2, 4, 7} {
