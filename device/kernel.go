@@ -42,9 +42,8 @@ const (
 	// AddScaled: In a[n] b[n], Out y[n], Dims n, Attr c. y = a + c·b, the product rounded first; y
 	// may be a or b.
 	AddScaled Kernel = "add-scaled"
-	// Dropout: In x[n] key[4], Out y[n], Dims n l, Attr p (0 to below 1). With the key 0, y = x. Else y
-	// =
-	// x·1/(1−p), the factor rounded first, for the numbers that are kept, and 0 for the others, also of
+	// Dropout: In x[n] key[4], Out y[n], Dims n l, Attr p (0 to below 1). With the key 0, y = x.
+	// Else y = x·1/(1−p), the factor rounded first, for the numbers that are kept, and 0 for the others, also of
 	// NaN. The key is Σ key[k]·2^(16k) for whole numbers below 2^16. Its random stream, divided by l
 	// with Stream.Sub of fspda/internal/rng, has 32 bits for each number: bits 0 to 31 of Uint64 j for
 	// number 2j, bits 32 to 63 for number 2j+1. A number is kept if its bits, as an integer, are at
