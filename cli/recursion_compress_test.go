@@ -195,7 +195,7 @@ func choco(specs ...string) func(r *recursion) {
 	return func(r *recursion) {
 		c, theta, early := r.newCompressor(specs...), one(r, "theta", 0.05, 0.08), one(r, "early", false, true)
 		copies := zeroes(r.n, r.d)
-		for t := range r.iterations {
+		for t := range r.times(1) {
 			y := r.stepAll(nil)
 			if early {
 				r.publish(c, t, 0, "xhat", r.x, copies)
@@ -215,7 +215,7 @@ func (r *recursion) beer() {
 	c := r.newCompressor("randk", "topk", "qsgd(255)", "qsgd-scaled(63)", "sign", "identity")
 	theta := one(r, "theta", 0.05, 0.08)
 	v, old, h, g := zeroes(r.n, r.d), zeroes(r.n, r.d), zeroes(r.n, r.d), zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		r.publish(c, t, 0, "h", r.x, h)
 		for i, x := range r.x {
 			now := r.grad(i, x)

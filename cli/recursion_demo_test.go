@@ -16,7 +16,7 @@ func (r *recursion) demo() {
 	inputs := (r.d - r.classes) / r.classes
 	chunks := append(cut(0, r.classes, inputs, side), cut(r.classes*inputs, 1, r.classes, side)...)
 	x, e := r.x[0], zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		all := collected{make([]float64, r.d), make([]float64, r.d), make([]float64, r.d)}
 		for i := range e {
 			e[i] = plus(scaled(keep, e[i]), r.alpha, r.grad(i, x))

@@ -6,7 +6,8 @@ import "math"
 
 // dual draws the step sizes of FSPDA, and returns beta.
 func (r *recursion) dual() float64 {
-	r.eta, r.gamma = one(r, "eta", 0.02, 0.01), one(r, "gamma", 0.3, 0.4)
+	r.etaMax, r.gamma = one(r, "eta", 0.02, 0.01), one(r, "gamma", 0.3, 0.4)
+	r.eta = r.etaMax
 	return one(r, "beta", 1.0, 0.5)
 }
 
@@ -23,7 +24,7 @@ func (r *recursion) saSketch() {
 // descentAscent is FSPDA-SA, with pulls ΣD.
 func (r *recursion) descentAscent(pulls func(t int) [][]float64) {
 	beta, lambda := r.dual(), zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		c := zeroes(r.n, r.d)
 		for i := range c {
 			c[i] = scaled(r.eta/r.alpha, lambda[i])
@@ -41,7 +42,7 @@ func (r *recursion) storm() {
 	beta, ax, al := r.dual(), one(r, "a-x", 0.1, 0.3), one(r, "a-lambda", 0.1, 0.3)
 	lambda, old := zeroes(r.n, r.d), r.x
 	mg, mc, ml := zeroes(r.n, r.d), zeroes(r.n, r.d), zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		now, before := r.differences(t, r.x, false), r.differences(t, old, false)
 		next := zeroes(r.n, r.d)
 		for i, x := range r.x {
@@ -67,7 +68,7 @@ func (r *recursion) prox() {
 	}
 	rho := 1 / (2 * r.alpha * float64(least))
 	lambda := zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		pull, next := r.differences(t, r.x, false), zeroes(r.n, r.d)
 		for i, x := range r.x {
 			step := plus(plus(r.grad(i, x), 1, lambda[i]), rho, pull[i])
@@ -84,22 +85,22 @@ func (r *recursion) prox() {
 // extra is the published form, of two iterations.
 func (r *recursion) extra() {
 	var old, g0 [][]float64
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		g := zeroes(r.n, r.d)
 		for i, x := range r.x {
-			g[i] = r.grad(i, x)
+			g[i] = scaled(r.alpha, r.grad(i, x))
 		}
 		wx, next := r.mixed(t, r.x), zeroes(r.n, r.d)
 		for i := range next {
 			if t == 0 {
-				next[i] = plus(wx[i], -r.alpha, g[i])
+				next[i] = plus(wx[i], -1, g[i])
 			}
 		}
 		if t > 0 {
 			wo := r.mixed(t, old)
 			for i, x := range r.x {
 				half := scaled(0.5, plus(old[i], 1, wo[i]))
-				next[i] = plus(plus(plus(x, 1, wx[i]), -1, half), -r.alpha, plus(g[i], -1, g0[i]))
+				next[i] = plus(plus(plus(x, 1, wx[i]), -1, half), -1, plus(g[i], -1, g0[i]))
 			}
 		}
 		old, g0, r.x = r.x, g, next

@@ -13,7 +13,7 @@ import (
 
 func (r *recursion) dsgd() {
 	theta := one(r, "theta", 0.3, 0.5)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		pull := r.differences(t, r.x, false)
 		r.x = r.stepAll(nil)
 		for i := range r.x {
@@ -26,14 +26,14 @@ func (r *recursion) dsgdATC() {
 	one(r, "weights", "metropolis")
 	one(r, "order", "atc")
 	one(r, "density", 1)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		r.x = r.mixed(t, r.stepAll(nil))
 	}
 }
 
 func (r *recursion) dmsgd() {
 	m := zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		for i, x := range r.x {
 			m[i] = plus(r.grad(i, x), r.mu, m[i])
 			r.x[i] = plus(x, -r.alpha, m[i])
@@ -47,7 +47,7 @@ func (r *recursion) quasiGlobal() {
 	r.mu = one(r, "momentum", 0.2, 0.3)
 	h := one(r, "local-steps", 1, 2)
 	past, start := zeroes(r.n, r.d), r.x
-	for t := range r.iterations {
+	for t := range r.times(h) {
 		if t%h == 0 {
 			start = r.x
 		}
@@ -73,7 +73,7 @@ func (r *recursion) quasiGlobal() {
 
 func (r *recursion) decentlam() {
 	m := zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		y := zeroes(r.n, r.d)
 		for i, x := range r.x {
 			y[i] = plus(x, -r.alpha, r.grad(i, x))
@@ -93,7 +93,7 @@ func (r *recursion) push() {
 	for i := range w {
 		w[i] = 1
 	}
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		arcs := r.process.(dist.Directed).Arcs(nil, t)
 		for i := range r.n {
 			arcs = append(arcs, dist.Arc{From: i, To: i})
@@ -130,7 +130,7 @@ func (r *recursion) relay() {
 		models float64
 	}
 	start, heard := slices.Clone(r.x), map[[2]int]message{} // by sender and receiver
-	for range r.iterations {
+	for range r.times(1) {
 		next, h := map[[2]int]message{}, r.stepAll(nil)
 		sum := func(of map[[2]int]message, i, without int) message {
 			m := message{h[i], 1}
@@ -160,7 +160,7 @@ func (r *recursion) relay() {
 func (r *recursion) powerGossip() {
 	theta := param(r, "theta", 1, 0.5)
 	of := map[int]*sketch{}
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		r.x = r.stepAll(nil)
 		pull := r.sketched(t, r.x, of, true)
 		for i := range r.x {

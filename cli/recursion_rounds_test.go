@@ -12,7 +12,7 @@ import (
 // sgd is one agent with the batches of all: one clipping and one optimizer.
 func (r *recursion) sgd() {
 	x := r.x[0]
-	for range r.iterations {
+	for range r.times(1) {
 		all := zeroes(r.n, r.d)
 		for i := range all {
 			all[i] = scaled(r.scale[i], r.loss(i, x))
@@ -56,7 +56,7 @@ func (o *outer) step(x [][]float64, from, to int) {
 
 func (r *recursion) localSGD() {
 	h := one(r, "local-steps", 2, 4)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		if r.x = r.stepAll(nil); (t+1)%h == 0 {
 			r.average(r.mask.Draw(nil, t, 0, 0))
 		}
@@ -65,7 +65,7 @@ func (r *recursion) localSGD() {
 
 func (r *recursion) diloco() {
 	h, o := one(r, "local-steps", 2, 4), r.newOuter()
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		if r.x = r.stepAll(nil); (t+1)%h == 0 {
 			o.step(r.x, 0, r.d)
 		}
@@ -76,7 +76,7 @@ func (r *recursion) diloco() {
 func (r *recursion) streamingDiLoCo() {
 	every, parts, o := one(r, "local-steps", 1, 2), pick(r, 2, 4), r.newOuter()
 	one(r, "density", 1/float64(parts))
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		if r.x = r.stepAll(nil); (t+1)%every == 0 {
 			f := t / every % parts
 			o.step(r.x, r.d*f/parts, r.d*(f+1)/parts)
@@ -87,7 +87,7 @@ func (r *recursion) streamingDiLoCo() {
 // sparta averages the coordinates of a mask that all agents have in common.
 func (r *recursion) sparta() {
 	every := one(r, "local-steps", 1, 2)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		if r.x = r.stepAll(nil); (t+1)%every == 0 {
 			r.average(r.mask.Draw(nil, t, 0, 0))
 		}
@@ -96,7 +96,7 @@ func (r *recursion) sparta() {
 
 func (r *recursion) spartaDiLoCo() {
 	every, h, o := one(r, "local-steps", 1, 2), param(r, "outer_steps", 4), r.newOuter()
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		switch r.x = r.stepAll(nil); {
 		case (t+1)%h == 0:
 			o.step(r.x, 0, r.d)
@@ -124,7 +124,7 @@ func (r *recursion) noloco() {
 		pull = param(r, "pull", 0.8)
 	}
 	phi, m := slices.Clone(r.x), zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		if r.x = r.stepAll(nil); (t+1)%h > 0 {
 			continue
 		}
@@ -149,7 +149,7 @@ func (r *recursion) gasloc() {
 	h, rate, mu := one(r, "local-steps", 2, 4), param(r, "outer_lr", 0.7, 0.6), param(r, "outer_momentum", 0.5, 0.3)
 	r.gamma = one(r, "gamma", 0.5, 0.4)
 	phi, past := slices.Clone(r.x), slices.Clone(r.x)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		if r.x = r.stepAll(nil); (t+1)%h > 0 {
 			continue
 		}

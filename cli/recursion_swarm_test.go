@@ -82,7 +82,7 @@ func (r *recursion) initiator(t int, e dist.Event) (from, to int) {
 func (r *recursion) swarm() {
 	l := r.newLattice()
 	o, c := cloned(r.x), cloned(r.x)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		starts, copies := make([][][]float64, r.n), make([][][]float64, r.n)
 		for i := range r.n {
 			starts[i], copies[i] = l.cells(o[i], t, i, 0), l.cells(c[i], t, i, 1)
@@ -137,7 +137,7 @@ func (lattice) meet(a, b [][]float64, mean func(k int, a, b float64) float64, ti
 func (r *recursion) swarmBlocking() {
 	one(r, "swarm", "blocking")
 	h, l := one(r, "local-steps", 1, 2), r.newLattice()
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		r.exchanges(t, func(e dist.Event, _ float64) {
 			pair := []int{e.From, e.To}
 			for _, i := range pair {

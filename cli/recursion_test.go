@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -34,9 +35,11 @@ type recursion struct {
 	decay            float64
 	decoupled        bool
 	clip             float64
-	corrected        bool // where the correction stands
-	alpha            float64
-	eta, gamma       float64   // of methods with a dual
+	corrected        bool    // where the correction stands
+	alpha, eta       float64 // of an iteration
+	gamma            float64
+	alphaMax, etaMax float64   // without the schedule
+	cosine           bool      // the schedule
 	samples          bool      // objective samples
 	scale            []float64 // of an agent's gradient in the objective
 
@@ -76,6 +79,31 @@ func param[T any](r *recursion, name string, values ...T) T {
 	v := pick(r, values...)
 	r.args = append(r.args, "--param", fmt.Sprintf("%s=%v", name, v))
 	return v
+}
+
+// times yields the iterations, after it has set the step sizes. They are constant in rounds of h.
+func (r *recursion) times(h int) iter.Seq[int] {
+	return func(yield func(t int) bool) {
+		for t := range r.iterations {
+			f := r.factor(t - t%h)
+			r.alpha, r.eta = f*r.alphaMax, f*r.etaMax
+			if !yield(t) {
+				return
+			}
+		}
+	}
+}
+
+// factor is the share of the largest step sizes. The cosine rises in 2 iterations, and falls to a
+// fifth in iteration 8.
+func (r *recursion) factor(t int) float64 {
+	switch {
+	case !r.cosine:
+		return 1
+	case t < 2:
+		return float64(t+1) / 3
+	}
+	return 0.2 + 0.4*(1+math.Cos(math.Pi*float64(t-2)/6))
 }
 
 // after returns a vector of agent i as the command has it after t iterations: in a run of that
@@ -413,8 +441,8 @@ func replay(t *testing.T, m replayedMethod, instance int) {
 	r.n = pick(r, 3, 4, 5)
 	partition := "dirichlet(1)"
 	r.args = []string{"train", "--quiet", "--algo", m.algo, "--hidden", "none", "--data-train", "60", "--data-test",
-		"20", "--eval-points", "1", "--metrics", "test", "--sampling", "full", "--threads", "1", "--partition", partition,
-		"--agents", fmt.Sprint(r.n), "--seed", fmt.Sprint(r.seed), "--weight-decay", fmt.Sprint(r.decay)}
+		"20", "--eval-points", "1", "--metrics", "test", "--sampling", "full", "--threads", "1",
+		"--partition", partition, "--agents", fmt.Sprint(r.n), "--seed", fmt.Sprint(r.seed), "--weight-decay", fmt.Sprint(r.decay)}
 	r.settle(m)
 	graph := "complete"
 	if r.edges = "full"; !m.collective {
@@ -444,18 +472,22 @@ func orElse(values []string, others ...string) []string {
 func (r *recursion) settle(m replayedMethod) {
 	r.optimizer = pick(r, orElse(m.optimizers, "sgd")...)
 	auto := len(m.optimizers) < 2 || r.optimizer == "sgd" && pick(r, false, true)
-	if !auto {
+	if !auto || m.form == "adamw" {
 		r.args = append(r.args, "--optimizer", r.optimizer)
 	}
-	r.alpha = 0.05
+	r.alphaMax = 0.05
 	switch r.optimizer {
 	case "adamw", "gt-adam":
-		r.alpha = 0.01
+		r.alphaMax = 0.01
 		r.args = append(r.args, "--eps", fmt.Sprint(r.eps))
 	case "demo":
-		r.alpha = 0.002
+		r.alphaMax = 0.002
 	}
-	r.args = append(r.args, "--alpha", fmt.Sprint(r.alpha))
+	r.alpha = one(r, "alpha", r.alphaMax)
+	if r.cosine = !m.constant && pick(r, false, true); r.cosine {
+		r.args = append(r.args, "--schedule", "cosine", "--warmup-iterations", "2", "--decay-iterations", "8",
+			"--min-alpha", fmt.Sprint(r.alphaMax/5))
+	}
 	r.decoupled = r.optimizer == "adamw" || r.optimizer == "demo"
 	r.corrected = m.tracks && r.optimizer != "sgd" || m.places && r.optimizer == "adamw"
 	if m.places && r.optimizer != "sgd" && pick(r, false, true) {

@@ -13,7 +13,7 @@ import (
 // first tracker is the first gradient.
 func (r *recursion) tracking(form string) {
 	y, old := zeroes(r.n, r.d), zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		g := make([][]float64, r.n)
 		for i, x := range r.x {
 			if g[i] = r.grad(i, x); !r.corrected {
@@ -48,7 +48,7 @@ func (r *recursion) tracking(form string) {
 // led has rounds of tau steps; part is the share of W - I that is taken.
 func (r *recursion) led(tau int, part float64) {
 	y := zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(tau) {
 		c := zeroes(r.n, r.d)
 		for i := range c {
 			c[i] = scaled(1/(r.alpha*float64(tau)), y[i])
@@ -67,7 +67,7 @@ func (r *recursion) led(tau int, part float64) {
 func (r *recursion) kgt() {
 	k, outer := one(r, "local-steps", 2, 4), one(r, "outer-step", 1, 0.7)
 	c, start := zeroes(r.n, r.d), r.x
-	for t := range r.iterations {
+	for t := range r.times(k) {
 		r.x = r.stepAll(c)
 		if (t+1)%k > 0 {
 			continue
@@ -93,7 +93,7 @@ func (r *recursion) scaffnew() {
 		p = 0.5
 	}
 	h := zeroes(r.n, r.d)
-	for t := range r.iterations {
+	for t := range r.times(1) {
 		c := zeroes(r.n, r.d)
 		for i := range c {
 			c[i] = scaled(-1, h[i])

@@ -16,6 +16,7 @@ type replayedMethod struct {
 	masks      bool     // exchanges have masks
 	collective bool     // it has no graph
 	rounds     bool     // edges follow local-steps
+	constant   bool     // it takes no schedule
 	// values of the settings of these names; nil: those that most methods take
 	graphs, edges []string
 	run           func(r *recursion)
@@ -47,10 +48,10 @@ var replayed = []replayedMethod{
 	{algo: "fspda-sa", optimizers: anyOf, places: true, masks: true, edges: pairs, run: (*recursion).sa},
 	{algo: "fspda-storm", masks: true, edges: pairs, run: (*recursion).storm},
 	{algo: "fspda-sa-sketch", optimizers: anyOf, places: true, edges: pairs, run: (*recursion).saSketch},
-	{algo: "fspda-async", masks: true, edges: []string{"one-edge"}, run: (*recursion).async},
-	{algo: "fspda-async-storm", masks: true, edges: []string{"one-edge"}, run: (*recursion).asyncSTORM},
+	{algo: "fspda-async", constant: true, masks: true, edges: []string{"one-edge"}, run: (*recursion).async},
+	{algo: "fspda-async-storm", constant: true, masks: true, edges: []string{"one-edge"}, run: (*recursion).asyncSTORM},
 	{algo: "extra", edges: full, run: (*recursion).extra},
-	{algo: "prox-gpda", edges: full, run: (*recursion).prox},
+	{algo: "prox-gpda", constant: true, edges: full, run: (*recursion).prox},
 
 	{algo: "dsgt", form: "semi-atc", optimizers: anyOf, tracks: true, run: func(r *recursion) {
 		r.tracking("semi-atc")
@@ -102,6 +103,7 @@ var replayed = []replayedMethod{
 	{algo: "streaming-diloco", optimizers: anyOf, collective: true, run: (*recursion).streamingDiLoCo},
 	{algo: "demo", optimizers: []string{"demo"}, collective: true, run: (*recursion).demo},
 	{algo: "sgd", optimizers: anyOf, collective: true, run: (*recursion).sgd},
+	{algo: "sgd", form: "adamw", optimizers: []string{"adamw"}, collective: true, run: (*recursion).sgd},
 }
 
 // Every method that the command knows has a recursion in the table above.

@@ -444,7 +444,7 @@ func TestAsyncRunIsItsTimeline(t *testing.T) {
 // asyncByHand plays the timeline itself, with the batches in the order of the gradients.
 func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *simnet.Timeline, taken []int) {
 	line, taken = s.NewTimeline(), make([]int, s.Graph.N)
-	a := s.Async()
+	a := s.Traits.Asynchronous
 	for range s.Graph.N {
 		x := cpuDevice.NewVector(s.Dim)
 		cpuDevice.Write(x, m.Init(s.Config.Seed))

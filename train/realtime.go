@@ -11,7 +11,6 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
-	"fspda/train/algo"
 	"fspda/train/config"
 	"fspda/train/live"
 	"fspda/train/process"
@@ -104,7 +103,7 @@ func newRealTimeAgent(a *agent, sessions dist.SessionOpener) *realTimeAgent {
 	alpha, eta := s.Schedule.At(0)
 	l.protocol = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.Graph.Neighbours(a.id),
 		Edges: len(s.Graph.Edges), Until: c.Iterations,
-		Algo: s.Algo.(algo.Async), Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.WireFormat(),
+		Algo: s.Traits.RealTime, Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.WireFormat(),
 		Seed: c.Seed, CallRate: c.Contacts,
 		Timeouts: live.Timeouts{Exchange: seconds(c.GiveUp), Drop: seconds(c.DropAfter),
 			Finish: max(process.ShutdownTimeout, seconds(c.GiveUp))},

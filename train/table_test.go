@@ -213,8 +213,8 @@ func TestSynonyms(t *testing.T) {
 		pair.of(&other)
 		a, _ := resolve(t, one)
 		b, _ := resolve(t, other)
-		if !reflect.DeepEqual(recursion(a.Algo), recursion(b.Algo)) || a.Process.String() != b.Process.String() || a.Mixing != nil &&
-			a.Mixing.String() != b.Mixing.String() {
+		if !reflect.DeepEqual(recursion(a.Algo), recursion(b.Algo)) || a.Process.String() != b.Process.String() ||
+			a.Mixing != nil && a.Mixing.String() != b.Mixing.String() {
 			t.Errorf("%s is %+v, want %+v", name, a.Algo, b.Algo)
 		}
 	}

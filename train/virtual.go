@@ -194,7 +194,7 @@ func (d *virtualTime) do(ctx context.Context, a *agent, o op) error {
 			a.worker.vectors.AcquireMailbox(a.state)
 			defer a.worker.vectors.ReleaseMailbox(a.state)
 		}
-		return d.r.setup.Async().Move(a.state, o.Step, a.round.Alpha, a.round.Eta, a.gradients.grad)
+		return d.r.setup.Traits.Asynchronous.Move(a.state, o.Step, a.round.Alpha, a.round.Eta, a.gradients.grad)
 	}
 }
 
@@ -202,7 +202,7 @@ func (d *virtualTime) do(ctx context.Context, a *agent, o op) error {
 // A mailbox is opened when the values are there, not before the wait.
 func (d *virtualTime) meet(a *agent, o op) error {
 	a.acquireGradient()
-	alg := d.r.setup.Async()
+	alg := d.r.setup.Traits.Asynchronous
 	if o.Lag > 0 {
 		alg.CatchUp(a.state, o.Lag, a.round.Alpha, a.round.Eta)
 	}

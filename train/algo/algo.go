@@ -90,22 +90,13 @@ type EdgeMemory struct {
 func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	s := NewPooledState(a, dev, x)
 	s.g = dev.NewVector(x.Len())
-	for _, k := range Mailbox(a) {
+	for _, k := range a.Traits().Mailbox {
 		s.Aux[k] = dev.NewVector(x.Len())
 	}
 	return s
 }
 
-// Mailbox returns where in State.Aux the buffer of an [Asynchronous] algorithm is. Other algorithms
-// have none.
-func Mailbox(a Algorithm) []int {
-	if m, ok := a.(Asynchronous); ok {
-		return m.Mailbox()
-	}
-	return nil
-}
-
-// NewPooledState is NewState without a vector for gradients, and without those of a [Mailbox], which
+// NewPooledState is NewState without a vector for gradients, and without those of a mailbox, which
 // are nil. [State.SetGradient] sets the first, the caller the others.
 func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
@@ -113,7 +104,7 @@ func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 	s := &State{Dev: dev, X: x, Aux: make([]device.Vector, len(t.names())), Scalars: slices.Clone(t.Scalars)}
 	s.fill = fillers{s.sumTerms, s.sumDiffs, s.addParts}
 	for k := range s.Aux {
-		if !slices.Contains(Mailbox(a), k) {
+		if !slices.Contains(t.Mailbox, k) {
 			s.Aux[k] = newVector()
 		}
 	}

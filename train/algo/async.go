@@ -53,9 +53,6 @@ type Asynchronous interface {
 	// EdgeEvent and Finish are those of Protocol.
 	EdgeEvent(i, j *LogicalClock) EdgeOutcome
 	Finish(i *LogicalClock, gradient bool) Step
-	// Mailbox returns where in State.Aux the buffer is: vectors that are zero unless it holds an
-	// exchange.
-	Mailbox() []int
 	// Posts lists the vectors of an exchange.
 	Posts(s *State) []device.Vector
 	// CatchUp moves an agent that was behind through lag >= 1 iterations without events.
@@ -67,13 +64,27 @@ type Asynchronous interface {
 	Move(s *State, st Step, alpha, eta float64, grad func(dst, x device.Vector) error) error
 }
 
+// RealTime is an asynchronous algorithm whose edges store their duals, so that the two ends of an edge
+// can repair a failure of one of them. See [EdgeDual].
+type RealTime interface {
+	Asynchronous
+	// Commit is Deliver for an edge that stores its dual.
+	Commit(s *State, e *EdgeDual, own, received device.Vector, mask device.Index)
+	// Adopt updates an edge to the state of the other end, whose S at (epoch, n) is other.
+	Adopt(s *State, e *EdgeDual, epoch, n int, other device.Vector)
+	// Drop removes the edge's dual and starts a new epoch.
+	Drop(s *State, e *EdgeDual, epoch int)
+	// Rejoin is CatchUp to iteration t for an agent that was absent.
+	Rejoin(s *State, i *LogicalClock, t int, eta float64)
+}
+
 // Protocol is the protocol of asynchronous algorithms: what an event does to logical clocks.
 type Protocol struct {
 	Coef Coefficient
 	CMax float64 // upper limit of c
 }
 
-var _ Asynchronous = Async{}
+var _ RealTime = Async{}
 
 var fspdaAsync = Method{Name: "fspda-async",
 	Keys:  []string{"gamma", "beta", "coef", "c_max", "contacts", "clock", "give_up", "drop_after"},
@@ -107,7 +118,9 @@ func (Async) Name() string { return "fspda-async" }
 
 func (a Async) Traits() Traits {
 	t := a.SA.Traits()
-	t.Aux, t.Edges, t.Updates, t.Constant = append(t.Aux, "mail"), Clocks, Updates{}, true
+	t.Aux, t.Mailbox = append(t.Aux, "mail"), []int{asyncMail}
+	t.Edges, t.Asynchronous, t.RealTime = Clocks, a, a
+	t.Updates, t.Constant = Updates{}, true
 	t.About = About{"k values of the model", "nE 2 v k", "2", exactOnSkew, "any graph, a clock on every edge",
 		"FSPDA, appendix on asynchronous implementation"}
 	return t
@@ -185,9 +198,6 @@ func (p Protocol) coefficient(t, g int) float64 {
 	}
 	panic(fmt.Sprintf("algo: unknown coefficient rule %q", p.Coef))
 }
-
-// Mailbox is the vector mail.
-func (Async) Mailbox() []int { return []int{asyncMail} }
 
 // Posts is the model.
 func (Async) Posts(s *State) []device.Vector { return []device.Vector{s.X} }

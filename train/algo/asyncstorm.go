@@ -53,24 +53,29 @@ func (a AsyncSTORM) Traits() Traits {
 	if a.AX != a.ALambda {
 		t.Aux = append(t.Aux, "mail_primal")
 	}
-	t.Edges, t.Constant, t.Gradients = Clocks, true, 2
+	t.Mailbox = a.mailbox()
+	t.Edges, t.Asynchronous, t.Constant, t.Gradients = Clocks, a, true, 2
 	t.About = About{"k values of two models", "nE 4 v k", "5, or 7", exactOnSkew,
 		"any graph, a clock on every edge", "derived from FSPDA, equation 10 and that appendix"}
 	return t
 }
 
-// Mailbox is the mail for the dual and for the primal momenta, which may be one vector.
-func (a AsyncSTORM) Mailbox() []int {
-	at := len(a.STORM.Traits().Aux)
+// mailbox is where in State.Aux the mail for the dual and for the primal momenta is, which may be one
+// vector.
+func (a AsyncSTORM) mailbox() []int {
+	at := stormMore
+	if a.Lagged {
+		at++
+	}
 	if a.AX == a.ALambda {
 		return []int{at}
 	}
-	return []int{at, at + 1}
+	return []int{at + 1, at + 2}
 }
 
 // mails returns the mail for the dual and for the primal momenta, which may be one vector.
 func (a AsyncSTORM) mails(s *State) (dual, primal device.Vector) {
-	at := a.Mailbox()
+	at := a.mailbox()
 	return s.Aux[at[0]], s.Aux[at[len(at)-1]]
 }
 

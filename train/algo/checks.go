@@ -19,8 +19,8 @@ func checkMixing(r Run) ([]string, error) {
 		return nil, nil
 	}
 	if least := r.LeastEigenvalue(); least < -1+1e-9 {
-		return nil, setting.Invalid("mixing", r.Text("mixing"), "has the eigenvalue %.6g on graph %s; %s needs all above "+
-			"-1: use metropolis, or smaller weights", least, r.Text("graph"), r.Text("algo"))
+		return nil, setting.Invalid("mixing", r.Text("mixing"), "has the eigenvalue %.6g on graph %s; %s needs all "+
+			"above -1: use metropolis, or smaller weights", least, r.Text("graph"), r.Text("algo"))
 	}
 	return nil, nil
 }
@@ -35,8 +35,8 @@ func checkDiffusion(r Run) (warnings []string, err error) {
 	mixing, graph, name := r.Text("mixing"), r.Text("graph"), r.Text("algo")
 	switch least := r.LeastEigenvalue(); {
 	case least < -1.0/3-1e-9:
-		return nil, setting.Invalid("mixing", mixing, "has the eigenvalue %.6g on graph %s, and %s diverges below -1/3: "+
-			"use half-lazy(%s), which has none below 0", least, graph, name, mixing)
+		return nil, setting.Invalid("mixing", mixing, "has the eigenvalue %.6g on graph %s, and %s diverges below "+
+			"-1/3: use half-lazy(%s), which has none below 0", least, graph, name, mixing)
 	case least < -1.0/3+1e-9:
 		return []string{fmt.Sprintf("mixing %s has the eigenvalue -1/3 on graph %s, at which %s leaves some "+
 			"differences between agents as they are: half-lazy(%[1]s) does not", mixing, graph, name)}, nil
@@ -50,8 +50,8 @@ func checkCompressed(r Run) (warnings []string, err error) {
 	theta := s.Param("theta")
 	switch {
 	case !(c.Message > 0):
-		return nil, setting.Invalid("compress", r.Text("compress"), "is no contraction here (it may move up to %.3g times "+
-			"the square of a vector away): use qsgd-scaled with as many levels, or more levels", 1-c.Message)
+		return nil, setting.Invalid("compress", r.Text("compress"), "is no contraction here (it may move up to %.3g "+
+			"times the square of a vector away): use qsgd-scaled with as many levels, or more levels", 1-c.Message)
 	case s.Agents == 1:
 		return nil, nil
 	case !(theta > 0) || theta > 1:

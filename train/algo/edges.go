@@ -63,8 +63,8 @@ var (
 	RoundGraph = &Edges{Name: "RoundGraph", Auto: autoPeriodic, Fit: []string{"full", "periodic"}, InRounds: true,
 		Reason: "averages over all edges at the end of each round (periodic(tau), or full for rounds of one)"}
 	// CoinGraph is all edges or none.
-	CoinGraph = &Edges{Name: "CoinGraph", Auto: autoCoin, Fit: []string{"full", "periodic", "coin"}, InRounds: true, Drawn: true,
-		Reason: "averages over all edges when a common coin says so (coin(p), periodic(tau) or full)"}
+	CoinGraph = &Edges{Name: "CoinGraph", Auto: autoCoin, Fit: []string{"full", "periodic", "coin"}, InRounds: true,
+		Drawn: true, Reason: "averages over all edges when a common coin says so (coin(p), periodic(tau) or full)"}
 	// Pairs is at most one edge at an agent.
 	Pairs = &Edges{Name: "Pairs", Auto: autoIs("one-edge"), Own: OwnPairs, Fit: inPairs,
 		Reason: "averages in pairs, and an agent with several edges at once could not (one-edge, " +

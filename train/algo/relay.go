@@ -39,8 +39,8 @@ var relaySGD = Method{Name: "relaysgd", Check: treeOnly,
 // treeOnly refuses graphs with cycles, in which a model would be counted several times.
 func treeOnly(r Run) ([]string, error) {
 	if n := r.Settings().Agents; r.Edges() != n-1 {
-		return nil, setting.Invalid("graph", r.Text("graph"), "has %d edges among %d agents, and so cycles; %s sums models "+
-			"along the branches of a tree, which has %d: use path, star, binary-tree, or file(PATH) with a tree",
+		return nil, setting.Invalid("graph", r.Text("graph"), "has %d edges among %d agents, and so cycles; %s sums "+
+			"models along the branches of a tree, which has %d: use path, star, binary-tree, or file(PATH) with a tree",
 			r.Edges(), n, r.Text("algo"), n-1)
 	}
 	if r.ValueBits() < 32 {

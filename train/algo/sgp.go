@@ -38,12 +38,12 @@ func sgpStable(r Run) ([]string, error) {
 	case r.Settings().Regular:
 		return nil, nil
 	case r.ValueBits() < 32:
-		return nil, setting.Invalid("wire", r.Text("wire"), "the weights that sgp sends with edges %s need 32 bits: use "+
-			"wire fp32, or one-peer-exp or static-exp, which send none", edges)
+		return nil, setting.Invalid("wire", r.Text("wire"), "the weights that sgp sends with edges %s need 32 bits: "+
+			"use wire fp32, or one-peer-exp or static-exp, which send none", edges)
 	}
-	return []string{fmt.Sprintf("edges %s let the weights of agents that give more than they get become small, and the "+
-		"step of such an agent is alpha divided by its weight: if the run diverges, lower alpha, or use one-peer-exp",
-		edges)}, nil
+	return []string{fmt.Sprintf("edges %s let the weights of agents that give more than they get become small, "+
+		"and the step of such an agent is alpha divided by its weight: if the run diverges, lower alpha, or use "+
+		"one-peer-exp", edges)}, nil
 }
 
 const sgpWeight = 0 // in State.Scalars: w

@@ -39,8 +39,8 @@ var streamingDiLoCo = Method{Name: "streaming-diloco", Keys: []string{"local_ste
 // warns a single agent.
 func inParts(r Run) ([]string, error) {
 	if mask := r.Text("mask"); mask != "parts" && mask != "all" {
-		return nil, setting.Invalid("mask", mask, "streaming-diloco sends one part of the model after the other: use mask "+
-			"auto, and density 1/P for P parts")
+		return nil, setting.Invalid("mask", mask, "streaming-diloco sends one part of the model after the other: "+
+			"use mask auto, and density 1/P for P parts")
 	}
 	if r.Settings().Agents == 1 {
 		return []string{"one agent: outer steps are made of what agents exchange, so that none is taken"}, nil

@@ -23,6 +23,9 @@ type Memory struct {
 	// EdgeVectors are the lengths of the vectors that an agent keeps for each of its edges of the
 	// graph, in EdgeMemory.Vectors. All start at zero. ModelLength stands for the length of the model.
 	EdgeVectors []int
+	// Mailbox lists where in State.Aux the buffer of an [Asynchronous] algorithm is: vectors that are zero
+	// unless it holds an exchange.
+	Mailbox []int
 	// Tracked is the vector of Aux that sums to zero over the agents, if there is one.
 	Tracked Tracked
 	// NewScratch returns the working memory of one agent, kept in State.Scratch. It allocates vectors
@@ -66,6 +69,10 @@ type Exchange struct {
 	Between []Stage
 	// Code is how messages are coded.
 	Code Code
+	// Asynchronous moves the agents of an algorithm over Clocks; nil if it has iterations.
+	Asynchronous Asynchronous
+	// RealTime is Asynchronous if the agents may run in real time, too; nil if they may not.
+	RealTime RealTime
 	// Masks says that an exchange may carry part of the coordinates, those of a mask.
 	Masks bool
 	// Mask is the mask that mask auto comes to in an all-reduce; empty if it is that of other methods.

@@ -20,7 +20,7 @@ const (
 func (s *Setup) RealTime() bool { return s.Config.Clock == ClockReal && s.method.realTime() }
 
 // realTime reports whether the method can run in real time.
-func (m method) realTime() bool { return m.traits.Edges.Clocks && m.uses("clock") }
+func (m method) realTime() bool { return m.traits.RealTime != nil }
 
 // checkRealTime refuses keys that a run with this clock cannot have.
 func (s *Setup) checkRealTime() error {
@@ -183,11 +183,8 @@ func (s *Setup) NewClock(agent int) *simnet.Clock {
 	return simnet.NewClock(s.Links, s.Config.Seed, agent, allReduce)
 }
 
-// Async returns the algorithm of an asynchronous run.
-func (s *Setup) Async() algo.Asynchronous { return s.Algo.(algo.Asynchronous) }
-
 // NewTimeline makes the timeline of an asynchronous run.
-func (s *Setup) NewTimeline() *simnet.Timeline { return s.timelineOf(s.Async()) }
+func (s *Setup) NewTimeline() *simnet.Timeline { return s.timelineOf(s.Traits.Asynchronous) }
 
 func (s *Setup) timelineOf(p simnet.Protocol) *simnet.Timeline {
 	c := s.Config

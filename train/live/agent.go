@@ -22,7 +22,7 @@ type Options struct {
 	Edges        int   // number of edges of the whole graph
 	Until        int   // logical time at which the run ends
 
-	Algo       algo.Async
+	Algo       algo.RealTime
 	Alpha, Eta float64
 	Mask       dist.Mask
 	Format     dist.ValueFormat // of the values of an exchange; "": float32

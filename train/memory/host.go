@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"fspda/device"
-	"fspda/train/algo"
 	"fspda/train/config"
 )
 
@@ -53,7 +52,7 @@ func vectorMemory(s *config.Setup) uint64 {
 	all := 4 * uint64(agentVectors(s).numbers()) * uint64(s.Graph.N)
 	if Lends(s) && SharesGradients(s, nil) {
 		all -= 4 * uint64(s.Dim) * uint64(s.Graph.N-min(s.Graph.N, s.Threads))
-		all -= 4 * uint64(s.Dim) * uint64(len(algo.Mailbox(s.Algo))*(s.Graph.N-openMailboxes(s)))
+		all -= 4 * uint64(s.Dim) * uint64(len(s.Traits.Mailbox)*(s.Graph.N-openMailboxes(s)))
 	}
 	return all
 }

@@ -55,7 +55,7 @@ type Shared struct {
 
 // NewShared makes a pool of n gradient vectors for agents of an algorithm with dim parameters.
 func NewShared(dev device.Device, a algo.Algorithm, dim, n int) *Shared {
-	p := &Shared{dev: dev, algo: a, zero: dev.NewVector(dim), at: algo.Mailbox(a)}
+	p := &Shared{dev: dev, algo: a, zero: dev.NewVector(dim), at: a.Traits().Mailbox}
 	for range n {
 		p.gradients = append(p.gradients, dev.NewVector(dim))
 	}

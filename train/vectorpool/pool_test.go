@@ -49,7 +49,7 @@ func TestGradients(t *testing.T) {
 
 // Only agents that hold an exchange have a mailbox, and a mailbox is used again.
 func TestMailboxes(t *testing.T) {
-	p, at := NewShared(dev, async, 2, 1), async.Mailbox()[0]
+	p, at := NewShared(dev, async, 2, 1), async.Traits().Mailbox[0]
 	agents := make([]*algo.State, 3)
 	for i := range agents {
 		agents[i] = p.NewState(dev.NewVector(2))
@@ -78,7 +78,7 @@ func TestMailboxes(t *testing.T) {
 
 // Agents with vectors of their own keep them.
 func TestPrivate(t *testing.T) {
-	p, at := Private{dev, async}, async.Mailbox()[0]
+	p, at := Private{dev, async}, async.Traits().Mailbox[0]
 	s := p.NewState(dev.NewVector(2))
 	g, mail := s.Gradient(), s.Aux[at]
 	p.ReleaseGradient(s)
