@@ -11,9 +11,9 @@ import (
 
 	"fspda/cpu"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/internal/rng"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 )
 
@@ -48,8 +48,8 @@ func (a *groupAgent) step(b device.Batch) (wait func() error) {
 		err := a.p.Run(a.x, a.g, b, out)
 		over = func() error { return err }
 	}
-	a.d.Combine(a.x, device.Term{A: 1, V: a.x}, device.Term{A: -0.1, V: a.g}, device.Term{A: -0.01, V: a.y})
-	a.d.Combine(a.y, device.Term{A: 1, V: a.y}, device.Term{A: 1, V: a.g})
+	a.d.Do(device.Combine(a.x, device.Term{A: 1, V: a.x}, device.Term{A: -0.1, V: a.g}, device.Term{A: -0.01, V: a.y}))
+	a.d.Do(device.Combine(a.y, device.Term{A: 1, V: a.y}, device.Term{A: 1, V: a.g}))
 	return func() error {
 		err := over()
 		a.losses[at] = out[0]
