@@ -27,10 +27,7 @@ import (
 	"fspda/train/runfolder"
 )
 
-const (
-	internalsPage    = "docs/internals.md"
-	architecturePage = "ARCHITECTURE.md"
-)
+const internalsPage = "docs/internals.md"
 
 // TestGeneratedTables compares tables of the documentation with the code. With -update it writes
 // them.
@@ -38,7 +35,7 @@ func TestGeneratedTables(t *testing.T) {
 	for _, table := range []struct{ page, name, want string }{
 		{internalsPage, "kernels", kernelTable()},
 		{internalsPage, "operations", operationTable()},
-		{architecturePage, "imports", importTable()},
+		{internalsPage, "imports", importTable()},
 		{"docs/long-tests.md", "long tests", longTestTable(t)},
 		{"docs/methods.md", "methods", config.MethodTable()},
 		{"docs/training-reference.md", "optimizers", config.OptimizerTable()},

@@ -23,7 +23,9 @@ var files embed.FS
 
 // order is the reading order of the pages. Pages that it does not name follow.
 var order = []string{"start", "concepts", "training", "training-reference", "methods", "data", "files", "networks",
-	"step-sizes", "from-pytorch", "departures", "authors-scripts", "figures", "results", "library", "add-an-algorithm",
+	"step-sizes", "from-pytorch", "departures", "authors-scripts", "figures", "results", "results-figure-1",
+	"results-figure-2", "results-figures-4-to-9", "results-methods", "results-theory", "results-other-papers", "results-mnist",
+	"results-resnet-50", "results-language", "results-faults", "results-memory", "results-full-length", "library", "add-an-algorithm",
 	"add-a-network", "add-a-dataset", "links", "many-machines", "gpus", "performance",
 	"troubleshooting", "reference", "glossary", "internals", "protocol"}
 
@@ -61,7 +63,7 @@ func Pages() []Page {
 var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 
-var toPage = regexp.MustCompile(`href="([a-z-]+)\.md(#[^"]*)?"`)
+var toPage = regexp.MustCompile(`href="([a-z0-9-]+)\.md(#[^"]*)?"`)
 
 var frame = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{.Title}} · fspda</title>

@@ -7,21 +7,13 @@ import (
 	"fspda/train/setting"
 )
 
-// clocks says in which times and on how many machines a method runs.
-func (m method) clocks() string {
-	if m.realTime() {
-		return "virtual time, real time, many machines"
-	}
-	return "virtual time, many machines"
-}
-
 // aboutHeads are the heads of the columns of the table of methods.
 var aboutHeads = []string{"method", "sends over an edge", "bits an iteration", "vectors", "agents of different data",
-	"graphs", "runs in", "source"}
+	"graphs", "source"}
 
 func (m method) aboutCells() []string {
 	a := m.traits.About
-	return []string{m.Name, a.Travels, a.Bits, a.Keeps, a.Skew, a.Graphs, m.clocks(), a.Source}
+	return []string{m.Name, a.Travels, a.Bits, a.Keeps, a.Skew, a.Graphs, a.Source}
 }
 
 // MethodTable is the table of all methods as Markdown.
@@ -57,6 +49,9 @@ func MethodHelp() string {
 			if cells[k+1] != "" { // a method of another program may not say it
 				fmt.Fprintf(&b, "  %-26s %s\n", head, cells[k+1])
 			}
+		}
+		if m.realTime() {
+			fmt.Fprintf(&b, "  %-26s %s\n", "clocks", "virtual time, real time")
 		}
 		fmt.Fprintf(&b, "  %-26s %s\n", "settings", m.settings())
 		fmt.Fprintf(&b, "  %-26s %s\n", "optimizers", m.optimizers())
