@@ -48,7 +48,7 @@ func train(t *testing.T, dir string, more ...string) {
 	}
 }
 
-var apart = regexp.MustCompile(`"(wall_s|wire_bytes)":[^,}]*`)
+var varying = regexp.MustCompile(`"(wall_s|wire_bytes)":[^,}]*`)
 
 // rows returns the metrics of a run but times and bytes sent.
 func rows(t *testing.T, dir string) string {
@@ -57,7 +57,7 @@ func rows(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return apart.ReplaceAllString(string(text), "")
+	return varying.ReplaceAllString(string(text), "")
 }
 
 // Help, the table of methods and the list of algorithms name the method with its settings.
