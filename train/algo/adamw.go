@@ -13,6 +13,13 @@ import (
 //	u = (m/(1-Beta1^s)) / (√(v/(1-Beta2^s)) + Eps) + decay·x
 type AdamW struct{ Beta1, Beta2, Eps float64 }
 
+var adamWKind = OptimizerKind{Name: "adamw",
+	Rule: "m ← β₁·m + (1−β₁)·g, v ← β₂·v + (1−β₂)·g², u = (m/(1−β₁ˢ)) / (√(v/(1−β₂ˢ)) + ε)",
+	Keys: []string{"beta1", "beta2", "eps"}, General: true, Adaptive: true, UnitSteps: true, Decoupled: true,
+	New: func(s Settings) Optimizer {
+		return AdamW{Beta1: s.Param("beta1"), Beta2: s.Param("beta2"), Eps: s.Param("eps")}
+	}}
+
 func (AdamW) Vectors() []string { return []string{"exp_avg", "exp_avg_sq"} } // PyTorch's names
 
 func (AdamW) InverseGain() float64 { return 0 }

@@ -23,6 +23,10 @@ type DeMo struct {
 
 var _ Algorithm = DeMo{}
 
+// demoKind is the optimizer of demo, which DeMo computes itself.
+var demoKind = OptimizerKind{Name: "demo",
+	Rule: "u is the sign of a momentum whose largest coefficients were averaged", UnitSteps: true, Decoupled: true}
+
 var demo = Method{Name: "demo", Keys: []string{"compress"}, Params: []setting.Key{{Name: "keep", Default: 0.999,
 	Range: "[0, 1)", Help: "decay rate of the momentum"}}, New: func(s Settings) Algorithm {
 	return DeMo{Keep: s.Param("keep"), Decay: s.Descent.Decay}

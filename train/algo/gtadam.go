@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fspda/device"
+	"fspda/train/setting"
 )
 
 // GTAdam is the optimizer of GT-Adam (Carnevale, Farina, Notarnicola and Notarstefano 2022), for the
@@ -16,6 +17,20 @@ type GTAdam struct {
 	Beta1, Beta2, Eps float64
 	Limit             float64 // Limit is the paper's G; 0: none.
 }
+
+var gtAdamKind = OptimizerKind{Name: "gt-adam",
+	Rule: "m ← β₁·m + (1−β₁)·g, v ← min(β₂·v + (1−β₂)·g², 10⁶), u = m/√(v + ε)",
+	Keys: []string{"beta1", "beta2", "eps"}, Adaptive: true, UnitSteps: true,
+	New: func(s Settings) Optimizer {
+		return GTAdam{Beta1: s.Param("beta1"), Beta2: s.Param("beta2"), Eps: s.Param("eps"), Limit: 1e6}
+	},
+	Check: func(s Settings) ([]string, error) {
+		if s.Param("beta2") == 0 {
+			return nil, setting.Invalid("beta2", 0, "gt-adam keeps eps in the mean of squares, whose decay rate "+
+				"divides it: expected above 0 and below 1")
+		}
+		return nil, nil
+	}}
 
 func (GTAdam) Vectors() []string { return []string{"exp_avg", "exp_avg_sq"} }
 

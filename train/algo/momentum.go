@@ -5,15 +5,25 @@ import "fspda/device"
 // Plain is the gradient itself, PyTorch's SGD without momentum.
 type Plain struct{}
 
+var plainKind = OptimizerKind{Name: "sgd", Rule: "u = g", General: true, LanguageAlpha: 0.3}
+
 // HeavyBall is momentum, PyTorch's SGD with dampening 0:
 //
 //	b ← Mu·b + g        u = b
 type HeavyBall struct{ Mu float64 }
 
+var heavyBallKind = OptimizerKind{Name: "heavy-ball", Rule: "b ← μ·b + g, u = b", General: true, Momentum: 0.9,
+	LanguageAlpha: 0.03,
+	New:           func(s Settings) Optimizer { return HeavyBall{Mu: s.Momentum} }}
+
 // Nesterov is PyTorch's SGD with Nesterov momentum:
 //
 //	b ← Mu·b + g        u = g + Mu·b
 type Nesterov struct{ Mu float64 }
+
+var nesterovKind = OptimizerKind{Name: "nesterov", Rule: "b ← μ·b + g, u = g + μ·b", General: true, Momentum: 0.9,
+	Nesterov: true, LanguageAlpha: 0.03,
+	New: func(s Settings) Optimizer { return Nesterov{Mu: s.Momentum} }}
 
 func (Plain) Vectors() []string { return nil }
 

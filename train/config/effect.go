@@ -172,7 +172,7 @@ func (s *Setup) missing(key string, given Config) string {
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {
 		return "model " + setting.Either(networks)
 	}
-	if slices.Contains(optimizerKeys(), key) && !s.Config.optimizer().reads(key) {
+	if slices.Contains(optimizerKeys(), key) && !reads(s.Config.optimizer(), key) {
 		return readersOf(key)
 	}
 	if kind, _ := dist.CompressorNamed(given.Compress); key == "norms" && !kind.Norms {

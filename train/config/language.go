@@ -96,7 +96,7 @@ func (c Config) setLanguageOptimizer(d *Config, m method, of languageDefaults) {
 		c.Optimizer = languageOptimizer
 	}
 	o := c.optimizerOf(m)
-	if o.reads("beta2") {
+	if reads(o, "beta2") {
 		d.Beta2 = of.beta2
 	}
 	if o.Decoupled {
@@ -113,7 +113,7 @@ func (c Config) setLanguageOptimizer(d *Config, m method, of languageDefaults) {
 }
 
 // languageOptimizer is the optimizer of language models, where the method takes it.
-const languageOptimizer = optimizerAdamW
+const languageOptimizer = "adamw"
 
 // languageAsyncSTORMAlpha is the step size of language models with asynchronous STORM, which has no
 // warm-up.

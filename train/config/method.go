@@ -129,9 +129,9 @@ func (c Config) clocked() bool {
 // that the optimizer decays.
 func (s *Setup) settleMethod(m Model) error {
 	warnings, err := s.Config.settleOptimizer(s.method)
-	if check := s.Config.optimizer().Check; check != nil && err == nil {
+	if o := s.Config.optimizer(); o.Check != nil && err == nil {
 		var more []string
-		more, err = check(s)
+		more, err = o.Check(s.Config.optimizerSettings(o, s.Tensors))
 		warnings = append(warnings, more...)
 	}
 	if s.Warnings = append(s.Warnings, warnings...); err != nil {

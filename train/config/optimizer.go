@@ -123,7 +123,7 @@ func (r *Resolved) refuseKeys(o Optimizer) error {
 	set := false
 	keys := optimizerKeys()
 	for _, f := range r.given.Fields() {
-		if slices.Contains(keys, f.Key) && !o.reads(f.Key) {
+		if slices.Contains(keys, f.Key) && !reads(o, f.Key) {
 			unread, set = append(unread, f.Key), set || !f.isDefault()
 		}
 	}
@@ -228,7 +228,7 @@ func (s *Setup) Descent() algo.Descent {
 	c := s.Config
 	d := algo.Descent{Corrected: c.Placement == placementCorrected}
 	if o := c.optimizer(); o.New != nil {
-		d.Opt = o.New(s)
+		d.Opt = o.New(c.optimizerSettings(o, s.Tensors))
 	}
 	if c.DecayForm == decayDecoupled {
 		d.Decay = &algo.Decay{Rate: c.WeightDecay, Except: s.Undecayed}

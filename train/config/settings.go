@@ -29,15 +29,25 @@ func (s *Setup) settings() algo.Settings {
 
 // settings are those of a method that follow from the configuration.
 func (r *Resolved) settings(m method) algo.Settings {
+	return algo.Settings{Values: r.values(m.Keys), Momentum: r.Momentum, Nesterov: r.optimizer().Nesterov, Agents: 2,
+		RoundSteps: max(1, r.LocalSteps), Rate: 1, Regular: true}
+}
+
+// optimizerSettings are what an optimizer is made of.
+func (r *Resolved) optimizerSettings(o Optimizer, tensors []algo.Tensor) algo.Settings {
+	return algo.Settings{Values: r.values(o.Keys), Momentum: r.Momentum, Tensors: tensors}
+}
+
+// values returns the values of keys, and of the settings of the method's and the optimizer's own.
+func (r *Resolved) values(keys []string) map[string]any {
 	values := map[string]any{}
 	r.eachKey(func(key string, v any) {
-		if slices.Contains(m.Keys, key) {
+		if slices.Contains(keys, key) {
 			values[key] = v
 		}
 	})
 	maps.Copy(values, r.Params)
-	return algo.Settings{Values: values, Momentum: r.Momentum, Nesterov: r.optimizer().Nesterov, Agents: 2,
-		RoundSteps: max(1, r.LocalSteps), Rate: 1, Regular: true}
+	return values
 }
 
 // eachKey calls each for all keys, with their values.

@@ -289,7 +289,7 @@ func TestUnitSteps(t *testing.T) {
 		alpha           float64
 		warned          bool
 	}{
-		{"gt-adam", "auto", 0.3, true}, {"demo", "auto", 0.3, true}, {"fspda-sa", optimizerAdamW, 0.3, true},
+		{"gt-adam", "auto", 0.3, true}, {"demo", "auto", 0.3, true}, {"fspda-sa", "adamw", 0.3, true},
 		{"gt-adam", "auto", 0.01, false}, {"demo", "auto", 0.01, false}, {"fspda-sa", "auto", 0.3, false},
 	} {
 		c := small()
@@ -332,7 +332,7 @@ func TestStabilityOfMomentum(t *testing.T) {
 		}
 		c := small()
 		c.Algo, c.Graph, c.Edges, c.Agents, c.Density, c.Mask = l.algo, l.graph, l.edges, l.agents, 1, "all"
-		c.Momentum, c.Optimizer, c.Batch = l.momentum, optimizerHeavyBall, 1
+		c.Momentum, c.Optimizer, c.Batch = l.momentum, "heavy-ball", 1
 		_, err := c.Resolve(labSet, labModel(t, c))
 		if err != nil && !strings.Contains(err.Error(), "below 0.") {
 			t.Fatal(err)
