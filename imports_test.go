@@ -59,7 +59,7 @@ var allowed = map[string][]string{
 	"data/images/parquet":   {"data/images", "data/images/arrow", "internal/bounded"},
 	"data/fetch":            {"internal/bounded", "internal/wholefile"},
 	"dist":                  {"device", "internal/bounded", "internal/rng", "internal/spelling"},
-	"dist/discover":         {}, // apart from link and NATS: an agent may be found in another way
+	"dist/discover":         {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
 	"dist/discover/nats":    {"dist/discover"},
 	"dist/link":             {"dist", "dist/discover", "internal/bounded"},
 	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
@@ -105,7 +105,7 @@ var allowed = map[string][]string{
 	"cmd/fspda":        {"cli"},
 	"cli": {
 		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
-		"cli/modelcmd", "cli/queuecmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
+		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
 	},
 	"cli/ownmethod": {"cli", "device", "train/algo", "train/setting"}, // a test: a method of a program's own
 	"cli/benchcmd": {
@@ -120,7 +120,8 @@ var allowed = map[string][]string{
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config"},
-	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "train", "web"},
+	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/wholefile",
+		"train", "web"},
 	"cli/modelcmd": {
 		"cli/command",
 		"cli/setup",
@@ -135,8 +136,7 @@ var allowed = map[string][]string{
 		"train/config",
 		"train/generate", "train/runfolder",
 	},
-	"cli/queuecmd": {"bench", "cli/command", "internal/bounded", "internal/wholefile", "train"},
-	"cli/runscmd":  {"cli/command", "train", "web", "train/runfolder"},
+	"cli/runscmd": {"cli/command", "train", "web", "train/runfolder"},
 	"cli/setup": {"cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model",
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {

@@ -19,7 +19,7 @@ func tiny(t *testing.T, only ...string) []Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 1e-4, Retune: true}, Points: 5,
+	jobs, err := f.Jobs(Options{Variant: "released", Scale: Scale{Share: 1e-4, Retune: true}, Points: 5,
 		Only: only, Adjust: func(c *train.Config) {
 			synthetic(300, 50)(c)
 			c.Hidden, c.Batch = train.Widths{4}, 8
@@ -179,11 +179,11 @@ func TestCampaignDiverges(t *testing.T) {
 // A sweep makes equal runs once, and refuses a key that none of its runs uses.
 func TestSweepOfEqualRuns(t *testing.T) {
 	const base = "base: {data_train: 300, data_test: 50, hidden: 4, batch: 8, iterations: 4, eval_points: 2, agents: 3"
-	s, err := sweep(t, base+"}\ngrid: {theta: [0.3, 0.4], algo: [dsgd, fspda-sa]}\n")
+	s, err := experiment(t, base+"}\ngrid: {theta: [0.3, 0.4], algo: [dsgd, fspda-sa]}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := s.Jobs()
+	jobs, err := s.Jobs(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,15 +199,15 @@ func TestSweepOfEqualRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"004-theta=0.4-algo=fspda-sa as 002-theta=0.3-algo=fspda-sa"}
-	if ranked, err := s.Rank(outcomes); err != nil || len(ranked) != 3 || !slices.Equal(left, want) {
+	if ranked, err := s.Rank(Budget{}, outcomes); err != nil || len(ranked) != 3 || !slices.Equal(left, want) {
 		t.Errorf("%d runs ranked, left out %q", len(ranked), left)
 	}
 	for _, text := range []string{base + ", theta: 0.3}\ngrid: {gamma: [0.3, 0.4]}\n",
 		base + "}\ngrid: {theta: [0.3], gamma: [0.3, 0.4]}\n"} {
-		if s, err = sweep(t, text); err != nil {
+		if s, err = experiment(t, text); err != nil {
 			t.Fatal(err)
 		}
-		if c.Jobs, err = s.Jobs(); err != nil {
+		if c.Jobs, err = s.Jobs(Options{}); err != nil {
 			t.Fatal(err)
 		}
 		c.Folder = filepath.Join(t.TempDir(), "other")

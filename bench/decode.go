@@ -20,8 +20,8 @@ type form struct{ key, example string }
 // topKey matches the start of a line with a key of the file itself.
 var topKey = regexp.MustCompile(`^([A-Za-z_]+)[ \t]*:`)
 
-// decode reads a file of YAML into to. Errors name the line and the key, and show what it holds.
-func decode(path string, text []byte, to any, forms []form) error {
+// decode reads an experiment. Errors name the line and the key, and show what it holds.
+func decode(path string, text []byte, to *Experiment) error {
 	if err := bounded.YAML(text); err != nil {
 		return &train.ConfigError{Key: path, Err: err}
 	}
@@ -46,7 +46,7 @@ func decode(path string, text []byte, to any, forms []form) error {
 	lines := strings.Split(string(text), "\n")
 	line := min(max(token.Position.Line, 1), len(lines))
 	where := fmt.Sprintf("%s: line %d", path, line)
-	owner, shown := keyAt(lines[:line], forms), all
+	owner, shown := keyAt(lines[:line], slices.Concat(forms, oldForms)), all
 	if owner.example != "" {
 		shown = fmt.Sprintf("expected %s: %s", owner.key, owner.example)
 	}

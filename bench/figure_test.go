@@ -63,6 +63,9 @@ func TestPresets(t *testing.T) {
 	var numbers []int
 	l := &lab{}
 	for _, f := range all {
+		if f.Search != nil {
+			continue
+		}
 		numbers = append(numbers, f.Number)
 		for _, variant := range VariantNames {
 			scales := []Scale{{Share: 1}, {Share: 0.0005, Retune: true}, {Share: 0.02, Retune: true}, {Share: 0.01}}
@@ -74,11 +77,11 @@ func TestPresets(t *testing.T) {
 					checks(t, f, variant, s)
 					continue
 				}
-				jobs, err := f.Jobs(FigureOptions{Variant: variant, Scale: s, Adjust: synthetic(2560, 20)})
+				jobs, err := f.Jobs(Options{Variant: variant, Scale: s, Adjust: synthetic(2560, 20)})
 				if err != nil {
 					t.Fatalf("figure %d, %s: %v", f.Number, variant, err)
 				}
-				if f.Schedule != nil {
+				if f.Steps != nil {
 					continue
 				}
 				for _, j := range jobs {
@@ -95,8 +98,8 @@ func TestPresets(t *testing.T) {
 }
 
 // checks wants the runs of a figure to pass every check that comes before data are read.
-func checks(t *testing.T, f *Figure, variant string, s Scale) {
-	jobs, err := f.Jobs(FigureOptions{Variant: variant, Scale: s})
+func checks(t *testing.T, f *Experiment, variant string, s Scale) {
+	jobs, err := f.Jobs(Options{Variant: variant, Scale: s})
 	if err != nil {
 		t.Fatalf("figure %d, %s: %v", f.Number, variant, err)
 	}
@@ -114,7 +117,7 @@ func TestFigureOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	get := func(variant, run string) train.Config {
-		jobs, err := f.Jobs(FigureOptions{Variant: variant, Scale: Scale{Share: 1}, Only: []string{run}})
+		jobs, err := f.Jobs(Options{Variant: variant, Scale: Scale{Share: 1}, Only: []string{run}})
 		if err != nil || len(jobs) != 1 {
 			t.Fatalf("%s %s: %v, %d jobs", variant, run, err, len(jobs))
 		}
@@ -150,10 +153,10 @@ func TestFigureMistakes(t *testing.T) {
 	}
 	_, unknown := FindFigure("mnist-mian")
 	_, sketch := FindFigure("3")
-	_, variant := f.Jobs(FigureOptions{Variant: "release", Scale: Scale{Share: 1}})
-	_, run := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 1}, Only: []string{"sa", "chocco-sorted"}})
-	_, scale := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 2}})
-	_, retune := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 1, Retune: true}})
+	_, variant := f.Jobs(Options{Variant: "release", Scale: Scale{Share: 1}})
+	_, run := f.Jobs(Options{Variant: "released", Scale: Scale{Share: 1}, Only: []string{"sa", "chocco-sorted"}})
+	_, scale := f.Jobs(Options{Variant: "released", Scale: Scale{Share: 2}})
+	_, retune := f.Jobs(Options{Variant: "released", Scale: Scale{Share: 1, Retune: true}})
 	for _, c := range []struct {
 		err   error
 		words []string
@@ -175,7 +178,7 @@ func TestFigureMistakes(t *testing.T) {
 			}
 		}
 	}
-	jobs, err := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 1},
+	jobs, err := f.Jobs(Options{Variant: "released", Scale: Scale{Share: 1},
 		Only: []string{"sa", "storm-sorted"}})
 	var names []string
 	for _, j := range jobs {
@@ -195,10 +198,13 @@ func TestKeysOfFigures(t *testing.T) {
 	}
 	l := &lab{}
 	for _, f := range all {
+		if f.Search != nil {
+			continue
+		}
 		for _, variant := range VariantNames {
-			shared, used := keysOf(f.Common, f.Variants[variant]), map[string]bool{}
+			shared, used := keysOf(f.Base, f.Variants[variant]), map[string]bool{}
 			for _, r := range f.Runs {
-				c, err := f.config(r, variant)
+				c, err := f.config(&r, variant, nil, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -211,7 +217,7 @@ func TestKeysOfFigures(t *testing.T) {
 					c.Theta = train.AutoFloat{Auto: true}
 				}
 				given := c
-				c.SetExplicit(keysOf(r.Config, r.Variants[variant])...)
+				c.SetExplicit(keysOf(r.Set, r.Variants[variant])...)
 				s, _, _, err := l.open(c)
 				if err != nil {
 					t.Fatalf("figure %d, %s, run %s: %v", f.Number, variant, r.Name, err)

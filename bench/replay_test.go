@@ -22,7 +22,7 @@ func TestReplays(t *testing.T) {
 			}
 		}
 		for _, share := range []float64{1, 0.1} {
-			jobs, err := f.Jobs(FigureOptions{Scale: Scale{Share: share}})
+			jobs, err := f.Jobs(Options{Scale: Scale{Share: share}})
 			if err != nil || len(jobs) != len(f.Runs) {
 				t.Fatalf("%s at scale %g: %d runs, %v", f.ID, share, len(jobs), err)
 			}

@@ -34,7 +34,7 @@ func TestRetune(t *testing.T) {
 		t.Fatal(err)
 	}
 	jobs := func(s Scale) map[string]Job {
-		all, err := f.Jobs(FigureOptions{Variant: "released", Scale: s})
+		all, err := f.Jobs(Options{Variant: "released", Scale: s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestRetuneKeepsDualTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for share, want := range map[float64]float64{0.1: 5e-5, 0.001: 5e-3, 0.0001: 0.01389} { // the last: critical
-		jobs, err := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: share, Retune: true}})
+		jobs, err := f.Jobs(Options{Variant: "released", Scale: Scale{Share: share, Retune: true}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestRetuneKeepsDualsStable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, share := range []float64{0.1, 0.01, 0.001} {
-		jobs, err := f.Jobs(FigureOptions{Variant: "released", Only: []string{"sa-1"},
+		jobs, err := f.Jobs(Options{Variant: "released", Only: []string{"sa-1"},
 			Scale: Scale{Share: share, Retune: true}})
 		if err != nil {
 			t.Fatal(err)
@@ -150,7 +150,7 @@ func TestScaleShortensWarmup(t *testing.T) {
 		t.Fatal(err)
 	}
 	for share, want := range map[float64]float64{1: 5, 0.2: 1, 0.01: 0.05} {
-		jobs, err := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: share}})
+		jobs, err := f.Jobs(Options{Variant: "released", Scale: Scale{Share: share}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestScaleLimitsEvaluations(t *testing.T) {
 		t.Fatal(err)
 	}
 	for share, want := range map[float64]int{1: 0, 0.1: 0, 0.01: 3 * 19 * 32, 0.0001: minEvalTest} {
-		jobs, err := f.Jobs(FigureOptions{Scale: Scale{Share: share}})
+		jobs, err := f.Jobs(Options{Scale: Scale{Share: share}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +183,7 @@ func TestScaleLimitsEvaluations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := f.Jobs(FigureOptions{Variant: "released", Scale: Scale{Share: 0.00001}})
+		jobs, err := f.Jobs(Options{Variant: "released", Scale: Scale{Share: 0.00001}})
 		if err != nil {
 			t.Fatal(err)
 		}

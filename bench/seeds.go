@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -172,6 +173,28 @@ func (o *Outcome) settingName() string {
 }
 
 func (o *Outcome) settingTitle() string { return seedSuffix.ReplaceAllString(o.Job.Title, "") }
+
+// status says how the runs of a setting ended.
+func (s Setting) status() string {
+	if share := s.Outcomes[0].Dropped; share > 0 {
+		return fmt.Sprintf("given up at %g %%", 100*share)
+	}
+	count := map[train.Status]int{}
+	for _, o := range s.Outcomes {
+		count[o.Status]++
+	}
+	var words []string
+	for _, k := range []train.Status{train.Finished, train.Stopped, train.Diverged, ""} {
+		name := cmp.Or(string(k), string(train.Stopped))
+		switch {
+		case count[k] == len(s.Outcomes):
+			return name
+		case count[k] > 0:
+			words = append(words, fmt.Sprintf("%d %s", count[k], name))
+		}
+	}
+	return strings.Join(words, ", ")
+}
 
 // Label returns the title of a setting, with the number of its runs.
 func (s Setting) Label() string {

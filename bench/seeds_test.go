@@ -26,8 +26,8 @@ func TestSeeds(t *testing.T) {
 	}
 	for text, want := range map[string]string{"3": "1,2,3", "[4]": "4", "[]": "",
 		"[1, 18446744073709551615]": "1,18446744073709551615", "[1.5]": "", "{a: 1}": "", "0": ""} {
-		s, err := sweep(t, "grid: {alpha: [0.1]}\nseeds: "+text+"\n")
-		if (err == nil) != (want != "") || err == nil && s.Seeds.String() != want {
+		s, err := experiment(t, "grid: {alpha: [0.1]}\nseeds: "+text+"\n")
+		if (err == nil) != (want != "") || err == nil && s.Search.Seeds.String() != want {
 			t.Errorf("%s: %v, %v; want %q", text, s, err, want)
 		}
 	}
@@ -41,9 +41,9 @@ func TestSeeds(t *testing.T) {
 		"{grid: {alpha: [0.1]}, metric: 'iterations_to(0.9'}":     "an accuracy above 0 and at most 1",
 		"{grid: {alpha: [0.1]}, metric: test_acc_avgg, seeds: 2}": "did you mean test_acc_avg?",
 	} {
-		s, err := sweep(t, text)
+		s, err := experiment(t, text)
 		if err == nil {
-			_, err = s.Jobs()
+			_, err = s.Jobs(Options{})
 		}
 		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), words) {
 			t.Errorf("%s: %v, want %q", text, err, words)
@@ -103,11 +103,11 @@ func TestRankSeeds(t *testing.T) {
 		"iterations_to(0.8)": "both 9.444±0.7857 half 8±NaN lost 8±NaN low NaN±NaN",
 		"time_to(0.1)":       "both 0.2361±0.01964 half 0.3±0.1414 low 1.333±0.9428 lost 0.2±NaN",
 	} {
-		s, err := sweep(t, "{grid: {alpha: [0.1]}, metric: '"+metric+"', seeds: 2}")
+		s, err := experiment(t, "{grid: {alpha: [0.1]}, metric: '"+metric+"', seeds: 2}")
 		if err != nil {
 			t.Fatal(err)
 		}
-		ranked, err := s.Rank(all)
+		ranked, err := s.Rank(Budget{}, all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,8 @@ func TestRankSeeds(t *testing.T) {
 			t.Errorf("%s: %s, want %s", metric, got, want)
 		}
 		var md, table strings.Builder
-		if err := errors.Join(s.WriteRanking(&md, ranked, false), s.WriteRanking(&table, ranked, true)); err != nil {
+		if err := errors.Join(s.Search.WriteRanking(&md, ranked, false),
+			s.Search.WriteRanking(&table, ranked, true)); err != nil {
 			t.Fatal(err)
 		}
 		if has := strings.Contains(table.String(), "resolution"); has != strings.Contains(metric, "_to") ||
@@ -134,8 +135,11 @@ func TestRankSeeds(t *testing.T) {
 			t.Errorf("%s\n%s", md.String(), table.String())
 		}
 	}
-	s := &Sweep{Metric: "time_to(0.1)", Best: "min"}
-	if _, err := s.Rank(append(all, run("virtual", 1, "finished", 0.7, 30))); err == nil ||
+	s, err := experiment(t, "{grid: {alpha: [0.1]}, metric: 'time_to(0.1)'}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Rank(Budget{}, append(all, run("virtual", 1, "finished", 0.7, 30))); err == nil ||
 		!strings.Contains(err.Error(), "some of the runs have virtual time") {
 		t.Errorf("error %v", err)
 	}
@@ -197,10 +201,6 @@ func TestTableOfSeeds(t *testing.T) {
 		!slices.Equal(lines[4][:6], []string{"dsgd-seed", "dsgd", "2", "dsgd", "finished", "10"}) {
 		t.Errorf("%q\n%q", lines[0], lines[4])
 	}
-	table.Each = true
-	if lines, _ := table.Costs(); len(lines) != 5 || lines[1][0] != "dsgd" {
-		t.Errorf("%q", lines)
-	}
 }
 
 // Successive halving makes the full runs of the better settings only, the rest up to where they were
@@ -211,11 +211,11 @@ func TestHalving(t *testing.T) {
 		"eval_points: 8, density: 1}, grid: {alpha: [0.000001, 0.2, 0.00001, 0.4]}, seeds: 2, metric: " +
 		"train_loss_avg, " +
 		"halving: {at: [0.2, 0.5]}}"
-	s, err := sweep(t, text)
+	s, err := experiment(t, text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := s.Jobs()
+	jobs, err := s.Jobs(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestHalving(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ranked, err := s.Rank(outcomes)
+	ranked, err := s.Rank(s.Search.Budgets[0], outcomes)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestHalving(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a, b := lines(t, ranked[0].Folder), lines(t, filepath.Join(whole.Folder, jobs[6].Name)); !slices.Equal(a, b) {
-		t.Errorf("a run that passed %v differs:\n%s\n%s", s.Halving.At, a, b)
+		t.Errorf("a run that passed %v differs:\n%s\n%s", s.Search.Halving.At, a, b)
 	}
 	again := 0
 	c.OnEvent = func(e Event) {

@@ -3,25 +3,12 @@ package bench
 import (
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/goccy/go-yaml"
 
 	"fspda/train"
 	"fspda/train/evaluate"
 )
-
-func sweep(t *testing.T, text string) (*Sweep, error) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "grid.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return ReadSweep(path)
-}
 
 // The defaults of a language model are those of fspda train in a sweep, a tuning and a figure.
 func TestLanguageDefaults(t *testing.T) {
@@ -32,23 +19,26 @@ func TestLanguageDefaults(t *testing.T) {
 			t.Errorf("%s: %+v, %v", what, c, err)
 		}
 	}
-	s, err := sweep(t, "base: {data: synthetic-text}\ngrid: {alpha: [0.01]}\n")
+	s, err := experiment(t, "base: {data: synthetic-text}\ngrid: {alpha: [0.01]}\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := s.Jobs()
+	jobs, err := s.Jobs(Options{})
 	check("sweep", jobs[0].Config, err)
-	tuned, err := tuning(t, "methods: [{set: {algo: dsgd, data: synthetic-text}, grid: {alpha: [0.01]}}]\n")
+	tuned, err := experiment(t, "methods: [{set: {algo: dsgd, data: synthetic-text}, grid: {alpha: [0.01]}}]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err = tuned.Search()
+	jobs, err = tuned.Jobs(Options{})
 	check("tuning", jobs[0].Config, err)
 	if jobs[0].Config.Alpha != 0.01 {
 		t.Errorf("alpha %v", jobs[0].Config.Alpha)
 	}
-	f := &Figure{Common: yaml.MapSlice{{Key: "model", Value: "gpt-nano"}}}
-	c, err := f.config(FigureRun{Name: "one", Config: yaml.MapSlice{{Key: "algo", Value: "dsgd"}}}, "")
+	f, err := experiment(t, "base: {model: gpt-nano}\nruns: [{set: {algo: dsgd}}]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := f.config(&f.Runs[0], "", nil, nil)
 	check("figure", c, err)
 	if c.Algo != "dsgd" || c.Data != "synthetic-text" {
 		t.Errorf("%s on %s", c.Algo, c.Data)
@@ -56,12 +46,12 @@ func TestLanguageDefaults(t *testing.T) {
 }
 
 func TestSweepJobs(t *testing.T) {
-	s, err := sweep(t, "base: {algo: fspda-sa, graph: ring}\ngrid: {density: [0.1, 1], edges: [one-edge, "+
+	s, err := experiment(t, "base: {algo: fspda-sa, graph: ring}\ngrid: {density: [0.1, 1], edges: [one-edge, "+
 		"'bernoulli(0.5)']}\nrandom: {alpha: 'log(0.01, 1)', eta: [auto, 0.001], batch: 'int(4, 6)'}\nsamples: 3\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := s.Jobs()
+	jobs, err := s.Jobs(Options{})
 	if err != nil || len(jobs) != 12 {
 		t.Fatalf("%d jobs, %v", len(jobs), err)
 	}
@@ -84,48 +74,74 @@ func TestSweepJobs(t *testing.T) {
 	if len(names) != 12 || jobs[11].Config.Edges != "bernoulli(0.5)" || jobs[0].Config.Alpha == jobs[1].Config.Alpha {
 		t.Errorf("names %v", names)
 	}
-	more, err := sweep(t, "random: {density: 'uniform(0.1,0.9)', alpha: 'log(0.01, 1)'}\nsamples: 5\n")
+	more, err := experiment(t, "random: {density: 'uniform(0.1,0.9)', alpha: 'log(0.01, 1)'}\nsamples: 5\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other, err := more.Jobs(); err != nil || other[2].Config.Alpha != jobs[2].Config.Alpha {
+	if other, err := more.Jobs(Options{}); err != nil || other[2].Config.Alpha != jobs[2].Config.Alpha {
 		t.Errorf("another key changed the draws of alpha: %v", err)
 	}
 }
 
 func TestSweepMistakes(t *testing.T) {
 	for text, word := range map[string]string{
-		"base: {algo: dsgd}":                                   "nothing to search",
-		"grid: {alpha: 3}":                                     "list of values",
-		"grid: {alhpa: [1]}":                                   `did you mean "alpha"`,
-		"grid: {gamma: [1]}\nmetric: test_acc_aver":            "did you mean test_acc_avg",
-		"random: {alpha: 'log(0,1)'}\nsamples: 1":              "log(a,b)",
-		"random: {alpha: 'log(0.1,1)'}\nsamples: 1000000000":   "expected at most 10000",
-		"random: {alpha: 'log(0.1,1)'}":                        "samples",
-		"grid: {alpha: [-1]}":                                  "step size above 0",
-		"grid: {alpha: [1]}\nbudget: 3":                        "the keys are",
-		"grid: {alpha: [1]}\nbest: maximum":                    "min, max",
-		"grid: {alpha: [1]}\naccounting: packet":               "packed",
-		"grid: {alpha: [1]}\nbits: -1":                         "budget",
-		"base: {bach: 3}\ngrid: {alpha: [1]}":                  `did you mean "batch"`,
-		"random: {batch: 'int(1.5,3)'}\nsamples: 2":            "int(a,b)",
-		"random: {batch: 'int(1,1e30)'}\nsamples: 2":           "int(a,b)",
-		"random: {alpha: 'uniform(0.1,0.2)*9'}\nsamples: 2":    "uniform(a,b)",
-		"random: {alpha: 'uniform(0.1,inf)'}\nsamples: 2":      "both finite",
-		"grid: {alpha: [0.1, 0.2, 0.1]}":                       "has 0.1 twice",
-		"grid: {alpha: []}":                                    "list of values",
-		"random: {algo: 'uniform(1,2)'}\nsamples: 2\n":         "algo",
-		"grid: {batch: [1.5]}":                                 "whole number",
-		"grids: {alpha: [1]}":                                  `key "grids" does not exist: did you mean "grid"?`,
-		"grid:\n  - alpha: [1]":                                "line 2: sequence was used where mapping",
-		"seed: 1\nbase: algo: dsgd":                            "not allowed in this context: expected base:",
-		"base:\n\talgo: dsgd":                                  "begins with a tab: YAML is indented with spaces",
-		"halving: true":                                        "expected halving: {at: [0.25, 0.5], keep: 0.5}",
-		"halving:\n  factor: 1":                                `"factor" does not exist: expected halving:`,
-		"seeds: [-1]":                                          "the seed \"-1\" is not a whole number of at least 0",
+		"base: {algo: dsgd}": "there is nothing to run",
+		"metric: test_acc_avg": "are keys of search, as " +
+			"in search: {metric",
+		"runs: [{set: {algo: sgd}}]\nbits: 1": "are keys of search",
+		"grid: {alpha: [1]}\nsearch: {seeds: 2}": "are keys of old files, " +
+			"which have no search",
+		"base: {algo: sgd}\ncommon: {algo: sgd}": "is in an old file what " +
+			"base is now",
+		"runs: [{set: {algo: sgd}, config: {algo: sgd}}]": "is in an old file what " +
+			"set is now",
+		"runs: [{set: {algo: sgd}}]\nfiles: [a.yaml]": "the file has runs too",
+		"files: [a.yaml]\nseeds: 3":                   "have no effect on them",
+		"folder: x\nruns: [{set: {algo: sgd}}]": "set the folder of the " +
+			"runs with --out",
+		"search: {}\npanels: [{metric: consensus}]\nruns: [{set: {algo: sgd}}]": "panels: have no effect " +
+			"on a search",
+		"runs: [{grid: {alpha: [1, 2]}}]\nsearch: {budgets: [{bits: 1}, {bits: 2}]}": "a ranking and halving " +
+			"have one budget",
+		"runs: [{grid: {alpha: [1, 2]}}]\nsearch: {metrics: a}": "key \"metrics\" does not " +
+			"exist: expected search:",
+		"grid: {alpha: 3}":                                   "list of values",
+		"grid: {alhpa: [1]}":                                 `did you mean "alpha"`,
+		"grid: {gamma: [1]}\nmetric: test_acc_aver":          "did you mean test_acc_avg",
+		"random: {alpha: 'log(0,1)'}\nsamples: 1":            "log(a,b)",
+		"random: {alpha: 'log(0.1,1)'}\nsamples: 1000000000": "expected at most 10000",
+		"random: {alpha: 'log(0.1,1)'}":                      "samples",
+		"grid: {alpha: [-1]}":                                "step size above 0",
+		"grid: {alpha: [1]}\nbudget: 3":                      "the keys are",
+		"grid: {alpha: [1]}\nbest: maximum":                  "min, max",
+		"grid: {alpha: [1]}\naccounting: packet":             "packed",
+		"grid: {alpha: [1]}\nbits: -1":                       "budget",
+		"base: {bach: 3}\ngrid: {alpha: [1]}":                `did you mean "batch"`,
+		"random: {batch: 'int(1.5,3)'}\nsamples: 2":          "int(a,b)",
+		"random: {batch: 'int(1,1e30)'}\nsamples: 2":         "int(a,b)",
+		"random: {alpha: 'uniform(0.1,0.2)*9'}\nsamples: 2":  "uniform(a,b)",
+		"random: {alpha: 'uniform(0.1,inf)'}\nsamples: 2":    "both finite",
+		"grid: {alpha: [0.1, 0.2, 0.1]}":                     "has 0.1 twice",
+		"grid: {alpha: []}":                                  "list of values",
+		"random: {algo: 'uniform(1,2)'}\nsamples: 2\n":       "algo",
+		"grid: {batch: [1.5]}":                               "whole number",
+		"bases: {alpha: " +
+			"[1]}": `key "bases" does not exist: did you mean "base"?`,
+		"grid:\n  - alpha: [1]": "line 2: sequence was " +
+			"used where mapping",
+		"seed: 1\nbase: algo: dsgd": "not allowed in this " +
+			"context: expected base:",
+		"base:\n\talgo: dsgd": "begins with a tab: YAML " +
+			"is indented with spaces",
+		"halving: true": "expected halving: {at: " +
+			"[0.25, 0.5], keep: 0.5}",
+		"halving:\n  factor: " +
+			"1": `"factor" does not exist: expected halving:`,
+		"seeds: [-1]": "the seed \"-1\" is not a " +
+			"whole number of at least 0",
 		"seeds: [1, 1]":                                        "list of different seeds",
 		"grid: {alpha: [1]}\ngrid: {eta: [1]}":                 "already defined",
-		"# nothing":                                            "is empty: the keys are base",
+		"# nothing":                                            "is empty: the keys are title",
 		"grid: {alpha: [1]}\nmetric: 3":                        `metric "3": there are bits_to`,
 		"grid: {alpha: [1]}\nsamples: 3":                       "samples 3: has no effect",
 		"grid: {alpha: [1]}\nseed: 3":                          "write seeds: [1, 2, 3]",
@@ -133,9 +149,9 @@ func TestSweepMistakes(t *testing.T) {
 		"grid: {alpha: [1]}\nrandom: {alpha: [2]}\nsamples: 1": "grid has this key too",
 		"grid: {compress: ['lattice(1,2)', 'randk', 3]}":       "",
 	} {
-		s, err := sweep(t, text)
+		s, err := experiment(t, text)
 		if err == nil {
-			_, err = s.Jobs()
+			_, err = s.Jobs(Options{})
 		}
 		if word == "" {
 			if err != nil {
@@ -164,49 +180,47 @@ func TestRank(t *testing.T) {
 		run("fast", train.Finished, row(0, 0.1, 9), row(100, 0.5, 2), row(200, 0.6, 1.5)),
 		run("gone", train.Diverged, row(0, 0.99, 0)),
 	}
-	order := func(s *Sweep) string {
-		var names []string
-		ranked, err := s.Rank(all)
+	for keys, want := range map[string]string{
+		"": "slow fast gone", "bits: 150": "fast slow gone", "metric: train_loss_worst": "slow fast gone",
+		"{metric: train_loss_worst, bits: 1500, accounting: reference}": "fast slow gone",
+	} {
+		e, err := experiment(t, "{grid: {alpha: [1]}, "+strings.Trim(keys, "{}")+"}")
 		if err != nil {
 			t.Fatal(err)
 		}
+		ranked, err := e.Rank(e.Search.Budgets[0], all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
 		for _, r := range ranked {
 			names = append(names, r.Job.Name)
 		}
-		return strings.Join(names, " ")
-	}
-	for _, c := range []struct {
-		s    Sweep
-		want string
-	}{
-		{Sweep{Metric: "test_acc_avg", Best: "max"}, "slow fast gone"},
-		{Sweep{Metric: "test_acc_avg", Best: "max", Bits: 150}, "fast slow gone"},
-		{Sweep{Metric: "train_loss_worst", Best: "min", Bits: 1500, Accounting: "reference"}, "fast slow gone"},
-		{Sweep{Metric: "train_loss_worst", Best: "min"}, "slow fast gone"},
-	} {
-		if got := order(&c.s); got != c.want {
-			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%+v: %s, want %s", keys, got, want)
 		}
-	}
-	r, err := (&Sweep{Metric: "test_acc_avg", Best: "max", Bits: 150}).Rank(all)
-	if err != nil || r[0].Bits != 100 || !math.IsNaN(r[2].Value) {
-		t.Errorf("%+v, %v", r, err)
+		if keys == "bits: 150" && (ranked[0].Bits != 100 || !math.IsNaN(ranked[2].Value)) {
+			t.Errorf("%+v", ranked)
+		}
 	}
 }
 
-// A sweep of which no setting has a value ranks none and names no best.
+// A ranking of which no setting has a value ranks none and names no best.
 func TestRankWithoutValues(t *testing.T) {
 	rows := []train.Row{{}, {Position: evaluate.Position{Iteration: 9}}}
 	all := []*Outcome{{Job: Job{Name: "a"}, Status: train.Finished, Rows: rows, Folder: "runs/a"}}
 	for metric, want := range map[string]string{
 		"bits_to(0.99)": "no setting reached it", "test_acc_avg": "best: fspda train -c runs/a/config.yaml",
 	} {
-		s := &Sweep{Metric: metric, Best: "min", Accounting: "shared-seed"}
-		ranked, err := s.Rank(all)
-		if err != nil || s.Verdict(ranked) != want {
-			t.Errorf("%s: %q, %v", metric, s.Verdict(ranked), err)
+		e, err := experiment(t, "{grid: {alpha: [1]}, metric: "+metric+"}")
+		if err != nil {
+			t.Fatal(err)
 		}
-		if line := s.Lines(ranked)[0]; (line.Rank == nil) != (metric == "bits_to(0.99)") {
+		ranked, err := e.Rank(Budget{}, all)
+		if err != nil || e.Search.Conclusion(ranked) != want {
+			t.Errorf("%s: %q, %v", metric, e.Search.Conclusion(ranked), err)
+		}
+		if line := e.Search.RankedLines(ranked)[0]; (line.Rank == nil) != (metric == "bits_to(0.99)") {
 			t.Errorf("%s: rank %v", metric, line.Rank)
 		}
 	}

@@ -24,7 +24,6 @@ type Table struct {
 	Accounting string // of the bits to reach an accuracy
 	Levels     []float64
 	Outcomes   []*Outcome
-	Each       bool // every run by itself
 }
 
 // quantity is a column of a table.
@@ -91,20 +90,6 @@ func timeTo(name string, level float64) quantity {
 	}}
 }
 
-// settings returns the lines of the table.
-func (t *Table) settings() []Setting {
-	if !t.Each {
-		return Settings(t.Outcomes)
-	}
-	var all []Setting
-	for _, o := range t.Outcomes {
-		if o != nil {
-			all = append(all, Setting{Name: o.Job.Name, Title: o.Job.Title, Outcomes: []*Outcome{o}})
-		}
-	}
-	return all
-}
-
 // seeded reports whether a setting has several runs.
 func seeded(settings []Setting) bool {
 	return slices.ContainsFunc(settings, func(s Setting) bool { return len(s.Outcomes) > 1 })
@@ -113,7 +98,7 @@ func seeded(settings []Setting) bool {
 // names returns the column names.
 func (t *Table) names() []string {
 	head := []string{"run", "algorithm", "status", "failed_to_converge"}
-	several := seeded(t.settings())
+	several := seeded(Settings(t.Outcomes))
 	if several {
 		head = append(head, "runs")
 	}
@@ -209,7 +194,7 @@ func plain(v float64) string {
 // WriteCSV writes the table with all digits.
 func (t *Table) WriteCSV(w io.Writer) error {
 	lines := [][]string{t.names()}
-	settings := t.settings()
+	settings := Settings(t.Outcomes)
 	for _, s := range settings {
 		lines = append(lines, t.cells(s, seeded(settings)))
 	}
@@ -218,7 +203,7 @@ func (t *Table) WriteCSV(w io.Writer) error {
 
 // WriteMarkdown writes the table as Markdown: final results, then the bits to reach accuracies.
 func (t *Table) WriteMarkdown(w io.Writer) error {
-	settings := t.settings()
+	settings := Settings(t.Outcomes)
 	lines := [][]string{{"run", "worst loss", "worst squared gradient", "consensus", "accuracy: worst agent",
 		"mean of agents", "mean model", "bits: shared seed", "packed", "reference", "time"}}
 	formats := append(slices.Repeat([]func(float64) string{short}, 3), units.Percent, units.Percent, units.Percent,
@@ -249,7 +234,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 func (t *Table) Costs() (lines [][]string, note string) {
 	lines = [][]string{t.levelHead()}
 	least, most := math.Inf(1), 0.0
-	for _, s := range t.settings() {
+	for _, s := range Settings(t.Outcomes) {
 		line := []string{s.Label()}
 		for _, l := range t.Levels {
 			mean, worst := t.bitsTo("", l, meanAccuracy), t.bitsTo("", l, worstAccuracy)
@@ -359,7 +344,7 @@ func minutes(s float64) string {
 // numbers are null.
 func (t *Table) WriteJSON(w io.Writer) error {
 	runs := []map[string]any{}
-	settings, names := t.settings(), t.names()
+	settings, names := Settings(t.Outcomes), t.names()
 	for _, s := range settings {
 		run := map[string]any{}
 		for k, text := range t.cells(s, seeded(settings)) {

@@ -3,8 +3,6 @@ package bench
 import (
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,15 +10,6 @@ import (
 	"fspda/train"
 	"fspda/train/evaluate"
 )
-
-func tuning(t *testing.T, text string) (*Tuning, error) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "methods.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return ReadTuning(path)
-}
 
 const twoMethods = `
 base: {agents: 4, iterations: 100, eval_points: 2}
@@ -32,13 +21,13 @@ report: [1, 2, 3]
 bits: 150
 `
 
-// ending is a run whose accuracy is value at 100 bits, and better later, beyond the budget.
-func ending(value float64) *Outcome {
+// ending is a run of a job whose accuracy is value at 100 bits, and better later, beyond the budget.
+func ending(job Job, value float64) *Outcome {
 	row := func(bits uint64, acc float64) train.Row {
 		return train.Row{Traffic: evaluate.Traffic{BitsSharedSeed: bits},
 			TestScores: evaluate.TestScores{TestAccAvg: train.Num(acc)}}
 	}
-	return &Outcome{Status: train.Finished, Rows: []train.Row{row(0, 0.1), row(100, value), row(200, 0.99)}}
+	return &Outcome{Job: job, Status: train.Finished, Rows: []train.Row{row(0, 0.1), row(100, value), row(200, 0.99)}}
 }
 
 // The tunings of docs/results.md are read in the folder of the repository, each method with as many
@@ -46,16 +35,16 @@ func ending(value float64) *Outcome {
 func TestLanguageTunings(t *testing.T) {
 	t.Chdir("..")
 	for _, name := range []string{"contiguous", "speakers"} {
-		tuned, err := ReadTuning("bench/language/" + name + ".yaml")
+		tuned, err := Read("bench/language/" + name + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
-		jobs, err := tuned.Search()
+		jobs, err := tuned.Jobs(Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(jobs) != 8*len(tuned.Methods) {
-			t.Errorf("%s: %d runs to choose among, want 8 for each of %d methods", name, len(jobs), len(tuned.Methods))
+		if len(jobs) != 8*len(tuned.Runs) {
+			t.Errorf("%s: %d runs to choose among, want 8 for each of %d methods", name, len(jobs), len(tuned.Runs))
 		}
 	}
 }
@@ -63,11 +52,11 @@ func TestLanguageTunings(t *testing.T) {
 // The point with the best mean over the seeds of the search is chosen, within the budget of bits; the
 // reported numbers are those of the fresh seeds alone.
 func TestTuningChooses(t *testing.T) {
-	s, err := tuning(t, twoMethods)
+	s, err := experiment(t, twoMethods)
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := s.Search()
+	jobs, err := s.Jobs(Options{})
 	if err != nil || len(jobs) != 24 {
 		t.Fatalf("%d jobs, %v", len(jobs), err)
 	}
@@ -86,43 +75,45 @@ func TestTuningChooses(t *testing.T) {
 		case c.Algo == "fspda-sa" && c.Alpha == 1 && c.Eta.Auto:
 			acc = 0.8
 		}
-		o := ending(acc)
+		o := ending(j, acc)
 		if c.Algo == "dsgd" && c.Alpha == 0.3 && c.Seed == 11 {
 			o.Status = train.Diverged
 		}
 		made = append(made, o)
 	}
-	results := s.Choose(made)
+	results, err := s.Choose(made)
+	if err != nil {
+		t.Fatal(err)
+	}
 	choices := results[0].Choices
 	first, second := choices[0], choices[1]
-	if first.Method != "dual" || first.Chosen != "alpha 1, eta auto" || strings.Join(first.Edge, " ") != "alpha" ||
+	if first.Run.Name != "dual" || first.Chosen != "alpha 1, eta auto" || strings.Join(first.Edge, " ") != "alpha" ||
 		first.Failed != 0 || first.Runs != 12 || math.Abs(first.Search-0.8) > 1e-12 {
 		t.Errorf("%+v", first)
 	}
-	if second.Method != "dsgd" || second.Chosen != "alpha 0.2, order atc" || len(second.Edge) != 0 ||
+	if second.Run.Name != "dsgd" || second.Chosen != "alpha 0.2, order atc" || len(second.Edge) != 0 ||
 		second.Failed != 2 || math.Abs(second.Search-0.65) > 1e-12 {
 		t.Errorf("%+v", second)
 	}
-	fresh, err := s.Fresh(results)
+	fresh, err := s.Fresh(results, Options{})
 	if err != nil || len(fresh) != 6 || fresh[5].Config.Seed != 3 || fresh[5].Config.Alpha != 0.2 ||
 		fresh[0].Config.Graph != "ring" {
 		t.Fatalf("%d jobs, %v", len(fresh), err)
 	}
-	if err := s.Finish(results, []*Outcome{ending(0.7), ending(0.8), ending(0.9), ending(0.5), nil,
-		ending(0.5)}); err != nil {
-		t.Fatal(err)
-	}
-	if c := choices[0]; math.Abs(c.Mean-0.8) > 1e-12 || math.Abs(c.Std-0.1) > 1e-12 || c.Bits != 100 {
+	s.Finish(results, []*Outcome{ending(fresh[0], 0.7), ending(fresh[1], 0.8), ending(fresh[2], 0.9),
+		ending(fresh[3], 0.5), nil, ending(fresh[5], 0.5)})
+	if c := choices[0]; math.Abs(c.Value-0.8) > 1e-12 || math.Abs(c.Deviation-0.1) > 1e-12 || c.Bits != 100 {
 		t.Errorf("%+v", c)
 	}
-	if !math.IsNaN(choices[1].Mean) {
-		t.Errorf("a run without an outcome gives %v", choices[1].Mean)
+	if !math.IsNaN(choices[1].Value) {
+		t.Errorf("a run without an outcome gives %v", choices[1].Value)
 	}
 	var md, csv strings.Builder
 	if err := errors.Join(s.WriteMarkdown(&md, results), s.WriteCSV(&csv, results)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| dual | `{alpha: [0.1, 0.3, 1.0], eta: [auto, 0.01]}` | alpha 1.0, eta auto | alpha |",
+	for _, want := range []string{"| dual | `{alpha: [0.1, 0.3, 1.0], eta: [auto, 0.01]}` | alpha 1.0, eta auto " +
+		"| alpha |",
 		"12 runs: 6 points of its grid, with seeds 11,12", "| 0.8 ± 0.1 | 100 bit |"} {
 		if !strings.Contains(strings.ReplaceAll(md.String(), "1.0", "1"), strings.ReplaceAll(want, "1.0", "1")) {
 			t.Errorf("the table lacks %q:\n%s", want, md.String())
@@ -135,14 +126,24 @@ func TestTuningChooses(t *testing.T) {
 
 // A method all of whose points fail is said to, and does not run again.
 func TestTuningOfFailures(t *testing.T) {
-	s, err := tuning(t, "methods: [{set: {algo: dsgd}, grid: {alpha: [1, 2]}}]\nseeds: [5]")
+	s, err := experiment(t, "methods: [{set: {algo: dsgd}, grid: {alpha: [1, 2]}}]\nseeds: [5]")
 	if err != nil {
 		t.Fatal(err)
 	}
-	results := s.Choose([]*Outcome{nil, {Status: train.Diverged, Rows: ending(1).Rows}})
-	fresh, err := s.Fresh(results)
+	jobs, err := s.Jobs(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := ending(jobs[1], 1)
+	lost.Status = train.Diverged
+	results, err := s.Choose([]*Outcome{{Job: jobs[0]}, lost})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := s.Fresh(results, Options{})
 	var md strings.Builder
-	if s.Finish(results, nil) != nil || err != nil || len(fresh) != 0 || s.WriteMarkdown(&md, results) != nil ||
+	s.Finish(results, nil)
+	if err != nil || len(fresh) != 0 || s.WriteMarkdown(&md, results) != nil ||
 		!strings.Contains(md.String(), "every point failed") {
 		t.Errorf("%d runs, %v\n%s", len(fresh), err, md.String())
 	}
@@ -150,32 +151,37 @@ func TestTuningOfFailures(t *testing.T) {
 
 // Each budget has a choice of its own. A point that both choose runs again once.
 func TestTuningBudgets(t *testing.T) {
-	s, err := tuning(t, "methods: [{set: {algo: dsgd}, grid: {alpha: [1, 2]}}, {set: {algo: sgd}, grid: {alpha: [1, "+
-		"2]}}]\nseeds: [5]\nreport: [1, 2]\nbudgets: [{bits: 150}, {seconds: 9}]")
+	s, err := experiment(t, "methods: [{set: {algo: dsgd}, grid: {alpha: [1, 2]}}, {set: {algo: sgd}, grid: "+
+		"{alpha: [1, "+
+		"2]}}]\nseeds: [5]\nreport: [1, 2]\nbudgets: [{bits: 150}, {seconds: 9}]\n"+
+		"network: {gradient_ms: 5}")
 	if err != nil {
 		t.Fatal(err)
 	}
 	// the first point is better within 150 bits, the second at the end
-	late := &Outcome{Status: train.Finished, Rows: slices.Clone(ending(0.2).Rows)}
+	jobs, err := s.Jobs(Options{})
+	if err != nil && !strings.Contains(err.Error(), "virtual time") {
+		t.Fatal(err)
+	}
+	late := ending(jobs[1], 0.2)
 	late.Rows[2].TestAccAvg = 1
-	results := s.Choose([]*Outcome{ending(0.7), late, ending(0.8), ending(0.1)})
-	if len(results) != 2 || results[0].Choices[0].Chosen != "alpha 1" || results[1].Choices[0].Chosen != "alpha 2" ||
+	results, err := s.Choose([]*Outcome{ending(jobs[0], 0.7), late, ending(jobs[2], 0.8), ending(jobs[3], 0.1)})
+	if err != nil || len(results) != 2 || results[0].Choices[0].Chosen != "alpha 1" ||
+		results[1].Choices[0].Chosen != "alpha 2" ||
 		results[1].Choices[1].Chosen != "alpha 1" || results[0].Choices[0].Search != 0.7 {
 		t.Fatalf("%+v", results)
 	}
-	fresh, err := s.Fresh(results)
+	fresh, err := s.Fresh(results, Options{})
 	if err != nil || len(fresh) != 6 {
 		t.Fatalf("%d runs, %v, want two seeds of three points", len(fresh), err)
 	}
 	var made []*Outcome
 	for _, j := range fresh {
-		made = append(made, ending(0.1*j.Config.Alpha))
+		made = append(made, ending(j, 0.1*j.Config.Alpha))
 	}
-	if err := s.Finish(results, made); err != nil {
-		t.Fatal(err)
-	}
-	if a, b := results[0].Choices[0], results[1].Choices[1]; a.Mean != 0.1 || a.Bits != 100 || b.Mean != 0.99 ||
-		b.Bits != 200 || s.Within(results[0].Budget, made[0]) != 2 {
+	s.Finish(results, made)
+	if a, b := results[0].Choices[0], results[1].Choices[1]; a.Value != 0.1 || a.Bits != 100 || b.Value != 0.99 ||
+		b.Bits != 200 || s.Search.Within(results[0].Budget, made[0]) != 2 {
 		t.Errorf("%+v, %+v", a, b)
 	}
 	var md strings.Builder
@@ -187,49 +193,42 @@ func TestTuningBudgets(t *testing.T) {
 
 // The figures that compare tuned methods are valid, and one compares every algorithm.
 func TestTuningFigures(t *testing.T) {
-	all, err := TuningFigures()
-	if err != nil || len(all) != 2 {
-		t.Fatalf("%d figures, %v", len(all), err)
-	}
-	f, err := FindTuning("methods")
-	if err != nil || f == nil {
+	f, err := FindFigure("methods")
+	if err != nil {
 		t.Fatal(err)
 	}
+	o := Options{Only: []string{"dsgd", "sgd"}, Without: []string{"sgd"}, Adjust: func(c *train.Config) {
+		c.Data, c.Iterations = "synthetic", 50
+	}}
 	var compared []string
-	for i := range f.Methods {
-		compared = append(compared, f.Algo(i))
+	for i := range f.Runs {
+		c, err := f.config(&f.Runs[i], "", nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compared = append(compared, c.Algo)
 	}
 	for _, name := range train.Algorithms() {
 		if !slices.Contains(compared, name) {
 			t.Errorf("figure methods does not compare %s", name)
 		}
 	}
-	if err := errors.Join(f.Keep([]string{"dsgd", "sgd"}, []string{"sgd"}), f.Set("synthetic", "", []string{
-		"iterations=50"})); err != nil || len(f.Methods) != 1 {
-		t.Fatal(err)
-	}
-	jobs, err := f.Search()
+	jobs, err := f.Jobs(o)
 	if err != nil || len(jobs) != 6 || jobs[0].Config.Iterations != 50 || jobs[0].Config.Data != "synthetic" {
 		t.Errorf("%d jobs, %v", len(jobs), err)
 	}
-	if err := f.SetReport(Seeds{7, f.Seeds[0]}); err == nil || !strings.Contains(err.Error(), "chosen on") {
+	if err := f.SetSeeds(Seeds{7, f.Search.Seeds[0]}); err == nil || !strings.Contains(err.Error(), "chosen on") {
 		t.Errorf("a seed of the search is reported: %v", err)
-	}
-	if f.Set("", "", []string{"seed=3"}) == nil {
-		t.Error("a seed of all runs is admitted")
-	}
-	if f.Keep([]string{"dsdg"}, nil) == nil || f.Set("", "", []string{"batch"}) == nil {
-		t.Error("an unknown method, or a key without a value, is admitted")
 	}
 }
 
 func TestTuningMistakes(t *testing.T) {
 	method := func(grid string) string { return "{set: {algo: dsgd}, grid: " + grid + "}" }
 	for text, want := range map[string]string{
-		"base: {algo: dsgd}":                      "expected the methods",
+		"base: {algo: dsgd}":                      "has no runs",
 		"methods: [" + method("{alpha: 3}") + "]": "list of values",
 		"methods: [" + method("{alpha: [1, 2]}") + ", {name: b, set: {algo: sgd}, grid: {alpha: " +
-			"[1]}}]": "are the points of the grids: give each method as many",
+			"[1]}}]": "are the points of the grids: give each run as many",
 		"methods: [" + method("{alpha: [1, 2]}") + ", {name: b, set: {algo: sgd}, grid: {alpha: [1], batch: [1, " +
 			"2]}}]": "has more values in one grid than in another",
 		"methods: [" + method("{alpha: [1]}") + ", " + method("{alpha: "+
@@ -265,9 +264,9 @@ func TestTuningMistakes(t *testing.T) {
 		"methods: [{set: {algo: dsgdd}, grid: {alpha: " +
 			"[1]}}]": "did you mean dsgd",
 	} {
-		s, err := tuning(t, text)
+		s, err := experiment(t, text)
 		if err == nil {
-			_, err = s.Search()
+			_, err = s.Jobs(Options{})
 		}
 		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

@@ -9,7 +9,7 @@
 // [Run] runs the command without ending the process.
 //
 // The commands are in packages by topic: traincmd (train, up, agent), modelcmd (what uses a trained
-// model), figurecmd (several runs), queuecmd (several commands), runscmd (run folders), datacmd,
+// model), figurecmd (experiments), runscmd (run folders), datacmd,
 // benchcmd, devicecmd, docscmd. A new command goes where its topic is and is listed in the function
 // Commands of that package.
 // Package setup turns flags into a configuration, devices, data and a network; package command

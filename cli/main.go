@@ -21,7 +21,6 @@ import (
 	"fspda/cli/docscmd"
 	"fspda/cli/figurecmd"
 	"fspda/cli/modelcmd"
-	"fspda/cli/queuecmd"
 	"fspda/cli/runscmd"
 	"fspda/cli/setup"
 	"fspda/cli/traincmd"
@@ -164,8 +163,9 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(command.FlagError)
-	for _, commands := range [][]*cobra.Command{traincmd.Commands(), modelcmd.Commands(), figurecmd.Commands(),
-		queuecmd.Commands(silentRoot), runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(),
+	for _, commands := range [][]*cobra.Command{traincmd.Commands(), modelcmd.Commands(),
+		figurecmd.Commands(silentRoot),
+		runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(),
 		devicecmd.Commands()} {
 		root.AddCommand(commands...)
 	}

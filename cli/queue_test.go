@@ -13,17 +13,17 @@ import (
 	"testing"
 	"time"
 
+	"fspda/bench"
 	"fspda/cli/command"
-	"fspda/cli/queuecmd"
 )
 
 // The queue of docs/results.md is read, and each of its commands has the flags that it uses.
 func TestShippedQueue(t *testing.T) {
-	file, err := queuecmd.ReadFile(filepath.Join("..", "bench", "queues", "evidence.yaml"))
+	file, err := bench.Read(filepath.Join("..", "bench", "queues", "evidence.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, task := range file.Tasks {
+	for _, task := range file.Files {
 		cmd, args, err := newRoot(io.Discard, io.Discard).Find(task.Command)
 		if err == nil {
 			err = cmd.ParseFlags(args)

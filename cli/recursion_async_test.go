@@ -7,16 +7,19 @@ import (
 	"fspda/internal/rng"
 )
 
-// Recursions of methods without a common clock. An agent's iterations, in its own logical time, have
-// a gradient, an exchange, both or neither; the events in virtual time say which.
+// Recursions of methods without a common clock. An agent's iterations, in its own logical time,
+// have a gradient, an exchange, both or neither; the events in virtual time say which.
 
 // asyncAgent is an agent in virtual time.
 type asyncAgent struct {
-	t, gradients int     // logical time; gradients applied
-	end          float64 // of the running gradient
-	times        rng.Stream
-	slow         float64
-	mail         [][]float64 // of an exchange, own - other of each vector sent; nil: none
+	// t is the logical time, and gradients counts those that were applied.
+	t, gradients int
+	// end is when the running gradient ends. Gradients take slow times a random time of the stream.
+	end   float64
+	times rng.Stream
+	slow  float64
+	// mail is own - other of each vector of an exchange; nil: there was none since the last iteration.
+	mail [][]float64
 }
 
 // async is FSPDA-SA.
@@ -63,7 +66,8 @@ func (r *recursion) asyncSTORM() {
 }
 
 // virtualTime plays the gradients and exchanges of a run. Of an iteration of agent i, iterate gets
-// the factor of its gradient, 0 without one, and its mail. vectors are those that an exchange sends.
+// the factor of its gradient, 0 without one, and its mail. Exchanges send vectors. A batch takes the
+// time of so many gradients.
 func (r *recursion) virtualTime(gradients float64, vectors func() [][][]float64,
 	iterate func(i int, c float64, mail [][]float64)) {
 	agents, duration := r.asyncAgents(gradients)

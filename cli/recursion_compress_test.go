@@ -36,7 +36,8 @@ func (r *recursion) deciding(program func(k int) float64) decide {
 type compressor struct {
 	kind   string
 	levels float64
-	blocks []int // lengths of the parts of a vector with norms of their own
+	// blocks are the lengths of the parts of a vector that have norms of their own.
+	blocks []int
 	random rng.Stream
 }
 

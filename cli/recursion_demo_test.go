@@ -37,13 +37,13 @@ func (r *recursion) demo() {
 	}
 }
 
-// collected is what agents sent in an iteration, by coefficient: the sum, the number of senders, and
-// the number of agents that may have sent a zero.
+// collected is what agents sent in an iteration, by coefficient: the sum, the number of senders,
+// and the number of agents that may have sent a zero.
 type collected struct{ sums, senders, zeros []float64 }
 
-// coefficients returns the largest of each chunk of e, 0 for the others, and adds them to what other
-// agents sent. left is the program's e without them. Where fewer are not zero than a chunk sends,
-// rounding errors of zeros decide which of these are sent.
+// coefficients returns the largest of each chunk of e, 0 for the others, and adds them to what
+// other agents sent. left is the program's e without them. Where a chunk sends more coefficients
+// than are not zero, rounding errors decide which zeros are sent.
 func (r *recursion) coefficients(chunks []chunk, most int, e []float64, to *collected,
 	left func() []float64) []float64 {
 	c, sent := transform(chunks, e, forward), make([]float64, r.d)
@@ -54,10 +54,10 @@ func (r *recursion) coefficients(chunks []chunk, most int, e []float64, to *coll
 		}
 		return c[k] - rest[k]
 	})
-	for _, one := range chunks {
+	for _, part := range chunks {
 		var some []int
-		near := one.near(c)
-		for _, k := range one.at {
+		near := part.near(c)
+		for _, k := range part.at {
 			if math.Abs(c[k]) > near {
 				some = append(some, k)
 			}
@@ -65,7 +65,7 @@ func (r *recursion) coefficients(chunks []chunk, most int, e []float64, to *coll
 		if r.largest(sent, c, some, most, near, tie); len(some) >= most {
 			continue
 		}
-		for _, k := range one.at {
+		for _, k := range part.at {
 			if math.Abs(c[k]) <= near {
 				to.zeros[k]++
 			}
@@ -88,10 +88,10 @@ func (r *recursion) steps(chunks []chunk, all collected, program func(k int) flo
 	}
 	v, limit := transform(chunks, means, inverse), transform(chunks, unknown, magnitudes)
 	out, tie := make([]float64, r.d), r.deciding(program)
-	for _, one := range chunks {
-		near := one.near(v)
-		r.decisions += len(one.at)
-		for _, k := range one.at {
+	for _, part := range chunks {
+		near := part.near(v)
+		r.decisions += len(part.at)
+		for _, k := range part.at {
 			if out[k] = math.Copysign(1, v[k]); math.Abs(v[k]) < near+limit[k] {
 				out[k] = tie(k, -1, 0, 1)
 			}

@@ -11,23 +11,22 @@ import (
 // Recursions of methods that average models with their neighbours': DSGD and its momenta, push-sum,
 // RelaySum and PowerGossip.
 
+// dsgd combines then adapts, or the other way round, with weights theta or those of Metropolis.
 func (r *recursion) dsgd() {
-	theta := one(r, "theta", 0.3, 0.5)
-	for t := range r.times(1) {
-		pull := r.differences(t, r.x, false)
-		r.x = r.stepAll(nil)
-		for i := range r.x {
-			r.x[i] = plus(r.x[i], -theta, pull[i])
-		}
+	atc, metropolis, theta := one(r, "order", "cta", "atc") == "atc", true, 1.0
+	if one(r, "weights", "constant", "metropolis") == "constant" {
+		metropolis, theta = false, one(r, "theta", 0.3, 0.5)
 	}
-}
-
-func (r *recursion) dsgdATC() {
-	one(r, "weights", "metropolis")
-	one(r, "order", "atc")
-	one(r, "density", 1)
 	for t := range r.times(1) {
-		r.x = r.mixed(t, r.stepAll(nil))
+		x, next := r.x, r.stepAll(nil)
+		if atc {
+			x = next
+		}
+		pull := r.differences(t, x, metropolis)
+		for i := range next {
+			next[i] = plus(next[i], -theta, pull[i])
+		}
+		r.x = next
 	}
 }
 
@@ -135,8 +134,8 @@ func (r *recursion) relay() {
 		sum := func(of map[[2]int]message, i, without int) message {
 			m := message{h[i], 1}
 			for _, k := range r.graph.Neighbours(i) {
-				if one, ok := of[[2]int{k, i}]; ok && k != without {
-					m = message{plus(m.sum, 1, one.sum), m.models + one.models}
+				if past, ok := of[[2]int{k, i}]; ok && k != without {
+					m = message{plus(m.sum, 1, past.sum), m.models + past.models}
 				}
 			}
 			return m

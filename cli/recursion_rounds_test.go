@@ -6,8 +6,8 @@ import (
 	"fspda/dist"
 )
 
-// Recursions of methods of local steps: with an all-reduce, or with pairs of neighbours, at the ends
-// of rounds. The central reference is here, too.
+// Recursions of methods of local steps: with an all-reduce, or with pairs of neighbours, at the
+// ends of rounds. The central reference is here, too.
 
 // sgd is one agent with the batches of all: one clipping and one optimizer.
 func (r *recursion) sgd() {

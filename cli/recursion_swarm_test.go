@@ -77,8 +77,8 @@ func (r *recursion) initiator(t int, e dist.Event) (from, to int) {
 	return e.From, e.To
 }
 
-// swarm is the form without blocking: o is an agent's model when it last initiated an exchange, and c
-// the copy that others average with.
+// swarm is the form without blocking: o is an agent's model when it last initiated an exchange, and
+// c the copy that others average with.
 func (r *recursion) swarm() {
 	l := r.newLattice()
 	o, c := cloned(r.x), cloned(r.x)

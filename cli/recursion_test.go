@@ -23,34 +23,47 @@ import (
 // method's own settings with [one] and [param] and then iterates. The functions are in the files
 // recursion_*_test.go, by family, and recursions_test.go lists the methods.
 type recursion struct {
-	t     *testing.T
-	draws rng.Stream     // of settings
-	args  []string       // of the command
-	runs  map[int]string // checkpoints of the command's runs, by their lengths
+	t *testing.T
+	// draws is the stream of the settings.
+	draws rng.Stream
+	// args are the arguments of the command, but for the length of the run and its folder.
+	args []string
+	// runs has a file of the last checkpoint of each run of the command, by the run's length.
+	runs map[int]string
 
 	n, d, iterations int
 	seed             uint64
-	optimizer        string // resolved: sgd, heavy-ball, nesterov, adamw, gt-adam or demo
-	mu, eps          float64
-	decay            float64
-	decoupled        bool
-	clip             float64
-	corrected        bool    // where the correction stands
-	alpha, eta       float64 // of an iteration
-	gamma            float64
-	alphaMax, etaMax float64   // without the schedule
-	cosine           bool      // the schedule
-	samples          bool      // objective samples
-	scale            []float64 // of an agent's gradient in the objective
+	// optimizer is sgd, heavy-ball, nesterov, adamw, gt-adam or demo.
+	optimizer string
+	mu, eps   float64
+	decay     float64
+	decoupled bool
+	clip      float64
+	// corrected says that the optimizer takes the gradient with its correction.
+	corrected bool
+	// alpha and eta are the step sizes of the iteration, and alphaMax and etaMax their largest values.
+	alpha, eta, alphaMax, etaMax float64
+	// cosine says that the schedule is a cosine, and kappa by how much steps of next fall besides.
+	cosine bool
+	kappa  float64
+	gamma  float64
+	// lazy is the share of W - I in the fixed matrix, with W the Metropolis weights.
+	lazy float64
+	// samples says that the objective weighs samples equally, and scale has the factor of each agent's
+	// gradient.
+	samples bool
+	scale   []float64
 
 	edges   string
 	graph   *dist.Graph
 	process dist.Process
 	mask    dist.Mask
 
-	decisions, ties int // of compressors; those that rounding decides
+	// decisions counts the choices of compressors, and ties those that rounding decides.
+	decisions, ties int
 
-	features [][][]float64 // by agent, example
+	// features and labels are those of each agent's examples.
+	features [][][]float64
 	labels   [][]int32
 	classes  int
 
@@ -84,9 +97,11 @@ func param[T any](r *recursion, name string, values ...T) T {
 // times yields the iterations, after it has set the step sizes. They are constant in rounds of h.
 func (r *recursion) times(h int) iter.Seq[int] {
 	return func(yield func(t int) bool) {
+		fall := 1.0
 		for t := range r.iterations {
 			f := r.factor(t - t%h)
-			r.alpha, r.eta = f*r.alphaMax, f*r.etaMax
+			r.alpha, r.eta = f*fall*r.alphaMax, f*r.etaMax
+			fall *= 1 - r.kappa*fall
 			if !yield(t) {
 				return
 			}
@@ -302,8 +317,8 @@ func (r *recursion) direct(i int, g, x []float64) []float64 {
 	return u
 }
 
-// descend returns the step of agent i at x with correction c of the direction: alpha·(Opt(g) + c) or
-// alpha·Opt(g + c).
+// descend returns the step of agent i at x with correction c of the direction: alpha·(Opt(g) + c)
+// or alpha·Opt(g + c).
 func (r *recursion) descend(i int, x, c []float64) []float64 {
 	g := r.grad(i, x)
 	if c == nil {
@@ -358,14 +373,15 @@ func (r *recursion) mixed(t int, v [][]float64) [][]float64 {
 	return out
 }
 
-// fixed returns W v, with Metropolis weights of the whole graph.
+// fixed returns W v with the fixed matrix: Metropolis weights of the whole graph, and a share of
+// them if it is lazy.
 func (r *recursion) fixed(v [][]float64) [][]float64 {
 	out := zeroes(r.n, r.d)
 	for i := range out {
 		out[i] = v[i]
 		for _, j := range r.graph.Neighbours(i) {
 			w := 1 / float64(1+max(r.graph.Degree(i), r.graph.Degree(j)))
-			out[i] = plus(out[i], w, plus(v[j], -1, v[i]))
+			out[i] = plus(out[i], r.lazy*w, plus(v[j], -1, v[i]))
 		}
 	}
 	return out
@@ -442,7 +458,8 @@ func replay(t *testing.T, m replayedMethod, instance int) {
 	partition := "dirichlet(1)"
 	r.args = []string{"train", "--quiet", "--algo", m.algo, "--hidden", "none", "--data-train", "60", "--data-test",
 		"20", "--eval-points", "1", "--metrics", "test", "--sampling", "full", "--threads", "1",
-		"--partition", partition, "--agents", fmt.Sprint(r.n), "--seed", fmt.Sprint(r.seed), "--weight-decay", fmt.Sprint(r.decay)}
+		"--partition", partition, "--agents", fmt.Sprint(r.n), "--seed", fmt.Sprint(r.seed),
+		"--weight-decay", fmt.Sprint(r.decay)}
 	r.settle(m)
 	graph := "complete"
 	if r.edges = "full"; !m.collective {
@@ -454,6 +471,10 @@ func replay(t *testing.T, m replayedMethod, instance int) {
 	r.open(graph, partition)
 	if m.masks {
 		r.masked("randk", "randk-per-layer", "bernoulli", "stratified", "block")
+	}
+	if m.fixed {
+		r.lazy = map[string]float64{"metropolis": 1, "lazy-metropolis": 0.5, "half-lazy(lazy-metropolis)": 0.25}[one(r,
+			"mixing", "metropolis", "lazy-metropolis", "half-lazy(lazy-metropolis)")]
 	}
 	m.run(r)
 	r.compare()
@@ -495,6 +516,9 @@ func (r *recursion) settle(m replayedMethod) {
 	}
 	if slices.Contains(m.optimizers, "adamw") && pick(r, false, false, true) {
 		r.decoupled = one(r, "decay-form", "coupled", "decoupled") == "decoupled"
+	}
+	if pick(r, false, true) {
+		one(r, "accumulate", 2)
 	}
 	if pick(r, false, true) {
 		r.clip = one(r, "clip-norm", 0.7)

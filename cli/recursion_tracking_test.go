@@ -45,22 +45,36 @@ func (r *recursion) tracking(form string) {
 	}
 }
 
-// led has rounds of tau steps; part is the share of W - I that is taken.
-func (r *recursion) led(tau int, part float64) {
+// next is tracking whose steps also fall by themselves.
+func (r *recursion) next() {
+	r.kappa = one(r, "kappa", 0.0, 0.1)
+	r.tracking("semi-atc")
+}
+
+// exactDiffusion averages with (I + W)/2, unless W is made so already.
+func (r *recursion) exactDiffusion() {
+	if r.lazy > 0.25 {
+		r.lazy /= 2
+	}
+	r.led(1)
+}
+
+// led has rounds of tau steps.
+func (r *recursion) led(tau int) {
 	y := zeroes(r.n, r.d)
 	for t := range r.times(tau) {
 		c := zeroes(r.n, r.d)
 		for i := range c {
 			c[i] = scaled(1/(r.alpha*float64(tau)), y[i])
 		}
-		r.x = r.stepAll(c)
-		if (t+1)%tau > 0 {
+		if r.x = r.stepAll(c); (t+1)%tau > 0 {
 			continue
 		}
-		pull := r.differences(t, r.x, true)
-		for i := range r.x {
-			r.x[i], y[i] = plus(r.x[i], -part, pull[i]), plus(y[i], part, pull[i])
+		w := r.fixed(r.x)
+		for i := range y {
+			y[i] = plus(y[i], 1, plus(r.x[i], -1, w[i]))
 		}
+		r.x = w
 	}
 }
 
@@ -77,11 +91,11 @@ func (r *recursion) kgt() {
 			z[i] = scaled(1/(float64(k)*r.alpha), plus(start[i], -1, x))
 			next[i] = plus(start[i], -float64(k)*outer*r.alpha, z[i])
 		}
-		pull := r.differences(t, z, true)
+		w := r.fixed(z)
 		for i := range c {
-			c[i] = plus(c[i], -1, pull[i])
+			c[i] = plus(plus(c[i], -1, z[i]), 1, w[i])
 		}
-		r.x = r.mixed(t, next)
+		r.x = r.fixed(next)
 		start = r.x
 	}
 }
@@ -101,7 +115,7 @@ func (r *recursion) scaffnew() {
 		if r.x = r.stepAll(c); len(r.process.Active(nil, t)) == 0 {
 			continue
 		}
-		w := r.mixed(t, r.x)
+		w := r.fixed(r.x)
 		for i, y := range r.x {
 			r.x[i] = plus(scaled(1-share, y), share, w[i])
 			h[i] = plus(h[i], p/r.alpha, plus(r.x[i], -1, y))

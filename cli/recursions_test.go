@@ -10,14 +10,17 @@ import (
 // replayedMethod is a method with its recursion.
 type replayedMethod struct {
 	algo, form string
-	optimizers []string // that it takes; nil: sgd
-	places     bool     // its correction may be placed
-	tracks     bool     // it tracks gradients
-	masks      bool     // exchanges have masks
-	collective bool     // it has no graph
-	rounds     bool     // edges follow local-steps
-	constant   bool     // it takes no schedule
-	// values of the settings of these names; nil: those that most methods take
+	// optimizers are those that it takes; nil is sgd.
+	optimizers []string
+	// places says that its correction may be placed, and tracks that it tracks gradients.
+	places, tracks bool
+	// masks says that exchanges have masks, and fixed that it averages with a fixed matrix.
+	masks, fixed bool
+	// collective says that it has no graph, and rounds that local-steps says when edges are active.
+	collective, rounds bool
+	// constant says that it takes no schedule.
+	constant bool
+	// graphs and edges are values of these settings; nil are those that most methods take.
 	graphs, edges []string
 	run           func(r *recursion)
 }
@@ -29,16 +32,15 @@ var (
 	full       = []string{"full"}
 	pairs      = []string{"one-edge", "matching"}
 	broadcasts = []string{"full", "coin(0.5)", "broadcast(0.5)", "broadcast-one"}
-	wholly     = []string{"complete"}
+	onComplete = []string{"complete"}
 )
 
 // replayed lists the methods, some in several forms.
 var replayed = []replayedMethod{
-	{algo: "dsgd", form: "cta", optimizers: anyOf, masks: true, edges: pairs, run: (*recursion).dsgd},
-	{algo: "dsgd", form: "atc", optimizers: anyOf, run: (*recursion).dsgdATC},
+	{algo: "dsgd", optimizers: anyOf, masks: true, edges: pairs, run: (*recursion).dsgd},
 	{algo: "dmsgd", optimizers: onlyBall, run: (*recursion).dmsgd},
 	{algo: "qg-dsgdm", optimizers: withBall, run: (*recursion).quasiGlobal},
-	{algo: "decentlam", optimizers: onlyBall, graphs: wholly, edges: full, run: (*recursion).decentlam},
+	{algo: "decentlam", optimizers: onlyBall, graphs: onComplete, edges: full, run: (*recursion).decentlam},
 	{algo: "sgp", optimizers: anyOf, graphs: []string{"complete", "exponential"},
 		edges: []string{"one-peer-exp", "static-exp", "push(1)", "push(2)"}, run: (*recursion).push},
 	{algo: "relaysgd", optimizers: anyOf, graphs: []string{"path", "star", "binary-tree"}, edges: full,
@@ -50,7 +52,7 @@ var replayed = []replayedMethod{
 	{algo: "fspda-sa-sketch", optimizers: anyOf, places: true, edges: pairs, run: (*recursion).saSketch},
 	{algo: "fspda-async", constant: true, masks: true, edges: []string{"one-edge"}, run: (*recursion).async},
 	{algo: "fspda-async-storm", constant: true, masks: true, edges: []string{"one-edge"}, run: (*recursion).asyncSTORM},
-	{algo: "extra", edges: full, run: (*recursion).extra},
+	{algo: "extra", fixed: true, edges: full, run: (*recursion).extra},
 	{algo: "prox-gpda", constant: true, edges: full, run: (*recursion).prox},
 
 	{algo: "dsgt", form: "semi-atc", optimizers: anyOf, tracks: true, run: func(r *recursion) {
@@ -63,7 +65,7 @@ var replayed = []replayedMethod{
 		r.tracking(param(r, "form", "atc"))
 	}},
 	{algo: "diging", optimizers: anyOf, tracks: true, run: func(r *recursion) { r.tracking("cta") }},
-	{algo: "next", optimizers: anyOf, tracks: true, run: func(r *recursion) { r.tracking("semi-atc") }},
+	{algo: "next", optimizers: anyOf, tracks: true, run: (*recursion).next},
 	{algo: "gt-dsgdm", optimizers: withBall, run: func(r *recursion) {
 		r.corrected = true
 		r.tracking(param(r, "form", "semi-atc", "cta", "atc"))
@@ -75,22 +77,25 @@ var replayed = []replayedMethod{
 		r.corrected = true
 		r.tracking(param(r, "form", "cta", "semi-atc", "atc"))
 	}},
-	{algo: "d2", optimizers: anyOf, places: true, graphs: wholly, edges: full,
-		run: func(r *recursion) { r.led(1, 1) }},
-	{algo: "exact-diffusion", optimizers: anyOf, places: true, edges: full, run: func(r *recursion) { r.led(1, 0.5) }},
-	{algo: "edm", optimizers: withBall, graphs: wholly, edges: full, run: func(r *recursion) { r.led(1, 1) }},
-	{algo: "led", optimizers: anyOf, places: true, graphs: wholly, edges: full, rounds: true,
-		run: func(r *recursion) { r.led(one(r, "local-steps", 2, 4), 1) }},
-	{algo: "kgt", optimizers: anyOf, edges: full, rounds: true, run: (*recursion).kgt},
-	{algo: "scaffnew", optimizers: anyOf, places: true, edges: []string{"full", "coin(0.5)", "periodic(2)"},
-		run: (*recursion).scaffnew},
+	{algo: "d2", fixed: true, optimizers: anyOf, places: true, graphs: onComplete, edges: full,
+		run: func(r *recursion) { r.led(1) }},
+	{algo: "exact-diffusion", fixed: true, optimizers: anyOf, places: true, edges: full,
+		run: (*recursion).exactDiffusion},
+	{algo: "edm", fixed: true, optimizers: withBall, graphs: onComplete, edges: full,
+		run: func(r *recursion) { r.led(1) }},
+	{algo: "led", fixed: true, optimizers: anyOf, places: true, graphs: onComplete, edges: full, rounds: true,
+		run: func(r *recursion) { r.led(one(r, "local-steps", 2, 4)) }},
+	{algo: "kgt", fixed: true, optimizers: anyOf, edges: full, rounds: true, run: (*recursion).kgt},
+	{algo: "scaffnew", fixed: true, optimizers: anyOf, places: true,
+		edges: []string{"full", "coin(0.5)", "periodic(2)"}, run: (*recursion).scaffnew},
 
-	{algo: "choco", form: "identity", optimizers: anyOf, edges: broadcasts, run: choco("identity")},
-	{algo: "choco", form: "randk", optimizers: anyOf, edges: broadcasts, run: choco("randk")},
-	{algo: "choco", form: "topk", optimizers: anyOf, edges: broadcasts, run: choco("topk")},
-	{algo: "choco", form: "qsgd", optimizers: anyOf, edges: broadcasts, run: choco("qsgd(255)", "qsgd-scaled(63)")},
-	{algo: "choco", form: "sign", optimizers: anyOf, edges: broadcasts, run: choco("sign")},
-	{algo: "beer", edges: broadcasts, run: (*recursion).beer},
+	{algo: "choco", form: "identity", fixed: true, optimizers: anyOf, edges: broadcasts, run: choco("identity")},
+	{algo: "choco", form: "randk", fixed: true, optimizers: anyOf, edges: broadcasts, run: choco("randk")},
+	{algo: "choco", form: "topk", fixed: true, optimizers: anyOf, edges: broadcasts, run: choco("topk")},
+	{algo: "choco", form: "qsgd", fixed: true, optimizers: anyOf, edges: broadcasts,
+		run: choco("qsgd(255)", "qsgd-scaled(63)")},
+	{algo: "choco", form: "sign", fixed: true, optimizers: anyOf, edges: broadcasts, run: choco("sign")},
+	{algo: "beer", fixed: true, edges: broadcasts, run: (*recursion).beer},
 	{algo: "swarm", form: "nonblocking", optimizers: anyOf, edges: pairs, run: (*recursion).swarm},
 	{algo: "swarm", form: "blocking", optimizers: anyOf, edges: pairs, run: (*recursion).swarmBlocking},
 

@@ -55,6 +55,7 @@ type soakRun struct {
 	want      []string          // rows of an undisturbed run
 	proxies   [][2]*faultyProxy // by agent: for servers, and for links
 	ports     [2]int
+	peers     string // The file of addresses by which agents find each other; empty: NATS.
 
 	mu      sync.Mutex
 	pids    []int  // 0: not running
@@ -191,6 +192,10 @@ func (s *soak) run(k int, end time.Time) {
 	r.pids, r.held, r.over, r.stopped = make([]int, r.agents), make([]bool, r.agents), make([]bool, r.agents),
 		make([]int, r.agents)
 	r.openProxies()
+	if k%4 >= 2 {
+		r.peers = filepath.Join(dir, "peers.yaml")
+		writePeers(s.t, r.peers, func(i int) string { return fmt.Sprintf("127.0.2.%d:%d", i+1, r.ports[1]) }, r.agents)
+	}
 	began := time.Now()
 	r.calm = began.Add(soakLiveFaults)
 	done := make(chan struct{})
@@ -212,7 +217,11 @@ func (s *soak) run(k int, end time.Time) {
 	for what, n := range s.events {
 		count += n - before[what]
 	}
-	fmt.Printf("soak: run %d: %d agents, %s: %d events in %.0f s\n", k, r.agents,
+	by := "NATS"
+	if r.peers != "" {
+		by = "a file of addresses"
+	}
+	fmt.Printf("soak: run %d: %d agents, found by %s, %s: %d events in %.0f s\n", k, r.agents, by,
 		strings.Join(soakConfigs[choice], " "), count, time.Since(began).Seconds())
 }
 
@@ -251,9 +260,14 @@ func (r *soakRun) openProxies() {
 func (r *soakRun) supervise(i int, certs string) {
 	own, public := fmt.Sprintf("127.0.1.%d", i+1), fmt.Sprintf("127.0.2.%d", i+1)
 	route := strconv.Itoa(r.ports[0])
-	args := append([]string{"agent", "--run", "soak", "--rank", strconv.Itoa(i), "--certs", certs, "--out", r.dir,
-		"--join", "127.0.2.1:" + route, "--listen", own + ":" + route, "--advertise", public + ":" + route,
-		"--direct", fmt.Sprintf("%s:%d", own, r.ports[1]), "--threads", "1"}, r.args...)
+	direct := fmt.Sprintf("%s:%d", own, r.ports[1])
+	found := []string{"--join", "127.0.2.1:" + route, "--listen", own + ":" + route, "--advertise",
+		public + ":" + route, "--direct", direct}
+	if r.peers != "" {
+		found = []string{"--peers", r.peers, "--listen", direct}
+	}
+	args := slices.Concat([]string{"agent", "--run", "soak", "--rank", strconv.Itoa(i), "--certs", certs, "--out",
+		r.dir, "--threads", "1"}, found, r.args)
 	log, err := os.Create(filepath.Join(filepath.Dir(r.dir), fmt.Sprintf("agent-%d.log", i)))
 	if err != nil {
 		r.t.Error(err)

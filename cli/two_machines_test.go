@@ -15,8 +15,8 @@ import (
 )
 
 // The manual's run on two machines: each host has the program, the configuration and its own
-// certificates, and runs its command as written. Then both resume the run, with metrics on the
-// first.
+// certificates, and runs its command as written. Then both resume the run, found by a file of their
+// addresses, and again with metrics on the first.
 func TestTwoMachines(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -29,7 +29,7 @@ func TestTwoMachines(t *testing.T) {
 			page = p.Text
 		}
 	}
-	settings := namedFile.FindStringSubmatch(page)
+	files := namedFile.FindAllStringSubmatch(page, -1)
 	makeCerts := regexp.MustCompile(`(?m)^fspda certs .*$`).FindString(page)
 	commands := map[string][]string{}
 	for _, m := range commandBlock.FindAllStringSubmatch(page, -1) {
@@ -38,25 +38,27 @@ func TestTwoMachines(t *testing.T) {
 			commands[which] = append(commands[which], m[1])
 		}
 	}
-	if settings == nil || makeCerts == "" || len(commands["first"]) != 2 || len(commands["second"]) != 1 {
-		t.Fatalf("the page has changed: %q, %q", settings, commands)
+	if len(files) != 2 || makeCerts == "" || len(commands["first"]) != 3 || len(commands["second"]) != 2 {
+		t.Fatalf("the page has changed: %q, %q", files, commands)
 	}
 	home, env := newWorkspace(t)
 	runBlock(t, home, env, makeCerts)
 	machines := make([]string, 2)
-	for i, files := range [][]string{{"ca.pem", "agent-000.pem", "agent-000-key.pem"},
+	for i, certs := range [][]string{{"ca.pem", "agent-000.pem", "agent-000-key.pem"},
 		{"ca.pem", "agent-001.pem", "agent-001-key.pem"}} {
 		machines[i] = t.TempDir()
-		if err := os.WriteFile(filepath.Join(machines[i], "run.yaml"), []byte(settings[2]), 0o644); err != nil {
-			t.Fatal(err)
+		for _, f := range files {
+			if err := os.WriteFile(filepath.Join(machines[i], f[1]), []byte(f[2]), 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
-		for _, name := range files {
+		for _, name := range certs {
 			copyFile(t, filepath.Join(home, "certs", name), filepath.Join(machines[i], "certs", name))
 		}
 	}
-	for _, first := range commands["first"] {
+	for k, first := range commands["first"] {
 		var both sync.WaitGroup
-		for i, block := range []string{first, commands["second"][0]} {
+		for i, block := range []string{first, commands["second"][k%2]} {
 			both.Go(func() {
 				cmd := exec.CommandContext(t.Context(), "ip", "netns", "exec", h.name(i), "sh", "-e", "-c", block)
 				cmd.Dir, cmd.Env = machines[i], env

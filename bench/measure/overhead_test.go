@@ -21,8 +21,8 @@ func TestBeside(t *testing.T) {
 	defer end()
 	gradients, swaps := 0, 0
 	sum := 0.0
-	r, err := measure.Overhead(t.Context(), measure.OverheadOptions{What: "a sum", Bytes: 100_000, Each: 30 * time.Millisecond,
-		Gradient: func() error {
+	r, err := measure.Overhead(t.Context(), measure.OverheadOptions{What: "a sum", Bytes: 100_000,
+		Each: 30 * time.Millisecond, Gradient: func() error {
 			gradients++
 			for i := range 100_000 {
 				sum += math.Sqrt(float64(i))
@@ -47,8 +47,8 @@ func TestBeside(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := measure.Overhead(stopped, measure.OverheadOptions{Each: time.Second, Gradient: func() error { return nil },
-		Exchange: swap}); err == nil {
+	if _, err := measure.Overhead(stopped, measure.OverheadOptions{Each: time.Second,
+		Gradient: func() error { return nil }, Exchange: swap}); err == nil {
 		t.Error("no error for a cancelled measurement")
 	}
 	if _, err := measure.Overhead(t.Context(), measure.OverheadOptions{}); err == nil {

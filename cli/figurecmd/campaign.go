@@ -74,20 +74,9 @@ func (o *opener) set(c train.Config) (*data.Set, error) {
 	return s, err
 }
 
-// checkJobs returns err, or the first error of the configurations of runs that can be found without
-// their data.
-func checkJobs(jobs []bench.Job, err error) error {
-	for _, j := range jobs {
-		if err == nil {
-			err = j.Config.Check()
-		}
-	}
-	return err
-}
-
-// runCampaign trains all runs of a campaign by play, and shows a line for each.
+// runCampaign trains all runs of a campaign by run, and shows a line for each.
 func runCampaign(ctx context.Context, c *bench.Campaign,
-	play func(context.Context, *bench.Campaign) ([]*bench.Outcome, error), quiet bool,
+	run func(context.Context, *bench.Campaign) ([]*bench.Outcome, error), quiet bool,
 	stderr io.Writer) ([]*bench.Outcome, error) {
 
 	c.Threads = cmp.Or(c.Threads, runtime.NumCPU())
@@ -102,7 +91,7 @@ func runCampaign(ctx context.Context, c *bench.Campaign,
 		show(e)
 		partial.add(e.Outcome)
 	}
-	outcomes, err := play(ctx, c)
+	outcomes, err := run(ctx, c)
 	if err == nil {
 		err = partial.err
 	}

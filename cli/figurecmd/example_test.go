@@ -8,15 +8,17 @@ import (
 
 // The commands of this package.
 func ExampleCommands() {
-	for _, c := range figurecmd.Commands() {
+	for _, c := range figurecmd.Commands(nil) {
 		fmt.Println(c.Name())
 	}
 	// Output:
+	// experiment
 	// figure
 	// sweep
 	// tune
-	// theory
 	// replay
+	// queue
+	// theory
 	// compare
 	// plot
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"fspda/bench"
 	"fspda/train"
 )
@@ -17,7 +19,7 @@ func TestComparison(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jobs, err := f.Jobs(bench.FigureOptions{Scale: bench.Scale{Share: 0.1}, Only: []string{"dsgd-1", "sa-1"}})
+	jobs, err := f.Jobs(bench.Options{Scale: bench.Scale{Share: 0.1}, Only: []string{"dsgd-1", "sa-1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +30,8 @@ func TestComparison(t *testing.T) {
 		made = append(made, &bench.Outcome{Job: j, Rows: []train.Row{row}})
 	}
 	dir := t.TempDir()
-	if err := writeComparison(dir, f, 0.1, made, []string{"Seed 1.", "Changed in every run: model=mlp."}); err != nil {
+	s := &study{flags: &flags{given: new(pflag.FlagSet), scale: bench.Scale{Share: 0.1}}, Experiment: f, folder: dir}
+	if err := s.writeComparison(made, []string{"Seed 1.", "Changed in every run: model=mlp."}); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "paper.md"))

@@ -48,9 +48,10 @@ func newAgent() *cobra.Command {
 		Long: `Run one agent of a run whose other agents are other processes, here or on other machines.
 
 All agents are given the same configuration and their rank, 0 to agents-1. Agent 0 listens at the address of --join;
-the others find it there, and each other through it. Agent 0 also evaluates and writes the run folder; the others keep
-their own checkpoints in theirs. An agent that ends for any reason can be started again with the same command: it
-resumes from its checkpoint, and the results of the run do not change.
+the others find it there, and each other through it. Or a file gives the address of each agent (--peers). Agent 0
+also evaluates and writes the run folder; the others keep their own checkpoints in theirs. An agent that ends for any
+reason can be started again with the same command: it resumes from its checkpoint, and the results of the run do not
+change.
 
 Rank, number of agents and address may also come from the environment: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT;
 SLURM_PROCID and SLURM_NTASKS; OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE. Flags win.
@@ -60,6 +61,7 @@ all agents must run on one machine.`,
 		Example: `  fspda certs --out certs --run digits -n 4
   fspda agent -c run.yaml --join 10.0.0.1:4700 --rank 2 --run digits --certs certs
   fspda agent -c run.yaml --join 127.0.0.1:4700 --rank 0 --insecure
+  fspda agent -c run.yaml --peers peers.yaml --rank 2 --run digits --certs certs
   srun fspda agent -c run.yaml --join $MASTER:4700 --certs certs`,
 	}
 	f.add(cmd.Flags())
@@ -137,7 +139,7 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		}
 		c.Agents = env.Size
 	}
-	if len(m.join) == 0 && env.Master != "" {
+	if len(m.join) == 0 && env.Master != "" && m.cluster == "" && m.peers == "" {
 		m.join = []string{env.Master}
 	}
 	if err := c.Check(); err != nil {
@@ -155,7 +157,7 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	if err := checkTimeout(m.timeout); err != nil {
 		return c, err
 	}
-	return c, m.connection.check(m.run, m.rank)
+	return c, m.connection.check(m.run, m.rank, c.Agents)
 }
 
 func (m *oneAgent) openDevices(c train.Config) (*setup.Devices, error) {
@@ -223,7 +225,7 @@ func (m *oneAgent) conclude(r *run, res *train.Result) error {
 }
 
 // connect joins the network of the run's agents. It also returns the address where others find this
-// agent, which is empty with a cluster of NATS servers.
+// agent, if there is one.
 func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	s, all := r.setup, r.display.log
 	// after its last iteration others end their connections
@@ -232,7 +234,7 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 			(l > zap.InfoLevel || r.options.Live.Agents(nil)[m.rank].Iteration < s.Config.Iterations)
 	})
 	log := all.WithOptions(zap.IncreaseLevel(working))
-	found, err := m.discover(nats.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Log: log})
+	found, address, err := m.discover(nats.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Log: log})
 	if err != nil {
 		return nil, "", portTaken(err)
 	}
@@ -244,7 +246,7 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 		o.Identity = append(o.Identity, link.Field{Name: id[0], Value: id[1]})
 	}
 	n, err := link.Open(o)
-	return n, found.Address(), portTaken(err)
+	return n, address, portTaken(err)
 }
 
 // portTaken makes an error about a port in use one of bad input, since another port can be given.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fspda/cli/command"
+	"fspda/dist/discover"
 	"fspda/dist/discover/nats"
 	"fspda/dist/link"
 	"fspda/train/process"
@@ -17,6 +18,7 @@ import (
 // connection says how an agent reaches the others.
 type connection struct {
 	join      []string
+	peers     string // The file of the agents' addresses; empty: agents find each other over NATS.
 	listen    string
 	advertise string
 	cluster   string // URL of a NATS cluster; empty: the agents' own servers
@@ -32,8 +34,11 @@ type connection struct {
 
 func (c *connection) add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&c.join, "join", nil, "HOST:PORT of agent 0, or of any others")
+	fs.StringVar(&c.peers, "peers", "", "file with the address of each agent, in place of --join: YAML with the key "+
+		"peers, below it lines RANK: HOST:PORT")
 	fs.StringVar(&c.listen, "listen", "",
-		"HOST:PORT where others find this agent; the default is the port of --join for agent 0 and any port for others")
+		"HOST:PORT where others find this agent; the default is the port of --join for agent 0, any port for others, "+
+			"and with --peers the port that the file gives this agent")
 	fs.StringVar(&c.advertise, "advertise", "", "HOST:PORT that others are told, where that is not --listen")
 	fs.StringVar(&c.cluster, "nats", "", "URL of an existing NATS cluster, in place of --join and --listen")
 	fs.StringVar(&c.creds, "nats-creds", "", "credentials file for that cluster (nkey and JWT)")
@@ -46,8 +51,16 @@ func (c *connection) add(fs *pflag.FlagSet) {
 }
 
 // check completes the addresses and reads the certificates of an agent.
-func (c *connection) check(run string, rank int) (err error) {
-	if err := c.checkAddresses(rank); err != nil {
+func (c *connection) check(run string, rank, agents int) (err error) {
+	switch {
+	case c.peers != "":
+		err = c.checkPeers(rank, agents)
+	case c.cluster != "":
+		err = c.checkCluster()
+	default:
+		err = c.checkJoin(rank)
+	}
+	if err != nil {
 		return err
 	}
 	if c.compression, err = link.ParseCompression(c.packing); err != nil {
@@ -61,24 +74,62 @@ func (c *connection) check(run string, rank int) (err error) {
 	return c.checkDirect()
 }
 
-// discover opens the NATS servers by which this agent finds the others.
-func (c *connection) discover(o nats.Options) (*nats.Discovery, error) {
+// discover opens the Discovery by which this agent finds the others, and returns the address where
+// others find this one. With a cluster of NATS servers there is none.
+func (c *connection) discover(o nats.Options) (discover.Discovery, string, error) {
+	if c.peers != "" {
+		f, err := discover.OpenFile(c.peers, o.Agents, o.Log)
+		return f, c.direct, err
+	}
 	o.Server, o.URL = nats.Server{Listen: c.listen, Advertise: c.advertise, Join: c.join}, c.cluster
 	o.TLS, o.Client, o.File = c.tls.Agents, c.tls.Client, c.creds
-	return nats.Open(o)
+	d, err := nats.Open(o)
+	if err != nil {
+		return nil, "", err
+	}
+	return d, d.Address(), nil
 }
 
-// checkAddresses sets the addresses to join and to listen at.
-func (c *connection) checkAddresses(rank int) error {
-	if c.cluster != "" {
-		if len(c.join) > 0 || c.listen != "" {
-			return command.UsageErrorf("--nats names an existing cluster: leave --join and --listen out")
+// checkPeers reads the file of addresses, and sets the one to listen at.
+func (c *connection) checkPeers(rank, agents int) error {
+	for _, flag := range []struct {
+		name  string
+		given bool
+	}{{"join", len(c.join) > 0}, {"nats", c.cluster != ""}, {"nats-creds", c.creds != ""},
+		{"advertise", c.advertise != ""}, {"direct", c.direct != "auto"}} {
+		if flag.given {
+			return command.UsageErrorf("--peers %s with --%s: the file says where the agents are, and NATS is not "+
+				"used: leave --%s out", c.peers, flag.name, flag.name)
 		}
-		return c.checkCluster()
 	}
+	f, err := discover.OpenFile(c.peers, agents, nil)
+	if err != nil {
+		return command.UsageErrorf("--peers: %v", err)
+	}
+	host, port, err := net.SplitHostPort(f.Address(rank))
+	if err != nil {
+		return err
+	}
+	if !c.insecure {
+		host = "" // all addresses of this machine
+	}
+	c.listen = cmp.Or(c.listen, net.JoinHostPort(host, port))
+	if _, _, err := discover.HostPort(c.listen); err != nil {
+		return command.UsageErrorf("--listen: %v", err)
+	}
+	c.direct = c.listen
+	var others []string
+	for i := range agents {
+		others = append(others, f.Address(i))
+	}
+	return c.checkCerts(others)
+}
+
+// checkJoin sets the addresses to join and to listen at.
+func (c *connection) checkJoin(rank int) error {
 	if len(c.join) == 0 {
-		return command.UsageErrorf("--join is missing: give the address of agent 0, HOST:PORT, or name a NATS " +
-			"cluster with --nats")
+		return command.UsageErrorf("--join is missing: give the address of agent 0, HOST:PORT, name a file of all " +
+			"addresses with --peers, or a NATS cluster with --nats")
 	}
 	host, port, err := net.SplitHostPort(c.join[0])
 	if err != nil {
@@ -97,8 +148,14 @@ func (c *connection) checkAddresses(rank int) error {
 		local = "127.0.0.1"
 	}
 	c.listen = cmp.Or(c.listen, net.JoinHostPort(local, "0"))
+	return c.checkCerts(c.join)
+}
+
+// checkCerts refuses to run without certificates, unless that is said and all agents are on this
+// machine.
+func (c *connection) checkCerts(addresses []string) error {
 	if c.insecure {
-		return c.checkLoopback()
+		return c.checkLoopback(addresses)
 	}
 	if c.certs == "" {
 		return command.UsageErrorf("--certs is missing: name the folder of certificates that fspda certs made; if " +
@@ -110,6 +167,9 @@ func (c *connection) checkAddresses(rank int) error {
 // checkCluster refuses to use a cluster on another machine without certificates, unless that is
 // said.
 func (c *connection) checkCluster() error {
+	if len(c.join) > 0 || c.listen != "" {
+		return command.UsageErrorf("--nats names an existing cluster: leave --join and --listen out")
+	}
 	for _, text := range strings.Split(c.cluster, ",") {
 		at, err := url.Parse(strings.TrimSpace(text))
 		if err != nil || at.Host == "" {
@@ -124,8 +184,8 @@ func (c *connection) checkCluster() error {
 }
 
 // checkLoopback refuses to run without certificates where other machines could connect.
-func (c *connection) checkLoopback() error {
-	for _, a := range append([]string{c.listen}, c.join...) {
+func (c *connection) checkLoopback(addresses []string) error {
+	for _, a := range append([]string{c.listen}, addresses...) {
 		if host, _, err := net.SplitHostPort(a); err != nil || !loopback(host) {
 			return command.UsageErrorf("--insecure with %s: without certificates anybody could join there; use "+
 				"127.0.0.1, or --certs", a)

@@ -5,6 +5,7 @@
 //	fspda up -n N          the same with one process per agent, on this machine
 //	fspda agent            one agent; the others run elsewhere
 //	fspda certs            make the certificates of agents for mutual TLS
+//	fspda experiment FILE  run what a file describes: figures, searches, comparisons, lists of them
 //	fspda figure N         train and plot a figure of the paper; figure list shows all
 //	fspda sweep            search over settings, on a grid or at random
 //	fspda compare          compare runs: tables, and their curves in one plot

@@ -3,6 +3,6 @@
 // A [Discovery] says where another agent accepts connections. The transport, package link, dials that
 // address, and both ends then authenticate each other. Nothing that a Discovery says is trusted.
 //
-// Package nats finds agents over NATS servers. It also relays connections between agents that cannot
-// dial each other.
+// [File] is a file of addresses. Package nats finds agents over NATS servers. It also relays
+// connections between agents that cannot dial each other.
 package discover

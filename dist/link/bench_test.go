@@ -36,7 +36,7 @@ func benchMesh(b *testing.B, size int, durable bool) mesh {
 func benchNode(b *testing.B, self, size int, durable bool, join ...string) *Node {
 	n, err := tryOpen(settings{Options{Run: "bench", Self: self, Agents: 2, Dim: size, Pool: dist.NewPool(cpu.New()),
 		Durable: durable, Listen: "127.0.0.1:0"},
-		nats.Options{Run: "bench", Self: self, Agents: 2, Server: nats.Server{Listen: "127.0.0.1:0", Join: join}}})
+		nats.Options{Run: "bench", Self: self, Agents: 2, Server: nats.Server{Listen: "127.0.0.1:0", Join: join}}, ""})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -29,8 +29,9 @@ const (
 	keepaliveTime = 10 * time.Second      // idle time before a keepalive ping
 	minRedial     = 20 * time.Millisecond // delay after a connection that failed; doubles each time
 	maxRedial     = time.Second
-	directRetry   = time.Minute // until a direct link is tried again in place of a relayed one
-	drainTimeout  = time.Second // to send what is queued when the node closes
+	directRetry   = time.Minute      // until a direct link is tried again in place of a relayed one
+	drainTimeout  = time.Second      // to send what is queued when the node closes
+	warnAfter     = 15 * time.Second // until a warning that a peer cannot be reached
 
 	heartbeatInterval = 500 * time.Millisecond // a node sends at least one frame in this time
 )
@@ -177,13 +178,20 @@ func (n *Node) authenticate(ctx context.Context, h *hello) error {
 		h.From)}
 }
 
-// keepConnected dials the peer again and again until the node closes.
+// keepConnected dials the peer again and again until the node closes. It warns once of each time in
+// which the peer cannot be reached.
 func (p *peer) keepConnected(ctx context.Context) {
 	delay := minRedial
+	warned := false
 	for ctx.Err() == nil {
 		began := time.Now()
 		if err := p.connect(ctx); err != nil && ctx.Err() == nil {
 			p.node.log.Debug("no connection to an agent", zap.Int("peer", p.id), zap.Error(err))
+			late := p.node.SilentFor(p.id) > p.node.opt.warnAfter
+			if late && !warned {
+				p.node.log.Warn("an agent cannot be reached; trying again", zap.Int("peer", p.id), zap.Error(err))
+			}
+			warned = late
 		}
 		if time.Since(began) > maxRedial {
 			delay = minRedial
@@ -220,8 +228,10 @@ func (p *peer) connect(ctx context.Context) error {
 		unreachable = err
 	}
 	relay, err := n.opt.Discovery.Relay(p.id)
-	if err != nil {
-		return errors.Join(unreachable, err)
+	if err != nil && unreachable != nil {
+		return fmt.Errorf("%w: %w", unreachable, err)
+	} else if err != nil {
+		return err
 	}
 	if unreachable != nil {
 		p.unreachable = time.Now()

@@ -57,7 +57,7 @@ type Options struct {
 }
 
 // intervals are the default ones if they are 0.
-type intervals struct{ heartbeat, maxRedial, directRetry time.Duration }
+type intervals struct{ heartbeat, maxRedial, directRetry, warnAfter time.Duration }
 
 const minLogBytes = 16 << 20
 
@@ -128,6 +128,7 @@ func (o *Options) check() error {
 	o.heartbeat = cmp.Or(o.heartbeat, heartbeatInterval)
 	o.chunk = cmp.Or(o.chunk, maxChunk)
 	o.maxRedial, o.directRetry = cmp.Or(o.maxRedial, maxRedial), cmp.Or(o.directRetry, directRetry)
+	o.warnAfter = cmp.Or(o.warnAfter, warnAfter)
 	o.LogBytes = cmp.Or(o.LogBytes, max(minLogBytes, 4*4*o.Dim))
 	if o.Log == nil {
 		o.Log = zap.NewNop()

@@ -22,9 +22,8 @@ func NATS() measure.Wire { return natsWire("bare NATS, request and reply", [2]*t
 func SecureNATS(servers [2]*tls.Config) measure.Wire { return natsWire("bare NATS, TLS", servers) }
 
 func natsWire(name string, by [2]*tls.Config) measure.Wire {
-	return measure.Wire{Name: name, MaxSize: 1 << 20, Open: func(_ context.Context, size int) (func() error, func(), error) {
-		return openServers(size, by)
-	}}
+	return measure.Wire{Name: name, MaxSize: 1 << 20,
+		Open: func(_ context.Context, size int) (func() error, func(), error) { return openServers(size, by) }}
 }
 
 func openServers(size int, by [2]*tls.Config) (swap func() error, end func(), err error) {

@@ -129,8 +129,8 @@ func (d *Discovery) receive(m *client.Msg) {
 // drop counts something invalid that was received, and logs the first one.
 func (d *Discovery) drop(from string, err error) {
 	if d.dropped.Add(1) == 1 {
-		d.log.Warn("dropped invalid bytes; further ones are only counted", zap.String("from", from[:min(80, len(from))]),
-			zap.Error(err))
+		d.log.Warn("dropped invalid bytes; further ones are only counted",
+			zap.String("from", from[:min(80, len(from))]), zap.Error(err))
 	}
 }
 

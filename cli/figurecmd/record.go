@@ -1,4 +1,4 @@
-package queuecmd
+package figurecmd
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ import (
 	"fspda/train"
 )
 
-// Record says what became of a task. It is the file NAME.json beside the task's folder.
+// Record is the state of a task, the file NAME.json beside the task's folder.
 type Record struct {
 	Command []string `json:"command"`
 	Status  Status   `json:"status"`
@@ -25,7 +25,7 @@ type Record struct {
 	Version string   `json:"version"` // of the program that ran it last
 }
 
-// Status is what became of a task.
+// Status is the state of a task.
 type Status string
 
 const (
@@ -36,7 +36,7 @@ const (
 	Failed   Status = "failed"   // with another one; --retry gives it again
 )
 
-// statusOf returns what an exit status of a process means for its task.
+// statusOf returns the status of a task by the exit status of its process.
 func statusOf(exit int) Status {
 	switch exit {
 	case 0, command.ExitDiverged:
@@ -49,7 +49,7 @@ func statusOf(exit int) Status {
 
 // readRecord reads the record of a task. A task without one, or with that of another command, is
 // waiting.
-func readRecord(folder string, t Task) (Record, error) {
+func readRecord(folder string, t bench.Task) (Record, error) {
 	path := filepath.Join(folder, t.Name+".json")
 	r := Record{Command: t.Command, Status: Waiting}
 	text, err := os.ReadFile(path)
@@ -114,12 +114,12 @@ func (q *queue) table() (string, error) {
 	var b strings.Builder
 	b.WriteString("| task | priority | status | runs finished / begun | iterations of these | hours | command |\n" +
 		"|---|---|---|---|---|---|---|\n")
-	for _, t := range q.file.Tasks {
-		r, err := readRecord(q.file.Folder, t)
+	for _, t := range q.tasks {
+		r, err := readRecord(q.folder, t)
 		if err != nil {
 			return "", err
 		}
-		p := progressOf(filepath.Join(q.file.Folder, t.Name))
+		p := progressOf(filepath.Join(q.folder, t.Name))
 		share := "–"
 		if p.total > 0 {
 			share = fmt.Sprintf("%.1f %%", 100*float64(p.done)/float64(p.total))

@@ -1,7 +1,6 @@
 package figurecmd
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,162 +17,6 @@ import (
 	"fspda/train"
 	"fspda/web"
 )
-
-// sweepFlags are the flags of sweep.
-type sweepFlags struct {
-	file, out     string
-	jobs, threads int
-	quiet, json   bool
-	seeds         bench.Seeds
-	raw           bool
-}
-
-// mostCurves is how many of the best runs a sweep draws at most.
-const mostCurves = 10
-
-func newSweep() *cobra.Command {
-	var f sweepFlags
-	cmd := &cobra.Command{
-		Use:   "sweep -c grid.yaml",
-		Short: "Search over settings, on a grid or at random, and rank the runs",
-		Long: `Search over settings, on a grid or at random, and rank the runs. The file says what to search:
-
-  base: {algo: fspda-sa, iterations: 2000}      # configuration of all runs
-  grid: {alpha: [0.1, 0.3], density: [0.1, 1]}  # every combination
-  random: {eta: 'log(0.0001, 0.01)'}            # each with so many draws: uniform(a,b), log(a,b), int(a,b), or a list
-  samples: 5
-  seeds: [1, 2, 3]                              # of each setting, or their number; judged by the mean
-  metric: test_acc_avg                          # a column of metrics.csv, bits_to(0.9), time_to(0.9) or
-                                                # iterations_to(0.9), for this accuracy of the mean model
-  best: max                                     # or min
-  bits: 1.0e+9                                  # judged at this many bits; 0 is the end of the run
-  accounting: shared-seed                       # of these bits
-  halving: {at: [0.25, 0.5], keep: 0.5}         # at these shares of the run the better half goes on
-
-The sweep's folder holds a folder for each run, ranking.md and ranking.csv, evaluations.csv with every evaluation of
-every run, and sweep.html with the curves of the best ten. What is done is kept and what is unfinished goes on when the
-same command runs again.`,
-		Example: `  fspda sweep -c grid.yaml --jobs 2
-  fspda sweep -c grid.yaml --seeds 3`,
-		PreRunE: func(*cobra.Command, []string) error {
-			switch {
-			case f.file == "":
-				return command.UsageErrorf("-c is missing: name the file that says what to search; --help shows one")
-			case f.jobs < 1:
-				return command.UsageErrorf("--jobs is %d, expected at least 1", f.jobs)
-			}
-			_, jobs, err := f.read()
-			return checkJobs(jobs, err)
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runSweep(cmd.Context(), f, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		},
-	}
-	fs := cmd.Flags()
-	fs.StringVarP(&f.file, "config", "c", "", "file that says what to search")
-	fs.StringVar(&f.out, "out", "", "folder of the sweep; the default is runs/sweep-FILE")
-	fs.IntVar(&f.jobs, "jobs", 1, "runs at a time; they share the threads")
-	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
-	fs.Var(&f.seeds, "seeds", seedsHelp)
-	fs.BoolVar(&f.raw, "raw", false, rawHelp)
-	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
-	fs.BoolVar(&f.json, "json", false, "print the ranking as JSON")
-	return cmd
-}
-
-// Help of flags that sweep, figure and compare have.
-const (
-	seedsHelp = "seeds of each setting: their number, as in 3, or a list, as in 1,5,9; tables and plots show " +
-		"means and " +
-		"standard deviations"
-	rawHelp = "draw the curve of every seed too"
-)
-
-// errNoValue ends a sweep that ranked nothing.
-var errNoValue = errors.New("sweep: no run has a value of the metric: all diverged, or were evaluated beyond the " +
-	"budget only; use other step sizes, more evaluations (eval_points), or another metric or budget")
-
-// errRawSeed refuses --raw where no curve is a mean.
-var errRawSeed = command.UsageErrorf("--raw has no effect: it draws the curve of every seed beside their mean, and " +
-	"no setting has several seeds; leave it out, or give several seeds")
-
-// read reads the file of a sweep and makes its runs.
-func (f *sweepFlags) read() (*bench.Sweep, []bench.Job, error) {
-	s, err := bench.ReadSweep(f.file)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(f.seeds) > 0 {
-		s.Seeds = f.seeds
-	}
-	if f.raw && len(s.Seeds) < 2 {
-		return nil, nil, errRawSeed
-	}
-	jobs, err := s.Jobs()
-	return s, jobs, err
-}
-
-func runSweep(ctx context.Context, f sweepFlags, stdout, stderr io.Writer) error {
-	s, jobs, err := f.read()
-	if err != nil {
-		return err
-	}
-	if f.out == "" {
-		base := filepath.Base(f.file)
-		f.out = filepath.Join(command.RunsDir, "sweep-"+strings.TrimSuffix(base, filepath.Ext(base)))
-	}
-	c := &bench.Campaign{Folder: f.out, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open,
-		Once: true, Metric: s.Metric}
-	outcomes, err := runCampaign(ctx, c, s.Run, f.quiet, stderr)
-	if err != nil {
-		return err
-	}
-	ranked, err := s.Rank(outcomes)
-	if err != nil {
-		return err
-	}
-	var md strings.Builder
-	if err := s.WriteRanking(&md, ranked, false); err != nil {
-		return err
-	}
-	if err := f.write(s, ranked, outcomes, md.String()); err != nil {
-		return err
-	}
-	switch {
-	case f.json:
-		err = command.PrintJSON(stdout, s.Lines(ranked))
-	case !f.quiet:
-		_, err = fmt.Fprintf(stdout, "\n%s (%s)\n\n%s\n%s\n", s.Metric, s.Budget(), md.String(), s.Verdict(ranked))
-	}
-	if err == nil && !slices.ContainsFunc(ranked, bench.Ranked.HasValue) {
-		return errNoValue
-	}
-	return err
-}
-
-// write writes the files of a sweep: the ranking, all evaluations, and the curves of the best.
-func (f *sweepFlags) write(s *bench.Sweep, ranked []bench.Ranked, outcomes []*bench.Outcome, md string) error {
-	var csv, tidy strings.Builder
-	if err := errors.Join(s.WriteRanking(&csv, ranked, true), bench.WriteTidy(&tidy, outcomes)); err != nil {
-		return err
-	}
-	if err := errors.Join(command.WriteFile(filepath.Join(f.out, "ranking.md"), md),
-		command.WriteFile(filepath.Join(f.out, "ranking.csv"), csv.String()),
-		command.WriteFile(filepath.Join(f.out, "evaluations.csv"), tidy.String())); err != nil {
-		return err
-	}
-	var best []*bench.Outcome
-	shown := ranked[:min(mostCurves, len(ranked))]
-	for _, r := range shown {
-		best = append(best, r.Setting.Outcomes...)
-	}
-	title := fmt.Sprintf("Sweep of %d settings", len(ranked))
-	if len(shown) < len(ranked) {
-		title += fmt.Sprintf(": the best %d", len(shown))
-	}
-	return overlay(title, []string{"Judged by the " + s.Budget() + "."}, tableOf(s.Accounting, best), titled, f.raw,
-		f.out, "sweep")
-}
 
 func newCompare() *cobra.Command {
 	var out, accounting string
@@ -201,7 +44,7 @@ evaluations.csv has every evaluation of every run.`,
 		"how bits are counted: shared-seed, packed or reference")
 	cmd.Flags().StringVar(&out, "out", "",
 		"folder for the plots and tables; the default is the next free runs/compare-NUMBER")
-	cmd.Flags().BoolVar(&raw, "raw", false, "draw the curve of every seed too")
+	cmd.Flags().BoolVar(&raw, "raw", false, rawHelp)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON")
 	return command.CompleteRuns(cmd)
 }

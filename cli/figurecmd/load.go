@@ -1,4 +1,4 @@
-package queuecmd
+package figurecmd
 
 import (
 	"fmt"

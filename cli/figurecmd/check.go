@@ -1,4 +1,4 @@
-package queuecmd
+package figurecmd
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fspda/bench"
 	"fspda/train"
 )
 
@@ -15,14 +16,14 @@ import (
 // before it runs one. A mistake is then found before the first task starts, not when its turn comes.
 func (q *queue) checkTasks() error {
 	var errs []error
-	for _, t := range q.file.Tasks {
+	for _, t := range q.tasks {
 		line := strings.Join(append([]string{t.Name}, t.Command...), "\x00")
 		if q.checked[line] {
 			continue
 		}
-		r, err := readRecord(q.file.Folder, t)
+		r, err := readRecord(q.folder, t)
 		if err == nil && r.Status != Finished {
-			err = t.parse(q.root(), q.file.Folder)
+			err = parseTask(t, q.root(), q.folder)
 		}
 		if err != nil {
 			errs = append(errs, &train.ConfigError{Key: q.path + ": task " + strconv.Quote(t.Name),
@@ -33,9 +34,9 @@ func (q *queue) checkTasks() error {
 	return errors.Join(errs...)
 }
 
-// parse reads the command line of a task and the files that it names, with a program of its own, and
+// parseTask reads the command line of a task and the files that it names, with a program of its own, and
 // runs nothing. folder is that of the queue: a file below it may be a result of another task.
-func (t *Task) parse(root *cobra.Command, folder string) error {
+func parseTask(t bench.Task, root *cobra.Command, folder string) error {
 	cmd, _, err := root.Find(t.Command)
 	if err != nil {
 		return err
@@ -45,12 +46,16 @@ func (t *Task) parse(root *cobra.Command, folder string) error {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		read = true
 		fs := cmd.Flags()
-		switch f := fs.Lookup("config"); {
+		file := fs.Arg(0)
+		if f := fs.Lookup("config"); f != nil && f.Changed {
+			file = f.Value.String()
+		}
+		switch {
 		case fs.Changed("dry-run"):
 			return errors.New("--dry-run trains nothing: leave it out")
 		case fs.Arg(0) == "list":
 			return errors.New("list trains nothing: name what to run")
-		case check == nil, f != nil && f.Changed && below(folder, f.Value.String()):
+		case check == nil, file != "" && below(folder, file):
 			return nil
 		}
 		return check(cmd, args)

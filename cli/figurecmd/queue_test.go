@@ -1,4 +1,4 @@
-package queuecmd
+package figurecmd
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"fspda/bench"
 	"fspda/cli/command"
 )
 
@@ -28,35 +29,36 @@ func write(t *testing.T, text string) string {
 }
 
 // tasks writes a queue of tasks with a folder of its own, and reads it.
-func tasks(t *testing.T, text string) (path string, file *File) {
+func tasks(t *testing.T, text string) (path string, e *bench.Experiment) {
 	t.Helper()
 	path = write(t, "folder: "+t.TempDir()+"\ntasks:\n"+text)
-	file, err := ReadFile(path)
+	e, err := bench.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path, file
+	return path, e
 }
 
 // What cannot be resumed, or what the queue sets itself, is refused with what to do.
 func TestRefusedFiles(t *testing.T) {
 	for text, want := range map[string]string{
-		"tasks: []": "has no tasks",
+		"tasks: []": "there is nothing to run",
 		"tasks: [{name: a/b, command: figure 9}]":                             "name of a folder",
 		"tasks: [{name: a, command: figure 9}, {name: a, command: figure 9}]": "occurs twice",
 		"tasks: [{name: a, command: figure 9, cores: -1}]":                    "at least 1",
-		"tasks: [{name: a, command: bench step}]": "figure, sweep, tune, theory, " +
+		"tasks: [{name: a, command: bench step}]": "experiment, figure, sweep, tune, theory, " +
 			"replay, train",
-		"tasks: [{name: a}]": "figure, sweep, tune, theory, " +
+		"tasks: [{name: a}]": "experiment, figure, sweep, tune, theory, " +
 			"replay, train",
 		"tasks: [{name: a, command: figure 9 --out x}]":                 "leave it out",
 		"tasks: [{name: a, command: [train, --resume=true]}]":           "leave it out",
 		`tasks: [{name: a, command: "train --edges 'bernoulli(0.5)'"}]`: "as a list",
 		"tasks: [{name: a, command: {figure: 9}}]":                      "a list of words",
-		"tasks: [{name: a, command: figure 9, priorty: 1}]":             "name, priority, cores, command",
-		"jobs: [{name: a, command: figure 9}]":                          "name, priority, cores, command",
+		"tasks: [{name: a, command: figure 9, priorty: 1}]":             "each with name, priority, cores, command",
+		"jobs: [{name: a, command: figure 9}]":                          "the keys are title",
+		"files: [{name: a, file: b.yaml, command: figure 9}]":           "command is set too",
 	} {
-		if _, err := ReadFile(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := bench.Read(write(t, text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
@@ -108,7 +110,8 @@ func figures() *cobra.Command {
 func TestNext(t *testing.T) {
 	path, file := tasks(t, "- {name: low, command: figure 9}\n- {name: high, priority: 3, command: figure 9}\n"+
 		"- {name: also-high, priority: 3, command: figure 9}\n")
-	q := &queue{path: path, file: file, root: figures, checked: map[string]bool{}, running: map[string]*process{},
+	q := &queue{path: path, folder: file.Folder, given: file.Folder, tasks: file.Files, root: figures,
+		checked: map[string]bool{}, running: map[string]*process{},
 		tried: map[string]bool{}}
 	expect := func(want string) {
 		t.Helper()
@@ -143,7 +146,7 @@ func TestNext(t *testing.T) {
 	expect("none")
 	q.retry = true
 	expect("high")
-	if got := (&Task{Command: words{"train"}, Cores: 2}).arguments("f", true); !slices.Equal(got,
+	if got := (&bench.Task{Command: bench.Words{"train"}, Cores: 2}).Arguments("f", true); !slices.Equal(got,
 		[]string{"train", "--out", "f", "--threads", "2", "--resume"}) {
 		t.Errorf("arguments %q", got)
 	}
@@ -177,7 +180,8 @@ func TestNice(t *testing.T) {
 func TestInterruptedWait(t *testing.T) {
 	path, file := tasks(t, "- {name: a, command: figure 9}\n")
 	load := write(t, "1.00 1.00 1.00 2/300 4711\n")
-	q := &queue{flags: flags{cores: 1, maxLoad: 1}, path: path, load: load, file: file, root: figures,
+	q := &queue{queueFlags: queueFlags{cores: 1, maxLoad: 1}, path: path, load: load, folder: file.Folder,
+		given: file.Folder, tasks: file.Files, root: figures,
 		checked: map[string]bool{}, stderr: io.Discard, running: map[string]*process{},
 		tried: map[string]bool{}, ended: make(chan *process)}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -190,7 +194,7 @@ func TestInterruptedWait(t *testing.T) {
 // Tasks that failed and tasks whose processes were ended by others are errors.
 func TestFailures(t *testing.T) {
 	_, file := tasks(t, "- {name: a, command: figure 9}\n- {name: b, command: figure 9}\n")
-	q := &queue{file: file}
+	q := &queue{folder: file.Folder, tasks: file.Files}
 	set := func(name string, s Status) {
 		t.Helper()
 		if err := (Record{Command: []string{"figure", "9"}, Status: s}).write(file.Folder, name); err != nil {

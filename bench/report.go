@@ -1,0 +1,269 @@
+package bench
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"fspda/train"
+)
+
+// Criterion says by what runs are judged, and the effort with which they were tuned.
+func (e *Experiment) Criterion() string {
+	s := e.Search
+	if e.Kind() == Ranking {
+		return s.criterion()
+	}
+	var at []string
+	for _, b := range s.Budgets {
+		at = append(at, s.At(b))
+	}
+	points := len(e.Runs[0].points)
+	return fmt.Sprintf("Judged by the %s of %s %s. Each method was tuned by %d runs: %d points of its grid, with "+
+		"seeds %s. The chosen point ran again with seeds %s, which are reported.", s.Best, s.Metric,
+		strings.Join(at, ", and "), points*max(1, len(s.Seeds)), points, s.Seeds, e.Seeds)
+}
+
+// criterion describes the criterion of a ranking.
+func (s *Search) criterion() string {
+	at := " at the end of the run"
+	if s.metric.reach != "" {
+		at = ", interpolated between evaluations"
+	}
+	if b := s.Budgets[0]; b != (Budget{}) {
+		at = " " + strings.NewReplacer(" (", ", ", ")", " accounting").Replace(s.At(b))
+	}
+	if len(s.Seeds) > 1 {
+		at += fmt.Sprintf(", mean of %d seeds", len(s.Seeds))
+	}
+	return fmt.Sprintf("%s of %s%s", s.Best, s.Metric, at)
+}
+
+// Conclusion names the run to go on with, or says that there is none.
+func (s *Search) Conclusion(ranked []Ranked) string {
+	switch {
+	case ranked[0].HasValue():
+		return "best: fspda train -c " + filepath.Join(ranked[0].Folder, "config.yaml")
+	case s.metric.reach != "":
+		return "no setting reached it"
+	}
+	return "no setting has a value of " + s.Metric
+}
+
+// At says at which evaluation a run is judged.
+func (s *Search) At(b Budget) string {
+	switch {
+	case b.Bits > 0 && b.Seconds > 0:
+		return fmt.Sprintf("at the last evaluation within %s (%s) and %g s of virtual time", inBits(b.Bits),
+			s.Accounting, b.Seconds)
+	case b.Bits > 0:
+		return fmt.Sprintf("at the last evaluation within %s (%s)", inBits(b.Bits), s.Accounting)
+	case b.Seconds > 0:
+		return fmt.Sprintf("at the last evaluation within %g s of virtual time", b.Seconds)
+	}
+	return "at the end of the run"
+}
+
+// edge says which chosen values are at an end of their range: a wider grid may do better there.
+func (c *Choice) edge() string {
+	if len(c.Edge) == 0 {
+		return "no"
+	}
+	return strings.Join(c.Edge, ", ")
+}
+
+// WriteMarkdown writes the tables of a tuning.
+func (e *Experiment) WriteMarkdown(w io.Writer, results []Result) error {
+	s := e.Search
+	if _, err := fmt.Fprintf(w, "%s\n", e.Criterion()); err != nil {
+		return err
+	}
+	for _, r := range results {
+		head := ""
+		if len(results) > 1 {
+			at := s.At(r.Budget)
+			head = "\n**" + strings.ToUpper(at[:1]) + at[1:] + "**\n"
+		}
+		if _, err := fmt.Fprintf(w, "%s\n", head); err != nil {
+			return err
+		}
+		lines := [][]string{{"method", "grid", "chosen", "on the grid's edge", "failed points", "search", s.Metric,
+			"bits", "virtual seconds"}}
+		for _, c := range r.Choices {
+			cells := []string{c.Run.Name, "`" + c.Grid + "`", c.Chosen, c.edge(), strconv.Itoa(c.Failed),
+				short(c.Search),
+				fmt.Sprintf("%s ± %s", short(c.Value), short(c.Deviation)), inBits(float64(c.Bits)), short(c.Seconds)}
+			if c.Chosen == "" {
+				cells[2], cells[3], cells[6], cells[7], cells[8] = s.noChoice(), "", "", "", ""
+			}
+			lines = append(lines, cells)
+		}
+		if err := writeMarkdownTable(w, lines); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noChoice says why no point of a method was chosen.
+func (s *Search) noChoice() string {
+	if s.metric.reach != "" {
+		return "none: no point reached it with every seed"
+	}
+	return "none: every point failed"
+}
+
+// WriteCSV writes the tables of a tuning, with the value of each reported seed.
+func (e *Experiment) WriteCSV(w io.Writer, results []Result) error {
+	s := e.Search
+	head := []string{"budget_bits", "budget_seconds", "method", "grid", "chosen", "edge", "search_runs",
+		"failed_points", "search_" + s.Metric, s.Metric + "_mean", s.Metric + "_std",
+		"bits_" + strings.ReplaceAll(s.Accounting, "-", "_"), "virtual_seconds"}
+	for _, seed := range e.Seeds {
+		head = append(head, fmt.Sprintf("%s_seed_%d", s.Metric, seed))
+	}
+	lines := [][]string{head}
+	for _, r := range results {
+		for _, c := range r.Choices {
+			cells := []string{plain(r.Bits), plain(r.Seconds), c.Run.Name, c.Grid, c.Chosen, strings.Join(c.Edge, " "),
+				strconv.Itoa(c.Runs), strconv.Itoa(c.Failed), plain(c.Search), plain(c.Value), plain(c.Deviation),
+				strconv.FormatUint(c.Bits, 10), plain(c.Seconds)}
+			for i := range e.Seeds {
+				v := math.NaN()
+				if i < len(c.Values) {
+					v = c.Values[i]
+				}
+				cells = append(cells, plain(v))
+			}
+			lines = append(lines, cells)
+		}
+	}
+	return csv.NewWriter(w).WriteAll(lines)
+}
+
+// ChoiceLine is a line of a tuning in JSON.
+type ChoiceLine struct {
+	MaxBits    float64     `json:"budget_bits"` // 0: no limit
+	MaxSeconds float64     `json:"budget_seconds"`
+	Method     string      `json:"method"`
+	Grid       string      `json:"grid"`
+	Chosen     string      `json:"chosen"`
+	Edge       []string    `json:"edge"` // keys whose chosen value is at an end of the grid
+	Runs       int         `json:"search_runs"`
+	Failed     int         `json:"failed_points"`
+	Metric     string      `json:"metric"`
+	Search     train.Num   `json:"search"`
+	Mean       train.Num   `json:"mean"` // null where there is none
+	Std        train.Num   `json:"std"`
+	Values     []train.Num `json:"values"` // by seed
+	Bits       uint64      `json:"bits"`
+	Seconds    train.Num   `json:"virtual_seconds"`
+}
+
+// Lines returns the tables of a tuning for JSON.
+func (e *Experiment) Lines(results []Result) []ChoiceLine {
+	lines := []ChoiceLine{}
+	for _, r := range results {
+		for _, c := range r.Choices {
+			l := ChoiceLine{r.Bits, r.Seconds, c.Run.Name, c.Grid, c.Chosen, append([]string{}, c.Edge...), c.Runs,
+				c.Failed, e.Search.Metric, train.Num(c.Search), train.Num(c.Value), train.Num(c.Deviation),
+				[]train.Num{},
+				c.Bits, train.Num(c.Seconds)}
+			for _, v := range c.Values {
+				l.Values = append(l.Values, train.Num(v))
+			}
+			lines = append(lines, l)
+		}
+	}
+	return lines
+}
+
+// RankedLine is a line of a ranking in JSON.
+type RankedLine struct {
+	Rank       *int      `json:"rank"` // from 1; null where there is no value
+	Run        string    `json:"run"`
+	Folder     string    `json:"folder"` // of the first run
+	Metric     string    `json:"metric"`
+	Value      train.Num `json:"value"` // null where there is none
+	Deviation  train.Num `json:"std"`   // sample standard deviation over the seeds
+	Runs       int       `json:"runs"`
+	Missing    int       `json:"runs_without_value"`
+	Resolution train.Num `json:"resolution"` // of what it took to reach an accuracy
+	Iteration  int       `json:"iteration"`
+	Bits       uint64    `json:"bits"`
+	Status     string    `json:"status"`
+	Failed     int       `json:"failed_to_converge"` // runs
+}
+
+// RankedLines returns a ranking as lines for JSON.
+func (s *Search) RankedLines(ranked []Ranked) []RankedLine {
+	lines := []RankedLine{}
+	for i, r := range ranked {
+		line := RankedLine{nil, r.Setting.Name, r.Folder, s.Metric, train.Num(r.Value),
+			train.Num(r.Deviation), len(r.Setting.Outcomes), r.Missing, train.Num(r.Resolution), r.Iteration, r.Bits,
+			r.Setting.status(), r.Setting.failed()}
+		if r.HasValue() {
+			line.Rank = new(i + 1)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// WriteRanking writes a ranking as Markdown or CSV.
+func (s *Search) WriteRanking(w io.Writer, ranked []Ranked, asCSV bool) error {
+	seeded := slices.ContainsFunc(ranked, func(r Ranked) bool { return len(r.Setting.Outcomes) > 1 })
+	head := []string{"rank", "run", s.Metric}
+	if seeded {
+		head = append(head, "std", "runs")
+	}
+	if s.metric.reach != "" {
+		head = append(head, "resolution")
+	}
+	lines := [][]string{append(head, "iteration", "bits_"+strings.ReplaceAll(s.Accounting, "-", "_"), "status")}
+	for i, r := range ranked {
+		cells := []string{"", r.Setting.Name, plain(r.Value)}
+		if r.HasValue() {
+			cells[0] = strconv.Itoa(i + 1)
+		}
+		if seeded {
+			cells = append(cells, plain(r.Deviation), strconv.Itoa(len(r.Setting.Outcomes)))
+		}
+		if s.metric.reach != "" {
+			cells = append(cells, plain(r.Resolution))
+		}
+		bits := strconv.FormatUint(r.Bits, 10)
+		if !asCSV {
+			bits = inBits(float64(r.Bits))
+		}
+		lines = append(lines, append(cells, strconv.Itoa(r.Iteration), bits, r.Setting.ended()))
+	}
+	if asCSV {
+		return csv.NewWriter(w).WriteAll(lines)
+	}
+	return writeMarkdownTable(w, lines)
+}
+
+// cellText escapes a text, such as a title, for a cell of a table in Markdown.
+var cellText = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
+
+// writeMarkdownTable writes lines of cells, the first of which is the head.
+func writeMarkdownTable(w io.Writer, lines [][]string) error {
+	var b strings.Builder
+	for i, cells := range lines {
+		for _, c := range cells {
+			b.WriteString("| " + cellText.Replace(c) + " ")
+		}
+		b.WriteString("|\n")
+		if i == 0 {
+			fmt.Fprintln(&b, "|"+strings.Repeat("---|", len(cells)))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
