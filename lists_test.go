@@ -3,8 +3,10 @@ package fspda_test
 import (
 	"fmt"
 	"go/ast"
+	"go/doc"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"maps"
 	"os"
@@ -34,7 +36,8 @@ const internalsPage = "docs/internals.md"
 func TestGeneratedTables(t *testing.T) {
 	for _, table := range []struct{ page, name, want string }{
 		{internalsPage, "kernels", kernelTable()},
-		{internalsPage, "operations", operationTable()},
+		{internalsPage, "device methods", methodTable()},
+		{internalsPage, "operations", operationTable(t)},
 		{internalsPage, "imports", importTable()},
 		{"docs/long-tests.md", "long tests", longTestTable(t)},
 		{"docs/methods.md", "methods", config.MethodTable()},
@@ -79,9 +82,9 @@ func kernelTable() string {
 	return b.String() + "\n"
 }
 
-func operationTable() string {
+func methodTable() string {
 	var b strings.Builder
-	b.WriteString("\n| operation | arguments | results |\n|---|---|---|\n")
+	b.WriteString("\n| method | arguments | results |\n|---|---|---|\n")
 	kind := reflect.TypeFor[device.Device]()
 	for i := range kind.NumMethod() {
 		m := kind.Method(i)
@@ -93,6 +96,33 @@ func operationTable() string {
 			out = append(out, typeName(m.Type.Out(k), false))
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", m.Name, strings.Join(in, ", "), strings.Join(out, ", "))
+	}
+	return b.String() + "\n"
+}
+
+// operationTable lists the functions that make operations on vectors, and the first sentences of their
+// comments.
+func operationTable(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString("\n| operation | arguments | computes |\n|---|---|---|\n")
+	file, err := parser.ParseFile(token.NewFileSet(), "device/op.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Recv != nil || f.Type.Results == nil || types.ExprString(f.Type.Results.List[0].Type) != "Op" {
+			continue
+		}
+		var in []string
+		for _, p := range f.Type.Params.List {
+			for _, name := range p.Names {
+				in = append(in, name.Name+" "+types.ExprString(p.Type))
+			}
+		}
+		text := strings.TrimPrefix(new(doc.Package).Synopsis(f.Doc.Text()), f.Name.Name+" ")
+		text = regexp.MustCompile(`\[([A-Z][\w.]*)\]`).ReplaceAllString(strings.TrimRight(text, ".:"), "$1")
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name.Name, strings.Join(in, ", "), text)
 	}
 	return b.String() + "\n"
 }

@@ -27,17 +27,21 @@ func TestPanicsSayWhat(t *testing.T) {
 	for want, f := range map[string]func(){
 		"cpu: Write: src has length 3, want 4": func() { d.Write(d.NewVector(4), make([]float32, 3)) },
 		"cpu: Read: dst has length 5, want 4":  func() { d.Read(make([]float32, 5), d.NewVector(4)) },
-		"cpu: Combine: a term has length 3, want 4": func() {
-			d.Combine(d.NewVector(4), term(d.NewVector(3)))
+		"device: Combine: a term has length 3, want 4": func() {
+			d.Do(device.Combine(d.NewVector(4), term(d.NewVector(3))))
 		},
-		"cpu: Dot: b has length 1, want 2":         func() { d.Dot(d.NewVector(2), d.NewVector(1)) },
-		"cpu: AddDiff: other has length 1, want 2": func() { d.AddDiff(d.NewVector(2), d.NewVector(1), nil) },
-		"cpu: Combine: *devicetest.Vector64 is not a vector": func() {
-			d.Combine(devicetest.NewFloat64().NewVector(1))
+		"device: Dot: b has length 1, want 2": func() {
+			device.InnerProduct(d, d.NewVector(2), d.NewVector(1))
 		},
-		"cpu: Gather: dst has length 1, want 2": func() { d.Gather(d.NewVector(1), d.NewVector(2), nil) },
-		"cpu: Gather: devicetest.index64 is not an index": func() {
-			d.Gather(d.NewVector(1), d.NewVector(1), devicetest.NewFloat64().NewIndex(nil, nil))
+		"device: AddDiff: other has length 1, want 2": func() {
+			d.Do(device.AddDiff(d.NewVector(2), d.NewVector(1), nil))
+		},
+		"cpu: Do: *devicetest.Vector64 is not a vector": func() {
+			d.Do(device.Combine(devicetest.NewFloat64().NewVector(1)))
+		},
+		"device: Gather: dst has length 1, want 2": func() { d.Do(device.Gather(d.NewVector(1), d.NewVector(2), nil)) },
+		"cpu: Do: devicetest.index64 is not an index": func() {
+			d.Do(device.Gather(d.NewVector(1), d.NewVector(1), devicetest.NewFloat64().NewIndex([]uint32{0}, nil)))
 		},
 	} {
 		if got := kerneltest.Panic(t, f); !strings.HasPrefix(got, want) {

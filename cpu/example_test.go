@@ -10,18 +10,18 @@ import (
 
 // Two agents exchange coordinates 1 and 3, and each moves a quarter of the way: their mean does not
 // change.
-func ExampleDevice_AddDiff() {
+func ExampleDevice_Do() {
 	d := cpu.New()
 	x, y := d.NewVector(4), d.NewVector(4)
 	d.Write(x, []float32{1, 2, 3, 4})
 	d.Write(y, []float32{5, 6, 7, 8})
 	mask := d.NewIndex([]uint32{1, 3}, nil)
 	ofX, ofY := d.NewVector(2), d.NewVector(2)
-	d.Gather(ofX, x, mask)
-	d.Gather(ofY, y, mask)
+	d.Do(device.Gather(ofX, x, mask))
+	d.Do(device.Gather(ofY, y, mask))
 
-	d.AddDiff(ofX, ofY, mask, device.Term{A: -0.25, V: x})
-	d.AddDiff(ofY, ofX, mask, device.Term{A: -0.25, V: y})
+	d.Do(device.AddDiff(ofX, ofY, mask, device.Term{A: -0.25, V: x}))
+	d.Do(device.AddDiff(ofY, ofX, mask, device.Term{A: -0.25, V: y}))
 	fmt.Println(x.(*cpu.Vector).Data, y.(*cpu.Vector).Data)
 	// Output: [1 3 3 5] [5 5 7 7]
 }

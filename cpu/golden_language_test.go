@@ -44,12 +44,12 @@ func TestGoldenAdamW(t *testing.T) {
 		x, m, v := d.Wrap(p), d.NewVector(n), d.NewVector(n)
 		for k, step := range run.Steps {
 			u, power := d.Wrap(golden.Single(a.G[k])), float64(k+1)
-			d.AdamW(device.Adam{
+			d.Do(device.AdamW(device.Adam{
 				Beta1: a.Betas[0], Rest1: 1 - a.Betas[0], Scale1: 1 / (1 - math.Pow(a.Betas[0], power)),
 				Beta2: a.Betas[1], Rest2: 1 - a.Betas[1], Scale2: 1 / math.Sqrt(1-math.Pow(a.Betas[1], power)),
 				Eps: a.Eps,
-			}, u, m, v, x)
-			d.Combine(x, device.Term{A: 1 - a.LR*run.Decay, V: x}, device.Term{A: -a.LR, V: u})
+			}, u, m, v, x))
+			d.Do(device.Combine(x, device.Term{A: 1 - a.LR*run.Decay, V: x}, device.Term{A: -a.LR, V: u}))
 			what := fmt.Sprintf("step %d of AdamW with decay %v, ", k, run.Decay)
 			golden.Near(t, what+"p", p, step.P, 5e-7)
 			golden.Near(t, what+"m", d.Floats(m), step.M, 5e-7)

@@ -82,7 +82,7 @@ func TestProgramLearns(t *testing.T) {
 		if err := p.Run(x, grad, b, out); err != nil {
 			t.Fatal(err)
 		}
-		d.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -1, V: grad})
+		d.Do(device.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -1, V: grad}))
 	}
 	if out[0] > 0.05 || out[1] != m {
 		t.Errorf("loss %v and %v hits of %d after 300 steps", out[0], out[1], m)

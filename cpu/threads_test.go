@@ -264,7 +264,7 @@ func TestConvOfFewRows(t *testing.T) {
 
 // Long vectors that several goroutines share have the bits of one goroutine.
 func TestVectorsOfThreads(t *testing.T) {
-	const n = 5*leastCombine + 7
+	const n = 5*leastVector + 7
 	a := device.Adam{Beta1: 0.9, Rest1: 0.1, Beta2: 0.99, Rest2: 0.01, Scale1: 0.1, Scale2: 2, Eps: 1e-8, Decay: 0.1}
 	compute := func(threads int) (all []float32) {
 		d := New(Threads(threads))
@@ -276,15 +276,17 @@ func TestVectorsOfThreads(t *testing.T) {
 		for i, v := range vectors[2].Data {
 			vectors[2].Data[i] = v * v
 		}
-		d.AdamW(a, vectors[0], vectors[1], vectors[2], vectors[3], device.Combination{Dst: vectors[3],
-			Terms: []device.Term{{A: 1, V: vectors[3]}, {A: -0.3, V: vectors[0]}}})
-		d.Combine(vectors[3], device.Term{A: 1, V: vectors[3]}, device.Term{A: -0.3, V: vectors[0]})
-		d.CombineAll(
-			device.Combination{Dst: vectors[1], Terms: []device.Term{{A: 0.9, V: vectors[1]}, {A: 1, V: vectors[0]}}},
-			device.Combination{Dst: vectors[3], Terms: []device.Term{{A: 1, V: vectors[3]}, {A: -0.1, V: vectors[1]}}})
+		step := device.Combine(vectors[3], device.Term{A: 1, V: vectors[3]}, device.Term{A: -0.3, V: vectors[0]})
+		d.Do(device.AdamW(a, vectors[0], vectors[1], vectors[2], vectors[3]), step)
+		d.Do(step)
+		d.Do(
+			device.Combine(vectors[1], device.Term{A: 0.9, V: vectors[1]}, device.Term{A: 1, V: vectors[0]}),
+			device.AddDiffs(device.Term{}, vectors[0], []device.Term{{A: 0.2, V: vectors[1]}},
+				device.Term{A: 1, V: vectors[3]}),
+			device.Gather(vectors[0], vectors[3], nil))
 		many := slices.Repeat([]device.Term{{A: 0.3, V: vectors[3]}, {A: -0.7, V: vectors[1]}}, 5)
-		d.Combine(vectors[2], many...)
-		dot := math.Float64bits(d.Dot(vectors[3], vectors[0]))
+		d.Do(device.Combine(vectors[2], many...))
+		dot := math.Float64bits(device.InnerProduct(d, vectors[3], vectors[0]))
 		all = []float32{math.Float32frombits(uint32(dot)), math.Float32frombits(uint32(dot >> 32))}
 		for _, v := range vectors {
 			all = append(all, v.Data...)

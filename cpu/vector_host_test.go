@@ -1,13 +1,17 @@
 package cpu
 
-import "testing"
+import (
+	"testing"
+
+	"fspda/device"
+)
 
 // A vector of the host shares memory with the slice that it wraps or returns.
 func TestVectorsInPlace(t *testing.T) {
 	d := New()
 	numbers := []float32{1, 2, 3}
 	v := d.Wrap(numbers)
-	d.Combine(v)
+	d.Do(device.Combine(v))
 	if numbers[1] != 0 {
 		t.Error("the wrapped numbers are not those of the vector")
 	}

@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"slices"
-
 	"fspda/cpu/kernel"
 	"fspda/cpu/vec"
 	"fspda/device"
@@ -19,17 +17,47 @@ type LabelError = vec.LabelError
 
 // Numbers of coordinates that are worth another goroutine.
 const (
-	leastAdamW   = 32 << 10
-	leastCombine = 64 << 10
+	leastAdamW  = 32 << 10
+	leastVector = 64 << 10
 )
 
-// divided calls run with parts of n coordinates, of at least so many, on the goroutines of a team
-// that no Program uses.
-func (d *Device) divided(n, least int, run func(from, to int)) {
-	if d.teams == nil || n < 2*least {
-		run(0, n)
-		return
+// Do implements device.Device.Do. Neighbours that are elementwise over vectors of one length are one
+// pass over memory. Goroutines share long vectors.
+func (d *Device) Do(ops ...device.Op) {
+	vec.Check(ops)
+	for len(ops) > 0 {
+		count, n := vec.Pass(ops)
+		switch least := leastOf(ops[:count]); {
+		case n < 0 && ops[0].Kind == device.KindDot && d.shares(ops[0].In[0].Len(), least):
+			d.dot(&ops[0])
+		case n < 0:
+			vec.Whole(&ops[0])
+		case d.shares(n, least):
+			pass := ops[:count]
+			d.divide(n, least, func(from, to int) { vec.Part(pass, from, to) })
+		default:
+			vec.Part(ops[:count], 0, n)
+		}
+		ops = ops[count:]
 	}
+}
+
+// leastOf returns how many coordinates of a pass are worth another goroutine.
+func leastOf(pass []device.Op) int {
+	for i := range pass {
+		if pass[i].Kind == device.KindAdamW {
+			return leastAdamW
+		}
+	}
+	return leastVector
+}
+
+// shares reports whether goroutines share n coordinates.
+func (d *Device) shares(n, least int) bool { return d.teams != nil && n >= 2*least }
+
+// divide calls run with parts of n coordinates, each of at least least, on the goroutines of a team
+// that no Program uses.
+func (d *Device) divide(n, least int, run func(from, to int)) {
 	team := d.teams.Acquire()
 	defer d.teams.Release(team)
 	o := kernel.Args{Workers: &kernel.Workers{Team: team}}
@@ -38,45 +66,12 @@ func (d *Device) divided(n, least int, run func(from, to int)) {
 	})
 }
 
-// AdamW implements device.Device.AdamW. Goroutines share a long vector. It panics if the lengths
-// differ.
-func (d *Device) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
-	d.divided(g.Len(), leastAdamW, func(from, to int) { vec.AdamWRange(a, g, m, v, x, then, from, to) })
-}
-
-// Combine implements device.Device.Combine. Goroutines share a long vector. It panics if the
-// lengths differ.
-func (d *Device) Combine(dst device.Vector, terms ...device.Term) {
-	n := dst.Len()
-	if d.teams == nil || n < 2*leastCombine {
-		d.Ops.Combine(dst, terms...)
-		return
-	}
-	terms = slices.Clone(terms) // that of the caller stays on its stack
-	d.divided(n, leastCombine, func(from, to int) { vec.CombineRange(dst, from, to, terms...) })
-}
-
-// CombineAll implements device.Device.CombineAll. Goroutines share long vectors. It panics if the
-// lengths differ.
-func (d *Device) CombineAll(all ...device.Combination) {
-	if len(all) == 0 || d.teams == nil || all[0].Dst.Len() < 2*leastCombine {
-		d.Ops.CombineAll(all...)
-		return
-	}
-	d.divided(all[0].Dst.Len(), leastCombine, func(from, to int) { vec.CombineAllRange(all, from, to) })
-}
-
-// Dot implements device.Device.Dot. Goroutines share long vectors. It panics if the lengths differ.
-func (d *Device) Dot(a, b device.Vector) float64 {
-	n := a.Len()
-	if d.teams == nil || n < 2*leastCombine {
-		return d.Ops.Dot(a, b)
-	}
-	sums := make([]float64, (n+vec.DotBlock-1)/vec.DotBlock)
-	d.divided(len(sums), leastCombine/vec.DotBlock, func(from, to int) { vec.DotBlocks(sums[from:to], a, b, from) })
-	sum := 0.0
+// dot computes a Dot of long vectors. The sums of blocks are added in their order.
+func (d *Device) dot(op *device.Op) {
+	sums := make([]float64, (op.In[0].Len()+vec.DotBlock-1)/vec.DotBlock)
+	d.divide(len(sums), leastVector/vec.DotBlock, func(from, to int) { vec.DotBlocks(sums[from:to], op, from) })
+	*op.Sum = 0
 	for _, s := range sums {
-		sum += s
+		*op.Sum += s
 	}
-	return sum
 }

@@ -164,10 +164,10 @@ func trainHere(t *testing.T, net *model.Network, task autocastTask, options ...O
 			t.Fatal(fmt.Errorf("iteration %d: %w", i, err))
 		}
 		rate := task.Rate
-		if norm := math.Sqrt(d.Dot(g, g)); task.Clip > 0 && norm > task.Clip {
+		if norm := math.Sqrt(device.InnerProduct(d, g, g)); task.Clip > 0 && norm > task.Clip {
 			rate *= task.Clip / norm
 		}
-		d.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -rate, V: g})
+		d.Do(device.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -rate, V: g}))
 		after, _ := d.LossScale(g)
 		if p == BF16 {
 			after.Scale = 1

@@ -39,7 +39,7 @@ func TestLittleSharedMemory(t *testing.T) {
 	d, m := openFake(t, fakegpu.Options{CC: 75}, false)
 	x, got := d.NewVector(3), make([]float32, 3)
 	d.Write(x, []float32{1, 2, 3})
-	d.Combine(x, device.Term{A: 2, V: x})
+	d.Do(device.Combine(x, device.Term{A: 2, V: x}))
 	if d.Read(got, x); !slices.Equal(got, []float32{2, 4, 6}) || d.Err() != nil || m.Count("LaunchCooperative") > 0 {
 		t.Errorf("%v, %v, %d cooperative launches", got, d.Err(), m.Count("LaunchCooperative"))
 	}

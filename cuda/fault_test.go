@@ -79,9 +79,9 @@ func TestLost(t *testing.T) {
 	}
 	v := []float32{1, 2, 3}
 	d.Write(x, v)
-	d.Combine(x, device.Term{A: 1, V: g})
+	d.Do(device.Combine(x, device.Term{A: 1, V: g}))
 	d.Read(v, x)
-	if sum := d.Dot(x, g); v[0] == v[0] || !math.IsNaN(sum) {
+	if sum := device.InnerProduct(d, x, g); v[0] == v[0] || !math.IsNaN(sum) {
 		t.Errorf("read %v, scalar product %v of a lost GPU", v, sum)
 	}
 	if _, err := d.Load(doubling(3)); !driver.Lost(err) || !driver.Lost(d.Err()) {

@@ -48,8 +48,8 @@ func (a *groupAgent) step(b device.Batch) (wait func() error) {
 		err := a.p.Run(a.x, a.g, b, out)
 		over = func() error { return err }
 	}
-	a.d.Combine(a.x, device.Term{A: 1, V: a.x}, device.Term{A: -0.1, V: a.g}, device.Term{A: -0.01, V: a.y})
-	a.d.Combine(a.y, device.Term{A: 1, V: a.y}, device.Term{A: 1, V: a.g})
+	a.d.Do(device.Combine(a.x, device.Term{A: 1, V: a.x}, device.Term{A: -0.1, V: a.g}, device.Term{A: -0.01, V: a.y}))
+	a.d.Do(device.Combine(a.y, device.Term{A: 1, V: a.y}, device.Term{A: 1, V: a.g}))
 	return func() error {
 		err := over()
 		a.losses[at] = out[0]

@@ -26,6 +26,14 @@ var _ device.Index = (*Index)(nil)
 // Len returns the number of coordinates.
 func (x *Index) Len() int { return x.n }
 
+// Bound returns a length that all coordinates are below.
+func (x *Index) Bound() int {
+	if x.n == 0 {
+		return 0
+	}
+	return int(x.last) + 1
+}
+
 // address returns 0 for all coordinates.
 func (x *Index) address() kernels.Address {
 	if x == nil {
@@ -75,28 +83,8 @@ func (d *Device) index(op string, idx device.Index) *Index {
 		return nil
 	}
 	x, ok := idx.(*Index)
-	if !ok || x != nil && x.d != d {
+	if !ok || x.d != d {
 		panic(fmt.Sprintf("cuda: %s: index is a %T or of another device, want *cuda.Index of %s", op, idx, d.name))
 	}
 	return x
-}
-
-// access returns that an operation reads the index, which may be nil.
-func (x *Index) access() executor.Access {
-	if x == nil {
-		return executor.Access{On: new(executor.Dependency)}
-	}
-	return executor.Reads(&x.dep)
-}
-
-// count returns the number of coordinates, of a vector of n elements. It panics if one is out of
-// range.
-func (x *Index) count(op string, n int) int {
-	if x == nil {
-		return n
-	}
-	if x.n > 0 && int(x.last) >= n {
-		panic(fmt.Sprintf("cuda: %s: coordinate %d of a vector of length %d", op, x.last, n))
-	}
-	return x.n
 }

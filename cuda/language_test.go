@@ -193,7 +193,7 @@ func (g *goldenNetwork) checkAdamW(t *testing.T, d *Device, e *model.Engine, x d
 		if err != nil || !(math.Abs(loss-a.Losses[k]) <= bound*a.Losses[k]) {
 			t.Errorf("loss %.9v before step %d of AdamW, want %.9v, error %v", loss, k, a.Losses[k], err)
 		}
-		d.Combine(u, device.Term{A: min(1, a.Clip/(math.Sqrt(d.Dot(u, u))+1e-6)), V: u})
+		d.Do(device.Combine(u, device.Term{A: min(1, a.Clip/(math.Sqrt(device.InnerProduct(d, u, u))+1e-6)), V: u}))
 		d.Read(numbers, x)
 		for _, p := range e.Layout().Tensors() {
 			for i := range p.Size {
@@ -204,9 +204,9 @@ func (g *goldenNetwork) checkAdamW(t *testing.T, d *Device, e *model.Engine, x d
 		}
 		d.Write(decayed, numbers)
 		b1, b2, power := a.Betas[0], a.Betas[1], float64(k+1)
-		d.AdamW(device.Adam{Beta1: b1, Rest1: 1 - b1, Beta2: b2, Rest2: 1 - b2, Scale1: 1 / (1 - math.Pow(b1, power)),
-			Scale2: 1 / math.Sqrt(1-math.Pow(b2, power)), Eps: a.Eps}, u, m, v, x)
-		d.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -a.LR, V: u}, device.Term{A: -a.LR, V: decayed})
+		d.Do(device.AdamW(device.Adam{Beta1: b1, Rest1: 1 - b1, Beta2: b2, Rest2: 1 - b2,
+			Scale1: 1 / (1 - math.Pow(b1, power)), Scale2: 1 / math.Sqrt(1-math.Pow(b2, power)), Eps: a.Eps}, u, m, v, x))
+		d.Do(device.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -a.LR, V: u}, device.Term{A: -a.LR, V: decayed}))
 	}
 }
 

@@ -52,21 +52,22 @@ func history(d device.Device, seed uint64) []string {
 			for i := range terms {
 				terms[i] = term()
 			}
-			d.Combine(v, terms...)
+			d.Do(device.Combine(v, terms...))
 		case 4:
-			d.Gather(few[s.IntN(2)], v, x)
+			d.Do(device.Gather(few[s.IntN(2)], v, x))
 		case 5:
-			d.AddDiff(few[0], few[1], x, device.Term{A: 0.5, V: v}, device.Term{A: -0.25, V: other(v)})
+			d.Do(device.AddDiff(few[0], few[1], x, device.Term{A: 0.5, V: v}, device.Term{A: -0.25, V: other(v)}))
 		case 6:
-			d.AddDiffs(term(), v, []device.Term{term(), term()}, device.Term{A: 0.25, V: other(v)})
+			d.Do(device.AddDiffs(term(), v, []device.Term{term(), term()}, device.Term{A: 0.25, V: other(v)}))
 		case 7:
-			d.ScatterAdd(v, device.SparseTerm{A: 0.5, V: few[0], Idx: x}, device.SparseTerm{A: 0.5, V: few[1], Idx: x})
+			d.Do(device.ScatterAdd(v, device.SparseTerm{A: 0.5, V: few[0], Idx: x},
+				device.SparseTerm{A: 0.5, V: few[1], Idx: x}))
 		case 8:
 			if s.IntN(4) > 0 {
 				continue
 			}
 			d.Read(host, v)
-			seen = append(seen, fmt.Sprint(host, d.Dot(v, any())))
+			seen = append(seen, fmt.Sprint(host, device.InnerProduct(d, v, any())))
 		}
 	}
 	for _, v := range all {
@@ -150,7 +151,7 @@ func TestCombineBatched(t *testing.T) {
 		release := hold()
 		for i := range agents {
 			w := 1 / float64(i+2)
-			d.Combine(own[i], device.Term{A: 1 - w, V: own[i]}, device.Term{A: w, V: other[(i+1)%agents]})
+			d.Do(device.Combine(own[i], device.Term{A: 1 - w, V: own[i]}, device.Term{A: w, V: other[(i+1)%agents]}))
 		}
 		release()
 		for i := range agents {
@@ -196,7 +197,7 @@ func TestAdamWBatched(t *testing.T) {
 			if i == 0 {
 				a.Scale1 = 0.2
 			}
-			d.AdamW(a, v[0], v[1], v[2], v[3])
+			d.Do(device.AdamW(a, v[0], v[1], v[2], v[3]))
 		}
 		release()
 		for _, v := range vectors {

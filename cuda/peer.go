@@ -28,7 +28,7 @@ func (d *Device) Fetch(dst, src device.Vector) bool {
 	switch {
 	case to.n == 0:
 	case from.d == d:
-		d.Gather(dst, src, nil)
+		d.Do(device.Gather(dst, src, nil))
 	case d.reaches(from.d):
 		if err := d.fetch(to, from); err != nil {
 			d.exec.Fail(fmt.Errorf("copying a vector of %d numbers from %s to %s: %w", to.n, from.d.name, d.name, err))

@@ -54,12 +54,12 @@ func TestFetch(t *testing.T) {
 					want[i] = float32(i%1000 + round)
 				}
 				d[0].Write(src, want)
-				d[0].Combine(src, device.Term{A: 2, V: src})
+				d[0].Do(device.Combine(src, device.Term{A: 2, V: src}))
 				if !d[1].Fetch(dst, src) {
 					t.Fatal("no copy")
 				}
-				d[0].Combine(src) // zeros, after the copy
-				d[1].Combine(dst, device.Term{A: 0.5, V: dst})
+				d[0].Do(device.Combine(src)) // zeros, after the copy
+				d[1].Do(device.Combine(dst, device.Term{A: 0.5, V: dst}))
 				if d[1].Read(got, dst); !slices.Equal(got, want) {
 					t.Errorf("noPeers=%t: %d numbers did not arrive as they were sent", noPeers, n)
 				}

@@ -17,7 +17,7 @@ func coordinatesOf(d *Device, x device.Index, dim int) []float32 {
 	}
 	all, some := d.NewVector(dim), d.NewVector(x.Len())
 	d.Write(all, host)
-	d.Gather(some, all, x)
+	d.Do(device.Gather(some, all, x))
 	host = host[:x.Len()]
 	d.Read(host, some)
 	return host

@@ -12,18 +12,14 @@ type Vector interface {
 // means all coordinates.
 type Index interface {
 	Len() int
+	// Bound returns a length that all coordinates are below: the largest coordinate plus one, or more.
+	Bound() int
 }
 
 // Term is one summand A·V of a linear combination.
 type Term struct {
 	A float64
 	V Vector
-}
-
-// Combination is a linear combination of vectors and the vector to which it is written.
-type Combination struct {
-	Dst   Vector
-	Terms []Term
 }
 
 // SparseTerm is a sparse summand: A·V[j] at coordinate Idx[j], for each j.
@@ -64,46 +60,10 @@ type Device interface {
 	// Read copies src from the device to dst on the host. The lengths are equal.
 	Read(dst []float32, src Vector)
 
-	// Combine computes dst = Σ Aₖ·Vₖ in one pass. dst may be one of the Vₖ. Each coefficient is
-	// first rounded to the precision of the device; products and sums are then rounded one by one,
-	// from left to right. Without terms, dst becomes zero.
-	Combine(dst Vector, terms ...Term)
-	// CombineAll computes Combine(c.Dst, c.Terms...) for one combination after the other, in one pass.
-	// All vectors have one length.
-	CombineAll(all ...Combination)
-	// Gather computes dst[j] = src[idx[j]]. dst has the length of idx, or of src if idx is nil.
-	Gather(dst, src Vector, idx Index)
-	// AddDiff adds multiples of a difference: V[idx[j]] += A·(own[j] - other[j]) for each term. The
-	// difference is rounded first. The two ends of an edge swap own and other, so they add exact
-	// negatives.
-	AddDiff(own, other Vector, idx Index, to ...Term)
-	// AddDiffs adds multiples of a weighted sum of differences, over all coordinates and in one
-	// pass: V += A·S for each term of to, where S = start + Σ Aₖ·(own - Vₖ) over others, and start
-	// is the product of its coefficient and vector, or zero without a vector. Differences, products
-	// and sums are rounded one by one, from left to right. The operands of S may be among to: S
-	// uses their old values.
-	AddDiffs(start Term, own Vector, others []Term, to ...Term)
-	// CombineDiffs computes Combine(dst.V, base...) and then AddDiffs(start, own, others, dst,
-	// to...), in one pass. dst.V may be a vector of base, but no other operand.
-	CombineDiffs(dst Term, base []Term, start Term, own Vector, others []Term, to ...Term)
-	// ScatterAdd adds the parts to dst in order: dst[Idx[j]] += A·V[j], with product and sum
-	// rounded separately. No V may be dst.
-	ScatterAdd(dst Vector, parts ...SparseTerm)
-	// MoveCopy moves a copy to the vector v, or to the sum of v and w unless w is nil, at selected
-	// coordinates, and writes the moves: q[j] = v[idx[j]] + w[idx[j]] - copy[idx[j]], then
-	// copy[idx[j]] += q[j], rounded one by one, from left to right. The vectors are distinct.
-	MoveCopy(q, copy, v, w Vector, idx Index)
-	// AdamW replaces the gradient g by the direction of AdamW at x, and moves its averages m and v:
-	//
-	//	m ← Beta1·m + Rest1·g        v ← min(Beta2·v + Rest2·(g·g), Most())
-	//	g ← (Scale1·m)/(Scale2·√v + Eps) + Decay·x
-	//
-	// The coefficients are first rounded to the precision of the device; each operation is then
-	// rounded by itself. The four vectors are distinct and have one length. Then it computes
-	// CombineAll(then...), whose vectors have the same length, in the same pass.
-	AdamW(a Adam, g, m, v, x Vector, then ...Combination)
-	// Dot returns Σ a[k]·b[k], accumulated in float64.
-	Dot(a, b Vector) float64
+	// Do computes the operations one after the other. It panics before the first of them where the
+	// lengths of an operation do not fit. It may compute neighbours in one pass over memory, with
+	// the same bits, and keeps neither the operations nor their lists.
+	Do(ops ...Op)
 
 	// Load prepares code for execution on this device. A Program owns working memory, so each
 	// concurrent user loads its own.

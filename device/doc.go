@@ -1,8 +1,8 @@
 // Package device defines where flat vectors are stored and how they are computed with.
 //
 // An agent is a set of flat vectors: parameters, gradient, dual and momenta are each a [Vector] of
-// length d on one [Device]. The algorithms use a few vector operations ([Device.Combine],
-// [Device.Gather], [Device.AddDiff], [Device.Dot] and fused forms of them). A network is [Code], a
+// length d on one [Device]. The algorithms use a few vector operations ([Combine], [Gather],
+// [AddDiff], [Dot] and others), which are values of type [Op]. A network is [Code], a
 // device-independent list of kernel calls over planned buffers; loading it on a device yields a
 // [Program]. So one implementation of an algorithm and one description of a network run on every
 // device.

@@ -17,10 +17,10 @@ func Example() {
 
 	mask := dev.NewIndex([]uint32{1, 3}, nil)
 	fromA, fromB := dev.NewVector(mask.Len()), dev.NewVector(mask.Len())
-	dev.Gather(fromA, a, mask)
-	dev.Gather(fromB, b, mask)
-	dev.AddDiff(fromA, fromB, mask, device.Term{A: -0.5, V: a})
-	dev.AddDiff(fromB, fromA, mask, device.Term{A: -0.5, V: b})
+	dev.Do(device.Gather(fromA, a, mask))
+	dev.Do(device.Gather(fromB, b, mask))
+	dev.Do(device.AddDiff(fromA, fromB, mask, device.Term{A: -0.5, V: a}))
+	dev.Do(device.AddDiff(fromB, fromA, mask, device.Term{A: -0.5, V: b}))
 
 	x := make([]float32, 4)
 	dev.Read(x, a)

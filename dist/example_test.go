@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"fspda/device"
 	"fspda/device/devicetest"
 	"fspda/dist"
 )
@@ -25,7 +26,7 @@ func Example() {
 			x := dev.NewVector(d)
 			dev.Write(x, []float32{0, 1, 2, 3, 4, 5, 6, 7})
 			b := pool.Get(len(coordinates))
-			dev.Gather(b.V, x, dev.NewIndex(coordinates, nil))
+			dev.Do(device.Gather(b.V, x, dev.NewIndex(coordinates, nil)))
 			_ = net.Send(context.Background(), dist.Message{T: 0, From: self, To: peer, Values: []*dist.Buffer{b}})
 			m, _ := net.Recv(context.Background(), self, peer, 0)
 			values := make([]float32, len(coordinates))

@@ -33,7 +33,7 @@ func (lateGossip) Mix(s *algo.State, r *algo.Round) error {
 	s.AddDifferences(r, 0, algo.UnitWeight, device.Term{A: -0.5, V: s.X}) // half way to each neighbour that was heard
 	g := s.Gradient()
 	err := r.Grad(g, s.X)
-	s.Dev.Combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: g})
+	s.Dev.Do(device.Combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: g}))
 	return err
 }
 

@@ -131,19 +131,19 @@ func (a *goldenAdamW) check(t *testing.T, e *Engine, x device.Vector, b device.B
 		if k == a.Steps {
 			return
 		}
-		norm := math.Sqrt(dev.Dot(g, g))
+		norm := math.Sqrt(device.InnerProduct(dev, g, g))
 		if !(math.Abs(norm-a.Norms[k]) <= 2e-5*a.Norms[k]) {
 			t.Errorf("norm %v of gradient %d, want %v", norm, k, a.Norms[k])
 		}
-		dev.Combine(g, device.Term{A: min(1, a.Clip/(norm+1e-6)), V: g})
-		dev.Combine(decayed, device.Term{A: a.WeightDecay, V: x})
+		dev.Do(device.Combine(g, device.Term{A: min(1, a.Clip/(norm+1e-6)), V: g}))
+		dev.Do(device.Combine(decayed, device.Term{A: a.WeightDecay, V: x}))
 		for _, p := range e.layout.tensors {
 			if len(p.Shape) == 1 {
 				clear(dev.Floats(decayed)[p.Offset:][:p.Size])
 			}
 		}
 		b1, b2 := a.Betas[0], a.Betas[1]
-		dev.AdamW(device.Adam{
+		dev.Do(device.AdamW(device.Adam{
 			Beta1:  b1,
 			Rest1:  1 - b1,
 			Beta2:  b2,
@@ -152,8 +152,9 @@ func (a *goldenAdamW) check(t *testing.T, e *Engine, x device.Vector, b device.B
 			Scale2: 1 / math.Sqrt(1-math.Pow(b2, float64(k+1))),
 			Eps:    a.Eps,
 		},
-			g, m, v, x)
-		dev.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -a.LR, V: g}, device.Term{A: -a.LR, V: decayed})
+			g, m, v, x))
+		dev.Do(device.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -a.LR, V: g},
+			device.Term{A: -a.LR, V: decayed}))
 	}
 }
 

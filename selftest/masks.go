@@ -56,7 +56,7 @@ func checkMasks(dev device.IndexSampler, spec string, density float64, dim, mask
 		}
 		dev.SampleIndexes(indexes, deviceMask.Sampling(), counters)
 		for i, x := range indexes {
-			dev.Gather(some, all, x)
+			dev.Do(device.Gather(some, all, x))
 			dev.Read(got, some)
 			for j, c := range mask.Draw(nil, t, i, i+1) {
 				if got[j] != float32(c) {

@@ -91,7 +91,7 @@ func (t Target) forget() (string, error) {
 		runtime.GC()
 	}
 	one := t.Device.NewVector(1)
-	t.Device.Gather(one, last, t.Device.NewIndex([]uint32{0}, nil))
+	t.Device.Do(device.Gather(one, last, t.Device.NewIndex([]uint32{0}, nil)))
 	t.Device.Read(make([]float32, 1), one) // waits for all work
 	after, err := t.Free()
 	if took := before - after; err == nil && took > 4*n*times/4+leak {

@@ -125,7 +125,7 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 	sn.Decodes, sn.Scale, sn.Time = a.exchange.codec.decodes, a.gradients.scale, a.time
 	sn.Clock = a.clock.State()
 	if a.gradients.buffers != nil && !a.lends {
-		a.dev.Gather(sn.Buffers, a.gradients.buffers, nil)
+		a.dev.Do(device.Gather(sn.Buffers, a.gradients.buffers, nil))
 	}
 	if err := a.run.group.Deliver(ctx, sn); err != nil || !a.lends {
 		return err
@@ -152,9 +152,9 @@ func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
 	for i, e := range a.state.Edges { // an evaluation that is abandoned leaves a checkpoint, too
 		e.CopyTo(a.dev, sn.Edges[i])
 	}
-	a.dev.Gather(sn.X, a.state.X, nil)
+	a.dev.Do(device.Gather(sn.X, a.state.X, nil))
 	for i, v := range a.state.Aux {
-		a.dev.Gather(sn.Aux[i], v, nil)
+		a.dev.Do(device.Gather(sn.Aux[i], v, nil))
 	}
 }
 

@@ -2,6 +2,7 @@ package train
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -119,51 +120,20 @@ func (d *privateDevice) NewVector(n int) device.Vector {
 }
 func (d *privateDevice) Write(dst device.Vector, src []float32) { d.Device.Write(d.in(dst), src) }
 func (d *privateDevice) Read(dst []float32, src device.Vector)  { d.Device.Read(dst, d.in(src)) }
-func (d *privateDevice) Dot(a, b device.Vector) float64         { return d.Device.Dot(d.in(a), d.in(b)) }
-func (d *privateDevice) Combine(v device.Vector, t ...device.Term) {
-	d.Device.Combine(d.in(v), d.terms(t)...)
-}
-func (d *privateDevice) CombineAll(all ...device.Combination) {
-	for _, c := range all {
-		d.Combine(c.Dst, c.Terms...)
+
+func (d *privateDevice) Do(ops ...device.Op) {
+	for _, op := range ops {
+		for _, v := range []*device.Vector{&op.Out[0], &op.Out[1], &op.Out[2], &op.In[0], &op.In[1], &op.Start.V} {
+			if *v != nil {
+				*v = d.in(*v)
+			}
+		}
+		op.Terms, op.To, op.Parts = d.terms(op.Terms), d.terms(op.To), slices.Clone(op.Parts)
+		for i, p := range op.Parts {
+			op.Parts[i].V = d.in(p.V)
+		}
+		d.Device.Do(op)
 	}
-}
-func (d *privateDevice) Gather(dst, src device.Vector, x device.Index) {
-	d.Device.Gather(d.in(dst), d.in(src), x)
-}
-func (d *privateDevice) AddDiff(own, other device.Vector, x device.Index, to ...device.Term) {
-	d.Device.AddDiff(d.in(own), d.in(other), x, d.terms(to)...)
-}
-func (d *privateDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
-	if start.V != nil {
-		start.V = d.in(start.V)
-	}
-	d.Device.AddDiffs(start, d.in(own), d.terms(others), d.terms(to)...)
-}
-func (d *privateDevice) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
-	d.Device.AdamW(a, d.in(g), d.in(m), d.in(v), d.in(x))
-	d.CombineAll(then...)
-}
-func (d *privateDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
-	others []device.Term, to ...device.Term) {
-	if start.V != nil {
-		start.V = d.in(start.V)
-	}
-	dst.V = d.in(dst.V)
-	d.Device.CombineDiffs(dst, d.terms(base), start, d.in(own), d.terms(others), d.terms(to)...)
-}
-func (d *privateDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
-	all := make([]device.SparseTerm, len(parts))
-	for i, p := range parts {
-		all[i] = device.SparseTerm{A: p.A, V: d.in(p.V), Idx: p.Idx}
-	}
-	d.Device.ScatterAdd(d.in(dst), all...)
-}
-func (d *privateDevice) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
-	if w != nil {
-		w = d.in(w)
-	}
-	d.Device.MoveCopy(d.in(q), d.in(copy), d.in(v), w, idx)
 }
 
 // privateModel is a model whose vectors are of a privateDevice.

@@ -44,7 +44,7 @@ type plainClipper struct {
 
 // factor is that of a gradient of the loss.
 func (c plainClipper) factor(loss device.Vector) float64 {
-	return c.limit / (math.Sqrt(c.dev.Dot(loss, loss)) + 1e-6)
+	return c.limit / (math.Sqrt(device.InnerProduct(c.dev, loss, loss)) + 1e-6)
 }
 
 func (c plainClipper) clip(v, _ device.Vector) bool {
@@ -52,7 +52,7 @@ func (c plainClipper) clip(v, _ device.Vector) bool {
 	if !(factor < 1) {
 		return false
 	}
-	c.dev.Combine(v, device.Term{A: factor, V: v})
+	c.dev.Do(device.Combine(v, device.Term{A: factor, V: v}))
 	return true
 }
 
@@ -66,15 +66,15 @@ type l2Clipper struct {
 }
 
 func (c *l2Clipper) clip(v, x device.Vector) bool {
-	c.dev.Combine(c.loss, device.Term{A: 1, V: v}, device.Term{A: -c.decay, V: x})
+	c.dev.Do(device.Combine(c.loss, device.Term{A: 1, V: v}, device.Term{A: -c.decay, V: x}))
 	if c.undecayed != nil {
-		c.dev.Gather(c.few, x, c.undecayed)
-		c.dev.ScatterAdd(c.loss, device.SparseTerm{A: c.decay, V: c.few, Idx: c.undecayed})
+		c.dev.Do(device.Gather(c.few, x, c.undecayed))
+		c.dev.Do(device.ScatterAdd(c.loss, device.SparseTerm{A: c.decay, V: c.few, Idx: c.undecayed}))
 	}
 	factor := c.factor(c.loss)
 	if !(factor < 1) {
 		return false
 	}
-	c.dev.Combine(v, device.Term{A: 1, V: v}, device.Term{A: factor - 1, V: c.loss})
+	c.dev.Do(device.Combine(v, device.Term{A: 1, V: v}, device.Term{A: factor - 1, V: c.loss}))
 	return true
 }

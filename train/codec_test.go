@@ -421,7 +421,7 @@ func TestAsyncRunIsItsTimeline(t *testing.T) {
 		if !slices.Equal(x, r.Models[i]) {
 			t.Errorf("agent %d differs from the plain program", i)
 		}
-		if line.Clocks[i].Full || cpuDevice.Dot(st.Aux[1], st.Aux[1]) != 0 {
+		if line.Clocks[i].Full || device.InnerProduct(cpuDevice, st.Aux[1], st.Aux[1]) != 0 {
 			t.Errorf("agent %d ends with mail", i)
 		}
 		if line.Clocks[i].G != taken[i] {
@@ -453,7 +453,7 @@ func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *s
 	var waiting *simnet.Op // the first end of a meeting
 	masked := func(i int, idx device.Index, k int) device.Vector {
 		v := cpuDevice.NewVector(k)
-		cpuDevice.Gather(v, states[i].X, idx)
+		cpuDevice.Do(device.Gather(v, states[i].X, idx))
 		return v
 	}
 	tell := func(i int, o simnet.Op) {

@@ -130,7 +130,7 @@ func TestObjectiveSamples(t *testing.T) {
 	if _, err := m.Grad(g, x, b); err != nil {
 		t.Fatal(err)
 	}
-	dev.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -c.Alpha, V: g})
+	dev.Do(device.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -c.Alpha, V: g}))
 	want := make([]float32, s.Dim)
 	dev.Read(want, x)
 	for k := range want {

@@ -39,13 +39,14 @@ func (ExactDiffusion) Local(s *algo.State, r *algo.Round) error {
 	if err := r.Grad(next, s.X); err != nil {
 		return err
 	}
-	s.Dev.Combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: next})
+	s.Dev.Do(device.Combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: next}))
 	if r.T == 0 {
-		s.Dev.Combine(s.X, device.Term{A: 1, V: next})
+		s.Dev.Do(device.Combine(s.X, device.Term{A: 1, V: next}))
 	} else {
-		s.Dev.Combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: 1, V: next}, device.Term{A: -1, V: step})
+		s.Dev.Do(device.Combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: 1, V: next},
+			device.Term{A: -1, V: step}))
 	}
-	s.Dev.Combine(step, device.Term{A: 1, V: next})
+	s.Dev.Do(device.Combine(step, device.Term{A: 1, V: next}))
 	s.Send(r, s.X)
 	return nil
 }
@@ -54,7 +55,7 @@ func (ExactDiffusion) Local(s *algo.State, r *algo.Round) error {
 func (ExactDiffusion) Mix(s *algo.State, r *algo.Round) error {
 	for _, l := range r.Links {
 		if l.Received != nil {
-			s.Dev.AddDiff(l.Sent[0], l.Received[0], l.Mask, device.Term{A: -l.FixedWeight, V: s.X})
+			s.Dev.Do(device.AddDiff(l.Sent[0], l.Received[0], l.Mask, device.Term{A: -l.FixedWeight, V: s.X}))
 		}
 	}
 	return nil

@@ -15,12 +15,12 @@ func (pebble) Sizes() []int          { return []int{3} }
 func (pebble) Init(uint64) []float32 { return []float32{2, 2, 2} }
 
 func (p pebble) Grad(dst, x device.Vector, _ device.Batch) (float64, error) {
-	p.dev.Gather(dst, x, nil)
-	return p.dev.Dot(x, x) / 2, nil
+	p.dev.Do(device.Gather(dst, x, nil))
+	return device.InnerProduct(p.dev, x, x) / 2, nil
 }
 
 func (p pebble) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
-	return float64(b.N()) * p.dev.Dot(x, x) / 2, 0, 0, nil
+	return float64(b.N()) * device.InnerProduct(p.dev, x, x) / 2, 0, 0, nil
 }
 
 // Bits of six iterations of four agents with three coordinates, by the formulas of the methods: with

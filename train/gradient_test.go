@@ -85,8 +85,9 @@ func TestClipNorm(t *testing.T) {
 	if _, err := m.Grad(g, x, b); err != nil {
 		t.Fatal(err)
 	}
-	cpuDevice.Combine(g, device.Term{A: 1, V: g}, device.Term{A: -c.WeightDecay, V: x}) // without the L2 term
-	norm := math.Sqrt(cpuDevice.Dot(g, g))
+	// without the L2 term
+	cpuDevice.Do(device.Combine(g, device.Term{A: 1, V: g}, device.Term{A: -c.WeightDecay, V: x}))
+	norm := math.Sqrt(device.InnerProduct(cpuDevice, g, g))
 	x0 := onHost(x)
 	moved := func(limit float64) (length float64, clipped int) {
 		c := c

@@ -207,9 +207,9 @@ func (g *gradients) start(dst, x device.Vector) (wait func() (float64, error), e
 		g.readScale()
 		total += float64(w * loss)
 		if from > 0 {
-			g.dev.Combine(dst, device.Term{A: 1, V: dst}, device.Term{A: w, V: g.part})
+			g.dev.Do(device.Combine(dst, device.Term{A: 1, V: dst}, device.Term{A: w, V: g.part}))
 		} else {
-			g.dev.Combine(dst, device.Term{A: w, V: dst})
+			g.dev.Do(device.Combine(dst, device.Term{A: w, V: dst}))
 		}
 	}
 	return func() (float64, error) { return total, nil }, nil
@@ -278,7 +278,7 @@ func (g *gradients) clip(v, x device.Vector) {
 // weigh multiplies a gradient by the weight of the agent's data in the objective.
 func (g *gradients) weigh(v device.Vector) {
 	if scale := g.run.setup.GradientScale(g.id); scale != 1 {
-		g.dev.Combine(v, device.Term{A: scale, V: v})
+		g.dev.Do(device.Combine(v, device.Term{A: scale, V: v}))
 	}
 }
 

@@ -176,7 +176,7 @@ func (x *exchange) picks(which int) device.Index {
 
 func (x *exchange) packWhole(v device.Vector) algo.Compressed {
 	b := x.acquire(v.Len())
-	x.dev.Gather(b, v, nil)
+	x.dev.Do(device.Gather(b, v, nil))
 	x.codec.parts = append(x.codec.parts, b)
 	return algo.Compressed{Vectors: x.codec.parts}
 }
@@ -207,7 +207,7 @@ func (x *exchange) signs(c dist.Inverter) func(dst, sums, counts device.Vector) 
 func (x *exchange) packPart(v device.Vector, at device.Index) algo.Compressed {
 	p := &x.codec
 	b := x.acquire(at.Len())
-	x.dev.Gather(b, v, at)
+	x.dev.Do(device.Gather(b, v, at))
 	p.parts = append(p.parts, b)
 	return algo.Compressed{Vectors: p.parts, Index: at}
 }
@@ -230,7 +230,7 @@ func (x *exchange) decode(dst, codes, ref device.Vector) error {
 	p.x, p.y = x.read(p.x, codes), x.read(p.y, ref)
 	p.decodes.Add(l.Decode(p.x, p.x, p.y))
 	x.dev.Write(dst, p.x)
-	x.dev.Combine(dst, device.Term{A: l.Side, V: dst})
+	x.dev.Do(device.Combine(dst, device.Term{A: l.Side, V: dst}))
 	return nil
 }
 

@@ -98,7 +98,7 @@ func newRealTimeAgent(a *agent, sessions dist.SessionOpener) *realTimeAgent {
 	l.out.more = sync.NewCond(&l.out.mu)
 	if b := a.gradients.buffers; b != nil {
 		l.applied = a.dev.NewVector(b.Len())
-		a.dev.Gather(l.applied, b, nil)
+		a.dev.Do(device.Gather(l.applied, b, nil))
 	}
 	alpha, eta := s.Schedule.At(0)
 	l.protocol = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.Graph.Neighbours(a.id),
@@ -123,7 +123,7 @@ func (l *realTimeAgent) Gradient(ctx context.Context, dst, x device.Vector) erro
 	}
 	if l.applied != nil {
 		// a discarded gradient has changed the buffers, or the agent has joined with those of others
-		l.dev.Gather(g.buffers, l.applied, nil)
+		l.dev.Do(device.Gather(g.buffers, l.applied, nil))
 	}
 	wait, err := g.start(dst, x)
 	if err != nil {
@@ -151,7 +151,7 @@ func (l *realTimeAgent) Applied() {
 	g.count++
 	l.moves++
 	if l.applied != nil {
-		l.dev.Gather(l.applied, g.buffers, nil)
+		l.dev.Do(device.Gather(l.applied, g.buffers, nil))
 	}
 	l.release()
 }
@@ -214,7 +214,7 @@ func (l *realTimeAgent) leave(v live.Snapshot, t int, eval, save bool) {
 		sn.RealTime, sn.Duals = saveEdges(v, l.dev)
 	}
 	if l.applied != nil {
-		l.dev.Gather(sn.Buffers, l.applied, nil)
+		l.dev.Do(device.Gather(sn.Buffers, l.applied, nil))
 	}
 	l.out.add(sn)
 }

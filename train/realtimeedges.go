@@ -41,7 +41,7 @@ func saveEdges(v live.Snapshot, dev device.Device) (*snapshot.RealTime, map[int]
 		r.Edges = append(r.Edges, snapshot.Edge{Peer: e.Peer, Epoch: e.Dual.Epoch, N: e.Dual.N, Fresh: e.Fresh})
 		if e.Dual.N > 0 {
 			s := dev.NewVector(e.Dual.S.Len())
-			dev.Gather(s, e.Dual.S, nil)
+			dev.Do(device.Gather(s, e.Dual.S, nil))
 			duals[e.Peer] = s
 		}
 	}

@@ -65,20 +65,21 @@ func vectorJobs(dev device.Device, line int) (jobs []job) {
 					if terms == 1 {
 						t[0].A = 0.75 // 1 would be a copy
 					}
-					return func() { dev.Combine(v[0], t...) }
+					return func() { dev.Do(device.Combine(v[0], t...)) }
 				}))
 		}
 		jobs = append(jobs, vectorJob(fmt.Sprintf("dot, d=%d", d), d, 2, 2, 0,
-			func(v []device.Vector) func() { return func() { dev.Dot(v[0], v[1]) } }),
+			func(v []device.Vector) func() { return func() { device.InnerProduct(dev, v[0], v[1]) } }),
 			vectorJob(fmt.Sprintf("adamw, d=%d", d), d, 4, 4, 3, func(v []device.Vector) func() {
 				a := device.Adam{Beta1: 0.9, Rest1: 0.1, Beta2: 0.99, Rest2: 0.01, Scale1: 1, Scale2: 1, Eps: 1e-8,
 					Decay: 0.01}
-				dev.Combine(v[2]) // a mean square is not negative
-				return func() { dev.AdamW(a, v[0], v[1], v[2], v[3]) }
+				dev.Do(device.Combine(v[2])) // a mean square is not negative
+				return func() { dev.Do(device.AdamW(a, v[0], v[1], v[2], v[3])) }
 			}),
 			vectorJob(fmt.Sprintf("add-diff to 2, d=%d", d), d, 4, 4, 2, func(v []device.Vector) func() {
 				return func() {
-					dev.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]}, device.Term{A: -0.5, V: v[3]})
+					dev.Do(device.AddDiff(v[0], v[1], nil, device.Term{A: 0.25, V: v[2]},
+						device.Term{A: -0.5, V: v[3]}))
 				}
 			}))
 		for _, density := range densities {
@@ -117,13 +118,13 @@ func maskedJobs(d int, density float64, line int) []job {
 			}}
 	}
 	return []job{
-		bind("gather", 8*k+lines, func(m *meter, e *exchange) { m.o.Device.Gather(e.own, e.x, e.index) }),
+		bind("gather", 8*k+lines, func(m *meter, e *exchange) { m.o.Device.Do(device.Gather(e.own, e.x, e.index)) }),
 		bind("add-diff to 2", 12*k+4*lines, func(m *meter, e *exchange) { e.add(m) }),
 		bind("exchange", 4*k+8*k+lines+12*k+4*lines, func(m *meter, e *exchange) {
 			e.t++
 			e.coordinates = e.mask.Draw(e.coordinates, e.t, 0, 1)
 			e.index = m.o.Device.NewIndex(e.coordinates, e.index)
-			m.o.Device.Gather(e.own, e.x, e.index)
+			m.o.Device.Do(device.Gather(e.own, e.x, e.index))
 			e.add(m)
 		}),
 	}
@@ -163,7 +164,8 @@ func newExchange(m *meter, d int, density float64) (*exchange, error) {
 }
 
 func (e *exchange) add(m *meter) {
-	m.o.Device.AddDiff(e.own, e.other, e.index, device.Term{A: 0.25, V: e.x}, device.Term{A: -0.5, V: e.dual})
+	m.o.Device.Do(device.AddDiff(e.own, e.other, e.index, device.Term{A: 0.25, V: e.x},
+		device.Term{A: -0.5, V: e.dual}))
 }
 
 // maskJobs returns mask draws, measured in time per coordinate.

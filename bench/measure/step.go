@@ -66,7 +66,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 		Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
 	timed := wrappedModel{buffered(o.Model), k.aroundGradient}
-	m, err := o.iterate(ctx, o.Setup, &wrappedDevice{o.Device, k.aroundKernel}, timed, k.read)
+	m, err := o.iterate(ctx, o.Setup, &wrappedDevice{o.Device, k.computeTimed}, timed, k.read)
 	if err != nil {
 		return r, err
 	}
@@ -75,7 +75,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // batch preparation is measured separately
-	m, err = o.iterate(ctx, &bare, &wrappedDevice{o.Device, noKernel}, wrappedModel{buffered(o.Model), noGradient},
+	m, err = o.iterate(ctx, &bare, &wrappedDevice{o.Device, computeDots}, wrappedModel{buffered(o.Model), noGradient},
 		noKernels)
 	if err != nil {
 		return r, err
@@ -352,8 +352,10 @@ func (k *clock) timed(sum *atomic.Int64, work func()) {
 	sum.Add(int64(time.Since(begin)))
 }
 
-// aroundKernel times a kernel of vectors.
-func (k *clock) aroundKernel(kernel func()) { k.timed(&k.vectors, kernel) }
+// computeTimed times operations on vectors.
+func (k *clock) computeTimed(d device.Device, ops []device.Op) {
+	k.timed(&k.vectors, func() { d.Do(ops...) })
+}
 
 // aroundGradient times a gradient.
 func (k *clock) aroundGradient(gradient func() (float64, error)) (loss float64, err error) {
@@ -361,52 +363,23 @@ func (k *clock) aroundGradient(gradient func() (float64, error)) (loss float64, 
 	return loss, err
 }
 
-// wrappedDevice wraps a device and calls around with each of its vector kernels. Its methods are
-// those of a pointer, since devices are compared with ==.
+// wrappedDevice wraps a device and passes its operations on vectors to compute. Its method is that of
+// a pointer, since devices are compared with ==.
 type wrappedDevice struct {
 	device.Device
-	around func(kernel func())
+	compute func(d device.Device, ops []device.Op)
 }
 
-func (d *wrappedDevice) Combine(dst device.Vector, terms ...device.Term) {
-	d.around(func() { d.Device.Combine(dst, terms...) })
-}
+func (d *wrappedDevice) Do(ops ...device.Op) { d.compute(d.Device, ops) }
 
-func (d *wrappedDevice) CombineAll(all ...device.Combination) {
-	d.around(func() { d.Device.CombineAll(all...) })
+// computeDots computes inner products, since algorithms read their results, and nothing else.
+func computeDots(d device.Device, ops []device.Op) {
+	for i := range ops {
+		if ops[i].Kind == device.KindDot {
+			d.Do(ops[i : i+1]...)
+		}
+	}
 }
-
-func (d *wrappedDevice) Gather(dst, src device.Vector, idx device.Index) {
-	d.around(func() { d.Device.Gather(dst, src, idx) })
-}
-
-func (d *wrappedDevice) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
-	d.around(func() { d.Device.AddDiff(own, other, idx, to...) })
-}
-
-func (d *wrappedDevice) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
-	d.around(func() { d.Device.AddDiffs(start, own, others, to...) })
-}
-
-func (d *wrappedDevice) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
-	d.around(func() { d.Device.AdamW(a, g, m, v, x, then...) })
-}
-
-func (d *wrappedDevice) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
-	others []device.Term, to ...device.Term) {
-	d.around(func() { d.Device.CombineDiffs(dst, base, start, own, others, to...) })
-}
-
-func (d *wrappedDevice) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
-	d.around(func() { d.Device.ScatterAdd(dst, parts...) })
-}
-
-func (d *wrappedDevice) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
-	d.around(func() { d.Device.MoveCopy(q, copy, v, w, idx) })
-}
-
-// noKernel is a kernel of vectors that does nothing.
-func noKernel(func()) {}
 
 // noGradient is a gradient that is not computed.
 func noGradient(func() (float64, error)) (float64, error) { return 0, nil }

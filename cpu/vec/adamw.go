@@ -6,34 +6,13 @@ import (
 	"fspda/device"
 )
 
-// AdamW implements device.Device.AdamW in one pass, unless a combination has too many terms. It
-// panics if the lengths differ.
-func (Ops) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
-	AdamWRange(a, g, m, v, x, then, 0, g.Len())
-}
-
-// AdamWRange is AdamW for the coordinates from, ..., to-1. It panics if the lengths differ.
-func AdamWRange(a device.Adam, g, m, v, x device.Vector, then []device.Combination, from, to int) {
-	d, first, second, at := Data("AdamW", g), Data("AdamW", m), Data("AdamW", v), Data("AdamW", x)
-	CheckLen("AdamW", "m", len(first), len(d))
-	CheckLen("AdamW", "v", len(second), len(d))
-	CheckLen("AdamW", "x", len(at), len(d))
+// adamWRange computes a part of an AdamW.
+func adamWRange(op *device.Op, from, to int) {
+	a := &op.Adam
 	coefficients := adam{float32(a.Beta1), float32(a.Rest1), float32(a.Beta2), float32(a.Rest2), float32(a.Scale1),
 		float32(a.Scale2), float32(a.Eps), float32(a.Decay), float32(a.Most())}
-	step := func(i, end int) { adamW(&coefficients, d[i:end], first[i:end], second[i:end], at[i:end]) }
-	fused := inOnePass("AdamW", len(d), then)
-	if len(then) == 0 || !fused {
-		step(from, to)
-		for _, c := range then {
-			CombineRange(c.Dst, from, to, c.Terms...)
-		}
-		return
-	}
-	for i := from; i < to; i += fuseBlock {
-		end := min(i+fuseBlock, to)
-		step(i, end)
-		combineParts(then, i, end)
-	}
+	adamW(&coefficients, numbers(op.Out[0])[from:to], numbers(op.Out[1])[from:to], numbers(op.Out[2])[from:to],
+		numbers(op.In[0])[from:to])
 }
 
 // adam holds the coefficients of device.Adam, in its order.

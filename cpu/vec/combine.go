@@ -6,93 +6,27 @@ import "fspda/device"
 // first-level cache.
 const combineBlock = 2048
 
-// Combine computes dst = Σ Aₖ·Vₖ in one pass, products and sums rounded one by one to float32 from
-// left to right. dst may be any of the Vₖ. It panics if the lengths differ.
-func (Ops) Combine(dst device.Vector, terms ...device.Term) {
-	CombineRange(dst, 0, dst.Len(), terms...)
-}
-
-// CombineRange is Combine for the coordinates from, ..., to-1. It panics if the lengths differ.
-func CombineRange(dst device.Vector, from, to int, terms ...device.Term) {
-	whole := Data("Combine", dst)
-	for _, t := range terms {
-		CheckLen("Combine", "a term", len(Data("Combine", t.V)), len(whole))
-	}
+// combineRange computes a part of a Combine.
+func combineRange(op *device.Op, from, to int, separate bool) {
+	whole, terms := numbers(op.Out[0]), op.Terms
 	switch d := whole[from:to]; {
 	case len(terms) == 0:
 		clear(d)
-	case len(terms) == 1 && terms[0].A == 1:
-		copy(d, terms[0].V.(*Vector).Data[from:])
-	case len(terms) <= maxTerms:
+	case separate && len(terms) == 1 && terms[0].A == 1:
+		copy(d, numbers(terms[0].V)[from:])
+	case len(terms) > maxTerms:
+		combineMany(d, terms, from, separate && termsNonTemporal(whole, terms))
+	default:
 		var c combination
 		for _, t := range terms {
-			c = c.plus(float32(t.A), t.V.(*Vector).Data[from:to])
+			c = c.plus(float32(t.A), numbers(t.V)[from:to])
 		}
-		combine(d, &c, termsNonTemporal(whole, terms))
-	default:
-		combineMany(d, terms, from, termsNonTemporal(whole, terms))
-	}
-}
-
-// fuseBlock is how many elements of each combination are computed before the next combination: the
-// blocks of a dozen vectors stay in the first-level cache.
-const fuseBlock = 1024
-
-// CombineAll is Combine of one combination after the other, bit-identical, in one pass over memory
-// unless one of them has too many terms. It panics if the lengths differ.
-func (Ops) CombineAll(all ...device.Combination) {
-	if len(all) > 0 {
-		CombineAllRange(all, 0, all[0].Dst.Len())
-	}
-}
-
-// CombineAllRange is CombineAll of at least one combination for the coordinates from, ..., to-1. It
-// panics if the lengths differ.
-func CombineAllRange(all []device.Combination, from, to int) {
-	fused := inOnePass("CombineAll", len(Data("CombineAll", all[0].Dst)), all)
-	if !fused || len(all) == 1 {
-		for _, c := range all {
-			CombineRange(c.Dst, from, to, c.Terms...)
+		if separate {
+			combine(d, &c, termsNonTemporal(whole, terms))
+		} else {
+			combineAhead(d, &c)
 		}
-		return
 	}
-	for i := from; i < to; i += fuseBlock {
-		combineParts(all, i, min(i+fuseBlock, to))
-	}
-}
-
-// inOnePass reports whether no combination has more terms than one pass takes. It panics if a vector
-// is not of length n.
-func inOnePass(what string, n int, all []device.Combination) bool {
-	fused := true
-	for _, c := range all {
-		CheckLen(what, "a Dst", len(Data(what, c.Dst)), n)
-		for _, t := range c.Terms {
-			CheckLen(what, "a term", len(Data(what, t.V)), n)
-		}
-		fused = fused && len(c.Terms) <= maxTerms
-	}
-	return fused
-}
-
-// combineParts computes the coordinates from, ..., to-1 of combinations of at most maxTerms terms.
-func combineParts(all []device.Combination, from, to int) {
-	for _, c := range all {
-		combinePart(c.Dst.(*Vector).Data[from:to], c.Terms, from)
-	}
-}
-
-// combinePart writes the combination of terms, at most maxTerms, to d, which begins at number i.
-func combinePart(d []float32, terms []device.Term, i int) {
-	if len(terms) == 0 {
-		clear(d)
-		return
-	}
-	var c combination
-	for _, t := range terms {
-		c = c.plus(float32(t.A), t.V.(*Vector).Data[i:i+len(d)])
-	}
-	combineAhead(d, &c)
 }
 
 // combineMany handles more terms than one pass does, block by block: a block of dst is written only

@@ -1,39 +1,48 @@
 package vec
 
-import "fspda/device"
+import (
+	"slices"
+
+	"fspda/device"
+)
 
 // maxTargets is how many vectors a diffCombination writes in addition to the combination.
 const maxTargets = 2
 
-// CombineDiffs is Combine(dst.V, base...) followed by AddDiffs(start, own, others, dst, to...),
-// bit-identical, in one pass if there are not too many operands. It panics if the lengths differ.
-func (o Ops) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
-	others []device.Term, to ...device.Term) {
-	if len(base) == 0 || max(len(base), len(others)) > maxTerms || len(to) > maxTargets {
-		o.Combine(dst.V, base...)
-		var all [maxTargets + 2]device.Term // so that few terms allocate nothing
-		o.AddDiffs(start, own, others, append(append(all[:0], dst), to...)...)
-		return
+// combinesDiffs reports whether [combineDiffs] computes the first two operations: a Combine, and an
+// AddDiffs that adds to its result, does not read it otherwise, and has not too many operands.
+func combinesDiffs(ops []device.Op) bool {
+	if len(ops) < 2 || ops[0].Kind != device.KindCombine || ops[1].Kind != device.KindAddDiffs {
+		return false
 	}
-	v := Data("CombineDiffs", dst.V)
-	m := diffCombination{factor: float32(dst.A), own: Data("CombineDiffs", own)}
-	CheckLen("CombineDiffs", "own", len(m.own), len(v))
-	if start.V != nil {
-		m.start, m.scale = Data("CombineDiffs", start.V), float32(start.A)
-		CheckLen("CombineDiffs", "start", len(m.start), len(v))
+	base, diffs, dst := ops[0].Terms, &ops[1], ops[0].Out[0]
+	if len(base) == 0 || max(len(base), len(diffs.Terms)) > maxTerms || len(diffs.To) == 0 ||
+		len(diffs.To) > 1+maxTargets || diffs.To[0].V != dst {
+		return false
 	}
-	m.base.set("a vector of base", base, len(v))
-	m.others.set("another", others, len(v))
-	m.targets.set("a term", to, len(v))
-	m.run(v)
+	is := func(t device.Term) bool { return t.V == dst }
+	return diffs.In[0] != dst && diffs.Start.V != dst && !slices.ContainsFunc(diffs.Terms, is) &&
+		!slices.ContainsFunc(diffs.To[1:], is)
 }
 
-// set lists terms whose vectors have n numbers.
-func (c *combination) set(what string, terms []device.Term, n int) {
+// combineDiffs computes a part of a Combine and an AddDiffs for which combinesDiffs holds. Each number
+// of the result is written once.
+func combineDiffs(base, diffs *device.Op, from, to int) {
+	m := diffCombination{factor: float32(diffs.To[0].A), own: numbers(diffs.In[0])[from:to]}
+	if diffs.Start.V != nil {
+		m.start, m.scale = numbers(diffs.Start.V)[from:to], float32(diffs.Start.A)
+	}
+	m.base.set(base.Terms, from, to)
+	m.others.set(diffs.Terms, from, to)
+	m.targets.set(diffs.To[1:], from, to)
+	m.run(numbers(base.Out[0])[from:to])
+}
+
+// set lists terms, and the numbers from, ..., to-1 of their vectors.
+func (c *combination) set(terms []device.Term, from, to int) {
 	c.terms = len(terms)
 	for k, t := range terms {
-		c.v[k], c.a[k] = Data("CombineDiffs", t.V), float32(t.A)
-		CheckLen("CombineDiffs", what, len(c.v[k]), n)
+		c.v[k], c.a[k] = numbers(t.V)[from:to], float32(t.A)
 	}
 }
 

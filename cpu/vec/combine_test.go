@@ -51,7 +51,7 @@ func TestCombineOfLongVectors(t *testing.T) {
 				if past := termsNonTemporal(dst.Data, terms); past != (i == 1 && into == 0) {
 					t.Fatalf("%d terms into %d, long from %d: non-temporal: %t", count, into, from, past)
 				}
-				d.Combine(dst, terms...)
+				d.Do(device.Combine(dst, terms...))
 				results[i] = dst.Data
 			}
 			for i, w := range results[0] {
@@ -88,7 +88,7 @@ func TestCombineTwin(t *testing.T) {
 						}
 					}
 				}
-				d.Combine(dst, terms...)
+				d.Do(device.Combine(dst, terms...))
 				for i, w := range want {
 					if math.Float32bits(dst.Data[i]) != math.Float32bits(w) {
 						t.Fatalf("%d terms of %d: element %d is %v, want %v", count, n, i, dst.Data[i], w)
@@ -96,50 +96,6 @@ func TestCombineTwin(t *testing.T) {
 				}
 				if !whole() {
 					t.Fatalf("%d terms of %d: words around dst were overwritten", count, n)
-				}
-			}
-		}
-	}
-}
-
-// CombineAll has the bits of one Combine after the other, also where a combination reads what another
-// has written, around the block of one pass, and with more terms than one pass takes.
-func TestCombineAllIsCombine(t *testing.T) {
-	const vectors = 9
-	vectorsOf := func(n int) (v []*Vector, whole []func() bool) {
-		for k := range vectors {
-			a, b := framed(fmt.Sprint(k), n)
-			v, whole = append(v, a), append(whole, b)
-		}
-		return v, whole
-	}
-	for _, n := range []int{0, 1, 15, 17, fuseBlock - 1, fuseBlock, fuseBlock + 1, 3*fuseBlock + 37} {
-		for _, most := range []int{maxTerms, maxTerms + 2} {
-			one, _ := vectorsOf(n)
-			other, whole := vectorsOf(n)
-			var all []device.Combination
-			for dst := range 5 {
-				c := device.Combination{Dst: other[dst]}
-				var terms []device.Term
-				for k := range (3*dst + most) % (most + 1) {
-					at := (dst + k*k) % vectors // of which some were written by the combinations before
-					a := 0.9 - 0.23*float64(k)
-					terms = append(terms, device.Term{A: a, V: one[at]})
-					c.Terms = append(c.Terms, device.Term{A: a, V: other[at]})
-				}
-				Ops{}.Combine(one[dst], terms...)
-				all = append(all, c)
-			}
-			Ops{}.CombineAll(all...)
-			for k := range vectors {
-				for i, w := range one[k].Data {
-					if got := other[k].Data[i]; math.Float32bits(got) != math.Float32bits(w) {
-						t.Fatalf("at most %d terms of %d: element %d of vector %d is %v, want %v", most, n, i, k, got,
-							w)
-					}
-				}
-				if !whole[k]() {
-					t.Fatalf("at most %d terms of %d: words around vector %d were overwritten", most, n, k)
 				}
 			}
 		}
@@ -159,20 +115,22 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 	for i := range terms {
 		terms[i] = device.Term{A: 0.1, V: y}
 	}
+	sum := 0.0
 	parts := []device.SparseTerm{{A: 1, V: own, Idx: idx}, {A: 2, V: other, Idx: idx}, {A: 3, V: y}}
 	for name, f := range map[string]func(){
-		"Combine of 3": func() { d.Combine(x, terms[:3]...) },
-		"Combine of 9": func() { d.Combine(x, terms...) },
-		"Gather":       func() { d.Gather(own, x, idx) },
-		"AddDiff of 2": func() { d.AddDiff(own, other, idx, terms[:2]...) },
-		"AddDiff of 9": func() { d.AddDiff(own, other, idx, terms...) },
-		"Gather far":   func() { d.Gather(own, far[0].V, idx) },
-		"AddDiff far":  func() { d.AddDiff(own, other, idx, far...) },
-		"AddDiff of 1": func() { d.AddDiff(own, other, idx, far[:1]...) },
-		"AddDiffs":     func() { d.AddDiffs(terms[0], x, terms, terms[:2]...) },
-		"ScatterAdd":   func() { d.ScatterAdd(x, parts...) },
-		"AddDiff all":  func() { d.AddDiff(x, y, nil, terms[:2]...) },
-		"Dot":          func() { d.Dot(x, y) },
+		"Combine of 3": func() { d.Do(device.Combine(x, terms[:3]...)) },
+		"Combine of 9": func() { d.Do(device.Combine(x, terms...)) },
+		"Gather":       func() { d.Do(device.Gather(own, x, idx)) },
+		"AddDiff of 2": func() { d.Do(device.AddDiff(own, other, idx, terms[:2]...)) },
+		"AddDiff of 9": func() { d.Do(device.AddDiff(own, other, idx, terms...)) },
+		"Gather far":   func() { d.Do(device.Gather(own, far[0].V, idx)) },
+		"AddDiff far":  func() { d.Do(device.AddDiff(own, other, idx, far...)) },
+		"AddDiff of 1": func() { d.Do(device.AddDiff(own, other, idx, far[:1]...)) },
+		"AddDiffs":     func() { d.Do(device.AddDiffs(terms[0], x, terms, terms[:2]...)) },
+		"ScatterAdd":   func() { d.Do(device.ScatterAdd(x, parts...)) },
+		"AddDiff all":  func() { d.Do(device.AddDiff(x, y, nil, terms[:2]...)) },
+		"Dot":          func() { d.Do(device.Dot(&sum, x, y)) },
+		"neighbours":   func() { d.Do(device.Combine(x, terms[:3]...), device.Gather(y, x, nil)) },
 		"NewIndex":     func() { idx = d.NewIndex([]uint32{2, 3}, idx); idx = d.NewIndex([]uint32{1, 50, 999}, idx) },
 	} {
 		if n := testing.AllocsPerRun(5, f); n != 0 {
@@ -220,10 +178,10 @@ func BenchmarkCombine(b *testing.B) {
 			for k := range count {
 				terms = append(terms, device.Term{A: 0.9 - 0.3*float64(k), V: v[k+1]})
 			}
-			run(fmt.Sprintf("terms=%d", count), count+1, func() { d.Combine(v[0], terms...) })
+			run(fmt.Sprintf("terms=%d", count), count+1, func() { d.Do(device.Combine(v[0], terms...)) })
 			if count == 3 {
 				terms = append([]device.Term{{A: 1, V: v[0]}}, terms[:2]...)
-				run("into=first/terms=3", count+1, func() { d.Combine(v[0], terms...) })
+				run("into=first/terms=3", count+1, func() { d.Do(device.Combine(v[0], terms...)) })
 			}
 		}
 	}

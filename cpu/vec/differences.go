@@ -5,28 +5,17 @@ import "fspda/device"
 // zeros is the start of sums without one. It is read-only.
 var zeros [vecBlock]float32
 
-// AddDiffs computes V += A·S for each term of to, with S = start + Σ Aₖ·(own - Vₖ) over others, all
-// rounded one by one to float32 from left to right. A start without vector is zero. It panics if
-// the lengths differ.
-func (Ops) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
-	p := Data("AddDiffs", own)
-	if start.V != nil {
-		CheckLen("AddDiffs", "start", len(Data("AddDiffs", start.V)), len(p))
-	}
-	for _, t := range others {
-		CheckLen("AddDiffs", "another", len(Data("AddDiffs", t.V)), len(p))
-	}
-	for _, t := range to {
-		CheckLen("AddDiffs", "a term", len(Data("AddDiffs", t.V)), len(p))
-	}
+// addDiffs computes a part of an AddDiffs.
+func addDiffs(op *device.Op, from, to int) {
+	p := numbers(op.In[0])
 	var sum [vecBlock]float32
-	for i := 0; i < len(p); i += vecBlock {
-		n := min(vecBlock, len(p)-i)
+	for i := from; i < to; i += vecBlock {
+		n := min(vecBlock, to-i)
 		s := differences{start: zeros[:n], scale: 1, own: p[i : i+n]}
-		if start.V != nil {
-			s.start, s.scale = start.V.(*Vector).Data[i:i+n], float32(start.A)
+		if op.Start.V != nil {
+			s.start, s.scale = numbers(op.Start.V)[i:i+n], float32(op.Start.A)
 		}
-		s.addTo(to, others, i, sum[:n])
+		s.addTo(op.To, op.Terms, i, sum[:n])
 	}
 }
 
@@ -47,7 +36,7 @@ func (s differences) addTo(to, others []device.Term, i int, sum []float32) {
 		s.start, s.scale = sum, 1
 	}
 	s.setOthers(others, i)
-	at := func(k int) []float32 { return to[k].V.(*Vector).Data[i : i+len(s.own)] }
+	at := func(k int) []float32 { return numbers(to[k].V)[i : i+len(s.own)] }
 	switch len(to) {
 	case 1:
 		addDiffs1(at(0), float32(to[0].A), &s)
@@ -66,7 +55,7 @@ func (s *differences) setOthers(others []device.Term, i int) {
 	c := &s.others
 	c.terms = len(others)
 	for k, t := range others {
-		c.v[k], c.a[k] = t.V.(*Vector).Data[i:i+len(s.own)], float32(t.A)
+		c.v[k], c.a[k] = numbers(t.V)[i:i+len(s.own)], float32(t.A)
 	}
 }
 

@@ -27,35 +27,32 @@ func (Ops) NewIndex(coordinates []uint32, old device.Index) device.Index {
 				j, coordinates[j], coordinates[j-1]))
 		}
 	}
-	x, _ := indexOf("NewIndex", old)
-	if x == nil {
+	var x *Index
+	if old != nil {
+		x = indexOf("NewIndex", old)
+	} else {
 		x = &Index{}
 	}
 	x.coordinates = append(x.coordinates[:0], coordinates...)
 	return x
 }
 
-// indexOf returns idx as one of this device, and its length, for the operation op. It returns nil
-// if idx stands for all coordinates.
-func indexOf(op string, idx device.Index) (x *Index, n int) {
-	if idx == nil {
-		return nil, 0
+// Bound returns the largest coordinate plus one.
+func (x *Index) Bound() int {
+	if len(x.coordinates) == 0 {
+		return 0
 	}
+	return int(x.coordinates[len(x.coordinates)-1]) + 1
+}
+
+// coordinates returns the coordinates of an index of this device.
+func coordinates(idx device.Index) []uint32 { return indexOf("Do", idx).coordinates }
+
+// indexOf returns idx as one of this device, for the operation op.
+func indexOf(op string, idx device.Index) *Index {
 	x, ok := idx.(*Index)
 	if !ok {
 		panic(fmt.Sprintf("cpu: %s: %T is not an index of this device, want *cpu.Index", op, idx))
 	}
-	if x == nil { // a nil *Index in the interface also stands for all coordinates
-		return nil, 0
-	}
-	return x, len(x.coordinates)
-}
-
-// inside returns the coordinates, and panics if one lies beyond a vector of n elements. Only the
-// last one can.
-func (x *Index) inside(op string, n int) []uint32 {
-	if k := len(x.coordinates); k > 0 && int(x.coordinates[k-1]) >= n {
-		panic(fmt.Sprintf("cpu: %s: coordinate %d is outside of a vector of length %d", op, x.coordinates[k-1], n))
-	}
-	return x.coordinates
+	return x
 }

@@ -23,12 +23,13 @@ func TestIndexPanics(t *testing.T) {
 	for want, f := range map[string]func(){
 		"cpu: NewIndex: coordinate 2 is 4 after 4": func() { d.NewIndex([]uint32{1, 4, 4}, nil) },
 		"cpu: NewIndex: coordinate 1 is 2 after 3": func() { d.NewIndex([]uint32{3, 2}, nil) },
-		"cpu: Gather: coordinate 8 is outside of a vector of length 8": func() {
-			d.Gather(&Vector{make([]float32, 2)}, &Vector{make([]float32, 8)}, d.NewIndex([]uint32{7, 8}, nil))
+		"device: Gather: coordinate 8 is outside of a vector of length 8": func() {
+			dst, src := &Vector{make([]float32, 2)}, &Vector{make([]float32, 8)}
+			d.Do(device.Gather(dst, src, d.NewIndex([]uint32{7, 8}, nil)))
 		},
-		"cpu: AddDiff: coordinate 9 is outside of a vector of length 8": func() {
+		"device: AddDiff: coordinate 9 is outside of a vector of length 8": func() {
 			v := &Vector{make([]float32, 1)}
-			d.AddDiff(v, v, d.NewIndex([]uint32{9}, nil), device.Term{A: 1, V: &Vector{make([]float32, 8)}})
+			d.Do(device.AddDiff(v, v, d.NewIndex([]uint32{9}, nil), device.Term{A: 1, V: &Vector{make([]float32, 8)}}))
 		},
 	} {
 		if got := kerneltest.Panic(t, f); !strings.HasPrefix(got, want) {

@@ -2,40 +2,26 @@ package vec
 
 import "fspda/device"
 
-// MoveCopy computes q[j] = v[idx[j]] + w[idx[j]] - copy[idx[j]], without w if it is nil, and then
-// copy[idx[j]] += q[j], rounded one by one to float32 from left to right. A nil idx stands for all
-// coordinates. The vectors must be distinct. It panics if q does not have the length of idx, if the
-// others differ in length, or if a coordinate lies beyond them.
-func (o Ops) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
-	moves, c, x := Data("MoveCopy", q), Data("MoveCopy", copy), Data("MoveCopy", v)
-	CheckLen("MoveCopy", "v", len(x), len(c))
-	var y []float32
-	if w != nil {
-		y = Data("MoveCopy", w)
-		CheckLen("MoveCopy", "w", len(y), len(c))
-	}
-	at, k := indexOf("MoveCopy", idx)
-	if at == nil {
-		k = len(c)
-	}
-	CheckLen("MoveCopy", "q", len(moves), k)
-	switch {
-	case at == nil:
-		moveAll(o, q, copy, v, w)
-	case w == nil:
-		moveAt1(moves, c, x, at.inside("MoveCopy", len(c)))
-	default:
-		moveAt2(moves, c, x, y, at.inside("MoveCopy", len(c)))
+// moveAt moves a copy at selected coordinates.
+func moveAt(op *device.Op) {
+	q, c, v, at := numbers(op.Out[0]), numbers(op.Out[1]), numbers(op.In[0]), coordinates(op.Idx)
+	if op.In[1] == nil {
+		moveAt1(q, c, v, at)
+	} else {
+		moveAt2(q, c, v, numbers(op.In[1]), at)
 	}
 }
 
-func moveAll(o Ops, q, copy, v, w device.Vector) {
-	terms := []device.Term{{A: 1, V: v}, {A: 1, V: w}, {A: -1, V: copy}}
-	if w == nil {
-		terms = append(terms[:1], terms[2])
+// moveAll computes a part of a MoveCopy of all coordinates.
+func moveAll(op *device.Op, from, to int) {
+	q, c := numbers(op.Out[0])[from:to], numbers(op.Out[1])[from:to]
+	sum := combination{}.plus(1, numbers(op.In[0])[from:to])
+	if op.In[1] != nil {
+		sum = sum.plus(1, numbers(op.In[1])[from:to])
 	}
-	o.Combine(q, terms...)
-	o.Combine(copy, device.Term{A: 1, V: copy}, device.Term{A: 1, V: q})
+	sum = sum.plus(-1, c)
+	combine(q, &sum, false)
+	plusTimes(c, 1, q)
 }
 
 // moveAt1: q = v[at] - c[at], c[at] += q.

@@ -2,23 +2,12 @@ package vec
 
 import "fspda/device"
 
-// Dot returns Σ a[k]·b[k] in float64. The order of additions is fixed, and a product of two float32
-// is exact in float64, so the result has the same bits on every machine. It panics if the lengths
-// differ.
-func (Ops) Dot(a, b device.Vector) float64 {
-	x, y := Data("Dot", a), Data("Dot", b)
-	CheckLen("Dot", "b", len(y), len(x))
-	return dot(x, y)
-}
-
 // DotBlock is the length of the blocks whose scalar products are added from left to right.
 const DotBlock = vecBlock
 
-// DotBlocks writes the scalar products of blocks from, from+1, ... of a and b to sums. It panics if
-// the lengths differ.
-func DotBlocks(sums []float64, a, b device.Vector, from int) {
-	x, y := Data("Dot", a), Data("Dot", b)
-	CheckLen("Dot", "b", len(y), len(x))
+// DotBlocks writes the scalar products of blocks from, from+1, ... of the vectors of a Dot to sums.
+func DotBlocks(sums []float64, op *device.Op, from int) {
+	x, y := numbers(op.In[0]), numbers(op.In[1])
 	for i := range sums {
 		at := (from + i) * DotBlock
 		to := min(at+DotBlock, len(x))
@@ -26,7 +15,8 @@ func DotBlocks(sums []float64, a, b device.Vector, from int) {
 	}
 }
 
-// dot adds the blocks of the vectors from left to right.
+// dot adds the blocks of the vectors from left to right. The order of additions is fixed, and a
+// product of two float32 is exact in float64, so the result has the same bits on every machine.
 func dot(x, y []float32) float64 {
 	y = y[:len(x)]
 	s := 0.0

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"fspda/cpu/internal/kerneltest"
+	"fspda/device"
 )
 
 // The order of additions is fixed, since a run may resume from a checkpoint on another machine. The
@@ -22,7 +23,8 @@ func TestDotOrder(t *testing.T) {
 			}
 			want += treeOf(s[:])
 		}
-		if got := (Ops{}).Dot(&Vector{x}, &Vector{y}); math.Float64bits(got) != math.Float64bits(want) {
+		var got float64
+		if (Ops{}).Do(device.Dot(&got, &Vector{x}, &Vector{y})); math.Float64bits(got) != math.Float64bits(want) {
 			t.Errorf("n = %d: %v, want %v", n, got, want)
 		}
 	}

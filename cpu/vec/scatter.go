@@ -13,23 +13,11 @@ const (
 	scatterParts = 32 // parts at a time
 )
 
-// ScatterAdd computes dst[Idx[j]] += A·V[j] for one part after the other, product and sum rounded
-// one by one to float32. A nil Idx stands for all coordinates. No V may be dst. It panics if a V
-// does not have the length of its Idx, or if a coordinate lies beyond dst.
-func (Ops) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
-	v := Data("ScatterAdd", dst)
-	for _, p := range parts {
-		x, k := indexOf("ScatterAdd", p.Idx)
-		if x == nil {
-			k = len(v)
-		} else {
-			x.inside("ScatterAdd", len(v))
-		}
-		CheckLen("ScatterAdd", "a part", len(Data("ScatterAdd", p.V)), k)
-	}
-	for len(parts) > 0 {
+// addAllParts computes a ScatterAdd.
+func addAllParts(op *device.Op) {
+	for parts := op.Parts; len(parts) > 0; {
 		n := min(scatterParts, len(parts))
-		addParts(v, parts[:n])
+		addParts(numbers(op.Out[0]), parts[:n])
 		parts = parts[n:]
 	}
 }
@@ -45,13 +33,12 @@ func addParts(v []float32, parts []device.SparseTerm) {
 	for begin := 0; begin < len(v); begin += block {
 		end := min(begin+block, len(v))
 		for k, p := range parts {
-			values, a := p.V.(*Vector).Data, float32(p.A)
-			x, _ := indexOf("ScatterAdd", p.Idx)
-			if x == nil {
+			values, a := numbers(p.V), float32(p.A)
+			if p.Idx == nil {
 				plusTimes(v[begin:end], a, values[begin:end])
 				continue
 			}
-			at := x.coordinates[done[k]:]
+			at := coordinates(p.Idx)[done[k]:]
 			n, _ := slices.BinarySearch(at[:min(block, len(at))], uint32(end))
 			scatterAdd(v, at, n, values[done[k]:], a)
 			done[k] += n

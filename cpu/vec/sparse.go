@@ -8,21 +8,6 @@ import (
 // diffBlock is how many differences are held at a time if there are more than two terms: 1 KB.
 const diffBlock = 256
 
-// Gather computes dst[j] = src[idx[j]], or copies src if idx is nil. It panics if dst does not have
-// the length of idx (of src if idx is nil), or if a coordinate lies beyond src.
-func (Ops) Gather(dst, src device.Vector, idx device.Index) {
-	d, s := Data("Gather", dst), Data("Gather", src)
-	x, k := indexOf("Gather", idx)
-	if x == nil {
-		CheckLen("Gather", "dst", len(d), len(s))
-		copy(d, s)
-		return
-	}
-	CheckLen("Gather", "dst", len(d), k)
-	at := x.inside("Gather", len(s))
-	gatherAt(d, s, at)
-}
-
 // gatherAtGo writes src[at[j]] to dst[j].
 func gatherAtGo(dst, src []float32, at []uint32) {
 	dst = dst[:len(at)]
@@ -31,47 +16,56 @@ func gatherAtGo(dst, src []float32, at []uint32) {
 	}
 }
 
-// AddDiff computes V[idx[j]] += A·(own[j] - other[j]) for each term, difference, product and sum
-// rounded one by one to float32. A nil idx stands for all coordinates of V. It panics if own, other
-// and idx differ in length, or if a coordinate lies beyond a V.
-func (Ops) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
-	p, q := Data("AddDiff", own), Data("AddDiff", other)
-	CheckLen("AddDiff", "other", len(q), len(p))
-	x, k := indexOf("AddDiff", idx)
-	if x != nil {
-		CheckLen("AddDiff", "own", len(p), k)
-	}
-	for _, t := range to {
-		v := Data("AddDiff", t.V)
-		if x == nil {
-			CheckLen("AddDiff", "a term", len(v), len(p))
-		} else {
-			x.inside("AddDiff", len(v))
-		}
-	}
-	if x == nil {
-		addDiff(p, q, nil, to)
-	} else {
-		addDiff(p, q, x.coordinates, to)
+// addDiffAll computes a part of an AddDiff of all coordinates.
+func addDiffAll(op *device.Op, from, to int) {
+	p, q := numbers(op.In[0])[from:to], numbers(op.In[1])[from:to]
+	v := func(k int) []float32 { return numbers(op.To[k].V)[from:to] }
+	a := func(k int) float32 { return float32(op.To[k].A) }
+	switch len(op.To) {
+	case 0:
+	case 1:
+		addDiffAll1(p, q, a(0), v(0))
+	case 2:
+		addDiffAll2(p, q, a(0), v(0), a(1), v(1))
+	default:
+		eachDiff(p, q, func(j int, d []float32) {
+			for k := range op.To {
+				plusTimes(v(k)[j:j+len(d)], a(k), d)
+			}
+		})
 	}
 }
 
-// addDiff chooses the loop. A nil at stands for all coordinates.
-func addDiff(p, q []float32, at []uint32, to []device.Term) {
-	v := func(k int) []float32 { return to[k].V.(*Vector).Data }
-	a := func(k int) float32 { return float32(to[k].A) }
+// addDiffAt computes an AddDiff of selected coordinates.
+func addDiffAt(op *device.Op) {
+	p, q, at := numbers(op.In[0]), numbers(op.In[1]), coordinates(op.Idx)
+	v := func(k int) []float32 { return numbers(op.To[k].V) }
+	a := func(k int) float32 { return float32(op.To[k].A) }
 	switch {
-	case len(to) == 0 || len(p) == 0:
-	case len(to) == 1 && at == nil:
-		addDiffAll1(p, q, a(0), v(0))
-	case len(to) == 1:
+	case len(op.To) == 0 || len(p) == 0:
+	case len(op.To) == 1:
 		addDiffAt1(p, q, at, a(0), v(0))
-	case len(to) == 2 && at == nil:
-		addDiffAll2(p, q, a(0), v(0), a(1), v(1))
-	case len(to) == 2:
+	case len(op.To) == 2:
 		addDiffAt2(p, q, at, a(0), v(0), a(1), v(1))
 	default:
-		addDiffMany(p, q, at, to)
+		eachDiff(p, q, func(j int, d []float32) {
+			for k := range op.To {
+				scatterAdd(v(k), at[j:], len(d), d, a(k))
+			}
+		})
+	}
+}
+
+// eachDiff passes blocks of p - q, from number j on, to add. It computes all differences of a block
+// before add changes a vector, since p may be one that is added to.
+func eachDiff(p, q []float32, add func(j int, d []float32)) {
+	var block [diffBlock]float32
+	for j := 0; j < len(p); j += diffBlock {
+		d := block[:min(diffBlock, len(p)-j)]
+		for l := range d {
+			d[l] = p[j+l] - q[j+l]
+		}
+		add(j, d)
 	}
 }
 
@@ -108,26 +102,6 @@ func addDiffAt2Go(p, q []float32, at []uint32, a float32, v []float32, b float32
 		d := p[j] - q[j]
 		v[i] += float32(a * d)
 		w[i] += float32(b * d)
-	}
-}
-
-// addDiffMany handles any number of terms, block by block. All differences of a block are computed
-// before a term is changed, as in the other loops, since own may be one of the terms.
-func addDiffMany(p, q []float32, at []uint32, to []device.Term) {
-	var block [diffBlock]float32
-	for j := 0; j < len(p); j += diffBlock {
-		d := block[:min(diffBlock, len(p)-j)]
-		for l := range d {
-			d[l] = p[j+l] - q[j+l]
-		}
-		for _, t := range to {
-			v, a := t.V.(*Vector).Data, float32(t.A)
-			if at == nil {
-				plusTimes(v[j:j+len(d)], a, d)
-			} else {
-				scatterAdd(v, at[j:], len(d), d, a)
-			}
-		}
 	}
 }
 

@@ -53,7 +53,7 @@ func TestAddDiffTwin(t *testing.T) {
 					}
 					want = append(want, w)
 				}
-				d.AddDiff(&Vector{own}, &Vector{other}, idx, terms...)
+				d.Do(device.AddDiff(&Vector{own}, &Vector{other}, idx, terms...))
 				for l := range terms {
 					for i, w := range want[l] {
 						if got := terms[l].V.(*Vector).Data[i]; math.Float32bits(got) != math.Float32bits(w) {
@@ -82,24 +82,11 @@ func TestAddDiffMovesOwn(t *testing.T) {
 		}
 		terms := []device.Term{{A: -0.5, V: x}, {A: 1, V: &Vector{make([]float32, 600)}},
 			{A: 2, V: &Vector{make([]float32, 600)}}}[:count]
-		d.AddDiff(x, y, nil, terms...)
+		d.Do(device.AddDiff(x, y, nil, terms...))
 		for i := range want {
 			if x.Data[i] != want[i] {
 				t.Fatalf("%d terms: element %d is %v, want %v", count, i, x.Data[i], want[i])
 			}
-		}
-	}
-}
-
-// A nil *Index stands for all coordinates like a nil Index.
-func TestGatherThroughNilIndex(t *testing.T) {
-	d := Ops{}
-	src, dst := &Vector{kerneltest.Noise("src", 10)}, &Vector{make([]float32, 10)}
-	var none *Index
-	d.Gather(dst, src, none)
-	for i, v := range src.Data {
-		if dst.Data[i] != v {
-			t.Fatalf("element %d is %v, want %v", i, dst.Data[i], v)
 		}
 	}
 }
@@ -121,8 +108,10 @@ func BenchmarkSparse(b *testing.B) {
 			at, lines := oneInEach(n, step)
 			idx, k := d.NewIndex(at, nil), len(at)
 			own, other := longVector("own", k), longVector("other", k)
-			gather := func() { d.Gather(own, x, idx) }
-			add := func() { d.AddDiff(own, other, idx, device.Term{A: -0.1, V: x}, device.Term{A: 0.1, V: y}) }
+			gather := func() { d.Do(device.Gather(own, x, idx)) }
+			add := func() {
+				d.Do(device.AddDiff(own, other, idx, device.Term{A: -0.1, V: x}, device.Term{A: 0.1, V: y}))
+			}
 			for _, c := range []struct {
 				name  string
 				bytes int

@@ -52,6 +52,9 @@ func (p *Op) Reads(on *Dependency) { p.declare(Reads(on)) }
 // Writes declares an operand that is written.
 func (p *Op) Writes(on *Dependency) { p.declare(Writes(on)) }
 
+// Declare declares an operand.
+func (p *Op) Declare(a Access) { p.declare(a) }
+
 func (p *Op) declare(all ...Access) {
 	if p.accesses == nil {
 		p.accesses = p.accessArray[:0]

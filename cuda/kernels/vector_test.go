@@ -45,7 +45,7 @@ func TestCombine(t *testing.T) {
 					all, factors = append(all, terms[i].V), append(factors, a)
 				}
 				out := d.NewVector(n)
-				d.Combine(out, want...)
+				d.Do(device.Combine(out, want...))
 				got := make([]float32, n+1)
 				got[n] = 7
 				if k <= kernels.MaxTerms {
@@ -86,26 +86,26 @@ func TestSparse(t *testing.T) {
 		x, l := numbers(4, n), numbers(5, n)
 		cv, cx, cl, on := onCPU(d, v), onCPU(d, x), onCPU(d, l), d.NewIndex(idx, nil)
 		picked := d.NewVector(k)
-		d.Gather(picked, cv, on)
+		d.Do(device.Gather(picked, cv, on))
 		got := make([]float32, k)
 		h.run(kernels.Gather(at(h, got), at(h, v), at(h, idx), k))
 		sameBits(t, "gather", got, fromCPU(d, picked))
 
 		gx, px := copied(h, x)
 		gl, pl := copied(h, l)
-		d.AddDiff(onCPU(d, own), onCPU(d, other), on, device.Term{A: -0.3, V: cx}, device.Term{A: 0.7, V: cl})
+		d.Do(device.AddDiff(onCPU(d, own), onCPU(d, other), on, device.Term{A: -0.3, V: cx}, device.Term{A: 0.7, V: cl}))
 		h.run(kernels.AddDiff(at(h, own), at(h, other), at(h, idx), k, kernels.Term{A: -0.3, V: px},
 			kernels.Term{A: 0.7, V: pl}))
 		sameBits(t, "add-diff", gx, fromCPU(d, cx))
 		sameBits(t, "add-diff", gl, fromCPU(d, cl))
 
-		d.AddDiff(onCPU(d, x), onCPU(d, l), nil, device.Term{A: 0.9, V: cv})
+		d.Do(device.AddDiff(onCPU(d, x), onCPU(d, l), nil, device.Term{A: 0.9, V: cv}))
 		gv, pv := copied(h, v)
 		h.run(kernels.AddDiffList(at(h, x), at(h, l), 0, n, kernels.List{V: at(h, []kernels.Address{pv}),
 			A: at(h, []float32{0.9}), Len: 1}))
 		sameBits(t, "add-diff of all", gv, fromCPU(d, cv))
 
-		d.ScatterAdd(cv, device.SparseTerm{A: 0.4, V: picked, Idx: on}, device.SparseTerm{A: -2, V: cx})
+		d.Do(device.ScatterAdd(cv, device.SparseTerm{A: 0.4, V: picked, Idx: on}, device.SparseTerm{A: -2, V: cx}))
 		h.run(kernels.ScatterAdd(pv, kernels.Term{A: 0.4, V: at(h, got)}, at(h, idx), k),
 			kernels.ScatterAdd(pv, kernels.Term{A: -2, V: px}, 0, n))
 		sameBits(t, "scatter-add", gv, fromCPU(d, cv))
@@ -135,7 +135,7 @@ func TestAddDiffs(t *testing.T) {
 					first, cpuFirst = kernels.Term{A: 0.6, V: at(h, start)}, device.Term{A: float64(float32(0.6)),
 						V: onCPU(d, start)}
 				}
-				d.AddDiffs(cpuFirst, onCPU(d, own), want, device.Term{A: -1.5, V: cx}, device.Term{A: 0.25, V: cy})
+				d.Do(device.AddDiffs(cpuFirst, onCPU(d, own), want, device.Term{A: -1.5, V: cx}, device.Term{A: 0.25, V: cy}))
 				gx, px := copied(h, x)
 				gy, py := copied(h, y)
 				if others <= kernels.MaxTerms {
@@ -164,7 +164,7 @@ func TestAdamW(t *testing.T) {
 			v[i] *= v[i]
 		}
 		cg, cm, cv := onCPU(d, g), onCPU(d, m), onCPU(d, v)
-		d.AdamW(a, cg, cm, cv, onCPU(d, x))
+		d.Do(device.AdamW(a, cg, cm, cv, onCPU(d, x)))
 		gg, pg := copied(h, g)
 		gm, pm := copied(h, m)
 		gv, pv := copied(h, v)
@@ -187,7 +187,7 @@ func TestDot(t *testing.T) {
 		part, out, rounded := make([]float64, kernels.DotParts(n)), make([]float64, 1), make([]float32, 1)
 		calls := kernels.Dot(at(h, out), at(h, rounded), at(h, x), at(h, y), at(h, part), n, 1)
 		h.run(calls[:]...)
-		if want := d.Dot(onCPU(d, x), onCPU(d, y)); out[0] != want || rounded[0] != float32(want) {
+		if want := device.InnerProduct(d, onCPU(d, x), onCPU(d, y)); out[0] != want || rounded[0] != float32(want) {
 			t.Errorf("n=%d: %v and %v, want %v", n, out[0], rounded[0], want)
 		}
 	}

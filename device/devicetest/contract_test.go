@@ -35,15 +35,13 @@ func (r *recorder) Fatalf(format string, args ...any) {
 // faulty is the CPU device with one injected fault.
 type faulty struct {
 	*cpu.Device
-	name    *string
-	combine func(d *cpu.Device, dst device.Vector, terms []device.Term)
-	gather  func(dst, src device.Vector, idx device.Index)
-	addDiff func(d *cpu.Device, own, other device.Vector, idx device.Index, to []device.Term)
-	dot     func(a, b []float32) float64
-	read    func(dst []float32, src device.Vector)
-	index   func(coordinates []uint32) []uint32
-	move    float64 // factor on the momentum; 0 leaves it unchanged
-	run     func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error
+	name  *string
+	kind  device.Kind // the operations that do computes
+	do    func(d *cpu.Device, op *device.Op)
+	read  func(dst []float32, src device.Vector)
+	index func(coordinates []uint32) []uint32
+	move  float64 // factor on the momentum; 0 leaves it unchanged
+	run   func(p device.Program, params, grad device.Vector, b device.Batch, out []float64) error
 }
 
 func (s *faulty) Name() string {
@@ -53,34 +51,18 @@ func (s *faulty) Name() string {
 	return s.Device.Name()
 }
 
-func (s *faulty) Combine(dst device.Vector, terms ...device.Term) {
-	if s.combine != nil {
-		s.combine(s.Device, dst, terms)
+func (s *faulty) Do(ops ...device.Op) {
+	if s.do == nil {
+		s.Device.Do(ops...)
 		return
 	}
-	s.Device.Combine(dst, terms...)
-}
-
-func (s *faulty) Gather(dst, src device.Vector, idx device.Index) {
-	s.Device.Gather(dst, src, idx)
-	if s.gather != nil {
-		s.gather(dst, src, idx)
+	for i := range ops {
+		if op := &ops[i]; op.Kind == s.kind {
+			s.do(s.Device, op)
+		} else {
+			s.Device.Do(*op)
+		}
 	}
-}
-
-func (s *faulty) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
-	if s.addDiff != nil {
-		s.addDiff(s.Device, own, other, idx, to)
-		return
-	}
-	s.Device.AddDiff(own, other, idx, to...)
-}
-
-func (s *faulty) Dot(a, b device.Vector) float64 {
-	if s.dot != nil {
-		return s.dot(data(a), data(b))
-	}
-	return s.Device.Dot(a, b)
 }
 
 func (s *faulty) Read(dst []float32, src device.Vector) {
@@ -146,33 +128,36 @@ var faults = map[string]struct {
 	"Read writes beyond dst": {"copies",
 		faulty{read: func(dst []float32, _ device.Vector) { dst[:len(dst)+1][len(dst)] = 1 }}},
 	"Combine fuses product and sum": {"combine",
-		faulty{combine: func(_ *cpu.Device, dst device.Vector, terms []device.Term) {
-			for i := range data(dst) {
+		faulty{do: func(_ *cpu.Device, op *device.Op) {
+			for i := range data(op.Out[0]) {
 				sum := 0.0
-				for _, t := range terms {
+				for _, t := range op.Terms {
 					sum = float64(float32(math.FMA(float64(float32(t.A)), float64(data(t.V)[i]), sum)))
 				}
-				data(dst)[i] = float32(sum)
+				data(op.Out[0])[i] = float32(sum)
 			}
 		}}},
 	"Combine clears dst first": {"combine in place",
-		faulty{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
-			d.Combine(dst)
-			for _, t := range terms {
-				d.Combine(dst, device.Term{A: 1, V: dst}, t)
+		faulty{do: func(d *cpu.Device, op *device.Op) {
+			dst := op.Out[0]
+			d.Do(device.Combine(dst))
+			for _, t := range op.Terms {
+				d.Do(device.Combine(dst, device.Term{A: 1, V: dst}, t))
 			}
 		}}},
-	"Combine drifts": {"history", faulty{combine: func(d *cpu.Device, dst device.Vector, terms []device.Term) {
-		d.Combine(dst, terms...)
-		d.Combine(dst, device.Term{A: 1 + 1e-4, V: dst})
+	"Combine drifts": {"history", faulty{do: func(d *cpu.Device, op *device.Op) {
+		d.Do(*op, device.Combine(op.Out[0], device.Term{A: 1 + 1e-4, V: op.Out[0]}))
 	}}},
-	"Combine depends on others": {"concurrent vectors", faulty{combine: combineWithMemory()}},
-	"Combine forgets lengths":   {"caller's bugs", faulty{combine: func(*cpu.Device, device.Vector, []device.Term) {}}},
-	"Gather writes src": {"gather", faulty{gather: func(_, src device.Vector, _ device.Index) {
-		if src.Len() > 5 {
-			data(src)[5]++
+	"Combine depends on others": {"concurrent vectors", faulty{do: combineWithMemory()}},
+	"Combine forgets lengths":   {"caller's bugs", faulty{do: func(*cpu.Device, *device.Op) {}}},
+	"Gather writes src": {"gather", faulty{kind: device.KindGather, do: func(d *cpu.Device, op *device.Op) {
+		d.Do(*op)
+		if op.In[0].Len() > 5 {
+			data(op.In[0])[5]++
 		}
 	}}},
+	"a neighbour reads what was there before": {"neighbours",
+		faulty{kind: device.KindGather, do: func(*cpu.Device, *device.Op) {}}},
 	"Index forgets its end": {"gather", faulty{index: func(c []uint32) []uint32 { return c[:max(0, len(c)-1)] }}},
 	"Index is shifted": {"index", faulty{index: func(c []uint32) []uint32 {
 		shifted := append([]uint32{}, c...)
@@ -182,23 +167,23 @@ var faults = map[string]struct {
 		return shifted
 	}}},
 	"AddDiff distributes the coefficient": {"add difference",
-		faulty{addDiff: func(_ *cpu.Device, own, other device.Vector, idx device.Index, to []device.Term) {
-			new(cpu.Device).AddDiff(own, new(cpu.Device).NewVector(own.Len()), idx, to...)
-			new(cpu.Device).AddDiff(new(cpu.Device).NewVector(own.Len()), other, idx, to...)
+		faulty{kind: device.KindAddDiff, do: func(d *cpu.Device, op *device.Op) {
+			zero := d.NewVector(op.In[0].Len())
+			d.Do(device.AddDiff(op.In[0], zero, op.Idx, op.To...), device.AddDiff(zero, op.In[1], op.Idx, op.To...))
 		}}},
-	"AddDiff has a direction": {"ends of an edge", faulty{addDiff: func(d *cpu.Device, own, other device.Vector,
-		idx device.Index, to []device.Term) {
-		d.AddDiff(own, other, idx, to...)
-		if data(own)[0] > data(other)[0] {
-			data(to[0].V)[len(data(to[0].V))-1] *= 1.0001
-		}
-	}}},
-	"Dot adds in float32": {"dot", faulty{dot: func(a, b []float32) float64 {
+	"AddDiff has a direction": {"ends of an edge", faulty{kind: device.KindAddDiff,
+		do: func(d *cpu.Device, op *device.Op) {
+			d.Do(*op)
+			if v := data(op.To[0].V); data(op.In[0])[0] > data(op.In[1])[0] {
+				v[len(v)-1] *= 1.0001
+			}
+		}}},
+	"Dot adds in float32": {"dot", faulty{kind: device.KindDot, do: func(_ *cpu.Device, op *device.Op) {
 		sum := float32(0)
-		for i := range a {
-			sum += a[i] * b[i]
+		for i, v := range data(op.In[0]) {
+			sum += v * data(op.In[1])[i]
 		}
-		return float64(sum)
+		*op.Sum = float64(sum)
 	}}},
 	"Run is inexact": {"linear", faulty{run: func(p device.Program, params, grad device.Vector, b device.Batch,
 		out []float64) error {
@@ -260,15 +245,15 @@ var faults = map[string]struct {
 }
 
 // combineWithMemory shares state between all callers, so concurrent use corrupts the result.
-func combineWithMemory() func(*cpu.Device, device.Vector, []device.Term) {
+func combineWithMemory() func(*cpu.Device, *device.Op) {
 	var mu sync.Mutex
 	calls := 0
-	return func(d *cpu.Device, dst device.Vector, terms []device.Term) {
-		d.Combine(dst, terms...)
+	return func(d *cpu.Device, op *device.Op) {
+		d.Do(*op)
 		mu.Lock()
 		defer mu.Unlock()
 		if calls++; calls == 7 {
-			data(dst)[11]++
+			data(op.Out[0])[11]++
 		}
 	}
 }

@@ -22,7 +22,7 @@ func ExampleNewFloat64() {
 	x, target := d.NewVector(1), d.NewVector(1)
 	d.Write(target, []float32{1})
 	for range 30 {
-		d.AddDiff(target, x, nil, device.Term{A: 0.5, V: x})
+		d.Do(device.AddDiff(target, x, nil, device.Term{A: 0.5, V: x}))
 	}
 	fmt.Println(1 - x.(*devicetest.Vector64).Data[0])
 	// Output: 9.313225746154785e-10

@@ -18,13 +18,16 @@ var _ device.Vector = (*Vector64)(nil)
 // Len is the number of elements.
 func (v *Vector64) Len() int { return len(v.Data) }
 
-// float64Device computes on the host in float64, with the simplest code that implements
-// device.Device.
-type float64Device struct{}
+// float64Device computes on the host in float64, and rounds each result by round. Its loops over the
+// vectors are the definition of the operations of a device.
+type float64Device struct{ round arithmetic }
 
 // NewFloat64 returns a device that computes in float64 on the host, for tests of the mathematics.
 // Its vectors are *Vector64. Write widens and Read rounds to float32. Load returns an error.
-func NewFloat64() device.Device { return float64Device{} }
+func NewFloat64() device.Device { return float64Device{exact} }
+
+// exact is arithmetic without rounding.
+func exact(v float64) float64 { return v }
 
 func (float64Device) Name() string { return "float64" }
 
@@ -34,6 +37,13 @@ func (float64Device) NewVector(n int) device.Vector { return &Vector64{Data: mak
 type index64 []uint32
 
 func (x index64) Len() int { return len(x) }
+
+func (x index64) Bound() int {
+	if len(x) == 0 {
+		return 0
+	}
+	return int(x[len(x)-1]) + 1
+}
 
 func (float64Device) NewIndex(coordinates []uint32, _ device.Index) device.Index {
 	for j := 1; j < len(coordinates); j++ {
@@ -57,143 +67,131 @@ func (float64Device) Read(dst []float32, src device.Vector) {
 	}
 }
 
-func (float64Device) Combine(dst device.Vector, terms ...device.Term) {
-	n := dst.Len()
-	sum := make([]float64, n)
-	for k, t := range terms {
-		for i, v := range data64("Combine", t.V, n) {
-			if k == 0 {
-				sum[i] = float64(t.A * v)
+func (d float64Device) Do(ops ...device.Op) {
+	for i := range ops {
+		ops[i].Check()
+	}
+	for i := range ops {
+		d.do(&ops[i])
+	}
+}
+
+func (d float64Device) do(op *device.Op) {
+	switch op.Kind {
+	case device.KindCombine:
+		d.combine(op)
+	case device.KindGather:
+		d.gather(op)
+	case device.KindAddDiff:
+		d.addDiff(op)
+	case device.KindAddDiffs:
+		d.addDiffs(op)
+	case device.KindScatterAdd:
+		d.scatterAdd(op)
+	case device.KindMoveCopy:
+		d.moveCopy(op)
+	case device.KindAdamW:
+		d.adamW(op)
+	case device.KindDot:
+		d.dot(op)
+	default:
+		panic(fmt.Sprintf("devicetest: operation %d", op.Kind))
+	}
+}
+
+// times returns a·v, each rounded.
+func (d float64Device) times(a, v float64) float64 { return d.round(d.round(a) * v) }
+
+func (d float64Device) combine(op *device.Op) {
+	dst := numbers64(op.Out[0])
+	for i := range dst {
+		sum := 0.0
+		for k, t := range op.Terms {
+			if p := d.times(t.A, numbers64(t.V)[i]); k == 0 {
+				sum = p
 			} else {
-				sum[i] += float64(t.A * v)
+				sum = d.round(sum + p)
 			}
 		}
-	}
-	copy(data64("Combine", dst, n), sum)
-}
-
-func (d float64Device) CombineAll(all ...device.Combination) {
-	for _, c := range all {
-		data64("CombineAll", c.Dst, all[0].Dst.Len())
-		d.Combine(c.Dst, c.Terms...)
+		dst[i] = sum
 	}
 }
 
-func (float64Device) Gather(dst, src device.Vector, idx device.Index) {
-	at := coordinates64(idx, src.Len())
-	s := data64("Gather", src, src.Len())
-	d := data64("Gather", dst, len(at))
-	for j, i := range at {
-		d[j] = s[i]
+func (float64Device) gather(op *device.Op) {
+	dst, src := numbers64(op.Out[0]), numbers64(op.In[0])
+	for j, i := range coordinates64(op.Idx, len(src)) {
+		dst[j] = src[i]
 	}
 }
 
-func (float64Device) AddDiff(own, other device.Vector, idx device.Index, to ...device.Term) {
-	n := own.Len()
-	p, q := data64("AddDiff", own, n), data64("AddDiff", other, n)
-	at := coordinates64(idx, n)
-	if len(at) != n {
-		panic(fmt.Sprintf("devicetest: AddDiff: index has length %d, want %d", len(at), n))
-	}
-	diff := make([]float64, n)
-	for j := range diff {
-		diff[j] = p[j] - q[j]
-	}
-	for _, t := range to {
-		length := t.V.Len()
-		if idx == nil {
-			length = n
-		}
-		v := data64("AddDiff", t.V, length)
-		for j, i := range at {
-			v[i] += float64(t.A * diff[j])
+func (d float64Device) addDiff(op *device.Op) {
+	own, other := numbers64(op.In[0]), numbers64(op.In[1])
+	for j, i := range coordinates64(op.Idx, len(own)) {
+		diff := d.round(own[j] - other[j])
+		for _, t := range op.To {
+			v := numbers64(t.V)
+			v[i] = d.round(v[i] + d.times(t.A, diff))
 		}
 	}
 }
 
-func (float64Device) AddDiffs(start device.Term, own device.Vector, others []device.Term, to ...device.Term) {
-	p := data64("AddDiffs", own, own.Len())
-	sum := make([]float64, len(p))
-	if start.V != nil {
-		for i, v := range data64("AddDiffs", start.V, len(p)) {
-			sum[i] = start.A * v
+func (d float64Device) addDiffs(op *device.Op) {
+	own := numbers64(op.In[0])
+	for i := range own {
+		sum := 0.0
+		if op.Start.V != nil {
+			sum = d.times(op.Start.A, numbers64(op.Start.V)[i])
 		}
-	}
-	for _, o := range others {
-		for i, v := range data64("AddDiffs", o.V, len(p)) {
-			sum[i] += float64(o.A * (p[i] - v))
+		for _, t := range op.Terms {
+			sum = d.round(sum + d.times(t.A, d.round(own[i]-numbers64(t.V)[i])))
 		}
-	}
-	for _, t := range to {
-		v := data64("AddDiffs", t.V, len(p))
-		for i, s := range sum {
-			v[i] += float64(t.A * s)
+		for _, t := range op.To {
+			v := numbers64(t.V)
+			v[i] = d.round(v[i] + d.times(t.A, sum))
 		}
 	}
 }
 
-func (d float64Device) CombineDiffs(dst device.Term, base []device.Term, start device.Term, own device.Vector,
-	others []device.Term, to ...device.Term) {
-	d.Combine(dst.V, base...)
-	d.AddDiffs(start, own, others, append([]device.Term{dst}, to...)...)
-}
-
-func (float64Device) ScatterAdd(dst device.Vector, parts ...device.SparseTerm) {
-	v := data64("ScatterAdd", dst, dst.Len())
-	for _, p := range parts {
-		at := coordinates64(p.Idx, len(v))
-		values := data64("ScatterAdd", p.V, len(at))
-		for j, i := range at {
-			v[i] += float64(p.A * values[j])
+func (d float64Device) scatterAdd(op *device.Op) {
+	dst := numbers64(op.Out[0])
+	for _, p := range op.Parts {
+		for j, i := range coordinates64(p.Idx, len(dst)) {
+			dst[i] = d.round(dst[i] + d.times(p.A, numbers64(p.V)[j]))
 		}
 	}
 }
 
-func (float64Device) MoveCopy(q, copy, v, w device.Vector, idx device.Index) {
-	n := copy.Len()
-	at, c, x := coordinates64(idx, n), data64("MoveCopy", copy, n), data64("MoveCopy", v, n)
-	moves := data64("MoveCopy", q, len(at))
-	for j, i := range at {
-		sum := x[i]
-		if w != nil {
-			sum += data64("MoveCopy", w, n)[i]
+func (d float64Device) moveCopy(op *device.Op) {
+	moves, to, v := numbers64(op.Out[0]), numbers64(op.Out[1]), numbers64(op.In[0])
+	for j, i := range coordinates64(op.Idx, len(to)) {
+		sum := v[i]
+		if op.In[1] != nil {
+			sum = d.round(sum + numbers64(op.In[1])[i])
 		}
-		moves[j] = sum - c[i]
-		c[i] += moves[j]
+		moves[j] = d.round(sum - to[i])
+		to[i] = d.round(to[i] + moves[j])
 	}
 }
 
-func (d float64Device) AdamW(a device.Adam, g, m, v, x device.Vector, then ...device.Combination) {
-	n := g.Len()
-	u, first, second, at := data64("AdamW", g, n), data64("AdamW", m, n), data64("AdamW", v, n), data64("AdamW", x, n)
-	for i := range u {
-		u[i], first[i], second[i] = adamW(func(v float64) float64 { return v }, a, u[i], first[i], second[i], at[i])
+func (d float64Device) adamW(op *device.Op) {
+	a, g, m, v, x := op.Adam, numbers64(op.Out[0]), numbers64(op.Out[1]), numbers64(op.Out[2]), numbers64(op.In[0])
+	for i := range g {
+		m[i] = d.round(d.times(a.Beta1, m[i]) + d.times(a.Rest1, g[i]))
+		v[i] = d.round(d.times(a.Beta2, v[i]) + d.times(a.Rest2, d.round(g[i]*g[i])))
+		if most := d.round(a.Most()); v[i] > most {
+			v[i] = most
+		}
+		root := d.round(d.times(a.Scale2, d.round(math.Sqrt(v[i]))) + d.round(a.Eps))
+		g[i] = d.round(d.round(d.times(a.Scale1, m[i])/root) + d.times(a.Decay, x[i]))
 	}
-	for _, c := range then {
-		data64("AdamW", c.Dst, n)
-	}
-	d.CombineAll(then...)
 }
 
-// adamW is device.Device.AdamW of one number, with each result rounded.
-func adamW(round arithmetic, a device.Adam, g, m, v, x float64) (u, mNew, vNew float64) {
-	m = round(round(round(a.Beta1)*m) + round(round(a.Rest1)*g))
-	v = round(round(round(a.Beta2)*v) + round(round(a.Rest2)*round(g*g)))
-	if most := round(a.Most()); v > most {
-		v = most
+// dot adds in any order: the order is not part of the definition.
+func (d float64Device) dot(op *device.Op) {
+	*op.Sum = 0
+	for k, v := range numbers64(op.In[0]) {
+		*op.Sum += v * numbers64(op.In[1])[k]
 	}
-	root := round(round(round(a.Scale2)*round(math.Sqrt(v))) + round(a.Eps))
-	u = round(round(round(a.Scale1)*m) / root)
-	return round(u + round(round(a.Decay)*x)), m, v
-}
-
-func (float64Device) Dot(a, b device.Vector) float64 {
-	x, y := data64("Dot", a, a.Len()), data64("Dot", b, a.Len())
-	sum := 0.0
-	for k := range x {
-		sum += float64(x[k] * y[k])
-	}
-	return sum
 }
 
 func (float64Device) Load(code *device.Code) (device.Program, error) {
@@ -215,6 +213,9 @@ func data64(op string, v device.Vector, n int) []float64 {
 	}
 	return x.Data
 }
+
+// numbers64 returns the numbers of v, for an operation on vectors.
+func numbers64(v device.Vector) []float64 { return data64("Do", v, v.Len()) }
 
 // coordinates64 lists the coordinates of idx; nil means all n.
 func coordinates64(idx device.Index, n int) []uint32 {

@@ -40,9 +40,9 @@ func (a quasiGlobal) Local(s *algo.State, r *algo.Round) error {
 	if err := r.Grad(u, s.X); err != nil {
 		return err
 	}
-	s.Dev.Combine(u, device.Term{A: 1, V: u}, device.Term{A: a.mu, V: h})
-	s.Dev.Combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u})
-	s.Dev.Combine(h, device.Term{A: a.mu, V: h}, device.Term{A: 1 - a.mu, V: u})
+	s.Dev.Do(device.Combine(u, device.Term{A: 1, V: u}, device.Term{A: a.mu, V: h}))
+	s.Dev.Do(device.Combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}))
+	s.Dev.Do(device.Combine(h, device.Term{A: a.mu, V: h}, device.Term{A: 1 - a.mu, V: u}))
 	s.Send(r, s.X)
 	return nil
 }

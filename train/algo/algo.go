@@ -74,7 +74,7 @@ type State struct {
 	to    []device.Term
 	parts []device.SparseTerm
 	old   device.Vector // to which a shared vector adds the parts
-	plans
+	operations
 
 	fill fillers
 }
@@ -153,7 +153,7 @@ func (m Memory) EdgeLengths(d int) []int {
 func (m *EdgeMemory) CopyTo(dev device.Device, to *EdgeMemory) {
 	to.Count = m.Count
 	for k, v := range m.Vectors {
-		dev.Gather(to.Vectors[k], v, nil)
+		dev.Do(device.Gather(to.Vectors[k], v, nil))
 	}
 }
 
@@ -173,7 +173,7 @@ func (s *State) Gradient() device.Vector { return s.g }
 // SetGradient sets the agent's gradient vector; nil: it has none until the next call.
 func (s *State) SetGradient(g device.Vector) { s.g = g }
 
-func (s *State) copy(dst, src device.Vector) { s.Dev.Gather(dst, src, nil) }
+func (s *State) copy(dst, src device.Vector) { s.do(device.Gather(dst, src, nil)) }
 
 // Aux returns the auxiliary vector with the given name, or nil.
 func Aux(a Algorithm, s *State, name string) device.Vector {
@@ -282,9 +282,10 @@ type Link struct {
 
 // Send posts copies of the masked coordinates of each v over every link. Links without a mask share
 // one copy.
-func (s *State) Send(r *Round, vs ...device.Vector) { s.send(r, s.Dev.Gather, vs...) }
+func (s *State) Send(r *Round, vs ...device.Vector) { s.send(r, device.Gather, vs...) }
 
-func (s *State) send(r *Round, gather func(dst, src device.Vector, idx device.Index), vs ...device.Vector) {
+// send is Send with a kind of gather.
+func (s *State) send(r *Round, gather func(dst, src device.Vector, idx device.Index) device.Op, vs ...device.Vector) {
 	var dense []device.Vector
 	for i := range r.Links {
 		l := &r.Links[i]
@@ -293,7 +294,7 @@ func (s *State) send(r *Round, gather func(dst, src device.Vector, idx device.In
 			own = make([]device.Vector, len(vs))
 			for k, v := range vs {
 				own[k] = r.Acquire(l.Len)
-				gather(own[k], v, l.Mask)
+				s.do(gather(own[k], v, l.Mask))
 			}
 		}
 		if l.Mask == nil {
@@ -307,11 +308,7 @@ func (s *State) send(r *Round, gather func(dst, src device.Vector, idx device.In
 // it in this iteration. It returns the model that was sent. Links without a mask get it without a copy.
 func (s *State) SendModel(r *Round) (x device.Vector) {
 	if len(r.Links) == 0 || r.Links[0].Mask != nil || r.Swap == nil {
-		gather := s.Dev.Gather
-		if d, ok := s.Dev.(device.BatchGatherer); ok {
-			gather = d.GatherWithGradient
-		}
-		s.send(r, gather, s.X)
+		s.send(r, device.GatherWithGradient, s.X)
 		return s.X
 	}
 	sent, x := s.handOver(r)
@@ -337,51 +334,62 @@ func (s *State) targets(terms ...device.Term) []device.Term {
 	return s.to
 }
 
-// combine is Dev.Combine with the agent's reused operand list.
+// operations is memory that an agent reuses for its operations on vectors.
+type operations struct {
+	ops   []device.Op
+	plans []device.Op // The operations that the next flush computes.
+	sum   float64     // The result of the last inner product.
+}
+
+// do computes operations on the agent's device. They are copied to a list that is reused, so that an
+// iteration allocates none.
+func (s *State) do(ops ...device.Op) {
+	s.ops = append(s.ops[:0], ops...)
+	s.Dev.Do(s.ops...)
+}
+
+// dot returns the inner product of two vectors.
+func (s *State) dot(a, b device.Vector) float64 {
+	s.do(device.Dot(&s.sum, a, b))
+	return s.sum
+}
+
+// combine computes a combination, with the agent's reused operand list.
 func (s *State) combine(dst device.Vector, terms ...device.Term) {
 	s.terms = append(s.terms[:0], terms...)
-	s.Dev.Combine(dst, s.terms...)
+	s.do(device.Combine(dst, s.terms...))
 }
 
-// plan adds a combination to those that the next [State.flush] computes in one pass. Nothing may
-// read dst before.
+// plan adds a combination to the operations that the next [State.flush] computes. Nothing may read
+// dst before.
 func (s *State) plan(dst device.Vector, terms ...device.Term) {
-	n := len(s.pass)
-	if n < cap(s.pass) {
-		s.pass = s.pass[:n+1]
+	op := s.planned()
+	*op = device.Combine(dst, append(op.Terms[:0], terms...)...)
+}
+
+// planAdamW plans AdamW of the gradient g at x.
+func (s *State) planAdamW(a device.Adam, g, x device.Vector) {
+	op := s.planned()
+	list := op.Terms[:0]
+	*op = device.AdamW(a, g, s.Opt[0], s.Opt[1], x)
+	op.Terms = list // for a later combination
+}
+
+// planned adds an operation to the planned ones. It has the operand list of an earlier one.
+func (s *State) planned() *device.Op {
+	n := len(s.plans)
+	if n < cap(s.plans) {
+		s.plans = s.plans[:n+1]
 	} else {
-		s.pass = append(s.pass, device.Combination{})
+		s.plans = append(s.plans, device.Op{})
 	}
-	c := &s.pass[n]
-	c.Dst, c.Terms = dst, append(c.Terms[:0], terms...)
+	return &s.plans[n]
 }
 
-// plans is what the next [State.flush] computes: AdamW, then combinations.
-type plans struct {
-	adam adamStep // without a gradient: none
-	pass []device.Combination
-}
-
-// adamStep is AdamW of the gradient g at x.
-type adamStep struct {
-	device.Adam
-	g, x device.Vector
-}
-
-// planAdamW plans AdamW of the gradient g at x, which the next [State.flush] computes before the
-// combinations that are planned after it. Nothing else may be planned.
-func (s *State) planAdamW(a device.Adam, g, x device.Vector) { s.adam = adamStep{a, g, x} }
-
-// flush computes what is planned.
+// flush computes what is planned, in one call, so that the device may do so in one pass.
 func (s *State) flush() {
-	switch {
-	case s.adam.g != nil:
-		s.Dev.AdamW(s.adam.Adam, s.adam.g, s.Opt[0], s.Opt[1], s.adam.x, s.pass...)
-		s.adam = adamStep{}
-	case len(s.pass) == 1:
-		s.Dev.Combine(s.pass[0].Dst, s.pass[0].Terms...)
-	case len(s.pass) > 1:
-		s.Dev.CombineAll(s.pass...)
+	if len(s.plans) > 0 {
+		s.Dev.Do(s.plans...)
+		s.plans = s.plans[:0]
 	}
-	s.pass = s.pass[:0]
 }

@@ -40,7 +40,7 @@ func (r *Round) picks(which int) device.Index {
 // known coordinates. It changes no other vector than public.
 func (s *State) announceAt(r *Round, public device.Vector, at device.Index, v, w device.Vector) device.SparseTerm {
 	q := r.Acquire(at.Len())
-	s.Dev.MoveCopy(q, public, v, w, at)
+	s.do(device.MoveCopy(q, public, v, w, at))
 	s.post(r, q)
 	return device.SparseTerm{A: r.SelfWeight, V: q, Idx: at}
 }
@@ -51,7 +51,7 @@ func (s *State) picked(r *Round, v device.Vector, at device.Index) device.Vector
 		return s.copied(r, v)
 	}
 	part := r.Acquire(at.Len())
-	s.Dev.Gather(part, v, at)
+	s.do(device.Gather(part, v, at))
 	return part
 }
 
@@ -83,7 +83,7 @@ func (s *State) addAnnounced(r *Round, m announcement, own device.SparseTerm, su
 	switch {
 	case len(s.parts) == 0:
 	case r.Shared == nil || !r.equalWeights():
-		s.Dev.ScatterAdd(s.Aux[sum], s.parts...)
+		s.do(device.ScatterAdd(s.Aux[sum], s.parts...))
 	default:
 		for i := range s.parts {
 			s.parts[i].A = r.Links[0].FixedWeight

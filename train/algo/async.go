@@ -209,7 +209,7 @@ func (a Async) CatchUp(s *State, lag int, _, eta float64) {
 
 // Deliver stores own - received in the buffer, on the coordinates of mask.
 func (a Async) Deliver(s *State, own, received []device.Vector, mask device.Index) {
-	s.Dev.AddDiff(own[0], received[0], mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]})...)
+	s.do(device.AddDiff(own[0], received[0], mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]})...))
 }
 
 // Move applies a step to the vectors. It calls grad if the step has a gradient.
@@ -226,10 +226,10 @@ func (a Async) Move(s *State, st Step, alpha, eta float64, grad func(dst, x devi
 	if st.Gossip {
 		s.terms = append(s.terms, device.Term{A: -a.Gamma, V: mail})
 	}
-	s.Dev.Combine(s.X, s.terms...)
+	s.do(device.Combine(s.X, s.terms...))
 	if st.Gossip {
 		s.combine(lambda, device.Term{A: 1, V: lambda}, device.Term{A: a.Beta, V: mail})
-		s.Dev.Combine(mail) // empty the buffer
+		s.do(device.Combine(mail)) // empty the buffer
 	}
 	return nil
 }

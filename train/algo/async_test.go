@@ -68,7 +68,7 @@ func (b *eventSim) meet(tb testing.TB, i, j int, mask func(t int) []uint32) (dec
 	posts := func(i int) (parts []device.Vector) {
 		for _, v := range b.a.Posts(b.g.state[i]) {
 			part := b.g.dev.NewVector(n)
-			b.g.dev.Gather(part, v, idx)
+			b.g.dev.Do(device.Gather(part, v, idx))
 			parts = append(parts, part)
 		}
 		return parts

@@ -120,7 +120,7 @@ func (a AsyncSTORM) Deliver(s *State, own, received []device.Vector, mask device
 		if primal != dual {
 			to = s.targets(device.Term{A: c[0], V: dual}, device.Term{A: c[1], V: primal})
 		}
-		s.Dev.AddDiff(own[k], received[k], mask, to...)
+		s.do(device.AddDiff(own[k], received[k], mask, to...))
 	}
 }
 
@@ -147,10 +147,10 @@ func (a AsyncSTORM) Move(s *State, st Step, alpha, eta float64, grad func(dst, x
 	s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -a.Gamma, V: primal})
 	s.combine(s.Aux[stormAhead], device.Term{A: 1, V: s.Aux[stormAhead]}, device.Term{A: a.Beta / a.ALambda, V: dual})
 	s.combine(ml, device.Term{A: 1, V: ml}, device.Term{A: 1, V: dual})
-	s.Dev.Combine(dual)
+	s.do(device.Combine(dual))
 	if mc != ml {
 		s.combine(mc, device.Term{A: 1, V: mc}, device.Term{A: 1, V: primal})
-		s.Dev.Combine(primal)
+		s.do(device.Combine(primal))
 	}
 	return nil
 }

@@ -26,7 +26,7 @@ func (g *game) broadcasting(graph [][2]int, active func(t, i int) bool, coords f
 		r.Compress = func(v device.Vector, _ int) (Compressed, error) {
 			idx, n := g.index(coords(r.T, r.Self))
 			b := g.dev.NewVector(n)
-			g.dev.Gather(b, v, idx)
+			g.dev.Do(device.Gather(b, v, idx))
 			return Compressed{Vectors: []device.Vector{b}, Index: idx}, nil
 		}
 	}

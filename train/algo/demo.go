@@ -68,7 +68,7 @@ func (a DeMo) Local(s *State, r *Round) error {
 	w := s.Scratch.(*momenta)
 	w.own = device.SparseTerm{A: 1, V: q.Vectors[0], Idx: q.Index}
 	sent := r.Acquire(e.Len())
-	s.Dev.Combine(sent)
+	s.do(device.Combine(sent))
 	s.add(sent, w.own)
 	r.Inverse(s.g, sent)
 	s.combine(e, device.Term{A: 1, V: e}, device.Term{A: -1, V: s.g})

@@ -30,8 +30,8 @@ func (e *EdgeDual) OlderThan(epoch, n int) bool {
 
 // Commit is [Async.Deliver] for an edge that stores its dual. Unread mail accumulates.
 func (a Async) Commit(s *State, e *EdgeDual, own, received device.Vector, mask device.Index) {
-	s.Dev.AddDiff(own, received, mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]},
-		device.Term{A: a.Beta, V: e.S})...)
+	s.do(device.AddDiff(own, received, mask, s.targets(device.Term{A: 1, V: s.Aux[asyncMail]},
+		device.Term{A: a.Beta, V: e.S})...))
 	e.N++
 }
 
@@ -57,7 +57,7 @@ func (a Async) Adopt(s *State, e *EdgeDual, epoch, n int, other device.Vector) {
 func (a Async) Drop(s *State, e *EdgeDual, epoch int) {
 	lambda := s.Aux[saLambda]
 	s.combine(lambda, device.Term{A: 1, V: lambda}, device.Term{A: -1, V: e.S})
-	s.Dev.Combine(e.S)
+	s.do(device.Combine(e.S))
 	e.Epoch, e.N = epoch, 0
 }
 

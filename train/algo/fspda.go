@@ -79,8 +79,8 @@ func (a SA) mixStale(s *State, r *Round) {
 	for _, l := range r.Links {
 		if l.Received != nil {
 			next := r.Acquire(l.Len)
-			s.Dev.Gather(next, s.X, l.Mask)
-			s.Dev.AddDiff(next, l.Received[0], l.Mask, to...)
+			s.do(device.Gather(next, s.X, l.Mask))
+			s.do(device.AddDiff(next, l.Received[0], l.Mask, to...))
 		}
 	}
 }

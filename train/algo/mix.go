@@ -26,10 +26,10 @@ func (s *State) AddDifferences(r *Round, k int, w LinkWeight, to ...device.Term)
 	switch own := s.receiveWhole(r, k, w); len(s.terms) {
 	case 0:
 	case 1:
-		s.Dev.AddDiff(own, s.terms[0].V, nil, s.scaled(s.terms[0].A, to)...)
+		s.do(device.AddDiff(own, s.terms[0].V, nil, s.scaled(s.terms[0].A, to)...))
 	default:
 		start := s.share(r, k, own)
-		s.Dev.AddDiffs(start, own, s.terms, s.scaled(1, to)...)
+		s.do(device.AddDiffs(start, own, s.terms, s.scaled(1, to)...))
 	}
 }
 
@@ -41,13 +41,14 @@ func (s *State) CombineDifferences(r *Round, k int, w LinkWeight, dst device.Ter
 	s.base = append(s.base[:0], base...)
 	own := s.receiveWhole(r, k, w)
 	if len(s.terms) < 2 || len(s.terms) < len(r.Links) && s.masked(r) {
-		s.Dev.Combine(dst.V, s.base...)
+		s.do(device.Combine(dst.V, s.base...))
 		s.base = append(append(s.base[:0], dst), to...)
 		s.AddDifferences(r, k, w, s.base...)
 		return
 	}
 	start := s.share(r, k, own)
-	s.Dev.CombineDiffs(dst, s.base, start, own, s.terms, s.scaled(1, to)...)
+	s.to = append(append(s.to[:0], dst), to...)
+	s.do(device.Combine(dst.V, s.base...), device.AddDiffs(start, own, s.terms, s.to...))
 }
 
 // masked reports whether a link carries only some coordinates.
@@ -59,7 +60,7 @@ func (s *State) masked(r *Round) bool {
 func (s *State) addMasked(r *Round, k int, w LinkWeight, to []device.Term) {
 	for i := range r.Links {
 		if l := &r.Links[i]; l.Mask != nil && len(l.Received) > k {
-			s.Dev.AddDiff(l.Sent[k], l.Received[k], l.Mask, s.scaled(w(l), to)...)
+			s.do(device.AddDiff(l.Sent[k], l.Received[k], l.Mask, s.scaled(w(l), to)...))
 		}
 	}
 }
@@ -126,25 +127,25 @@ func (s *State) scaled(c float64, terms []device.Term) []device.Term {
 type fillers struct{ terms, diffs, parts func(dst device.Vector) }
 
 // sumTerms writes Σ A·V over the terms.
-func (s *State) sumTerms(dst device.Vector) { s.Dev.Combine(dst, s.terms...) }
+func (s *State) sumTerms(dst device.Vector) { s.do(device.Combine(dst, s.terms...)) }
 
 // sumDiffs writes Σ A·(first - V) over the terms, first the V of the first of them.
 func (s *State) sumDiffs(dst device.Vector) {
-	s.Dev.Combine(dst)
+	s.do(device.Combine(dst))
 	s.to = append(s.to[:0], device.Term{A: 1, V: dst})
-	s.Dev.AddDiffs(device.Term{}, s.terms[0].V, s.terms[1:], s.to...)
+	s.do(device.AddDiffs(device.Term{}, s.terms[0].V, s.terms[1:], s.to...))
 }
 
 // sumParts writes the sum of the parts.
 func (s *State) sumParts(dst device.Vector) {
-	s.Dev.Combine(dst)
-	s.Dev.ScatterAdd(dst, s.parts...)
+	s.do(device.Combine(dst))
+	s.do(device.ScatterAdd(dst, s.parts...))
 }
 
 // addParts writes s.old and the parts added to it.
 func (s *State) addParts(dst device.Vector) {
 	s.copy(dst, s.old)
-	s.Dev.ScatterAdd(dst, s.parts...)
+	s.do(device.ScatterAdd(dst, s.parts...))
 }
 
 // retain returns v, a received or shared vector, for the time after the iteration, and takes old in
@@ -157,10 +158,10 @@ func (s *State) retain(r *Round, v, old device.Vector) device.Vector {
 	return old
 }
 
-// add is Dev.ScatterAdd with the agent's reused operand list.
+// add adds sparse parts to dst, with the agent's reused operand list.
 func (s *State) add(dst device.Vector, parts ...device.SparseTerm) {
 	s.parts = append(s.parts[:0], parts...)
-	s.Dev.ScatterAdd(dst, s.parts...)
+	s.do(device.ScatterAdd(dst, s.parts...))
 }
 
 // sentModel is the working memory of algorithms that move the model in Mix: the model that Local

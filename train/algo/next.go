@@ -49,7 +49,7 @@ func (a NEXT) Local(s *State, r *Round) error {
 	if !a.Corrected {
 		s.terms = append(s.terms, device.Term{A: -nu, V: s.Aux[trackQ]})
 	}
-	s.Dev.Combine(s.X, s.terms...)
+	s.do(device.Combine(s.X, s.terms...))
 	s.post(r, s.copied(r, s.X), y)
 	return nil
 }

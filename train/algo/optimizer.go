@@ -92,7 +92,7 @@ func (d Descent) planDirection(s *State, alpha float64, x device.Vector, c ...de
 	u := d.Optimizer().Direct(s, x, d.Decay.Rate)
 	if s.except != nil {
 		s.flush()
-		s.Dev.Gather(s.few, x, s.except)
+		s.do(device.Gather(s.few, x, s.except))
 		s.add(u, device.SparseTerm{A: -d.Decay.Rate, V: s.few, Idx: s.except})
 	}
 	return u
@@ -132,12 +132,12 @@ func (d Descent) planDescent(s *State, r *Round, alpha float64, x device.Vector,
 // The others keep their bits.
 func (s *State) shrink(r *Round, x device.Vector, rate float64) {
 	if s.except != nil {
-		s.Dev.Gather(s.few, x, s.except)
+		s.do(device.Gather(s.few, x, s.except))
 	}
 	s.combine(x, device.Term{A: 1 - rate, V: x})
 	if s.except != nil {
 		shrunk := r.Acquire(s.few.Len())
-		s.Dev.Gather(shrunk, x, s.except)
+		s.do(device.Gather(shrunk, x, s.except))
 		s.add(x, device.SparseTerm{A: -1, V: shrunk, Idx: s.except},
 			device.SparseTerm{A: 1, V: s.few, Idx: s.except})
 	}

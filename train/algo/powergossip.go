@@ -170,11 +170,11 @@ func (a PowerGossip) sendSketches(s *State, r *Round) {
 		m := s.Edge(r.Links[i].Peer)
 		side, next := m.Count%2, 0 // even: a multiplies rows; odd: s multiplies columns
 		message := r.Acquire(w.length[side])
-		s.Dev.Combine(message)
+		s.do(device.Combine(message))
 		for k, b := range a.Tensors {
 			l := &w.blocks[k]
 			if b.Cols == 0 {
-				s.Dev.Gather(l.part[0], s.X, l.of[0][0])
+				s.do(device.Gather(l.part[0], s.X, l.of[0][0]))
 				s.add(message, device.SparseTerm{A: 1, V: l.part[0], Idx: l.at[side]})
 				continue
 			}
@@ -188,12 +188,12 @@ func (a PowerGossip) sendSketches(s *State, r *Round) {
 
 // normalize divides a direction by its norm, or draws it anew if that is 0.
 func (a PowerGossip) normalize(s *State, v device.Vector, m *EdgeMemory, self, block int) {
-	norm := math.Sqrt(s.Dev.Dot(v, v))
+	norm := math.Sqrt(s.dot(v, v))
 	if norm == 0 {
 		host := make([]float32, v.Len())
 		a.Draw(host, m.Count, min(self, m.Peer), max(self, m.Peer), block)
 		s.Dev.Write(v, host)
-		norm = math.Sqrt(s.Dev.Dot(v, v))
+		norm = math.Sqrt(s.dot(v, v))
 	}
 	s.combine(v, device.Term{A: 1 / norm, V: v})
 }
@@ -203,7 +203,7 @@ func (a PowerGossip) normalize(s *State, v device.Vector, m *EdgeMemory, self, b
 func (w *sketches) sketch(s *State, block, side int, direction, message device.Vector) {
 	l := &w.blocks[block]
 	for k, factor := range w.numbers(s, block, side, direction) {
-		s.Dev.Gather(l.part[side], s.X, l.of[side][k])
+		s.do(device.Gather(l.part[side], s.X, l.of[side][k]))
 		s.add(message, device.SparseTerm{A: factor, V: l.part[side], Idx: l.at[side]})
 	}
 }
@@ -213,8 +213,8 @@ func (w *sketches) numbers(s *State, block, side int, direction device.Vector) [
 	l := &w.blocks[block]
 	l.factor = l.factor[:0]
 	for _, at := range l.places[side] {
-		s.Dev.Gather(w.number, direction, at)
-		l.factor = append(l.factor, s.Dev.Dot(w.number, w.one))
+		s.do(device.Gather(w.number, direction, at))
+		l.factor = append(l.factor, s.dot(w.number, w.one))
 	}
 	return l.factor
 }
@@ -240,14 +240,14 @@ func (a PowerGossip) addSketched(s *State, r *Round, weight LinkWeight, to ...de
 		}
 		for k, b := range a.Tensors {
 			own, other := r.Acquire(b.sketched()[side]), r.Acquire(b.sketched()[side])
-			s.Dev.Gather(own, l.Sent[0], w.blocks[k].at[side])
-			s.Dev.Gather(other, l.Received[0], w.blocks[k].at[side])
+			s.do(device.Gather(own, l.Sent[0], w.blocks[k].at[side]))
+			s.do(device.Gather(other, l.Received[0], w.blocks[k].at[side]))
 			if b.Cols == 0 {
-				s.Dev.AddDiff(own, other, w.blocks[k].of[0][0], s.scaled(weight(l), to)...)
+				s.do(device.AddDiff(own, other, w.blocks[k].of[0][0], s.scaled(weight(l), to)...))
 				continue
 			}
 			for n, factor := range w.numbers(s, k, side, m.Vectors[next+side]) {
-				s.Dev.AddDiff(own, other, w.blocks[k].of[side][n], s.scaled(weight(l)*factor, to)...)
+				s.do(device.AddDiff(own, other, w.blocks[k].of[side][n], s.scaled(weight(l)*factor, to)...))
 			}
 			s.combine(m.Vectors[next+1-side], device.Term{A: sign, V: own}, device.Term{A: -sign, V: other})
 			next += 2

@@ -131,7 +131,7 @@ func (a Relay) Mix(s *State, r *Round) error {
 		if l.Received == nil {
 			continue
 		}
-		m.Count = int(s.Dev.Dot(l.Received[1], w.one))
+		m.Count = int(s.dot(l.Received[1], w.one))
 		m.Vectors[0] = s.retain(r, l.Received[0], m.Vectors[0])
 	}
 	s.terms = append(s.terms[:0], device.Term{A: 1, V: w.h})
@@ -151,6 +151,6 @@ func (a Relay) Mix(s *State, r *Round) error {
 	for i := range s.terms {
 		s.terms[i].A /= float64(models)
 	}
-	s.Dev.Combine(s.X, s.terms...)
+	s.do(device.Combine(s.X, s.terms...))
 	return nil
 }

@@ -114,7 +114,7 @@ func (p *pushed) pack(s *State, r *Round) {
 	}
 	w := r.Acquire(1)
 	s.combine(w, device.Term{A: s.Scalars[sgpWeight], V: p.one})
-	p.w, p.packet = s.Dev.Dot(w, p.one), append(p.packet, w)
+	p.w, p.packet = s.dot(w, p.one), append(p.packet, w)
 }
 
 func (a SGP) Mix(s *State, r *Round) error {
@@ -131,7 +131,7 @@ func (a SGP) Mix(s *State, r *Round) error {
 		}
 		s.terms = append(s.terms, device.Term{A: l.Share, V: l.Received[0]})
 		if !a.Regular {
-			w += l.Share * s.Dev.Dot(l.Received[1], p.one)
+			w += l.Share * s.dot(l.Received[1], p.one)
 		}
 	}
 	if !a.Regular {
@@ -140,6 +140,6 @@ func (a SGP) Mix(s *State, r *Round) error {
 			s.terms[i].A /= w
 		}
 	}
-	s.Dev.Combine(s.X, s.terms...)
+	s.do(device.Combine(s.X, s.terms...))
 	return nil
 }

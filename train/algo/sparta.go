@@ -38,7 +38,7 @@ func (a SPARTA) Local(s *State, r *Round) error {
 		return err
 	}
 	own := r.Acquire(r.Links[0].Len) // all links have one mask
-	s.Dev.Gather(own, s.X, r.Links[0].Mask)
+	s.do(device.Gather(own, s.X, r.Links[0].Mask))
 	for i := range r.Links {
 		r.Post(i, own)
 	}

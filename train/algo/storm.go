@@ -206,9 +206,9 @@ func (a STORM) mixMasked(s *State, r *Round, l *Link) {
 // difference returns D + p·E on the coordinates of a link, or D if E was not sent.
 func difference(s *State, r *Round, l *Link, p float64) device.Vector {
 	d := r.Acquire(l.Len)
-	s.Dev.Combine(d)
+	s.do(device.Combine(d))
 	for k, c := range []float64{1, p}[:len(l.Received)] {
-		s.Dev.AddDiff(l.Sent[k], l.Received[k], nil, s.targets(device.Term{A: c, V: d})...)
+		s.do(device.AddDiff(l.Sent[k], l.Received[k], nil, s.targets(device.Term{A: c, V: d})...))
 	}
 	return d
 }

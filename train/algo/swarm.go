@@ -170,11 +170,11 @@ func (a Swarm) exchange(s *State, r *Round, l *Link) error {
 	}
 	s.terms = append(s.terms[:0], device.Term{A: 0.5, V: own}, device.Term{A: 0.5, V: other})
 	if !l.Initiator {
-		s.Dev.Combine(public, s.terms...)
+		s.do(device.Combine(public, s.terms...))
 		return nil
 	}
 	s.terms = append(s.terms, device.Term{A: -1, V: start}, device.Term{A: 1, V: s.X})
-	s.Dev.Combine(public, s.terms...)
+	s.do(device.Combine(public, s.terms...))
 	s.copy(start, public)
 	s.copy(s.X, public)
 	return nil

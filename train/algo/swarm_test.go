@@ -25,7 +25,7 @@ func (g *game) quantized(l *dist.Lattice) *game {
 			g.dev.Read(near, ref)
 			l.Decode(z, z, near)
 			g.dev.Write(dst, z)
-			g.dev.Combine(dst, device.Term{A: l.Side, V: dst})
+			g.dev.Do(device.Combine(dst, device.Term{A: l.Side, V: dst}))
 			return nil
 		}
 	}

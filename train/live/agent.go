@@ -145,7 +145,7 @@ func (a *Agent) Restore(v Snapshot) {
 	for i, e := range a.edges {
 		was := v.Edges[i]
 		e.fresh, e.dual.Epoch, e.dual.N = was.Fresh, was.Dual.Epoch, was.Dual.N
-		a.dev.Gather(e.dual.S, was.Dual.S, nil)
+		a.dev.Do(device.Gather(e.dual.S, was.Dual.S, nil))
 	}
 }
 
@@ -208,7 +208,7 @@ func (a *Agent) compute(ctx context.Context) (more bool, err error) {
 	defer a.cancelGradient()
 	a.gradientID++
 	number := a.gradientID
-	a.dev.Gather(a.x, a.state.X, nil)
+	a.dev.Do(device.Gather(a.x, a.state.X, nil))
 	a.mu.Unlock()
 	begin := time.Now()
 	err = a.opt.Trainer.Gradient(ctx, a.state.Gradient(), a.x)

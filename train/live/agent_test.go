@@ -161,7 +161,7 @@ func (l *testNetwork) checkpoint(i int, p *testAgent, v Snapshot, now bool) {
 	w := Snapshot{Clock: v.Clock}
 	for _, e := range v.Edges {
 		s := testDevice.NewVector(testDim)
-		testDevice.Gather(s, e.Dual.S, nil)
+		testDevice.Do(device.Gather(s, e.Dual.S, nil))
 		e.Dual.S = s
 		w.Edges = append(w.Edges, e)
 	}

@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"fspda/device"
 	"time"
 )
 
@@ -55,7 +56,7 @@ func (e *edge) prepare(t int, behind bool) {
 		n = len(x.coords)
 	}
 	x.own = a.pool.Get(n)
-	a.dev.Gather(x.own.V, a.state.X, x.mask)
+	a.dev.Do(device.Gather(x.own.V, a.state.X, x.mask))
 }
 
 // roundOwn rounds this end's values to the format of the wire and returns them. Both ends compare

@@ -69,9 +69,9 @@ func (a *Agent) adoptMean() {
 		return
 	}
 	a.opt.Log.Info("joined the run", zap.Int("models", len(xs)), zap.Int("iteration", t))
-	a.dev.Combine(a.state.X, share(xs)...)
+	a.dev.Do(device.Combine(a.state.X, share(xs)...))
 	if a.opt.Buffers != nil {
-		a.dev.Combine(a.opt.Buffers, share(buffers)...)
+		a.dev.Do(device.Combine(a.opt.Buffers, share(buffers)...))
 	}
 	a.clock.T, a.clock.Away = t, t
 }

@@ -193,7 +193,7 @@ func (s *script) runAgent(t *testing.T, d *datadriven.TestData, i int) {
 		c := &scriptedState{snapshot: p.snapshot(), x: host(p.state.X)}
 		for k, e := range c.snapshot.Edges {
 			dual := testDevice.NewVector(2)
-			testDevice.Gather(dual, e.Dual.S, nil)
+			testDevice.Do(device.Gather(dual, e.Dual.S, nil))
 			c.snapshot.Edges[k].Dual.S = dual
 		}
 		for _, aux := range p.state.Aux {

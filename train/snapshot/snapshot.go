@@ -127,14 +127,14 @@ func FillMissing(set []*Snapshot) {
 		}
 		for k, v := range sn.Vectors() {
 			if k > 0 && k <= len(sn.Aux) {
-				sn.Device.Combine(v)
+				sn.Device.Do(device.Combine(v))
 				continue
 			}
 			var terms []device.Term
 			for _, o := range present {
 				terms = append(terms, device.Term{A: 1 / float64(len(present)), V: o.Vectors()[k]})
 			}
-			sn.Device.Combine(v, terms...)
+			sn.Device.Do(device.Combine(v, terms...))
 		}
 	}
 }
