@@ -48,21 +48,21 @@ func (elastic) Traits() algo.Traits {
 func (a elastic) Local(s *algo.State, r *algo.Round) error {
 	slow, g := s.Aux[0], s.Gradient()
 	if r.T == 0 && !a.Zero {
-		s.Dev.Combine(slow, device.Term{A: 1, V: s.X})
+		s.Dev.Do(device.Combine(slow, device.Term{A: 1, V: s.X}))
 	}
 	if err := r.Grad(g, s.X); err != nil {
 		return err
 	}
 	step := device.Term{A: -r.Alpha, V: g}
 	sent := r.Acquire(s.X.Len())
-	s.Dev.Combine(sent, device.Term{A: 1, V: s.X}, step)
+	s.Dev.Do(device.Combine(sent, device.Term{A: 1, V: s.X}, step))
 	for i := range r.Links {
 		r.Post(i, sent)
 	}
 	moved := r.Acquire(s.X.Len())
-	s.Dev.Combine(moved, device.Term{A: 1 - a.Pull, V: slow}, device.Term{A: a.Pull, V: s.X})
-	s.Dev.Combine(s.X, device.Term{A: 1 - a.Pull, V: s.X}, device.Term{A: a.Pull, V: slow}, step)
-	s.Dev.Combine(slow, device.Term{A: 1, V: moved})
+	s.Dev.Do(device.Combine(moved, device.Term{A: 1 - a.Pull, V: slow}, device.Term{A: a.Pull, V: s.X}))
+	s.Dev.Do(device.Combine(s.X, device.Term{A: 1 - a.Pull, V: s.X}, device.Term{A: a.Pull, V: slow}, step))
+	s.Dev.Do(device.Combine(slow, device.Term{A: 1, V: moved}))
 	return nil
 }
 
