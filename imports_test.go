@@ -88,9 +88,10 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/vectorpool",
-		"train/live", "train/memory", "train/process", "train/runfolder", "train/simnet", "train/snapshot", "web",
+		"train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet", "train/snapshot",
+		"web",
 	},
-	"web":             {"internal/bounded", "internal/units", "internal/wholefile"},
+	"web":             {"internal/bounded", "internal/units", "internal/wholefile", "train/config", "train/setting"},
 	"web/browsertest": {},
 	"bench": {
 		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "internal/units", "train",
@@ -103,6 +104,8 @@ var allowed = map[string][]string{
 	"bench/acceptance": {"bench", "bench/measure", "train", "internal/rng", "internal/wholefile"},
 	"docs":             {},
 	"cmd/fspda":        {"cli"},
+	// tests of an optimizer and a compressor that a program registers
+	"cli/ownparts": {},
 	"cli": {
 		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
 		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
@@ -119,7 +122,7 @@ var allowed = map[string][]string{
 		"data/text/gpt2",
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
-	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config"},
+	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
 	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/wholefile",
 		"train", "web"},
 	"cli/modelcmd": {

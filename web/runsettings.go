@@ -12,6 +12,8 @@ import (
 
 	"fspda/internal/bounded"
 	"fspda/internal/units"
+	"fspda/train/config"
+	"fspda/train/setting"
 )
 
 // Limits of the settings of a list of runs.
@@ -20,15 +22,19 @@ const (
 	maxSetting = 80 // bytes of a value
 )
 
-// ownKeys lists the keys that say how a run is computed and not what: they make no other setting.
-var ownKeys = []string{"threads", "checkpoint_every", "keep_checkpoints"}
+// computed reports whether a key says how a run is computed and not what, so that runs that differ in
+// it are alike.
+func computed(key string) bool {
+	k, _ := config.Lookup(key)
+	return k.Resume == setting.Computed
+}
 
 // keysOf returns the keys of a configuration in its order.
 func keysOf(yaml string) []string {
 	var keys []string
 	for line := range strings.Lines(yaml) {
 		key, _, ok := strings.Cut(line, ":")
-		if ok && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && !slices.Contains(ownKeys, key) {
+		if ok && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && !computed(key) {
 			keys = append(keys, key)
 		}
 	}
@@ -59,7 +65,7 @@ func (r *cachedInfo) configure(name string, text []byte) settings {
 func (r *cachedInfo) group() string {
 	hash := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(r.values)) {
-		if key != "seed" && !slices.Contains(ownKeys, key) {
+		if key != "seed" && !computed(key) {
 			hash.Write([]byte(key + ":" + r.values[key] + "\n"))
 		}
 	}

@@ -131,8 +131,10 @@ func TestKeysWithoutEffect(t *testing.T) {
 	for _, m := range builtin {
 		need = append(need, m.Keys...)
 	}
-	for _, e := range effects {
-		need = append(need, strings.Fields(e.keys)...)
+	for _, k := range own {
+		if len(k.Needs) > 0 {
+			need = append(need, k.Name)
+		}
 	}
 	for _, key := range need {
 		if _, ok := effectCases[key]; !ok || !slices.Contains(Keys(), key) {

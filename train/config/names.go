@@ -31,12 +31,12 @@ func modelNames() []ModelName {
 	return nil
 }
 
-// checkModel accepts the listed names.
-func checkModel(key string, value any) error {
-	if all := modelList(); len(all) > 0 {
-		return oneOf(all...)(key, value)
+// modelList lists the names of networks; nil: every name is accepted.
+func modelList() (names []string) {
+	for _, m := range modelNames() {
+		names = append(names, m.Name)
 	}
-	return nil
+	return names
 }
 
 // modelsWith lists the networks that list a key.
@@ -51,7 +51,7 @@ func modelsWith(key string) (names []string) {
 
 // checkDevice accepts auto, cpu, cuda, and cuda with numbers of GPUs. The devices need not exist.
 func checkDevice(key string, value any) error {
-	got := *value.(*string)
+	got := value.(string)
 	kind, numbers, numbered := strings.Cut(got, ":")
 	ok := numbered && kind == "cuda" || !numbered && slices.Contains([]string{"auto", "cpu", "cuda"}, kind)
 	if numbered {
