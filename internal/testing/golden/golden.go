@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"fspda/device"
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // RunKernel computes a kernel and returns its outputs, of the given lengths.
