@@ -3,7 +3,7 @@ package data
 // Division is a set that is divided among agents.
 type Division struct {
 	Set    *Set      // its training examples are those of the shards
-	Shards [][]int32 // by agent: examples of Set.Train
+	Shards [][]int32 // examples of Set.Train by agent
 
 	counts func() [][]int
 }

@@ -35,7 +35,7 @@ type ImageOptions struct {
 	OnBad     OnBad   // empty: Fail
 	Workers   int     // images decoded concurrently; 0 means the number of cores
 
-	Mean, Std []float32 // of pixel/255, per channel; nil means those of ImageNet
+	Mean, Std []float32 // statistics of pixel/255 per channel; nil means ImageNet's
 
 	Close func() error // closes the sources; may be nil
 }

@@ -26,7 +26,7 @@ type OpenOptions struct {
 	OnBad           OnBad
 	Workers         int
 
-	ImageColumn, LabelColumn string // of tables; "" searches usual names
+	ImageColumn, LabelColumn string // columns of tables; "" searches usual names
 
 	// For text, see text.OpenOptions; the tokenizer auto is that of "".
 	Tokenizer string

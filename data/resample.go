@@ -26,7 +26,7 @@ type window struct {
 	from, size int
 	out        int
 	first      int
-	mirror     bool // in reverse order
+	mirror     bool // pixels are written in reverse order
 }
 
 // axis holds the weights of n output pixels: pixel i is the sum of weight[i*taps+k] times source

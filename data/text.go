@@ -195,7 +195,7 @@ func (p Contiguous) ends(n int64, agents int) []int64 {
 type documents struct {
 	labels  []int32
 	classes int
-	tokens  []int64 // of each document
+	tokens  []int64 // tokens of each document
 	from    []int64 // where each begins in the stream
 }
 

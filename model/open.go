@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// of an example: height and width, or height, width and channels; any shape for mlp
 	Shape   []int
-	Classes int // at least 2
+	Classes int // number of classes, at least 2
 	Loss    LossOptions
 
 	Hidden     []int  // mlp: widths of the hidden layers; none makes it linear

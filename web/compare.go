@@ -12,10 +12,10 @@ import (
 
 // Curve is one line of a [Comparison]: columns of numbers by name, as in metrics.jsonl.
 type Curve struct {
-	Name    string // in legends
+	Name    string // name shown in legends
 	Run     string // its full name, which the page shows beside Name; may be empty
 	Group   string // a panel with a group shows only curves of that group
-	Style   int    // from 1; 0 chooses by the curve's index
+	Style   int    // style counted from 1; 0 chooses by the curve's index
 	Columns map[string][]float64
 
 	// of a mean over seeds, which [MeanCurve] makes: standard deviations by column, and the runs

@@ -58,9 +58,9 @@ type style struct {
 	fill, stroke string // tones; empty for none
 	width        float64
 	dash         []float64
-	size         float64 // of text
+	size         float64 // size of text
 	bold         bool
-	opacity      float64 // of the fill; 0 is opaque
+	opacity      float64 // opacity of the fill; 0 is opaque
 }
 
 // styles lists all styles. Their names are also CSS classes. The band, the single runs and the

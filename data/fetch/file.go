@@ -19,11 +19,11 @@ import (
 type File struct {
 	Name   string
 	Size   int64  // bytes
-	SHA256 string // of the file
+	SHA256 string // SHA-256 of the file
 	// SHA-256 of the uncompressed content of a gzip file; a recompressed file is accepted. "" for
 	// other files
 	Content string
-	MD5     string // of the file, if no better checksum is published
+	MD5     string // MD5 of the file, if no better checksum is published
 }
 
 // ChecksumError reports a file with other content than expected.

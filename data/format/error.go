@@ -2,7 +2,7 @@ package format
 
 // Error reports a malformed file or folder: damaged, truncated, or of another format than expected.
 type Error struct {
-	Path string // of the file or folder
+	Path string // path of the file or folder
 	Got  string // what was found, and its position
 	Want string // what was expected
 	Hint string // likely cause and remedy; may be empty

@@ -13,7 +13,7 @@ import (
 // member is a regular file in a tar, or a folder.
 type member struct {
 	name   string // cleaned, without a leading slash
-	offset int64  // of its content, relative to the outermost file
+	offset int64  // position of its content, relative to the outermost file
 	size   int64
 	dir    bool
 }

@@ -14,9 +14,9 @@ type Corpus struct {
 	Vocabulary int       // tokens are below it
 	Train, Val []uint16  // read-only, perhaps mapped files
 
-	parts   []part // of Train, one for each file; nil: not known
+	parts   []part // parts of Train, one for each file; nil: not known
 	files   []*BinFile
-	lengths func() []uint8 // of the tokens, in bytes
+	lengths func() []uint8 // bytes of each token
 }
 
 // part is a file as a part of the training stream.
@@ -188,7 +188,7 @@ func (c *Corpus) identify(dir string, meta *Meta, largest uint16, o OpenOptions)
 	case name == "":
 		name = "gpt2"
 		for _, r := range registered {
-			if r.name == name { // without the vocabulary itself, which only decoding needs
+			if r.name == name { // the vocabulary itself is not read: only decoding needs it
 				c.Vocabulary = r.size
 			}
 		}

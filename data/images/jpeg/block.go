@@ -24,7 +24,7 @@ type codeTable struct {
 	// of its length.
 	limit  [17]uint32
 	offset [17]int32
-	long   []entry // of all codes, in order
+	long   []entry // all codes, in order
 }
 
 // set makes the table of a list of symbols with counts of codes by length (T.81, annex C).
@@ -86,7 +86,7 @@ func (t *codeTable) search(bits uint64) entry {
 // bitReader reads the bits of a list of bytes. It may read slack bytes beyond the end, which its
 // user notices by over.
 type bitReader struct {
-	data []byte // with slack bytes of any content after the last segment
+	data []byte // the segments, then slack bytes of any content
 	at   int    // the next byte
 	bits uint64 // the next n bits, left-aligned
 	n    uint

@@ -19,9 +19,9 @@ func (e pageError) Error() string { return fmt.Sprintf("a page of %d MiB", int64
 
 // page describes a page.
 type page struct {
-	offset       int64 // of its header in the file
-	data, stored int64 // of its compressed bytes, which follow levels in version 2
-	size         int64 // without compression, of the same bytes
+	offset       int64 // position of its header in the file
+	data, stored int64 // position and length of its compressed bytes, which follow levels in version 2
+	size         int64 // length of the same bytes uncompressed
 	compressed   bool
 	first, rows  int
 }
@@ -48,7 +48,7 @@ func (c *chunk) largest() int64 {
 type chunkScanner struct {
 	chunk
 	meta    *format.ColumnMetaData
-	begin   int64 // of the chunk in the file
+	begin   int64 // position of the chunk in the file
 	section *io.SectionReader
 	in      *bufio.Reader
 	decoder *thrift.Decoder
@@ -85,7 +85,7 @@ func (f *file) locate(group, column int) (c *chunk, err error) {
 
 // at is the position in the chunk.
 func (s *chunkScanner) at() int64 {
-	pos, _ := s.section.Seek(0, io.SeekCurrent) // of a section: no error
+	pos, _ := s.section.Seek(0, io.SeekCurrent) // seeking within a section gives no error
 	return pos - int64(s.in.Buffered())
 }
 
