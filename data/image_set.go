@@ -125,7 +125,7 @@ func (s *Set) Decoder() Decoder {
 type fingerprinted interface{ Fingerprint() string }
 
 // hashImages identifies the images, without reading them: by the source's own fingerprint, or
-// by labels, names and sizes of files. Behind a dash stands what decodes them.
+// by labels, names and sizes of files. The decoder's name follows a dash.
 func (s *Set) hashImages(o ImageOptions) string {
 	h := sha256.New()
 	number := func(n int64) { h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) }

@@ -10,7 +10,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// ErrClosed is what [Loader.Next] returns after [Loader.Close].
+// ErrClosed is the error of [Loader.Next] after [Loader.Close].
 var ErrClosed = errors.New("data: loader is closed")
 
 // LoaderOptions configures the batches of a [Loader].

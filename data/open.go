@@ -28,7 +28,7 @@ type OpenOptions struct {
 
 	ImageColumn, LabelColumn string // columns of tables; "" searches usual names
 
-	// For text, see text.OpenOptions; the tokenizer auto is that of "".
+	// For text, see text.OpenOptions; the tokenizer auto means "".
 	Tokenizer string
 	Window    int // tokens of an example; 0 means 64
 }

@@ -117,19 +117,3 @@ func VGG11(o ConvNetOptions) (*Network, error) {
 		return b.linear("classifier.6", x, o.Classes)
 	})
 }
-
-// convNets are the convolutional networks by name.
-var convNets = []struct {
-	name string
-	open func(ConvNetOptions) (*Network, error)
-}{{"gn-lenet", GNLeNet}, {"vgg11", VGG11}}
-
-// IsConvNet reports whether a named network is a convolutional network without residual sums.
-func IsConvNet(name string) bool {
-	for _, n := range convNets {
-		if n.name == name {
-			return true
-		}
-	}
-	return false
-}

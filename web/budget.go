@@ -8,8 +8,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Processor time of the work outside of a handler: what the net package and the kernel take, with a
-// margin.
+// Processor time of the net package and the kernel outside of a handler, with a margin.
 const (
 	connectionCost = 60 * time.Microsecond  // time of accepting and closing a connection
 	requestCost    = 100 * time.Microsecond // time of reading a request and answering it

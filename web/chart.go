@@ -90,7 +90,7 @@ const (
 	plotTop        = 56.0 // below the title and the legend
 	plotBottom     = chartH - 46
 	plotRight      = chartW - 18
-	maxDots        = 32 // up to so many evaluations are marked with dots
+	maxDots        = 32 // most evaluations that are marked with dots
 )
 
 // plot is a chart that is being drawn.

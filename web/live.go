@@ -13,7 +13,7 @@ import (
 
 // LiveRun is a run in this process that a [Server] can show and control.
 type LiveRun struct {
-	Run        string // its folder, relative to that of the server
+	Run        string // the run's folder, relative to the server's
 	Iterations int    // iterations of the whole run
 	Command    string // that started it
 	// Status returns the current state. Its exchanges are those after the first since; the oldest
@@ -123,7 +123,7 @@ func (s *RunStatus) agentsFrame(l *LiveRun) []byte {
 	return encoded(frame)
 }
 
-// encoded returns v as JSON. v holds only what JSON can express.
+// encoded returns v as JSON. JSON can express all values of v.
 func encoded(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -15,7 +15,7 @@ type tone struct {
 
 func rgb(v uint32) color.RGBA { return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 255} }
 
-// tones is the palette. The data colours are those of Okabe and Ito ("Color universal design",
+// tones is the palette. The data colours are by Okabe and Ito ("Color universal design",
 // 2008), which colour-blind readers can tell apart, with lightness adjusted for contrast. Curves
 // also differ in their dashes.
 var tones = []tone{
@@ -101,7 +101,7 @@ var styles = withSeeds([]style{
 	{name: "v-name", fill: "ink", size: 12},
 })
 
-// withSeeds adds the styles of bands, single runs and points that are read to those of curves.
+// withSeeds adds the styles of bands, single runs and points that are read to the styles of curves.
 func withSeeds(list []style) []style {
 	for _, s := range list {
 		if number, ok := strings.CutPrefix(s.name, "v-c"); ok && strings.Trim(number, "0123456789") == "" {

@@ -28,7 +28,7 @@ const (
 
 // RunInfo is an entry of the list of runs.
 type RunInfo struct {
-	Run        string   `json:"run"`    // its folder, relative to that of the server; "." is the latter itself
+	Run        string   `json:"run"`    // the run's folder, relative to the server's; "." is the latter itself
 	Name       string   `json:"name"`   // name for display
 	Status     string   `json:"status"` // finished, stopped, diverged or running
 	Live       bool     `json:"live"`   // it runs in this process
@@ -47,7 +47,8 @@ type RunInfo struct {
 	Group    string              `json:"group"`    // equal for runs that differ in their seeds only; may be empty
 }
 
-// runList finds the runs below a folder, by config.yaml or metrics.jsonl, and caches what it reads.
+// runList finds the runs below a folder, by config.yaml or metrics.jsonl, and caches the files that
+// it reads.
 type runList struct {
 	root *os.Root
 	only string // the only run to show; empty for all
@@ -86,7 +87,7 @@ func (l *runList) listVaried(now time.Time) (runs []RunInfo, varied []string) {
 	return l.infos, l.varied
 }
 
-// refresh searches the runs and reads what has changed.
+// refresh searches the runs and reads the files that have changed.
 func (l *runList) refresh(now time.Time) {
 	begin := time.Now()
 	defer func() { l.next = now.Add(max(searchInterval, searchPauseFactor*time.Since(begin))) }()

@@ -83,7 +83,7 @@ func untilTick(now time.Time, tick time.Duration) time.Duration {
 	return tick - time.Duration(now.UnixNano())%tick
 }
 
-// sendUpdates sends what is new, and reports whether the client is still connected.
+// sendUpdates sends new rows, and reports whether the client is still connected.
 func (st *stream) sendUpdates(now time.Time) bool {
 	if st.sent.IsZero() && !st.send("", nil, now) {
 		return false

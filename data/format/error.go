@@ -3,8 +3,8 @@ package format
 // Error reports a malformed file or folder: damaged, truncated, or of another format than expected.
 type Error struct {
 	Path string // path of the file or folder
-	Got  string // what was found, and its position
-	Want string // what was expected
+	Got  string // the content found, and its position
+	Want string // the expected content
 	Hint string // likely cause and remedy; may be empty
 	Err  error  // the cause, or nil; the message does not repeat it
 }

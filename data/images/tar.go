@@ -32,7 +32,7 @@ func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member
 		if err == io.EOF {
 			return nil
 		}
-		at, _ := section.Seek(0, io.SeekCurrent) // the reader's position is that of the section
+		at, _ := section.Seek(0, io.SeekCurrent) // the reader has the position of the section
 		if err != nil {
 			return tarError(where, n, at, err)
 		}

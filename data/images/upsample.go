@@ -14,7 +14,7 @@ type upsampler struct {
 	sums   []int16 // sums of a row, between copies of the first and the last
 }
 
-// set begins with an image, the corner of which is that of a chroma sample.
+// set begins with an image, whose corner is a chroma sample's.
 func (u *upsampler) set(m *image.YCbCr) {
 	u.m = m
 	u.dx, u.dy = ratio(m.SubsampleRatio)

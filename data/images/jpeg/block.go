@@ -5,13 +5,14 @@ import "encoding/binary"
 // lookBits is the number of bits whose codes one look-up finds. Nearly all codes are shorter.
 const lookBits = 10
 
-// An entry of a code table describes a code and the value that follows it: the bits of both together
-// in its lowest byte, the bits of the value in the next, and the coefficients to skip above. Zero
-// means that the code is longer than lookBits.
+// An entry of a code table describes a code and the value that follows it: the bits of both
+// together in its lowest byte, the bits of the value in the next, and the coefficients to skip
+// above. Zero means that the code is longer than lookBits.
 type entry uint32
 
-// blockEnd is the skip of the code that ends a block, more than any other can reach. In a progressive
-// scan the code ends a run of blocks, and what is added to blockEnd says how long the run is.
+// blockEnd is the skip of the code that ends a block, more than any other can reach. In a
+// progressive scan the code ends a run of blocks, and the excess over blockEnd is the length of the
+// run.
 const blockEnd = 128
 
 // codeTable decodes one Huffman code.

@@ -226,8 +226,8 @@ func (d *Decoder) mcu(x int, wanted bool) bool {
 	return true
 }
 
-// transform computes the pixels of row y of MCUs under the box, whose blocks are those of a row and
-// a column of MCUs.
+// transform computes the pixels of row y of MCUs under the box, whose blocks belong to a row and a
+// column of MCUs.
 func (d *Decoder) transform(y, row, column int) {
 	for i := range d.parts {
 		c := &d.parts[i]

@@ -55,7 +55,7 @@ var (
 	labelColumns = []string{"label", "labels", "cls", "fine_label"}
 )
 
-// info is what the datasets library says about a table.
+// info is the description of a table by the datasets library.
 type info struct {
 	Info struct {
 		Features map[string]struct {

@@ -55,7 +55,7 @@ type chunkScanner struct {
 	row     int
 }
 
-// locate finds the pages of a chunk and checks what their headers claim. It corrects where the
+// locate finds the pages of a chunk and checks the claims of their headers. It corrects where the
 // metadata says that the dictionary and the first page are, which some writers get wrong.
 func (f *file) locate(group, column int) (c *chunk, err error) {
 	defer recovered(&err)
@@ -89,7 +89,7 @@ func (s *chunkScanner) at() int64 {
 	return pos - int64(s.in.Buffered())
 }
 
-// next reads a header and goes to the next one. At most so many rows are left.
+// next reads a header and goes to the next one. It is given the number of rows that are left.
 func (s *chunkScanner) next(left int) error {
 	p := page{offset: s.begin + s.at(), first: s.row, compressed: true}
 	var h format.PageHeader

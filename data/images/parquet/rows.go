@@ -120,7 +120,7 @@ func (r *rows) addGroup(s *shard, g int) error {
 	})
 }
 
-// memory is how many bytes reading takes: the largest shard's pages, and what stays in the cache.
+// memory returns the bytes that reading takes: the largest shard's pages, and the cache.
 func (r *rows) memory() (most int64) {
 	for _, s := range r.shards {
 		most = max(most, s.memory)
