@@ -12,7 +12,7 @@ ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./da
 # Tests that compare all paths by themselves, or none.
 ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet|TestBorrowedArenas|TestFootprint|TestParallelAllocatesNothing
 
-.PHONY: help run test test-default test-paths test-long test-asm soak test-cu race lint fuzz bench peers card generate cross release module cover clean
+.PHONY: help run test test-default test-paths test-long test-asm soak test-cu race lint fuzz bench peers card generate cross release module cover clean size
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -94,6 +94,9 @@ card: # one file for a machine with a GPU: sh bin/card.sh OUT [part...], with co
 	cp bench/bundle/card.sh bin/card.sh
 	tar -C bin/card -cf - . | gzip -9 >> bin/card.sh
 	@ls -l bin/card.sh
+
+size: # lines of Go by folder beside their budget, without tests and generated files
+	@$(GO) test -vet=off -count 1 -run TestSize -v . | grep lines
 
 generate: # regenerate what is generated; CI wants no difference
 	$(GO) generate ./...

@@ -1,7 +1,8 @@
 package fspda_test
 
 import (
-	"go/scanner"
+	"go/ast"
+	"go/parser"
 	"go/token"
 	"os"
 	"path"
@@ -10,78 +11,74 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode"
 )
-
-// coinedWords are words that earlier versions of this code used in a sense of their own. They may
-// not return in code, comments, messages or documentation; docs/glossary.md has the terms used
-// instead.
-var coinedWords = []string{
-	"berth", "berths", "camera", "crew", "crews", "desk", "fleet", "fleets", "fallin", "farewell",
-	"knock", "knocks", "leash", "march", "marches", "observatory", "owed", "sail", "sails", "signet",
-	"signets", "standin", "standins", "whoever",
-}
-
-// retiredNames are identifiers that a package, with all packages below it, gave up for a standard
-// term. Each is an ordinary word, so that only its use as an identifier is refused.
-var retiredNames = map[string][]string{
-	"": {"AgentSight", "fallIn", "Fate", "giveBack", "hearDiverged", "homed", "Lawful", "letGo", "lookBack", "Rooms",
-		"settleIn", "Sight", "standIn", "Weather"},
-	"cli/": {"apart", "dashboard", "manners", "screen"},
-	"cpu/": {"alone", "coded", "lend", "room", "rooms", "slide", "slider", "spare", "summer"},
-	"cuda/": {"Bare", "company", "formation", "gates", "hazard", "imaginary", "joint", "marchable", "marcher", "owner",
-		"passage", "sheet", "walks", "wave"},
-	"data/":  {"lend", "place", "room", "spare"},
-	"dist/":  {"Door", "Hear", "letter", "life", "Say", "seal", "Switchboard", "Talk", "way"},
-	"model/": {"begun", "placement", "recipe", "room"},
-	"train/": {"Borrow", "Eager", "eager", "Edged", "lent", "Member", "member", "people", "place", "Room", "room",
-		"spare", "Turns", "Watch"},
-	"web/": {"draft", "guest", "look", "shoot", "welcome"},
-}
 
 // textFiles are the kinds of files that people read.
 var textFiles = []string{".cpp", ".cu", ".cuh", ".css", ".go", ".h", ".html", ".js", ".md", ".mjs", ".py", ".service",
 	".sh", ".tmpl", ".txt", ".yaml", ".yml"}
 
-// historic are folders that keep what was written at its time.
+// historic are folders that keep texts as they were written at their time.
 var historic = []string{"bench/results", "runs"}
 
-func TestCoinedWords(t *testing.T) {
-	word := regexp.MustCompile(`(?i)(^|[^a-z-])(` + strings.Join(coinedWords, "|") + `)([^a-z]|$)`)
-	for _, file := range readableFiles(t) {
-		if file == "words_test.go" {
+// A comment is a sentence that a stranger understands. TestComments holds four rates of comments
+// without a clear subject to the largest ones of etcd's raft, pebble and gonum, about.
+var commentLimits = []struct {
+	name    string
+	trailer bool // counted per trailing comment, else per line of comments
+	pattern *regexp.Regexp
+	most    float64 // share
+}{
+	{"trailing comments that begin with a preposition", true, regexp.MustCompile(
+		`^// (of|as|in|by|for|from|to|at|on|with|without|behind|under|between|among|into|over|per)\b`), 0.03},
+	{`"what"`, false, regexp.MustCompile(`(?i)\bwhat\b`), 0.005},
+	{`"that of" and "those of"`, false, regexp.MustCompile(`(?i)\b(that|those) of\b`), 0.002},
+	{`"so many"`, false, regexp.MustCompile(`(?i)\bso many\b`), 0.001},
+}
+
+func TestComments(t *testing.T) {
+	trailing, lines := 0, 0
+	found := make([][]string, len(commentLimits))
+	for _, name := range readableFiles(t) {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(file)
+		text := readText(t, name)
+		files := token.NewFileSet()
+		f, err := parser.ParseFile(files, name, text, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for n, line := range strings.Split(string(text), "\n") {
-			if strings.Contains(line, `json:"desk"`) { // a key of checkpoints
-				continue
-			}
-			if found := word.FindStringSubmatch(splitCamelCase(line)); found != nil {
-				t.Errorf("%s:%d: the word %q has a standard term: see docs/glossary.md", file, n+1, found[2])
+		if ast.IsGenerated(f) {
+			continue
+		}
+		for _, group := range f.Comments {
+			for _, c := range group.List {
+				at := files.Position(c.Pos())
+				begin := at.Offset - at.Column + 1
+				trailer := strings.TrimSpace(text[begin:at.Offset]) != ""
+				lines += 1 + strings.Count(c.Text, "\n")
+				if trailer {
+					trailing++
+				}
+				for i, limit := range commentLimits {
+					if limit.trailer && !trailer {
+						continue
+					}
+					for range limit.pattern.FindAllString(c.Text, -1) {
+						found[i] = append(found[i], at.String()+": "+c.Text)
+					}
+				}
 			}
 		}
 	}
-}
-
-func TestRetiredNames(t *testing.T) {
-	for _, file := range readableFiles(t) {
-		if path.Ext(file) != ".go" {
-			continue
+	for i, limit := range commentLimits {
+		all := lines
+		if limit.trailer {
+			all = trailing
 		}
-		var retired []string
-		for folder, names := range retiredNames {
-			if strings.HasPrefix(file, folder) {
-				retired = append(retired, names...)
-			}
-		}
-		for _, name := range identifiers(t, file) {
-			if slices.Contains(retired, name) {
-				t.Errorf("%s: the identifier %s was given up for a standard term: see docs/glossary.md", file, name)
-			}
+		if share := float64(len(found[i])) / float64(all); share > limit.most {
+			t.Errorf("%s: %d in %d, %.2f %%, want at most %.1f %%. A comment names its subject:\n%s", limit.name,
+				len(found[i]), all, 100*share, 100*limit.most, strings.Join(found[i], "\n"))
 		}
 	}
 }
@@ -110,41 +107,4 @@ func readableFiles(t *testing.T) (files []string) {
 		t.Fatal(err)
 	}
 	return files
-}
-
-// identifiers returns the distinct identifiers of a Go file.
-func identifiers(t *testing.T, file string) []string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s scanner.Scanner
-	s.Init(token.NewFileSet().AddFile(file, -1, len(text)), text, nil, 0)
-	seen := map[string]bool{}
-	var names []string
-	for {
-		_, kind, name := s.Scan()
-		if kind == token.EOF {
-			return names
-		}
-		if kind == token.IDENT && !seen[name] {
-			seen[name] = true
-			names = append(names, name)
-		}
-	}
-}
-
-// splitCamelCase puts a space between a lower-case letter and an upper-case one.
-func splitCamelCase(line string) string {
-	var b strings.Builder
-	previous := ' '
-	for _, r := range line {
-		if unicode.IsUpper(r) && unicode.IsLower(previous) {
-			b.WriteByte(' ')
-		}
-		b.WriteRune(r)
-		previous = r
-	}
-	return b.String()
 }
