@@ -64,7 +64,7 @@ var allowed = map[string][]string{
 	"train/algo":            {"device", "train/setting"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
-		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/setting",
+		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "model", "train/algo", "train/setting",
 		"train/simnet",
 	},
 	"train/setting": {"internal/spelling"},

@@ -22,8 +22,8 @@ const (
 	maxSetting = 80 // bytes of a value
 )
 
-// computed reports whether a key says how a run is computed and not what, so that runs that differ in
-// it are alike.
+// computed reports whether a key says how a run is computed and not what, so that runs that differ
+// in it are alike.
 func computed(key string) bool {
 	k, _ := config.Lookup(key)
 	return k.Resume == setting.Computed
@@ -110,8 +110,8 @@ func variedKeys(runs map[string]cachedInfo) []string {
 	return varied[:min(len(varied), maxVaried)]
 }
 
-// Labels returns names for the runs in folders that say what differs between them, and not what
-// they have in common: the values of as few settings as tell them apart. Runs that differ in their
+// Labels returns names for the runs in folders by their differences, not by common
+// settings: the values of as few settings as tell them apart. Runs that differ in their
 // seeds only have the same label. A run without a readable configuration is called by its folder.
 func Labels(folders []string) []string {
 	var runs []cachedInfo
@@ -162,8 +162,8 @@ func distinguishing(runs []cachedInfo, keys []string) []string {
 	return chosen
 }
 
-// label writes the values of keys; those of the algorithm, the model and the data say by themselves
-// what they are.
+// label writes the values of keys; the names of algorithm, model and data need no
+// key.
 func (r cachedInfo) label(keys []string) string {
 	var words []string
 	for _, k := range keys {

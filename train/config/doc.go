@@ -8,9 +8,8 @@
 // returns a [Setup], in which nothing is left to choose. No other package checks a key.
 //
 // A [Method] describes an algorithm to Resolve: what it needs of graph, exchange and schedule.
-// builtin.go has one line for each algorithm of this module; [Register] adds those of other
-// programs. The names of networks come from the program ([SetModels]), because this package
-// imports none.
+// Those of this module are in train/algo; [Register] adds those of other programs. The names of
+// networks, with the keys that they read, come from model.
 //
 // The keys are public: files written by older versions must parse and keep their
 // [Config.Fingerprint], which covers every key that can change the trajectory of a run.

@@ -1,6 +1,9 @@
 package config
 
-import "fspda/train/setting"
+import (
+	"fspda/model"
+	"fspda/train/setting"
+)
 
 // NetworkKeys choose the network and its initial weights.
 type NetworkKeys struct {
@@ -19,7 +22,7 @@ type NetworkKeys struct {
 }
 
 var networkKeys = []setting.Key{
-	{Name: "model", Topic: "network", Default: "mlp", Names: modelList,
+	{Name: "model", Topic: "network", Default: "mlp", Names: model.Names,
 		Help: "network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones, " +
 			"with -gn for group norm or -evonorm for EvoNorm-S0 in place of batch norm, gn-lenet, vgg11, gpt-nano, " +
 			"gpt-char, gpt2, gpt2-medium or llama-nano for text"},
