@@ -60,7 +60,7 @@ type TestScores struct {
 	TestAccMin   Num `json:"test_acc_min"`
 	TestAccMean  Num `json:"test_acc_mean"`
 	TestAccMax   Num `json:"test_acc_max"`
-	TestAccAvg   Num `json:"test_acc_avg"`  // at xbar
+	TestAccAvg   Num `json:"test_acc_avg"`  // accuracy of the mean model xbar
 	TestTop5Avg  Num `json:"test_top5_avg"` // at xbar
 }
 
@@ -91,7 +91,7 @@ type DecodeScores struct {
 // LossScaling describes the loss scale of fp16.
 type LossScaling struct {
 	Skipped   uint64 `json:"skipped_grads"` // gradients of fp16 that were not finite and became 0, so far
-	LossScale Num    `json:"loss_scale"`    // of fp16, the smallest of the agents; 0: none
+	LossScale Num    `json:"loss_scale"`    // loss scale of fp16, the smallest of the agents; 0: none
 }
 
 // Steps counts gradients and holds the step sizes.
