@@ -13,9 +13,10 @@ import (
 // ten times.
 func judged(iteration int, loss, worst, accuracy, mean float64) metric.Row {
 	return metric.Row{Position: metric.Position{Iteration: iteration},
-		TrainScores: metric.TrainScores{TrainLossAvg: metric.Num(loss), TrainLossWorst: metric.Num(worst), Consensus: 1},
-		TestScores:  metric.TestScores{TestAccAvg: metric.Num(accuracy), TestAccMean: metric.Num(mean)},
-		Traffic:     metric.Traffic{BitsSharedSeed: 10 * 10 * 100 * 32}}
+		TrainScores: metric.TrainScores{TrainLossAvg: metric.Num(loss), TrainLossWorst: metric.Num(worst),
+			Consensus: 1},
+		TestScores: metric.TestScores{TestAccAvg: metric.Num(accuracy), TestAccMean: metric.Num(mean)},
+		Traffic:    metric.Traffic{BitsSharedSeed: 10 * 10 * 100 * 32}}
 }
 
 // A run whose loss ends above its start, or near it after it had fallen, or whose agents end far
@@ -45,16 +46,19 @@ func TestFailure(t *testing.T) {
 		{"good", []metric.Row{start, good}, ""},
 		{"loss above its start", []metric.Row{start, good, judged(600, 2.4, 2.5, 0.9, 0.8)},
 			"training loss ends at 2.4, above 2.3"},
-		{"losses of batches", []metric.Row{unknown, judged(300, 0.1, 0.2, 0.9, 0.8), judged(600, 0.12, 0.3, 0.9, 0.8)}, ""},
+		{"losses of batches",
+			[]metric.Row{unknown, judged(300, 0.1, 0.2, 0.9, 0.8), judged(600, 0.12, 0.3, 0.9, 0.8)}, ""},
 		{"slowly diverging", []metric.Row{start, good, judged(600, 1.9, 2, 0.5, 0.5)},
 			"ends at 1.9, and was 0.3 at iteration 300"},
 		{"noise", []metric.Row{start, good, judged(600, 0.5, 0.7, 0.85, 0.8)}, ""},
-		{"hardly learning", []metric.Row{start, judged(300, 2.2, 2.25, 0.2, 0.2), judged(600, 2.28, 2.29, 0.2, 0.2)}, ""},
+		{"hardly learning",
+			[]metric.Row{start, judged(300, 2.2, 2.25, 0.2, 0.2), judged(600, 2.28, 2.29, 0.2, 0.2)}, ""},
 		{"worst agent", []metric.Row{start, judged(600, 0.3, 2.5, 0.9, 0.8)},
 			"far from consensus: the training loss of the worst agent ends at 2.5"},
 		{"agents behind the mean model", []metric.Row{start, judged(600, 0.3, 0.5, 0.8, 0.2)},
 			"far from consensus: the mean model reaches 80 %"},
-		{"mean model behind the agents", []metric.Row{start, judged(600, 0.3, 0.5, 0.3, 0.9)}, "the agents' models 90 %"},
+		{"mean model behind the agents",
+			[]metric.Row{start, judged(600, 0.3, 0.5, 0.3, 0.9)}, "the agents' models 90 %"},
 		{"chance", []metric.Row{start, judged(600, 2.2, 2.2, 0.12, 0.05)}, ""},
 		{"rare classes", []metric.Row{judged(0, 7, 7, 0.001, 0.001), judged(600, 6, 6, 0.003, 0.001)}, ""},
 		{"nothing measured", []metric.Row{unknown, unknown}, ""},

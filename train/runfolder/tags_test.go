@@ -13,7 +13,8 @@ import (
 func TestScalarTags(t *testing.T) {
 	seen := map[string]string{}
 	for _, c := range metric.Described() {
-		if (c.Tag == "") != (c.Name == "iteration") || c.Tag != "" && strings.Count(c.Tag, "/") != 1 || seen[c.Tag] != "" {
+		if (c.Tag == "") != (c.Name == "iteration") || c.Tag != "" && strings.Count(c.Tag, "/") != 1 ||
+			seen[c.Tag] != "" {
 			t.Errorf("column %s has the tag %q, as has %q", c.Name, c.Tag, seen[c.Tag])
 		}
 		seen[c.Tag] = c.Name
