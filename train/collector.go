@@ -49,7 +49,7 @@ func (c *collector) collect() error {
 			c.pending[sn.T] = set
 		}
 		set[sn.Agent] = sn
-		if slices.Contains(set, nil) { // of another agent, not yet
+		if slices.Contains(set, nil) { // another agent's is missing yet
 			continue
 		}
 		delete(c.pending, sn.T)

@@ -12,8 +12,8 @@ import (
 type duals struct {
 	e    *Evaluator
 	all  []*snapshot.Snapshot
-	at   int // in Snapshot.Aux
-	mail int // in Snapshot.Aux; -1: none
+	at   int // index in Snapshot.Aux
+	mail int // index in Snapshot.Aux; -1: none
 	dual []float32
 	unit []float32 // scratch of mail
 }
@@ -57,7 +57,7 @@ func (d *duals) track(mean *point) metric.Num {
 	e := d.e
 	c := e.setup.Config
 	multiple := e.setup.Traits.Tracked.Multiple(c.Alpha, c.Eta)
-	if math.IsInf(multiple, 0) { // without a dual gain there is no limit
+	if math.IsInf(multiple, 0) { // a dual without gain has no limit
 		return metric.Num(math.NaN())
 	}
 	sum := 0.0

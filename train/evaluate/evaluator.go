@@ -77,7 +77,7 @@ type workspace struct {
 type subject struct {
 	x           []float32
 	tests       testExamples
-	buffers     [][]float32 // of its batch norm; several are scored in turn; empty without batch norm
+	buffers     [][]float32 // buffers of its batch norm; several are scored in turn; empty without batch norm
 	recalibrate bool        // its buffers are to be measured
 }
 
@@ -90,7 +90,7 @@ func (s subject) equal(o subject) bool {
 type point struct {
 	loss, gradSq float64 // NaN if only the test set is evaluated
 	test         score
-	buffers      []float32   // with which it was scored
+	buffers      []float32   // buffers that scored it
 	shards       [][]float32 // gradient of each f_i, if asked for
 	full         []float64   // gradient of F, if asked for
 	err          error
@@ -100,7 +100,7 @@ type point struct {
 type Evaluation struct {
 	metric.Row
 	Mean    []float32
-	Buffers []float32 // with which the mean model was scored; nil without batch norm
+	Buffers []float32 // buffers that scored the mean model; nil without batch norm
 	Agents  []AgentScore
 	Sample  string // text that the mean model wrote; "": none
 }
@@ -108,7 +108,7 @@ type Evaluation struct {
 // AgentScore is the evaluation of an agent's model.
 type AgentScore struct {
 	Distance float64 // squared, from the mean model
-	Accuracy float64 // on the test set; NaN: its model was not evaluated
+	Accuracy float64 // accuracy on the test set; NaN: its model was not evaluated
 }
 
 // New makes an Evaluator on devices of one kind.

@@ -24,7 +24,7 @@ type Note struct {
 	Agent  int        `json:"agent,omitempty"` // that diverged
 	T      int        `json:"t"`               // iteration
 	Event  int        `json:"event,omitempty"` // in virtual time: the event in which the agent diverged
-	Loss   metric.Num `json:"loss"`            // of the agent that diverged
+	Loss   metric.Num `json:"loss"`            // loss of the agent that diverged
 	Cause  string     `json:"cause,omitempty"` // what failed before the loss showed it
 	Status string     `json:"status,omitempty"`
 	Stop   int64      `json:"stop,omitempty"` // number of the stop that the note is about

@@ -30,7 +30,7 @@ const (
 type BestModel struct {
 	Row     metric.Row
 	Mean    []float32
-	Buffers []float32 // of batch norm, with which it was measured; nil without
+	Buffers []float32 // buffers of batch norm that measured it; nil without
 }
 
 // writeBest replaces the best model by that of an evaluation, atomically.
