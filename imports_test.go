@@ -16,7 +16,6 @@ import (
 // {cpu, model}.
 var allowed = map[string][]string{
 	"internal/pages":     {},
-	"internal/realdata":  {},
 	"internal/rng":       {},
 	"internal/spelling":  {},
 	"internal/bounded":   {},
@@ -27,7 +26,6 @@ var allowed = map[string][]string{
 	"device/devicetest": {
 		"device", "device/signature", "internal/rng",
 	},
-	"device/devicetest/golden": {"device", "internal/realdata"}, // for tests: results of PyTorch, from a file
 	"cpu": {
 		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/kernel", "cpu/norm", "cpu/vec", "device",
 		"device/signature", "internal/pages",
@@ -66,33 +64,42 @@ var allowed = map[string][]string{
 	"train/algo":            {"device", "train/setting"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
-		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/setting",
+		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "model", "train/algo", "train/setting",
 		"train/simnet",
 	},
 	"train/setting": {"internal/spelling"},
+	"train/metric":  {},
 	"train/evaluate": {
+		"train/metric",
 		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",
 		"train/snapshot",
 	},
 	"train/memory":   {"device", "dist", "train/algo", "train/config"},
 	"train/generate": {"device", "internal/rng"},
-	"train/runfolder": {"data/text", "device", "dist", "internal/bounded", "internal/rng", "internal/wholefile",
+	"train/runfolder": {
+		"train/metric", "data/text", "device", "dist", "internal/bounded", "internal/rng", "internal/wholefile",
 		"train/algo", "train/config", "train/evaluate", "train/memory", "train/safetensors", "train/simnet",
-		"train/snapshot", "train/tensorboard"},
+		"train/snapshot", "train/tensorboard",
+	},
 	"train/simnet":      {"dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo"},
 	"train/snapshot":    {"device", "dist", "train/algo", "train/simnet"},
 	"train/vectorpool":  {"train/algo", "dist", "device"},
 	"train/live":        {"train/algo", "dist", "device", "internal/rng"},
-	"train/process":     {"dist", "internal/wholefile", "train/snapshot"},
+	"train/process":     {"train/metric", "dist", "internal/wholefile", "train/snapshot"},
 	"train/safetensors": {"internal/bounded"},
 	"train/tensorboard": {},
 	"train": {
+		"train/metric",
 		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/vectorpool",
-		"train/live", "train/memory", "train/process", "train/runfolder", "train/simnet", "train/snapshot", "web",
+		"train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet", "train/snapshot",
+		"web",
 	},
-	"web":             {"internal/bounded", "internal/units", "internal/wholefile"},
+	"web": {
+		"train/metric", "internal/bounded", "internal/units", "internal/wholefile", "train/config", "train/setting",
+	},
 	"web/browsertest": {},
 	"bench": {
+		"train/metric",
 		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "internal/units", "train",
 		"train/config", "train/memory", "train/runfolder",
 	},
@@ -103,10 +110,13 @@ var allowed = map[string][]string{
 	"bench/acceptance": {"bench", "bench/measure", "train", "internal/rng", "internal/wholefile"},
 	"docs":             {},
 	"cmd/fspda":        {"cli"},
+	// tests of an optimizer and a compressor that a program registers
+	"cli/ownparts": {},
 	"cli": {
 		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
 		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
 	},
+	"cli/ownmethod": {"cli", "device", "train/algo", "train/setting"}, // a test: a method of a program's own
 	"cli/benchcmd": {
 		"bench/acceptance", "bench/measure", "bench/measure/bare", "cli/command", "cli/setup", "cpu", "cuda", "data",
 		"data/text", "device", "device/devicetest", "dist", "dist/discover/nats", "dist/link", "internal/rng", "model",
@@ -118,7 +128,7 @@ var allowed = map[string][]string{
 		"data/text/gpt2",
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
-	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config"},
+	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
 	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/wholefile",
 		"train", "web"},
 	"cli/modelcmd": {
@@ -139,7 +149,7 @@ var allowed = map[string][]string{
 	"cli/setup": {"cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model",
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {
-		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/discover", "dist/discover/nats", "dist/link",
+		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
 		"internal/rng", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
@@ -151,23 +161,53 @@ var allowed = map[string][]string{
 	// beside device, which has no code
 	"device/signature": {"device"},
 
-	"cuda/dynlib":             {},              // libraries opened at run time, for all below cuda
-	"cuda/dynlib/headertest":  {"cuda/dynlib"}, // for tests: tables of functions against NVIDIA's headers
+	"cuda/dynlib":             {}, // libraries opened at run time, for all below cuda
 	"cuda/nvrtc":              {"cuda/dynlib", "internal/wholefile"},
 	"cuda/kernels":            {"cuda/nvrtc", "device", "internal/rng"},
 	"cuda/kernels/kerneltest": {"cuda/kernels", "device", "dist", "internal/rng"}, // for tests of devices
-	"cuda/kernels/hostrun":    {"cuda/kernels", "cuda/dynlib"},                    // for tests: kernels on the host
-	// for tests: NVIDIA's libraries on the host
-	"cuda/fakecuda":        {"cuda/kernels", "cuda/kernels/hostrun"},
-	"cuda/driver":          {"cuda/dynlib"},
-	"cuda/driver/fakegpu":  {"cuda/driver", "cuda/dynlib"}, // for tests: a GPU in host memory
-	"cuda/cublas":          {"cuda/dynlib", "cuda/driver"},
-	"cuda/cudnn":           {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
-	"cuda/cudnn/fakecudnn": {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
-	"cuda/compiler":        {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
-	"cuda/executor":        {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
+	"cuda/driver":             {"cuda/dynlib"},
+	"cuda/cublas":             {"cuda/dynlib", "cuda/driver"},
+	"cuda/cudnn":              {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
+	"cuda/compiler":           {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
+	"cuda/executor":           {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
 	"cuda": {"cuda/compiler", "cuda/executor", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver",
 		"cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
+
+	// for tests only, see TestProductHasNoStage
+	"internal/testing/fakecuda":   {"cuda/kernels", "internal/testing/hostrun"}, // NVIDIA's libraries on the host
+	"internal/testing/fakecudnn":  {"cuda/cudnn", "cuda/driver"},                // the graph API of cuDNN in Go
+	"internal/testing/fakegpu":    {"cuda/driver", "cuda/dynlib"},               // a GPU in host memory
+	"internal/testing/golden":     {"device", "internal/testing/realdata"},      // results of PyTorch, from a file
+	"internal/testing/headertest": {"cuda/dynlib"},                              // tables against NVIDIA's headers
+	"internal/testing/hostrun":    {"cuda/dynlib", "cuda/kernels"},              // kernels on the host
+	"internal/testing/realdata":   {},                                           // real data sets
+}
+
+// checks are the packages with the checks of a device that both tests and the program itself run
+// (fspda selftest), and the float64 device of fspda theory.
+var checks = []string{"cuda/kernels/kerneltest", "device/devicetest", "train/algo/algotest"}
+
+// The program contains no fakes, host emulators or data of tests.
+func TestProductHasNoStage(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./cmd/fspda").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := 0
+	for _, p := range strings.Fields(string(out)) {
+		name, ours := strings.CutPrefix(p, "fspda/")
+		if !ours {
+			continue
+		}
+		packages++
+		if strings.HasPrefix(name, "internal/testing/") || strings.HasSuffix(name, "test") && name != "selftest" &&
+			!slices.Contains(checks, name) {
+			t.Errorf("cmd/fspda depends on %s, a package for tests: move the code that it needs out of there", name)
+		}
+	}
+	if packages < 50 {
+		t.Errorf("cmd/fspda depends on %d packages of this module: go list said something else", packages)
+	}
 }
 
 // processes are the packages that may depend on gRPC or NATS: those of runs of many processes. A

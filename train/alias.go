@@ -2,8 +2,9 @@ package train
 
 import (
 	"fspda/train/config"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/runfolder"
+	"fspda/train/setting"
 )
 
 // These names are those of fspda/train/config that users of this package need most.
@@ -31,14 +32,17 @@ func Algorithms() []string { return config.Algorithms() }
 // Register adds an algorithm to those that Config.Algo can name. See [config.Register].
 func Register(m Method) { config.Register(m) }
 
+// RegisterKey adds a key to those of every configuration. See [config.RegisterKey].
+func RegisterKey(k setting.Key) { config.RegisterKey(k) }
+
 // These names are those of fspda/train/evaluate that users of this package need most.
 type (
-	Row = evaluate.Row
-	Num = evaluate.Num
+	Row = metric.Row
+	Num = metric.Num
 )
 
 // Columns lists the columns of metrics.csv, which are the keys of metrics.jsonl.
-func Columns() []string { return evaluate.Columns() }
+func Columns() []string { return metric.Columns() }
 
 // The names of fspda/train/runfolder that users of this package need most.
 type (
