@@ -36,8 +36,8 @@ type Discovery interface {
 type Agent struct {
 	// Addresses are where the agent accepts connections, HOST:PORT.
 	Addresses []string
-	// Connect opens a connection to the agent's own server inside this process. The Discovery copies
-	// between this connection and one that another agent has relayed.
+	// Connect opens a connection to the agent's own server inside this process. The Discovery
+	// copies between this connection and one that another agent has relayed.
 	Connect func(context.Context) (net.Conn, error)
 	// Connected returns the number of other agents that are connected.
 	Connected func() int

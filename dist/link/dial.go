@@ -25,18 +25,23 @@ import (
 )
 
 const (
-	dialTimeout   = 3 * time.Second       // for all addresses of a peer, for the handshake, for a keepalive ping
-	keepaliveTime = 10 * time.Second      // idle time before a keepalive ping
-	minRedial     = 20 * time.Millisecond // delay after a connection that failed; doubles each time
-	maxRedial     = time.Second
-	directRetry   = time.Minute      // until a direct link is tried again in place of a relayed one
-	drainTimeout  = time.Second      // to send what is queued when the node closes
-	warnAfter     = 15 * time.Second // until a warning that a peer cannot be reached
+	// dialTimeout bounds the dialing of all addresses of a peer, a handshake, and a keepalive ping.
+	dialTimeout   = 3 * time.Second
+	keepaliveTime = 10 * time.Second // The idle time before a keepalive ping.
 
-	heartbeatInterval = 500 * time.Millisecond // a node sends at least one frame in this time
+	// minRedial is the delay after a connection that failed. It doubles each time, up to maxRedial.
+	minRedial = 20 * time.Millisecond
+	maxRedial = time.Second
+
+	directRetry  = time.Minute      // A relayed link is replaced by a direct one after this time, if possible.
+	drainTimeout = time.Second      // A node that closes sends queued messages for this time.
+	warnAfter    = 15 * time.Second // A peer that cannot be reached for this time is logged.
+
+	heartbeatInterval = 500 * time.Millisecond // A node sends at least one frame in this time.
 )
 
-// Flow-control windows in bytes. Relayed bytes wait in the queues of other servers, which are bounded.
+// Flow-control windows in bytes. Relayed bytes wait in the queues of other servers, which are
+// bounded.
 const (
 	directWindow = 16 << 20
 	relayWindow  = 4 << 20
@@ -86,7 +91,7 @@ func (n *Node) serve(l net.Listener, window int32) {
 // directListeners are where the server for direct connections listens: one listener, or none.
 type directListeners struct {
 	listeners []net.Listener
-	addresses []string // of them
+	addresses []string // The addresses that others are told.
 }
 
 // listenDirect listens for direct connections. They are served from Start on: before, the node does
@@ -208,8 +213,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// connect finds out where the peer listens, dials it, directly or else relayed, and runs the link until
-// it ends.
+// connect finds out where the peer listens, dials it, directly or else relayed, and runs the link
+// until it ends.
 func (p *peer) connect(ctx context.Context) error {
 	n := p.node
 	addresses, err := n.opt.Discovery.Addresses(ctx, p.id)

@@ -264,7 +264,8 @@ func TestListenAddresses(t *testing.T) {
 
 // BenchmarkReplay measures how fast a restarted agent receives again what it has missed, as a
 // multiple of the speed at which two agents that compute nothing exchange the same messages. x_live
-// is without the time to connect, which x_live_connecting includes. Both speeds are measured in turns.
+// is without the time to connect, which x_live_connecting includes. Both speeds are measured in
+// turns.
 func BenchmarkReplay(b *testing.B) {
 	const size, steps = 1000, 2000
 	var live, replay, connecting time.Duration

@@ -71,8 +71,8 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// A handshake that arrives after a later one of the same process starts the session of the answering
-// node anew. The other node learns of it, and both go on with one session.
+// A handshake that arrives after a later one of the same process starts the session of the
+// answering node anew. The other node learns of it, and both go on with one session.
 func TestLateHandshake(t *testing.T) {
 	m := openMesh(t, 2, func(o *settings) { o.Listen = "127.0.0.1:0" })
 	chat(t, openSession(t, m[0], 1), openSession(t, m[1], 0), 20)

@@ -187,8 +187,8 @@ func TestRelayEndsAfterItsData(t *testing.T) {
 	}
 }
 
-// An agent that is started again accepts connections at another address. Nobody is told the address of
-// its earlier process, which the last answer to a comparison of routes has named.
+// An agent that is started again accepts connections at another address. Nobody is told the address
+// of its earlier process, which the last answer to a comparison of routes has named.
 func TestAddressOfEarlierProcess(t *testing.T) {
 	often := func(o *Options) { o.Server.check = 10 * time.Millisecond }
 	m := openMesh(t, 2, often)
@@ -239,8 +239,8 @@ func TestNoAddressWhileClosing(t *testing.T) {
 	}
 }
 
-// Packets that are not of the run, or of another version, are dropped. Without certificates an agent
-// that nobody is connected to ends if the others have another version.
+// Packets that are not of the run, or of another version, are dropped. Without certificates an
+// agent that nobody is connected to ends if the others have another version.
 func TestForeignPackets(t *testing.T) {
 	m := openMesh(t, 2, nil)
 	m.check(t)
@@ -273,7 +273,8 @@ func TestForeignPackets(t *testing.T) {
 }
 
 // A client that may publish on the subjects floods an agent with packets: connections that it opens
-// and others, offers, and garbage. This is logged once and occupies no memory, and the run continues.
+// and others, offers, and garbage. This is logged once and occupies no memory, and the run
+// continues.
 func TestFloodOfPackets(t *testing.T) {
 	core, lines := observer.New(zapcore.WarnLevel)
 	m := openMesh(t, 3, func(o *Options) { o.Log = zap.New(core) })
@@ -364,8 +365,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// certified writes certificates for all agents of the run in a folder, and returns an edit that gives
-// each its own.
+// certified writes certificates for all agents of the run in a folder, and returns an edit that
+// gives each its own.
 func certified(t *testing.T, dir string, agents int) func(*Options) {
 	t.Helper()
 	if err := link.WriteCredentials(dir, "test", agents, time.Hour); err != nil {

@@ -109,9 +109,9 @@ func stop(s *server.Server) {
 	s.WaitForShutdown()
 }
 
-// watchRoutes starts the server of this process anew if it has had fewer routes than that of agent
-// 0 for two intervals while an agent did not answer: then it lacks a route to a running server.
-// Servers that lose connections while others start may not find each other again.
+// watchRoutes starts the server of this process anew if it has had fewer routes than the server of
+// agent 0 for two intervals while an agent did not answer: then it lacks a route to a running
+// server. Servers that lose connections while others start may not find each other again.
 func (d *Discovery) watchRoutes() {
 	first := d.peers[coordinator]
 	if d.server == nil || first == nil {
@@ -142,7 +142,7 @@ func (d *Discovery) watchRoutes() {
 	}
 }
 
-// routes returns the number of servers to which that of this process is connected.
+// routes returns the number of servers to which the server of this process is connected.
 func (d *Discovery) routes() int {
 	if d.server == nil {
 		return 0
