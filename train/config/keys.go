@@ -59,10 +59,10 @@ func declaredByMethod(k setting.Key) setting.Key {
 	panic(fmt.Sprintf("config: no method declares the key %q", k.Name))
 }
 
-// RegisterKey adds a key of another package to those of every configuration: to flags, files, help
-// and reference. Call it before the first run, for instance in an init function. [Config.Value] and
-// [Setup.Value] return its value. A key that only some methods read is among their Keys. It panics if
-// the name is taken or the declaration has a fault.
+// RegisterKey adds a key of another package to every configuration: to flags, files, help and
+// reference. Call it before the first run, for instance in an init function. [Config.Value] and
+// [Setup.Value] return its value. A key that only some methods read is among their Keys. It panics
+// if the name is taken or the declaration has a fault.
 func RegisterKey(k setting.Key) {
 	err := setting.Fault([]setting.Key{k})
 	switch _, taken := Lookup(k.Name); {
@@ -138,6 +138,6 @@ func (c Config) Value(key string) any {
 	return k.Initial()
 }
 
-// Value returns the value of a key, as [Config.Resolve] has resolved it. It panics if there is no such
-// key.
+// Value returns the value of a key, as [Config.Resolve] has resolved it. It panics if there is no
+// such key.
 func (s *Setup) Value(key string) any { return s.Config.Stored().Value(key) }

@@ -28,7 +28,7 @@ var compressionKeys = []setting.Key{
 	{Name: "reference_bits"},
 }
 
-// ExchangeKeys choose the agents, their graph and what an exchange carries.
+// ExchangeKeys choose the agents, their graph and the coordinates that an exchange carries.
 type ExchangeKeys[N ~string] struct {
 	Agents  int     `key:"agents"`
 	Graph   string  `key:"graph"`
