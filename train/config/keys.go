@@ -36,10 +36,11 @@ func init() {
 			own[i] = k
 		}
 		places[k.Name] = i
-		if at := fields[k.Name]; at != nil {
-			v := reflect.ValueOf(&base).Elem().FieldByIndex(at)
-			v.Set(reflect.ValueOf(k.Initial()).Convert(v.Type()))
+		if fields[k.Name] == nil {
+			panic(fmt.Sprintf("config: no field of Config has the tag key:%q", k.Name))
 		}
+		v := reflect.ValueOf(&base).Elem().FieldByIndex(fields[k.Name])
+		v.Set(reflect.ValueOf(k.Initial()).Convert(v.Type()))
 	}
 	builtin = prepareAll(algo.Methods())
 	methods = slices.Clone(builtin)
