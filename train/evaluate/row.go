@@ -28,8 +28,8 @@ type Row struct {
 	LossScaling
 	Steps
 	Times
-	// F(xbar) without the L2 term. With metrics test the L2 term is that of the agents' models at the
-	// row; NaN: the network does not tell it.
+	// F(xbar) without the L2 term. With metrics test the L2 term is computed from the agents'
+	// models at the row; NaN: the network does not tell it.
 	TrainDataLoss Num `json:"train_data_loss_avg"`
 	Clipped       int `json:"clipped_grads"` // gradients that clip_norm shortened, over all agents so far
 	LanguageScores
@@ -61,7 +61,7 @@ type TestScores struct {
 	TestAccMean  Num `json:"test_acc_mean"`
 	TestAccMax   Num `json:"test_acc_max"`
 	TestAccAvg   Num `json:"test_acc_avg"`  // accuracy of the mean model xbar
-	TestTop5Avg  Num `json:"test_top5_avg"` // at xbar
+	TestTop5Avg  Num `json:"test_top5_avg"` // top-5 accuracy of the mean model xbar
 }
 
 // DualScores describe the duals.
@@ -72,7 +72,7 @@ type DualScores struct {
 
 // Traffic counts bits over all agents, so far.
 type Traffic struct {
-	BitsTotal      uint64 `json:"bits_total"` // over all agents, in the accounting asked for
+	BitsTotal      uint64 `json:"bits_total"` // bits in the requested accounting
 	BitsAgentMax   uint64 `json:"bits_agent_max"`
 	BitsSharedSeed uint64 `json:"bits_shared_seed"`
 	BitsPacked     uint64 `json:"bits_packed"`
@@ -103,8 +103,8 @@ type Steps struct {
 
 // Times are the times of the row.
 type Times struct {
-	// when the last agent was here, in seconds of the simulated network; without one 0, or of
-	// fspda-async in mean gradients
+	// the time at which the last agent was here: in seconds of the simulated network, without one
+	// in mean gradients for fspda-async, and else 0
 	Time     Num `json:"virtual_time"`
 	TimeMean Num `json:"virtual_time_mean"` // mean over the agents
 	WallS    Num `json:"wall_s"`            // the only column that differs between two runs of one configuration
@@ -113,7 +113,7 @@ type Times struct {
 // LanguageScores restate test_loss_avg for text; NaN: the data is not text.
 type LanguageScores struct {
 	Perplexity  Num `json:"perplexity"`    // e^loss
-	BitsPerByte Num `json:"bits_per_byte"` // of the text; NaN: the tokenizer is not known
+	BitsPerByte Num `json:"bits_per_byte"` // bits for each byte of the text; NaN: the tokenizer is not known
 }
 
 // UnmarshalJSON reads a row, also one that was written before its last columns existed.

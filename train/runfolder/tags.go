@@ -8,8 +8,8 @@ import (
 )
 
 // scalarTag is a curve in TensorBoard: its tag, whose first part is its group, and the unit in
-// which it is shown; 0: as it is. Counts of bits and bytes would soon pass what float32 holds
-// exactly, so they are in units that the tag names.
+// which it is shown; 0: without a unit. Counts of bits and bytes would soon pass the range that
+// float32 holds exactly, so they are in units that the tag names.
 type scalarTag struct {
 	tag  string
 	unit float64

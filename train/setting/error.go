@@ -6,7 +6,7 @@ import "fmt"
 type Error struct {
 	Key  string // "density"
 	Got  string // the value
-	Want string // the expected value, or what to do
+	Want string // the expected value, or advice
 	Err  error  // its cause; may be nil
 }
 

@@ -50,19 +50,19 @@ type Key struct {
 	// Since is the version that brought the key, after the first one. Configurations that were stored
 	// before do not have it: they keep their fingerprint if the default changes nothing.
 	Since string
-	// Resume says what another value means for a run that is resumed.
+	// Resume is the effect of another value on a run that is resumed.
 	Resume Resume
 	// Inert reports whether the value of a run is left out of its fingerprint, in place of Since and
-	// Resume. It is for keys of which that is true for several values.
+	// Resume. It serves keys for which several values are left out.
 	Inert func(r Run) bool
 }
 
-// Resume says what another value of a setting means for a run that is resumed.
+// Resume is the effect of another value of a setting on a run that is resumed.
 type Resume int
 
 const (
 	Refused  Resume = iota // The value makes another run: it is part of the fingerprint.
-	Recorded               // The run is the same; what is recorded of it, or how long it takes, may change.
+	Recorded               // The run is the same; its records, or the time that it takes, may change.
 	Computed               // Nothing but the way in which the run is computed and kept changes.
 	Moves                  // The run goes on, and differs by rounding of float32 from then on.
 )
@@ -86,7 +86,7 @@ func (n Need) Text() string {
 	return n.Words
 }
 
-// Run is what conditions may ask of a run.
+// Run gives conditions access to the settings of a run.
 type Run interface {
 	Given(key string) any // Given returns the value that the user gave, or the default.
 	Value(key string) any // Value returns the value after defaults of the method and auto are resolved.
@@ -133,8 +133,8 @@ func (k Key) Admitted() []string {
 	return k.Choices
 }
 
-// Value returns a value of a file, of a flag or of Go in the type of the key, and refuses what the
-// key does not admit. The errors call the key name.
+// Value returns a value of a file, of a flag or of Go in the type of the key, and refuses values
+// that the key does not admit. The errors call the key name.
 func (k Key) Value(name string, v any) (any, error) {
 	typed, err := k.Read(name, v)
 	if err == nil {
@@ -143,7 +143,7 @@ func (k Key) Value(name string, v any) (any, error) {
 	return typed, err
 }
 
-// Read is Value without Refuse: it refuses only what has another type.
+// Read is Value without Refuse: it refuses only values of another type.
 func (k Key) Read(name string, v any) (any, error) {
 	text := Text(v)
 	typed, err := k.parse(text)
@@ -290,7 +290,7 @@ func (k Key) interval() (low, high bound, err error) {
 
 var keyName = regexp.MustCompile("^[a-z0-9_]+$")
 
-// Fault returns what is wrong with declarations that stand together, or nil.
+// Fault returns the first fault of a list of declarations, or nil.
 func Fault(keys []Key) error {
 	seen := map[string]bool{}
 	for _, k := range keys {
