@@ -139,7 +139,7 @@ func trainingOf(net *model.Network, f networkFlags, e *setup.Devices) (
 	}, nil
 }
 
-// cardOf returns a GPU with what benchmarks need of it, or nil for another device.
+// cardOf returns a GPU with the functions that benchmarks need of it, or nil for another device.
 func cardOf(dev device.Device, precision string) *measure.Card {
 	gpu, ok := dev.(*cuda.Device)
 	if !ok {

@@ -34,8 +34,9 @@ func (q *queue) checkTasks() error {
 	return errors.Join(errs...)
 }
 
-// parseTask reads the command line of a task and the files that it names, with a program of its own, and
-// runs nothing. folder is that of the queue: a file below it may be a result of another task.
+// parseTask reads the command line of a task and the files that it names, with a program of its
+// own, and runs nothing. folder is the queue's folder: a file below it may be a result of another
+// task.
 func parseTask(t bench.Task, root *cobra.Command, folder string) error {
 	cmd, _, err := root.Find(t.Command)
 	if err != nil {

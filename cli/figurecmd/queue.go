@@ -60,9 +60,9 @@ func (f *queueFlags) check() error {
 // queue is the state of the command.
 type queue struct {
 	queueFlags
-	path    string // of the file
+	path    string // path of the file
 	load    string // the file of the load averages
-	folder  string // of the results
+	folder  string // folder of the results
 	given   string // the folder that the file names
 	tasks   []bench.Task
 	root    func() *cobra.Command // makes the command of the program
@@ -70,7 +70,7 @@ type queue struct {
 	lock    *flock.Flock
 	stderr  io.Writer
 	program string
-	running map[string]*process // by name of the task
+	running map[string]*process // running processes by the name of their task
 	tried   map[string]bool     // tasks that ended under this queue
 	ended   chan *process
 	waited  time.Time // time of the last line about waiting
@@ -80,7 +80,7 @@ type queue struct {
 type process struct {
 	bench.Task
 	counted time.Time // the record has its time until then
-	err     error     // at its end
+	err     error     // error at its end
 }
 
 // interval is how often the queue looks at the load and renews its table.
