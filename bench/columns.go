@@ -40,7 +40,7 @@ func hasDuals(s *train.Setup) bool {
 	return s.Traits.Tracked.Name != ""
 }
 
-// lacking returns the columns that a run does not fill, each with what would fill it.
+// lacking returns the columns that a run does not fill, each with the settings that would fill it.
 func lacking(s *train.Setup) map[string]string {
 	all := map[string]string{}
 	for _, c := range columnNeeds {
