@@ -14,6 +14,7 @@ import (
 
 	"fspda/train/config"
 	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/safetensors"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // BestModel is the mean model of the row with the largest test accuracy after the start.
 type BestModel struct {
-	Row     evaluate.Row
+	Row     metric.Row
 	Mean    []float32
 	Buffers []float32 // buffers of batch norm that measured it; nil without
 }
