@@ -50,8 +50,9 @@ const (
 	Replay         // a file of replays/
 )
 
-// Run is a curve, or a method with the points among which a search chooses. Its configuration merges
-// the base, the variant of the base, Set and the variant of the run; later ones take precedence.
+// Run is a curve, or a method with the points among which a search chooses. Its configuration
+// merges the base, the variant of the base, Set and the variant of the run; later ones take
+// precedence.
 type Run struct {
 	Name     string                   `yaml:"name"`  // Name of its folder. The default is its algorithm.
 	Title    string                   `yaml:"title"` // Name in legends. The default is Name.

@@ -21,7 +21,7 @@ type study struct {
 	*flags
 	*bench.Experiment
 	folder     string
-	accounting string // accounting of the bits, a value of --accounting
+	accounting string // name of the way in which bits are counted
 	stdout     io.Writer
 }
 
@@ -194,7 +194,11 @@ func (s *study) finishTuning(results []bench.Result, reported []*bench.Outcome) 
 	}
 	switch {
 	case s.json:
-		return command.PrintJSON(s.stdout, s.Lines(results))
+		lines := []bench.Choice{}
+		for _, r := range results {
+			lines = append(lines, r.Choices...)
+		}
+		return command.PrintJSON(s.stdout, lines)
 	case s.quiet:
 		return nil
 	}

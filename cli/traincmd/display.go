@@ -114,7 +114,7 @@ func (d *display) begin(folder string) {
 	})
 }
 
-// what describes the run in a few lines.
+// what returns a description of the run in a few lines.
 func (d *display) what() []string {
 	c := d.setup.Config
 	lines := []string{

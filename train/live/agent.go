@@ -39,7 +39,7 @@ type Options struct {
 
 // Timeouts are the limits after which an agent stops waiting for another one. 0 is the default.
 type Timeouts struct {
-	Exchange time.Duration // how long an exchange may reserve the mailbox; by default 5 s
+	Exchange time.Duration // the longest time for which an exchange may reserve the mailbox; by default 5 s
 	Drop     time.Duration // the edge of an agent that is silent for longer is dropped; 0: never
 	// Finish is used without Drop: at the end of the run, an agent silent for longer is not awaited. By
 	// default 10 s.

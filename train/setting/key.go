@@ -21,43 +21,43 @@ type Key struct {
 	// Topic is the topic of help texts that lists the flag.
 	Topic string
 
-	// Default is the value of a setting that is not set, and has the type of the key: a number, a text,
-	// a bool, an [AutoFloat] or another type that flags can set. If it is nil, the default is the first
-	// of Choices, or the number 0.
+	// Default is the value of a setting that is not set, and has the type of the key: a number, a
+	// text, a bool, an [AutoFloat] or another type that flags can set. If it is nil, the default is
+	// the first of Choices, or the number 0.
 	Default any
 	// Whole says that a number is a whole one, whose type is int. Other numbers are float64.
 	Whole bool
 	// Range is the interval of admitted numbers, as in "[0, 1)", "(0, 1]" or "[1, inf)". If it is
 	// empty, every finite number is admitted.
 	Range string
-	// Want says in words which values Range admits, to complete "expected". If it is empty, Range and
-	// Help say so.
+	// Want says in words which values Range admits, to complete "expected". If it is empty, Range
+	// and Help say so.
 	Want string
 	// Choices are the admitted names of a text.
 	Choices []string
 	// Names returns the admitted names where they are not known before the program runs.
 	Names func() []string
-	// Forms says that names may have arguments in brackets, as er(p), so that Check or the reader of
-	// the setting decides.
+	// Forms says that names may have arguments in brackets, as er(p), so that Check or the reader
+	// of the setting decides.
 	Forms bool
 	// Check refuses values beyond Range and names, with an error that [Invalid] makes.
 	Check func(key string, value any) error
 
-	// Needs are the conditions under which the setting has an effect on a run. A setting that is set
-	// and has none is refused.
+	// Needs are the conditions under which the setting has an effect on a run. A setting that is
+	// set and has none is refused.
 	Needs []Need
 
-	// Since is the version that brought the key, after the first one. Configurations that were stored
-	// before do not have it: they keep their fingerprint if the default changes nothing.
+	// Since is the version that brought the key, after the first one. Configurations that were
+	// stored before do not have it: they keep their fingerprint if the default changes nothing.
 	Since string
-	// Resume is the effect of another value on a run that is resumed.
+	// Resume says how a run that is resumed takes another value.
 	Resume Resume
-	// Inert reports whether the value of a run is left out of its fingerprint, in place of Since and
-	// Resume. It serves keys for which several values are left out.
+	// Inert reports whether the value of a run is left out of its fingerprint, in place of Since
+	// and Resume. It serves keys for which several values are left out.
 	Inert func(r Run) bool
 }
 
-// Resume is the effect of another value of a setting on a run that is resumed.
+// Resume says how a run that is resumed takes another value of a setting.
 type Resume int
 
 const (
@@ -86,7 +86,7 @@ func (n Need) Text() string {
 	return n.Words
 }
 
-// Run gives conditions access to the settings of a run.
+// Run answers the questions of conditions about a run.
 type Run interface {
 	Given(key string) any // Given returns the value that the user gave, or the default.
 	Value(key string) any // Value returns the value after defaults of the method and auto are resolved.
@@ -290,7 +290,7 @@ func (k Key) interval() (low, high bound, err error) {
 
 var keyName = regexp.MustCompile("^[a-z0-9_]+$")
 
-// Fault returns the first fault of a list of declarations, or nil.
+// Fault returns the error in a list of declarations, or nil.
 func Fault(keys []Key) error {
 	seen := map[string]bool{}
 	for _, k := range keys {

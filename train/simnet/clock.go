@@ -60,7 +60,7 @@ func (p *port) to(peer int) *direction {
 type Clock struct {
 	port
 	now       float64                    // begin of the iteration plus its gradients so far
-	ready     float64                    // when the last received message arrived
+	ready     float64                    // arrival of the last received message
 	allReduce func(bits float64) float64 // nil: messages go to neighbours
 	reducing  float64                    // seconds of the all-reduce that ends this iteration; 0: none
 }

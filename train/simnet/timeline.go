@@ -32,7 +32,7 @@ type Timeline struct {
 
 	queue    eventQueue
 	clock    rng.Stream
-	nextEdge float64 // when the next edge fires
+	nextEdge float64 // time at which the next edge fires
 }
 
 // Protocol is the effect of events on logical clocks, a part of [algo.Protocol].
