@@ -94,6 +94,11 @@ func (e *Experiment) checkSearch() error {
 	for _, b := range s.Budgets {
 		errs = append(errs, b.check())
 	}
+	if e.HasPrinted() {
+		errs = append(errs, &train.ConfigError{Key: "printed", Want: "has no effect on a search: leave it out, " +
+			"or leave " +
+			"out search, grid and random"})
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -165,8 +170,8 @@ type part struct {
 	keys yaml.MapSlice
 }
 
-// checkUnused refuses keys without an effect: keys about draws where nothing is drawn, and keys that
-// stand in two parts of which one has precedence.
+// checkUnused refuses keys without an effect: keys about draws where nothing is drawn, and keys
+// that stand in two parts of which one has precedence.
 func (e *Experiment) checkUnused() error {
 	s := e.Search
 	random := slices.ContainsFunc(e.Runs, func(r Run) bool { return len(r.Random) > 0 })
@@ -233,7 +238,8 @@ func (e *Experiment) checkFairness() error {
 	return nil
 }
 
-// panelAxes are the values of Panel.X, and panelScales those of Panel.Y; the first is the default.
+// panelAxes are the values of Panel.X, and panelScales the values of Panel.Y; the first is the
+// default.
 var (
 	panelAxes   = []string{"iteration", "epoch", "bits", "virtual_time"}
 	panelScales = []string{"linear", "log"}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fspda/train"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 // The defaults of a language model are those of fspda train in a sweep, a tuning and a figure.
@@ -84,7 +84,7 @@ func TestSweepJobs(t *testing.T) {
 }
 
 func TestSweepMistakes(t *testing.T) {
-	for text, word := range map[string]string{
+	refuses(t, map[string]string{
 		"base: {algo: dsgd}": "there is nothing to run",
 		"metric: test_acc_avg": "are keys of search, as " +
 			"in search: {metric",
@@ -97,6 +97,7 @@ func TestSweepMistakes(t *testing.T) {
 			"set is now",
 		"runs: [{set: {algo: sgd}}]\nfiles: [a.yaml]": "the file has runs too",
 		"files: [a.yaml]\nseeds: 3":                   "have no effect on them",
+		"runs: [{printed: 3, grid: {alpha: [1, 2]}}]": "printed: has no effect on a search",
 		"folder: x\nruns: [{set: {algo: sgd}}]": "set the folder of the " +
 			"runs with --out",
 		"search: {}\npanels: [{metric: consensus}]\nruns: [{set: {algo: sgd}}]": "panels: have no effect " +
@@ -148,21 +149,7 @@ func TestSweepMistakes(t *testing.T) {
 		"grid: {alpha: [1]}\nbase: {alpha: 2}":                 "base has this key too",
 		"grid: {alpha: [1]}\nrandom: {alpha: [2]}\nsamples: 1": "grid has this key too",
 		"grid: {compress: ['lattice(1,2)', 'randk', 3]}":       "",
-	} {
-		s, err := experiment(t, text)
-		if err == nil {
-			_, err = s.Jobs(Options{})
-		}
-		if word == "" {
-			if err != nil {
-				t.Errorf("%s: %v", text, err)
-			}
-			continue
-		}
-		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), word) {
-			t.Errorf("%s: %v, want an error that speaks of %q", text, err, word)
-		}
-	}
+	})
 }
 
 // Runs are judged at a budget, by more or by less, and those without a number come last.
@@ -171,9 +158,9 @@ func TestRank(t *testing.T) {
 		return &Outcome{Job: Job{Name: name}, Status: status, Rows: rows}
 	}
 	row := func(bits uint64, acc, loss float64) train.Row {
-		return train.Row{Traffic: evaluate.Traffic{BitsSharedSeed: bits, BitsReference: 10 * bits},
-			TestScores: evaluate.TestScores{TestAccAvg: train.Num(
-				acc)}, TrainScores: evaluate.TrainScores{TrainLossWorst: train.Num(loss)}}
+		return train.Row{Traffic: metric.Traffic{BitsSharedSeed: bits, BitsReference: 10 * bits},
+			TestScores: metric.TestScores{TestAccAvg: train.Num(
+				acc)}, TrainScores: metric.TrainScores{TrainLossWorst: train.Num(loss)}}
 	}
 	all := []*Outcome{
 		run("slow", train.Finished, row(0, 0.1, 9), row(100, 0.2, 3), row(200, 0.9, 1)),
@@ -207,7 +194,7 @@ func TestRank(t *testing.T) {
 
 // A ranking of which no setting has a value ranks none and names no best.
 func TestRankWithoutValues(t *testing.T) {
-	rows := []train.Row{{}, {Position: evaluate.Position{Iteration: 9}}}
+	rows := []train.Row{{}, {Position: metric.Position{Iteration: 9}}}
 	all := []*Outcome{{Job: Job{Name: "a"}, Status: train.Finished, Rows: rows, Folder: "runs/a"}}
 	for metric, want := range map[string]string{
 		"bits_to(0.99)": "no setting reached it", "test_acc_avg": "best: fspda train -c runs/a/config.yaml",
@@ -247,15 +234,15 @@ func TestCheckColumns(t *testing.T) {
 	}
 }
 
-// Bits to an accuracy are interpolated between the evaluations around it, in the accounting that was
-// asked for.
+// Bits to an accuracy are interpolated between the evaluations around it, in the accounting that
+// was asked for.
 func TestTable(t *testing.T) {
 	o := &Outcome{Job: Job{Title: "a,b", Config: train.Default()}, Status: train.Finished, Rows: []train.Row{
-		{TestScores: evaluate.TestScores{TestAccAvg: 0.1,
-			TestAccMin: 0.1}}, {TestScores: evaluate.TestScores{TestAccAvg: 0.6, TestAccMin: 0.2},
-			Traffic: evaluate.Traffic{BitsSharedSeed: 1000, BitsReference: 3000}},
-		{TestScores: evaluate.TestScores{TestAccAvg: 0.7, TestAccMin: 0.55},
-			Traffic: evaluate.Traffic{BitsSharedSeed: 2000, BitsReference: 6000}}}}
+		{TestScores: metric.TestScores{TestAccAvg: 0.1,
+			TestAccMin: 0.1}}, {TestScores: metric.TestScores{TestAccAvg: 0.6, TestAccMin: 0.2},
+			Traffic: metric.Traffic{BitsSharedSeed: 1000, BitsReference: 3000}},
+		{TestScores: metric.TestScores{TestAccAvg: 0.7, TestAccMin: 0.55},
+			Traffic: metric.Traffic{BitsSharedSeed: 2000, BitsReference: 6000}}}}
 	table := &Table{Accounting: "reference", Levels: []float64{0.5, 0.9}, Outcomes: []*Outcome{o}}
 	var md, csv strings.Builder
 	if err := errors.Join(table.WriteMarkdown(&md), table.WriteCSV(&csv)); err != nil {

@@ -17,9 +17,9 @@ import (
 // Milestones lists the test accuracies whose cost in bits a table shows.
 var Milestones = []float64{0.5, 0.7, 0.8, 0.9, 0.95}
 
-// Table summarizes several settings, each by one run or by runs of several seeds, whose numbers are
-// then means and sample standard deviations. Milestones are given for the worst agent and for the mean
-// model.
+// Table summarizes several settings, each by one run or by runs of several seeds, whose numbers
+// are then means and sample standard deviations. Milestones are given for the worst agent and for
+// the mean model.
 type Table struct {
 	Accounting string // accounting of the bits to reach an accuracy
 	Levels     []float64
@@ -71,7 +71,7 @@ func (t *Table) quantities() []quantity {
 
 var wallTime = quantity{name: "wall_s", value: func(o *Outcome) float64 { return o.WallS }}
 
-// bitsTo is what it took to reach an accuracy, interpolated between evaluations.
+// bitsTo is the number of bits to reach an accuracy, interpolated between evaluations.
 func (t *Table) bitsTo(name string, level float64, accuracy func(train.Row) train.Num) quantity {
 	return quantity{name: name, whole: true, some: true,
 		value: func(o *Outcome) float64 { return t.reach(o, level, accuracy).At }}
@@ -230,7 +230,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// Costs returns the table of the bits to reach accuracies, the head first, and what it says.
+// Costs returns the table of the bits to reach accuracies, the head first, and a note on it.
 func (t *Table) Costs() (lines [][]string, note string) {
 	lines = [][]string{t.levelHead()}
 	least, most := math.Inf(1), 0.0
@@ -340,8 +340,8 @@ func minutes(s float64) string {
 	return strconv.FormatFloat(s/60, 'f', 1, 64) + " min"
 }
 
-// WriteJSON writes the table as a list of objects, one per setting, keyed by the CSV columns; unknown
-// numbers are null.
+// WriteJSON writes the table as a list of objects, one per setting, keyed by the CSV columns;
+// unknown numbers are null.
 func (t *Table) WriteJSON(w io.Writer) error {
 	runs := []map[string]any{}
 	settings, names := Settings(t.Outcomes), t.names()

@@ -3,12 +3,13 @@ package bench
 import (
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"fspda/train"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 const twoMethods = `
@@ -21,11 +22,12 @@ report: [1, 2, 3]
 bits: 150
 `
 
-// ending is a run of a job whose accuracy is value at 100 bits, and better later, beyond the budget.
+// ending is a run of a job whose accuracy is value at 100 bits, and better later, beyond the
+// budget.
 func ending(job Job, value float64) *Outcome {
 	row := func(bits uint64, acc float64) train.Row {
-		return train.Row{Traffic: evaluate.Traffic{BitsSharedSeed: bits},
-			TestScores: evaluate.TestScores{TestAccAvg: train.Num(acc)}}
+		return train.Row{Traffic: metric.Traffic{BitsSharedSeed: bits},
+			TestScores: metric.TestScores{TestAccAvg: train.Num(acc)}}
 	}
 	return &Outcome{Job: job, Status: train.Finished, Rows: []train.Row{row(0, 0.1), row(100, value), row(200, 0.99)}}
 }
@@ -49,8 +51,8 @@ func TestLanguageTunings(t *testing.T) {
 	}
 }
 
-// The point with the best mean over the seeds of the search is chosen, within the budget of bits; the
-// reported numbers are those of the fresh seeds alone.
+// The point with the best mean over the seeds of the search is chosen, within the budget of bits;
+// the reported numbers are those of the fresh seeds alone.
 func TestTuningChooses(t *testing.T) {
 	s, err := experiment(t, twoMethods)
 	if err != nil {
@@ -87,12 +89,12 @@ func TestTuningChooses(t *testing.T) {
 	}
 	choices := results[0].Choices
 	first, second := choices[0], choices[1]
-	if first.Run.Name != "dual" || first.Chosen != "alpha 1, eta auto" || strings.Join(first.Edge, " ") != "alpha" ||
-		first.Failed != 0 || first.Runs != 12 || math.Abs(first.Search-0.8) > 1e-12 {
+	if first.Method != "dual" || first.Chosen != "alpha 1, eta auto" || strings.Join(first.Edge, " ") != "alpha" ||
+		first.Failed != 0 || first.Runs != 12 || math.Abs(float64(first.Search)-0.8) > 1e-12 {
 		t.Errorf("%+v", first)
 	}
-	if second.Run.Name != "dsgd" || second.Chosen != "alpha 0.2, order atc" || len(second.Edge) != 0 ||
-		second.Failed != 2 || math.Abs(second.Search-0.65) > 1e-12 {
+	if second.Method != "dsgd" || second.Chosen != "alpha 0.2, order atc" || len(second.Edge) != 0 ||
+		second.Failed != 2 || math.Abs(float64(second.Search)-0.65) > 1e-12 {
 		t.Errorf("%+v", second)
 	}
 	fresh, err := s.Fresh(results, Options{})
@@ -102,11 +104,11 @@ func TestTuningChooses(t *testing.T) {
 	}
 	s.Finish(results, []*Outcome{ending(fresh[0], 0.7), ending(fresh[1], 0.8), ending(fresh[2], 0.9),
 		ending(fresh[3], 0.5), nil, ending(fresh[5], 0.5)})
-	if c := choices[0]; math.Abs(c.Value-0.8) > 1e-12 || math.Abs(c.Deviation-0.1) > 1e-12 || c.Bits != 100 {
+	if c := choices[0]; math.Abs(float64(c.Mean)-0.8) > 1e-12 || math.Abs(float64(c.Std)-0.1) > 1e-12 || c.Bits != 100 {
 		t.Errorf("%+v", c)
 	}
-	if !math.IsNaN(choices[1].Value) {
-		t.Errorf("a run without an outcome gives %v", choices[1].Value)
+	if !math.IsNaN(float64(choices[1].Mean)) {
+		t.Errorf("a run without an outcome gives %v", choices[1].Mean)
 	}
 	var md, csv strings.Builder
 	if err := errors.Join(s.WriteMarkdown(&md, results), s.WriteCSV(&csv, results)); err != nil {
@@ -180,7 +182,7 @@ func TestTuningBudgets(t *testing.T) {
 		made = append(made, ending(j, 0.1*j.Config.Alpha))
 	}
 	s.Finish(results, made)
-	if a, b := results[0].Choices[0], results[1].Choices[1]; a.Value != 0.1 || a.Bits != 100 || b.Value != 0.99 ||
+	if a, b := results[0].Choices[0], results[1].Choices[1]; a.Mean != 0.1 || a.Bits != 100 || b.Mean != 0.99 ||
 		b.Bits != 200 || s.Search.Within(results[0].Budget, made[0]) != 2 {
 		t.Errorf("%+v, %+v", a, b)
 	}
@@ -224,7 +226,7 @@ func TestTuningFigures(t *testing.T) {
 
 func TestTuningMistakes(t *testing.T) {
 	method := func(grid string) string { return "{set: {algo: dsgd}, grid: " + grid + "}" }
-	for text, want := range map[string]string{
+	refuses(t, map[string]string{
 		"base: {algo: dsgd}":                      "has no runs",
 		"methods: [" + method("{alpha: 3}") + "]": "list of values",
 		"methods: [" + method("{alpha: [1, 2]}") + ", {name: b, set: {algo: sgd}, grid: {alpha: " +
@@ -263,13 +265,54 @@ func TestTuningMistakes(t *testing.T) {
 			"3": "the keys are",
 		"methods: [{set: {algo: dsgdd}, grid: {alpha: " +
 			"[1]}}]": "did you mean dsgd",
-	} {
-		s, err := experiment(t, text)
-		if err == nil {
-			_, err = s.Jobs(Options{})
+	})
+}
+
+// A comparison of tuned methods may draw points at random and halve them: the better half of the
+// points of each run goes on, and a point that was given up is not chosen.
+func TestTuningHalves(t *testing.T) {
+	e, err := experiment(t, "base: {data_train: 300, data_test: 50, hidden: [4], agents: 4, batch: 8, iterations: 20, "+
+		"eval_points: 4, density: 1}\nruns:\n- {set: {algo: dsgd}, random: {alpha: 'log(0.000001, 0.4)'}}\n"+
+		"- {set: {algo: fspda-sa}, random: {alpha: 'log(0.000001, 0.4)'}}\n"+
+		"search: {samples: 4, seeds: [9], metric: train_loss_avg, halving: {at: [0.5]}}\nseeds: [1]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := e.Jobs(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Campaign{Folder: filepath.Join(t.TempDir(), "tuning"), Jobs: jobs, Open: (&lab{}).open}
+	outcomes, err := e.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range e.Runs {
+		given := 0
+		for _, o := range ofRun(outcomes, i) {
+			if o.Dropped > 0 {
+				given++
+			}
 		}
-		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
+		if given != 2 {
+			t.Errorf("%s gave up %d of 4 points, want 2", e.Runs[i].Name, given)
 		}
+	}
+	results, err := e.Choose(outcomes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := e.Fresh(results, Options{})
+	if err != nil || len(fresh) != 2 || !strings.HasPrefix(fresh[0].Name, "report-dsgd-alpha_") {
+		t.Fatalf("%d runs, %v", len(fresh), err)
+	}
+	for _, o := range ofRun(outcomes, 0) { // the best point, were it given up
+		if slices.Equal(o.Job.point, fresh[0].point) {
+			o.Dropped = 0.5
+		}
+	}
+	again, err := e.Choose(outcomes)
+	if err != nil || again[0].Choices[0].Chosen == results[0].Choices[0].Chosen {
+		t.Errorf("a point that was given up is chosen: %+v, %v", again[0].Choices[0], err)
 	}
 }

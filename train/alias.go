@@ -2,12 +2,12 @@ package train
 
 import (
 	"fspda/train/config"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/runfolder"
 	"fspda/train/setting"
 )
 
-// These names are those of fspda/train/config that users of this package need most.
+// Users of this package need these names of fspda/train/config most.
 type (
 	Config      = config.Config
 	Setup       = config.Setup
@@ -32,17 +32,17 @@ func Algorithms() []string { return config.Algorithms() }
 // Register adds an algorithm to those that Config.Algo can name. See [config.Register].
 func Register(m Method) { config.Register(m) }
 
-// RegisterKey adds a key to those of every configuration. See [config.RegisterKey].
+// RegisterKey adds a key to every configuration. See [config.RegisterKey].
 func RegisterKey(k setting.Key) { config.RegisterKey(k) }
 
-// These names are those of fspda/train/evaluate that users of this package need most.
+// Users of this package need these names of fspda/train/evaluate most.
 type (
-	Row = evaluate.Row
-	Num = evaluate.Num
+	Row = metric.Row
+	Num = metric.Num
 )
 
 // Columns lists the columns of metrics.csv, which are the keys of metrics.jsonl.
-func Columns() []string { return evaluate.Columns() }
+func Columns() []string { return metric.Columns() }
 
 // The names of fspda/train/runfolder that users of this package need most.
 type (
@@ -61,7 +61,7 @@ const (
 	Diverged = runfolder.Diverged
 )
 
-// OpenFolder creates the run folder of a setup, or opens that of a run to be resumed. See
+// OpenFolder creates the run folder of a setup, or opens the folder of a run to be resumed. See
 // [runfolder.OpenFolder].
 func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
 	return runfolder.OpenFolder(path, s, resume)

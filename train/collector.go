@@ -9,12 +9,13 @@ import (
 
 	"fspda/device"
 	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
 
-// collector gathers the agents' snapshots and, when those of one iteration are complete, evaluates
-// them or hands them on to be saved. Snapshots of an agent arrive in the order of iterations, so
+// collector gathers the agents' snapshots and, when all of one iteration are there, evaluates them
+// or hands them on to be saved. Snapshots of an agent arrive in the order of iterations, so
 // complete sets do too.
 type collector struct {
 	run     *run
@@ -32,7 +33,7 @@ type collector struct {
 
 func newCollector(r *run, res *Result) *collector {
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot.Snapshot{},
-		eval: evaluate.New(r.setup, evaluatorsOf(r.opt.replicas())), best: evaluate.BestAccuracy(res.Rows)}
+		eval: evaluate.New(r.setup, evaluatorsOf(r.opt.replicas())), best: metric.BestAccuracy(res.Rows)}
 	if r.driver.repeatsEvaluations() && r.group.repeatsEvaluations() {
 		c.eval.Stop = r.hurry
 	}

@@ -21,6 +21,7 @@ import (
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/config"
+	"fspda/train/memory"
 )
 
 // networkFlags are the flags of bench network.
@@ -139,7 +140,10 @@ func trainingOf(net *model.Network, f networkFlags, e *setup.Devices) (
 	}, nil
 }
 
-// cardOf returns a GPU with what benchmarks need of it, or nil for another device.
+// A GPU has a memory of its own, whose use is forecast.
+var _ memory.Device = (*cuda.Device)(nil)
+
+// cardOf returns a GPU with the functions that benchmarks need of it, or nil for another device.
 func cardOf(dev device.Device, precision string) *measure.Card {
 	gpu, ok := dev.(*cuda.Device)
 	if !ok {

@@ -75,7 +75,7 @@ func (f *flags) declare(fs *pflag.FlagSet) {
 // spelling is a command that reads an experiment and runs it.
 type spelling struct {
 	use, short, long, example string
-	args                      string // What its argument is; empty if it has none.
+	args                      string // Description of its argument; empty if it has none.
 	flags                     string // Names of its flags.
 	find                      func(name string) (*bench.Experiment, error)
 	list                      func(f *flags, cmd *cobra.Command) error // Prints the list of experiments; may be nil.
@@ -168,7 +168,7 @@ func (f *flags) check(args []string) error {
 	return errors.Join(f.queueFlags.check(), setKeys(&probe, f.set))
 }
 
-// read reads the experiment that the arguments name, and adds what the flags add to it.
+// read reads the experiment that the arguments name, and adds the settings of the flags to it.
 func (f *flags) read(s spelling, args []string) (*bench.Experiment, error) {
 	find := bench.Read
 	if f.file == "" {
@@ -221,7 +221,7 @@ func (f *flags) refuse(e *bench.Experiment, name string) error {
 		}
 	}
 	if e.Search != nil {
-		for _, flag := range []string{"flavour", "scale", "retune", "with", "eval-points", "seed", "accounting"} {
+		for _, flag := range []string{"scale", "retune", "with", "eval-points", "seed", "accounting"} {
 			if f.changed(flag) {
 				return command.UsageErrorf("%s has no --%s: its methods, seeds and budgets are those of its "+
 					"file; --set "+
@@ -255,10 +255,7 @@ func find(name string) (*bench.Experiment, error) {
 	if isFile(name) {
 		return bench.Read(name)
 	}
-	if e, err := bench.FindReplay(name); err == nil {
-		return e, nil
-	}
-	return bench.FindFigure(name)
+	return bench.Find(name)
 }
 
 // options returns the options of the jobs of an experiment.
@@ -299,9 +296,7 @@ func (f *flags) folder(e *bench.Experiment) string {
 		return e.Folder
 	case kind == bench.Queue, e.Search != nil && e.Origin == bench.OwnFile:
 		base := filepath.Base(f.file)
-		return filepath.Join(command.RunsDir, string(kind)+"-"+strings.TrimSuffix(base, filepath.Ext(base)))
-	case e.Search != nil:
-		return filepath.Join(command.RunsDir, folderName(e.ID))
+		parts = []string{string(kind), strings.TrimSuffix(base, filepath.Ext(base))}
 	case kind == bench.Replayed:
 		parts = []string{"replay", e.ID}
 	case e.Number > 0:
@@ -318,7 +313,7 @@ func (f *flags) folder(e *bench.Experiment) string {
 			parts = append(parts, "retuned")
 		}
 	}
-	if e.Kind() != bench.Replayed {
+	if e.Kind() == bench.Figure {
 		if f.data != "" && e.Steps == nil {
 			parts = append(parts, f.data)
 		}

@@ -21,8 +21,8 @@ type Record struct {
 	Command []string `json:"command"`
 	Status  Status   `json:"status"`
 	Exit    int      `json:"exit"`    // status of the process that ended last
-	Seconds float64  `json:"seconds"` // that its processes ran, together
-	Version string   `json:"version"` // of the program that ran it last
+	Seconds float64  `json:"seconds"` // run time of its processes, together
+	Version string   `json:"version"` // version of the program that ran it last
 }
 
 // Status is the state of a task.
@@ -30,10 +30,10 @@ type Status string
 
 const (
 	Waiting  Status = "waiting"  // it has not run yet
-	Running  Status = "running"  // or its queue was killed
-	Stopped  Status = "stopped"  // with checkpoints; the queue continues it
-	Finished Status = "finished" // with exit status 0, or 3: a run diverged
-	Failed   Status = "failed"   // with another one; --retry gives it again
+	Running  Status = "running"  // it is running, or its queue was killed
+	Stopped  Status = "stopped"  // it has checkpoints; the queue continues it
+	Finished Status = "finished" // its exit status was 0, or 3: a run diverged
+	Failed   Status = "failed"   // its exit status was another; --retry starts it again
 )
 
 // statusOf returns the status of a task by the exit status of its process.
@@ -47,8 +47,8 @@ func statusOf(exit int) Status {
 	return Failed
 }
 
-// readRecord reads the record of a task. A task without one, or with that of another command, is
-// waiting.
+// readRecord reads the record of a task. A task without a record, or with the record of another
+// command, is waiting.
 func readRecord(folder string, t bench.Task) (Record, error) {
 	path := filepath.Join(folder, t.Name+".json")
 	r := Record{Command: t.Command, Status: Waiting}
@@ -70,13 +70,14 @@ func readRecord(folder string, t bench.Task) (Record, error) {
 	return old, nil
 }
 
-// write writes the record of a task.
-func (r Record) write(folder, name string) error {
+// put stores the record of a task.
+func (q *queue) put(name string, r Record) error {
+	q.records[name] = r
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	return wholefile.Write(filepath.Join(folder, name+".json"), append(text, '\n'))
+	return wholefile.Write(filepath.Join(q.folder, name+".json"), append(text, '\n'))
 }
 
 // progress is how far the runs in the folder of a task are.
@@ -110,16 +111,12 @@ func progressOf(folder string) (p progress) {
 }
 
 // table writes the state of all tasks as a table in Markdown.
-func (q *queue) table() (string, error) {
+func (q *queue) table() string {
 	var b strings.Builder
 	b.WriteString("| task | priority | status | runs finished / begun | iterations of these | hours | command |\n" +
 		"|---|---|---|---|---|---|---|\n")
 	for _, t := range q.tasks {
-		r, err := readRecord(q.folder, t)
-		if err != nil {
-			return "", err
-		}
-		p := progressOf(filepath.Join(q.folder, t.Name))
+		r, p := q.records[t.Name], progressOf(filepath.Join(q.folder, t.Name))
 		share := "–"
 		if p.total > 0 {
 			share = fmt.Sprintf("%.1f %%", 100*float64(p.done)/float64(p.total))
@@ -131,5 +128,5 @@ func (q *queue) table() (string, error) {
 		fmt.Fprintf(&b, "| %s | %d | %s | %d / %d | %s | %.3f | `fspda %s` |\n", t.Name, t.Priority, state, p.finished,
 			p.runs, share, r.Seconds/3600, strings.Join(t.Command, " "))
 	}
-	return b.String(), nil
+	return b.String()
 }

@@ -31,7 +31,14 @@ func init() {
 		}
 	}
 	for i, k := range own {
+		if k.Help == "" {
+			k = declaredByMethod(k)
+			own[i] = k
+		}
 		places[k.Name] = i
+		if fields[k.Name] == nil {
+			panic(fmt.Sprintf("config: no field of Config has the tag key:%q", k.Name))
+		}
 		v := reflect.ValueOf(&base).Elem().FieldByIndex(fields[k.Name])
 		v.Set(reflect.ValueOf(k.Initial()).Convert(v.Type()))
 	}
@@ -39,10 +46,24 @@ func init() {
 	methods = slices.Clone(builtin)
 }
 
-// RegisterKey adds a key of another package to those of every configuration: to flags, files, help
-// and reference. Call it before the first run, for instance in an init function. [Config.Value] and
-// [Setup.Value] return its value. A key that only some methods read is among their Keys. It panics if
-// the name is taken or the declaration has a fault.
+// declaredByMethod returns the declaration of a key, which is in the file of a method that reads it,
+// with the conditions of k.
+func declaredByMethod(k setting.Key) setting.Key {
+	for _, m := range algo.Methods() {
+		for _, d := range m.Keys {
+			if d.Name == k.Name && d.Help != "" {
+				d.Needs = slices.Concat(d.Needs, k.Needs)
+				return d
+			}
+		}
+	}
+	panic(fmt.Sprintf("config: no method declares the key %q", k.Name))
+}
+
+// RegisterKey adds a key of another package to every configuration: to flags, files, help and
+// reference. Call it before the first run, for instance in an init function. [Config.Value] and
+// [Setup.Value] return its value. A key that only some methods read is among their Keys. It panics
+// if the name is taken or the declaration has a fault.
 func RegisterKey(k setting.Key) {
 	err := setting.Fault([]setting.Key{k})
 	switch _, taken := Lookup(k.Name); {
@@ -118,6 +139,6 @@ func (c Config) Value(key string) any {
 	return k.Initial()
 }
 
-// Value returns the value of a key, as [Config.Resolve] has resolved it. It panics if there is no such
-// key.
+// Value returns the value of a key, as [Config.Resolve] has resolved it. It panics if there is no
+// such key.
 func (s *Setup) Value(key string) any { return s.Config.Stored().Value(key) }

@@ -14,14 +14,22 @@ import (
 	"fspda/train/setting"
 )
 
-// Method declares an algorithm: see [algo.Method]. Resolve refuses configurations that do not meet the
-// needs of its traits.
+// Method declares an algorithm: see [algo.Method]. Resolve refuses configurations that do not meet
+// the needs of its traits.
 type Method = algo.Method
 
 // method is a method with the traits of its algorithm with default settings.
 type method struct {
 	Method
 	traits algo.Traits
+}
+
+// keys lists the names of the keys that not every method reads.
+func (m method) keys() (names []string) {
+	for _, k := range m.Keys {
+		names = append(names, k.Name)
+	}
+	return names
 }
 
 // prepare asks a method for its traits. The error says what is wrong with its declarations.

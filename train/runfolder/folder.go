@@ -20,7 +20,7 @@ import (
 	"fspda/internal/bounded"
 	"fspda/internal/wholefile"
 	"fspda/train/config"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/tensorboard"
 )
 
@@ -34,7 +34,7 @@ const TokenizerFile = "tokenizer.json"
 //	links.yaml      a copy of the simulated network, where there is one
 //	samples.jsonl   of a language model: text that it wrote at each row
 //	shards.json     classes per agent and the graph, for the report
-//	tokenizer.json  of a text: what its tokens are
+//	tokenizer.json  of a text: the tokenizer that made its tokens
 //	summary.json    the Summary, at the end
 //	checkpoints/    see checkpoint.go; in best/ the best mean model so far, see best.go
 //	agents/         see agentstore.go: of a run of many processes
@@ -45,7 +45,7 @@ type Folder struct {
 	Disk Disk
 	lock *flock.Flock
 
-	rows   []evaluate.Row
+	rows   []metric.Row
 	jsonl  *os.File
 	csv    *os.File
 	events *tensorboard.Writer
@@ -88,8 +88,8 @@ func ReadConfig(path string) (config.Config, error) {
 	return c, c.Parse(name, text)
 }
 
-// OpenFolder creates the run folder of a setup, or opens that of a run to be resumed. It refuses
-// the folder of another configuration, and one that holds this run unless resume is set.
+// OpenFolder creates the run folder of a setup, or opens the folder of a run to be resumed. It
+// refuses the folder of another configuration, and one that holds this run unless resume is set.
 func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	f := &Folder{Path: path, Disk: OSDisk{}}
 	old, err := ReadConfig(path)
@@ -228,8 +228,8 @@ type startFile struct {
 	text func(s *config.Setup) ([]byte, error) // returns nil if a run has no such file
 }
 
-// startFiles lists the files that create writes, in this order. config.yaml is the last: it makes
-// the folder that of a run.
+// startFiles lists the files that create writes, in this order. config.yaml is the last: with it
+// the folder is a run folder.
 var startFiles = []startFile{
 	{"shards.json", shardsText},
 	{TokenizerFile, func(s *config.Setup) ([]byte, error) {
@@ -301,7 +301,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 		return f.metricsError(err)
 	}
 	var j, c bytes.Buffer
-	c.WriteString(strings.Join(evaluate.Columns(), ",") + "\n")
+	c.WriteString(strings.Join(metric.Columns(), ",") + "\n")
 	for _, r := range rows {
 		line, err := json.Marshal(r)
 		if err != nil {
@@ -328,8 +328,8 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	return f.metricsError(err)
 }
 
-// checkRows refuses rows that are not exactly those of all evaluations before iteration first.
-func (f *Folder) checkRows(s *config.Setup, rows []evaluate.Row, first int) error {
+// checkRows refuses rows that are not exactly the rows of all evaluations before iteration first.
+func (f *Folder) checkRows(s *config.Setup, rows []metric.Row, first int) error {
 	n := s.EvalsBefore(first)
 	for k, r := range rows[:min(n, len(rows))] {
 		if r.Iteration != s.EvalPoint(k) {
@@ -362,13 +362,13 @@ func (f *Folder) RowsWithoutCheckpoint(s *config.Setup) (int, error) {
 
 // ReadMetrics reads the rows of a metrics.jsonl before the given iteration. It ignores a truncated
 // last line, as a killed process leaves it; any other damage is an error.
-func ReadMetrics(path string, before int) ([]evaluate.Row, error) {
+func ReadMetrics(path string, before int) ([]metric.Row, error) {
 	f, err := bounded.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var rows []evaluate.Row
+	var rows []metric.Row
 	sc := bufio.NewScanner(f)
 	sc.Buffer(nil, 1<<20)
 	var broken error
@@ -376,7 +376,7 @@ func ReadMetrics(path string, before int) ([]evaluate.Row, error) {
 		if broken != nil {
 			return nil, broken
 		}
-		var r evaluate.Row
+		var r metric.Row
 		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
 			broken = fmt.Errorf("runfolder: %s, line %d is not a row of metrics: %w", path, n, err)
 			continue
@@ -389,7 +389,7 @@ func ReadMetrics(path string, before int) ([]evaluate.Row, error) {
 }
 
 // Append adds a row to all metric files.
-func (f *Folder) Append(r evaluate.Row) error {
+func (f *Folder) Append(r metric.Row) error {
 	f.rows = append(f.rows, r)
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -435,4 +435,4 @@ func (f *Folder) Close() error {
 }
 
 // Rows returns the rows of the run so far.
-func (f *Folder) Rows() []evaluate.Row { return f.rows }
+func (f *Folder) Rows() []metric.Row { return f.rows }

@@ -21,7 +21,7 @@ type Server struct {
 	Advertise string   // HOST:PORT under which other servers reach it, if that differs
 	Join      []string // HOST:PORT of some other servers; they announce the rest
 
-	check time.Duration // how often routes are compared; changed by tests
+	check time.Duration // interval at which routes are compared; changed by tests
 }
 
 // embeddedServer is a running server. A server with routes must have a port for clients: it is
@@ -64,7 +64,8 @@ func startServer(o Options, token string) (*server.Server, error) {
 	}
 	port = cmp.Or(port, server.RANDOM_PORT)
 	cluster := server.ClusterOpts{Name: "fspda-" + o.Run, Host: host, Port: port, Advertise: o.Server.Advertise,
-		PoolSize: -1, Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30}
+		PoolSize: -1, Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30,
+		PingInterval: routePing, MaxPingsOut: 2}
 	if t := o.TLS; t != nil {
 		cluster.TLSConfig, cluster.TLSTimeout = t, 5
 	}
@@ -100,6 +101,9 @@ func startServer(o Options, token string) (*server.Server, error) {
 	}
 	return s, nil
 }
+
+// routePing is the time between two pings of a route. A route ends when two are not answered.
+const routePing = 5 * time.Second
 
 // startTime bounds how long a server may take to listen on a loaded machine.
 const startTime = time.Minute
