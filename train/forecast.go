@@ -32,7 +32,7 @@ const (
 
 // ForecastRun calibrates: it trains a few iterations on the real data and model, and times them and
 // the parts of an evaluation. Nothing of it is kept. The run stands at iteration from; others are
-// more devices that it is spread over.
+// further devices for its agents.
 func ForecastRun(
 	ctx context.Context, s *Setup, dev device.Device, m Model, from int, others ...Replica) (Forecast, error) {
 	on := Options{Device: dev, Model: m, Others: others}

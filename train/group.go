@@ -142,9 +142,9 @@ func (r *run) requestCheckpoints(ctx, stop context.Context, done <-chan struct{}
 	}
 }
 
-// evaluationGrace is how long a run that is told to stop waits for an evaluation. A longer one is
-// abandoned: the checkpoint then holds the iteration of the evaluation, and a resumed run repeats
-// it. A supervisor that sends SIGTERM often kills after ten seconds.
+// evaluationGrace is the time for which a run that is told to stop waits for an evaluation. A
+// longer one is abandoned: the checkpoint then holds the iteration of the evaluation, and a resumed
+// run repeats it. A supervisor that sends SIGTERM often kills after ten seconds.
 const evaluationGrace = 3 * time.Second
 
 // abandonEvaluations ends evaluations after their grace time.

@@ -12,8 +12,8 @@ import (
 )
 
 // codec is an agent's memory for compressing and quantizing on the host. The results are copied to
-// vectors of the device, which is how they travel within the process; message says how they travel
-// between processes.
+// vectors of the device, and travel in them within the process; message encodes them between
+// processes.
 type codec struct {
 	message dist.Codec     // message writes the agent's messages; nil: float32.
 	active  []int          // active lists the agents that broadcast.
