@@ -15,8 +15,8 @@ import (
 	"fspda/model"
 )
 
-// example is a network with a batch of noise. A language model has no shape: its batch is windows
-// of random tokens.
+// example is a network with a batch of noise. A language model has no shape: its batch is windows of
+// random tokens.
 type example struct {
 	name     string
 	what     string // added to the name of its checks
@@ -93,7 +93,7 @@ func (e example) windows(length int) device.Batch {
 	return b
 }
 
-// compare compares a gradient and a loss with the CPU's, and with the results of a second run.
+// compare compares a gradient and a loss with the CPU's, and with a second run.
 func (t Target) compare(e example) (string, error) {
 	net, b, err := e.open()
 	if err != nil {

@@ -39,7 +39,7 @@ type Selection struct {
 	After string // leaves out the check of this name and all before it, all if there is none; empty: none
 }
 
-// Check is one check. Run returns a short description of its measurements, or an error; a SkipError
+// Check is one check. Run returns a short description of its measurement, or an error; a SkipError
 // says why nothing was checked.
 type Check struct {
 	Name string

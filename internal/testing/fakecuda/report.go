@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Report lists observations of the libraries about a program.
+// Report holds the libraries' observations of a program.
 type Report struct {
 	Misuses []string       // misuses of the interface
 	Leaks   []string       // objects not freed when a context ended

@@ -6,7 +6,7 @@ import "fspda/cuda/cudnn"
 type attribute struct {
 	of          cudnn.AttributeType
 	least, most int                  // number of values
-	node        cudnn.DescriptorType // the kind of descriptors that are accepted; 0 accepts any
+	node        cudnn.DescriptorType // kind of descriptors; 0: any
 	optional    bool
 }
 

@@ -25,13 +25,13 @@ type Engine struct {
 	Refuses              cudnn.Status // status of executions
 }
 
-// Convolution is the computation of a plan.
+// Convolution describes the computation of a plan.
 type Convolution struct {
 	cudnn.Direction
 	cudnn.Type
 	X, W, Y     [4]int64 // n, c, h, w
 	Stride, Pad int64
-	Alignment   int64 // bytes; the alignment of the least aligned operand
+	Alignment   int64 // alignment of the least aligned operand, in bytes
 }
 
 // Graph implements the graph API. It is for one thread.
@@ -53,7 +53,7 @@ type node struct {
 	of        cudnn.DescriptorType
 	set       map[cudnn.Attribute][]uint64
 	finalized bool
-	engine    *Engine // set for a configuration or engine that a heuristic filled in
+	engine    *Engine // engine of a configuration or engine that a heuristic filled in
 }
 
 // Live returns the number of descriptors that are not destroyed.
