@@ -32,6 +32,9 @@ func init() {
 	}
 	for i, k := range own {
 		places[k.Name] = i
+		if fields[k.Name] == nil {
+			panic(fmt.Sprintf("config: no field of Config has the tag key:%q", k.Name))
+		}
 		v := reflect.ValueOf(&base).Elem().FieldByIndex(fields[k.Name])
 		v.Set(reflect.ValueOf(k.Initial()).Convert(v.Type()))
 	}
