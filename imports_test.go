@@ -149,7 +149,7 @@ var allowed = map[string][]string{
 	"cli/setup": {"cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model",
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {
-		"cli/command", "cli/setup", "cuda", "data", "dist", "dist/discover", "dist/discover/nats", "dist/link",
+		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
 		"internal/rng", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},

@@ -71,7 +71,7 @@ type Node struct {
 	peers       []*peer // The other agents by rank; nil for this agent.
 	log         *zap.Logger
 
-	direct             directListeners
+	direct             []net.Listener // The listener for direct connections, if there is one.
 	relayed            *bufconn.Listener
 	checkpointRequests chan struct{} // Receives a value when a peer requests a checkpoint.
 	stats              stats
@@ -166,13 +166,13 @@ func (n *Node) Start(state []byte, reported int) error {
 		p.mu.Unlock()
 	}
 	// The streams are restored before, since the first frames already acknowledge.
-	err := n.opt.Discovery.Start(n.open, discover.Agent{Addresses: n.direct.addresses,
+	err := n.opt.Discovery.Start(n.open, discover.Agent{Addresses: n.addresses,
 		Connect: n.relayed.DialContext, Connected: n.ConnectedPeers, Fail: n.fail})
 	if err != nil {
 		return err
 	}
 	n.serve(n.relayed, relayWindow)
-	for _, l := range n.direct.listeners {
+	for _, l := range n.direct {
 		n.serve(l, directWindow)
 	}
 	for _, p := range n.others() {
@@ -373,7 +373,7 @@ func (n *Node) Close() {
 	}
 	n.close()
 	n.background.Wait()
-	for _, l := range n.direct.listeners {
+	for _, l := range n.direct {
 		_ = l.Close() // its server may have closed it
 	}
 	n.opt.Discovery.Close() // Relayed bytes that have not left are lost. They are sent again on demand.

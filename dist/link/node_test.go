@@ -530,7 +530,7 @@ func TestOpenRefuses(t *testing.T) {
 // The error for a port in use names the port.
 func TestPortTaken(t *testing.T) {
 	m := openMesh(t, 1, func(o *settings) { o.Listen = "127.0.0.1:0" })
-	at := m[0].direct.addresses[0]
+	at := m[0].addresses()[0]
 	o := options(t, 1, 2)
 	o.Listen = at
 	n, err := tryOpen(o)

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,7 +74,8 @@ func open(t *testing.T, o Options) *Discovery {
 
 // echo is an agent whose address is its rank.
 func echo(rank int) discover.Agent {
-	return discover.Agent{Addresses: []string{at(rank)}, Connected: func() int { return 1 }, Fail: func(error) {},
+	return discover.Agent{Addresses: func() []string { return []string{at(rank)} },
+		Connected: func() int { return 1 }, Fail: func(error) {},
 		Connect: func(context.Context) (net.Conn, error) {
 			outer, inner := net.Pipe()
 			go func() {
@@ -236,6 +238,53 @@ func TestNoAddressWhileClosing(t *testing.T) {
 	defer cancel()
 	if got, err := m[1].Addresses(short, 0); err == nil {
 		t.Errorf("an agent that closes says that it accepts connections at %v", got)
+	}
+}
+
+// The addresses of an agent may change while it runs. A flood of asks is not answered one by one.
+func TestAsks(t *testing.T) {
+	m := openMesh(t, 2, nil)
+	m.check(t)
+	var asked atomic.Int64
+	const elsewhere = "10.0.0.7:4700"
+	m[0].Close()
+	o := options(t, 0, 2)
+	o.Server.Join = []string{m[1].Address()}
+	d, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	a := echo(0)
+	a.Addresses = func() []string {
+		if asked.Add(1) == 1 {
+			return []string{at(0)}
+		}
+		return []string{elsewhere}
+	}
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	for ctx := testContext(t); ; {
+		got, err := m[1].Addresses(ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[0] == elsewhere {
+			break
+		}
+	}
+	before, began := asked.Load(), time.Now()
+	for range 5000 {
+		if err := m[1].peers[0].publish(packetAsk, 0, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := roundTrip(m[1], 0); err != nil { // The packets before it have arrived.
+		t.Fatal(err)
+	}
+	if n, most := asked.Load()-before, 2+int64(time.Since(began)/(minAsk/2)); n > most {
+		t.Errorf("%d asks were answered in %v, want at most %d", n, time.Since(began), most)
 	}
 }
 

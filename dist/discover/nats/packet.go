@@ -47,6 +47,7 @@ type peer struct {
 	offers    chan offer   // The latest answer of the peer to an ask. The capacity is 1.
 	routes    atomic.Int64 // The number of routes of its NATS server, as it says in that answer.
 	relay     relaySlot
+	answered  time.Time // The time of the latest offer. The goroutine that receives uses it.
 }
 
 // offer says where a node listens.
@@ -138,10 +139,11 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 	d := p.discovery
 	switch {
 	case kind == packetAsk && p.id > d.opt.Self:
-		if d.open.Err() != nil { // the listener is closed
+		if d.open.Err() != nil || time.Since(p.answered) < minAsk/2 { // The agent closes, or is asked too often.
 			return nil
 		}
-		return p.publish(packetOffer, 0, 0, encodeOffer(offer{d.agent.Addresses, d.routes()}))
+		p.answered = time.Now()
+		return p.publish(packetOffer, 0, 0, encodeOffer(offer{d.agent.Addresses(), d.routes()}))
 	case kind == packetOffer && p.id < d.opt.Self:
 		o, err := decodeOffer(payload)
 		if err != nil {

@@ -64,7 +64,8 @@ func startServer(o Options, token string) (*server.Server, error) {
 	}
 	port = cmp.Or(port, server.RANDOM_PORT)
 	cluster := server.ClusterOpts{Name: "fspda-" + o.Run, Host: host, Port: port, Advertise: o.Server.Advertise,
-		PoolSize: -1, Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30}
+		PoolSize: -1, Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30,
+		PingInterval: routePing, MaxPingsOut: 2}
 	if t := o.TLS; t != nil {
 		cluster.TLSConfig, cluster.TLSTimeout = t, 5
 	}
@@ -100,6 +101,9 @@ func startServer(o Options, token string) (*server.Server, error) {
 	}
 	return s, nil
 }
+
+// routePing is the time between two pings of a route. A route ends when two are not answered.
+const routePing = 5 * time.Second
 
 // startTime bounds how long a server may take to listen on a loaded machine.
 const startTime = time.Minute
