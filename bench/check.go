@@ -95,7 +95,8 @@ func (e *Experiment) checkSearch() error {
 		errs = append(errs, b.check())
 	}
 	if e.HasPrinted() {
-		errs = append(errs, &train.ConfigError{Key: "printed", Want: "has no effect on a search: leave it out, or leave " +
+		errs = append(errs, &train.ConfigError{Key: "printed", Want: "has no effect on a search: leave it out, " +
+			"or leave " +
 			"out search, grid and random"})
 	}
 	if err := errors.Join(errs...); err != nil {
