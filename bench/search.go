@@ -305,7 +305,7 @@ func (e *Experiment) Choose(outcomes []*Outcome) (results []Result, _ error) {
 			run, none := &e.Runs[i], train.Num(math.NaN())
 			c := Choice{MaxBits: b.Bits, MaxSeconds: b.Seconds, Method: run.Title, Metric: e.Search.Metric,
 				Grid: flow(slices.Concat(run.Grid, run.Random)), Edge: []string{}, Runs: len(own),
-					Search: none, Mean: none,
+				Search: none, Mean: none,
 				Std: none, Values: []train.Num{}, Run: run, Algo: own[0].Job.Config.Algo, run: i}
 			for _, p := range ranked {
 				if p.Missing > 0 {
