@@ -31,7 +31,7 @@ func TestRegisteredKey(t *testing.T) {
 	train.RegisterKey(setting.Key{Name: "pull_share", Topic: "method", Default: 0.25, Range: "(0, 1]",
 		Help: "share of the way to a neighbour", Needs: []setting.Need{setting.Is("order", "cta")}, Since: "0.2.0"})
 	var read []float64
-	train.Register(train.Method{Name: "puller", Keys: []string{"order", "pull_share"},
+	train.Register(train.Method{Name: "puller", Keys: []setting.Key{{Name: "order"}, {Name: "pull_share"}},
 		New: func(s algo.Settings) algo.Algorithm {
 			read = append(read, s.Param("pull_share"))
 			return algo.DSGD{Theta: s.Param("pull_share")}

@@ -27,7 +27,7 @@ var _ Algorithm = DeMo{}
 var demoKind = OptimizerKind{Name: "demo",
 	Rule: "u is the sign of a momentum whose largest coefficients were averaged", UnitSteps: true, Decoupled: true}
 
-var demo = Method{Name: "demo", Keys: []string{"compress"}, Params: []setting.Key{{Name: "keep", Default: 0.999,
+var demo = Method{Name: "demo", Keys: []setting.Key{compress}, Params: []setting.Key{{Name: "keep", Default: 0.999,
 	Range: "[0, 1)", Help: "decay rate of the momentum"}}, New: func(s Settings) Algorithm {
 	return DeMo{Keep: s.Param("keep"), Decay: s.Descent.Decay}
 }}

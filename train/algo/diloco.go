@@ -26,7 +26,7 @@ type DiLoCo struct {
 
 var _ Algorithm = DiLoCo{}
 
-var diloco = Method{Name: "diloco", Keys: []string{"local_steps"},
+var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps},
 	Params: []setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
 	New:    func(s Settings) Algorithm { return newDiLoCo(s, s.Whole("local_steps")) }}
 

@@ -27,7 +27,7 @@ type GASLoC struct {
 
 var _ Algorithm = GASLoC{}
 
-var gasloc = Method{Name: "gasloc", Keys: []string{"local_steps", "gamma"}, Check: gaslocStable,
+var gasloc = Method{Name: "gasloc", Keys: []setting.Key{LocalSteps, Gamma}, Check: gaslocStable,
 	Params: []setting.Key{outerRate, outerMomentum(0.5, "momentum of the outer steps, which contains the averaging")},
 	New: func(s Settings) Algorithm {
 		return GASLoC{H: s.Whole("local_steps"), Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"),

@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // LED is local exact diffusion (Alghunaim 2024): rounds of Tau local steps with a dual correction,
 // then one averaging with the mixing matrix W over all edges of the graph. With D = own - other of
@@ -24,7 +27,7 @@ type LED struct {
 
 var _ Algorithm = LED{}
 
-var led = Method{Name: "led", Keys: []string{"local_steps"}, Check: checkDiffusion,
+var led = Method{Name: "led", Keys: []setting.Key{LocalSteps}, Check: checkDiffusion,
 	New: func(s Settings) Algorithm { return LED{Tau: s.RoundSteps, Descent: s.Descent} }}
 
 const ledY = 0 // in State.Aux

@@ -33,7 +33,7 @@ type NoLoCo struct {
 
 var _ Algorithm = NoLoCo{}
 
-var noloco = Method{Name: "noloco", Keys: []string{"local_steps"}, Check: nolocoStable,
+var noloco = Method{Name: "noloco", Keys: []setting.Key{LocalSteps}, Check: nolocoStable,
 	Params: []setting.Key{outerRate, outerMomentum(0.5, "heavy ball of the outer steps"), {Name: "pull",
 		Range: "[0, 2)", Help: "gain towards the pair's mean of the slow models; 0 is outer_lr"}},
 	New: func(s Settings) Algorithm {

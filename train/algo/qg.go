@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // QG is DSGD with quasi-global momentum (Lin, Karimireddy, Stich and Jaggi 2021, algorithm 1): the
 // momentum follows the motion of the averaged model, so that it points the same way at agents of
@@ -31,7 +34,7 @@ type QG struct {
 
 var _ Algorithm = QG{}
 
-var qgDSGDm = Method{Name: "qg-dsgdm", Keys: []string{"local_steps"}, New: newQG, Check: qgStable}
+var qgDSGDm = Method{Name: "qg-dsgdm", Keys: []setting.Key{LocalSteps}, New: newQG, Check: qgStable}
 
 func newQG(s Settings) Algorithm {
 	return QG{Mu: s.Momentum, Nesterov: s.Nesterov, H: s.Whole("local_steps")}

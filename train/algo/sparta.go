@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // SPARTA averages a few coordinates of the models over all agents in every iteration (exogym 2025).
 // After a local step, on the coordinates k of a mask that all agents draw from the iteration alone,
@@ -18,7 +21,7 @@ type SPARTA struct {
 
 var _ Algorithm = SPARTA{}
 
-var sparta = Method{Name: "sparta", Keys: []string{"local_steps"},
+var sparta = Method{Name: "sparta", Keys: []setting.Key{LocalSteps},
 	New: func(s Settings) Algorithm { return SPARTA{Every: s.Whole("local_steps"), Descent: s.Descent} }}
 
 func (SPARTA) Name() string { return "sparta" }

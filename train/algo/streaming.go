@@ -28,7 +28,7 @@ type StreamingDiLoCo struct {
 
 var _ Algorithm = StreamingDiLoCo{}
 
-var streamingDiLoCo = Method{Name: "streaming-diloco", Keys: []string{"local_steps"}, Check: inParts,
+var streamingDiLoCo = Method{Name: "streaming-diloco", Keys: []setting.Key{LocalSteps}, Check: inParts,
 	Params: []setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
 	New: func(s Settings) Algorithm {
 		return StreamingDiLoCo{Every: s.Whole("local_steps"), Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"),

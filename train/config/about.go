@@ -65,7 +65,7 @@ func (m method) settings() string {
 	if m.traits.Dual {
 		words = append(words, "--eta")
 	}
-	for _, key := range m.Keys {
+	for _, key := range m.keys() {
 		words = append(words, "--"+strings.ReplaceAll(key, "_", "-"))
 	}
 	if m.traits.Mixing {

@@ -107,7 +107,7 @@ func (m method) uses(key string) bool {
 	case "mixing":
 		return m.traits.Mixing
 	}
-	return slices.Contains(m.Keys, key)
+	return slices.Contains(m.keys(), key)
 }
 
 // Unused is a key that has no effect on a run.
