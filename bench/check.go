@@ -238,7 +238,8 @@ func (e *Experiment) checkFairness() error {
 	return nil
 }
 
-// panelAxes are the values of Panel.X, and panelScales those of Panel.Y; the first is the default.
+// panelAxes are the values of Panel.X, and panelScales the values of Panel.Y; the first is the
+// default.
 var (
 	panelAxes   = []string{"iteration", "epoch", "bits", "virtual_time"}
 	panelScales = []string{"linear", "log"}

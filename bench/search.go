@@ -44,8 +44,8 @@ func (h *Halving) check() error {
 	return nil
 }
 
-// Run makes the runs of a campaign whose jobs are the first of the experiment. The outcomes are
-// those of [Campaign.Run], and of points that were given up on the way.
+// Run makes the runs of a campaign whose jobs are the first of the experiment. It returns the
+// outcomes of [Campaign.Run], and the outcomes of points that were given up on the way.
 func (e *Experiment) Run(ctx context.Context, c *Campaign) ([]*Outcome, error) {
 	if e.Search == nil || e.Search.Halving == nil {
 		return RunAll(ctx, c)
@@ -263,7 +263,7 @@ type Result struct {
 }
 
 // Choice is the point that the search chose for a run, with the verdict of the runs with fresh
-// seeds. Its keys in JSON are those of a line of the table; numbers that do not exist are null.
+// seeds. It is encoded in JSON as a line of the table; numbers that do not exist are null.
 type Choice struct {
 	MaxBits    float64     `json:"budget_bits"` // 0 without a limit
 	MaxSeconds float64     `json:"budget_seconds"`

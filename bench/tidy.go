@@ -66,7 +66,7 @@ func differing(outcomes []*Outcome) (keys []string) {
 	return keys
 }
 
-// keyNames lists the keys of a configuration in order, those of its algorithm's own last.
+// keyNames lists the keys of a configuration in order, its algorithm's own keys last.
 func keyNames(c train.Config) (keys []string) {
 	for _, f := range c.Fields() {
 		if f.Name != "params" {

@@ -181,8 +181,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 // silentRoot is the program without output, for checks of command lines.
 func silentRoot() *cobra.Command { return newRoot(io.Discard, io.Discard) }
 
-// takeAliases lets flags have the names that other programs give them, and says what they are
-// called here.
+// takeAliases lets flags have the names that other programs give them, and tells the user their
+// names here.
 func takeAliases(root *cobra.Command) {
 	hints := map[string]bool{}
 	root.SetGlobalNormalizationFunc(setup.Aliases(func(hint string) { hints[hint] = true }))
@@ -216,8 +216,8 @@ func refuseEmpty(fs *pflag.FlagSet) (err error) {
 	return err
 }
 
-// complete makes commands refuse arguments unless they say what they take, and list their flags in
-// the order in which they were added.
+// complete makes commands refuse arguments unless they declare some, and list their flags in the
+// order in which they were added.
 func complete(cmd *cobra.Command) {
 	cmd.Flags().SortFlags, cmd.PersistentFlags().SortFlags = false, false
 	if cmd.Args == nil {
