@@ -27,26 +27,31 @@ import (
 	"fspda/data"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/setting"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// Part is something of a program's own that its command has too: an algorithm, a network or a data set.
+// Part is something of a program's own that its command has too: an algorithm, a network, a data set
+// or a setting.
 type Part func()
 
 // Method is an algorithm, a value of --algo.
 func Method(m train.Method) Part { return func() { train.Register(m) } }
 
-// Network is a network, a value of --model.
-func Network(name string, open func(model.Options) (*model.Network, error)) Part {
-	return func() { model.Register(name, open) }
+// Network is a network, a value of --model, with the keys that it reads and not every network reads.
+func Network(name string, open func(model.Options) (*model.Network, error), keys ...string) Part {
+	return func() { model.Register(name, open, keys...) }
 }
 
 // Dataset is a data set, a value of --data.
 func Dataset(name string, open func(data.OpenOptions) (*data.Set, error)) Part {
 	return func() { data.Register(name, open) }
 }
+
+// Key is a setting, a flag and a key of files.
+func Key(k setting.Key) Part { return func() { train.RegisterKey(k) } }
 
 // With collects parts.
 func With(parts ...Part) Part {
