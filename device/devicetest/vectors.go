@@ -227,6 +227,7 @@ func checkPanics(f *field) {
 		panics(f, what, run)
 	}
 	var sum float64
+	same := v(6)
 	for what, op := range map[string]device.Op{
 		"Combine of a short term":          device.Combine(v(4), terms(4, 3)...),
 		"Combine of a long term":           device.Combine(v(4), term(5)),
@@ -254,6 +255,14 @@ func checkPanics(f *field) {
 		"AdamW of a long mean square":      device.AdamW(device.Adam{}, v(4), v(4), v(5), v(4)),
 		"AdamW at a short point":           device.AdamW(device.Adam{}, v(4), v(4), v(4), v(3)),
 		"Dot of two lengths":               device.Dot(&sum, v(4), v(5)),
+		"Multiply of 2×2 and 1×2": device.Multiply(device.Rows(v(4), 0, 2, 2), 1, device.Rows(v(4), 0, 2, 2),
+			device.Rows(v(4), 0, 1, 2), 0),
+		"Multiply beyond a factor": device.Multiply(device.Rows(v(4), 0, 2, 2), 1, device.Rows(v(4), 1, 2, 2),
+			device.Rows(v(4), 0, 2, 2), 0),
+		"Multiply into repeated numbers": device.Multiply(device.Matrix{V: v(4), View: device.View{Rows: 2, Cols: 2,
+			Down: 1, Right: 1}}, 1, device.Rows(v(4), 0, 2, 2), device.Rows(v(4), 0, 2, 2), 0),
+		"Multiply into a factor": device.Multiply(device.Rows(same, 0, 2, 2), 1, device.Rows(same, 2, 2, 2),
+			device.Rows(v(4), 0, 2, 2), 0),
 	} {
 		panics(f, what, func() { d.Do(op) })
 		changed := f.vector(normal("unchanged", 4))
