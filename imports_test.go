@@ -16,7 +16,6 @@ import (
 // {cpu, model}.
 var allowed = map[string][]string{
 	"internal/pages":     {},
-	"internal/realdata":  {},
 	"internal/rng":       {},
 	"internal/spelling":  {},
 	"internal/bounded":   {},
@@ -27,7 +26,6 @@ var allowed = map[string][]string{
 	"device/devicetest": {
 		"device", "device/signature", "internal/rng",
 	},
-	"device/devicetest/golden": {"device", "internal/realdata"}, // for tests: results of PyTorch, from a file
 	"cpu": {
 		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/kernel", "cpu/norm", "cpu/vec", "device",
 		"device/signature", "internal/pages",
@@ -66,7 +64,7 @@ var allowed = map[string][]string{
 	"train/algo":            {"device", "train/setting"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
-		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo", "train/setting",
+		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "model", "train/algo", "train/setting",
 		"train/simnet",
 	},
 	"train/setting": {"internal/spelling"},
@@ -88,9 +86,10 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/vectorpool",
-		"train/live", "train/memory", "train/process", "train/runfolder", "train/simnet", "train/snapshot", "web",
+		"train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet", "train/snapshot",
+		"web",
 	},
-	"web":             {"internal/bounded", "internal/units", "internal/wholefile"},
+	"web":             {"internal/bounded", "internal/units", "internal/wholefile", "train/config", "train/setting"},
 	"web/browsertest": {},
 	"bench": {
 		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "internal/units", "train",
@@ -103,6 +102,8 @@ var allowed = map[string][]string{
 	"bench/acceptance": {"bench", "bench/measure", "train", "internal/rng", "internal/wholefile"},
 	"docs":             {},
 	"cmd/fspda":        {"cli"},
+	// tests of an optimizer and a compressor that a program registers
+	"cli/ownparts": {},
 	"cli": {
 		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
 		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
@@ -118,7 +119,7 @@ var allowed = map[string][]string{
 		"data/text/gpt2",
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
-	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config"},
+	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
 	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/wholefile",
 		"train", "web"},
 	"cli/modelcmd": {
@@ -152,22 +153,52 @@ var allowed = map[string][]string{
 	"device/signature": {"device"},
 
 	"cuda/dynlib":             {},              // libraries opened at run time, for all below cuda
-	"cuda/dynlib/headertest":  {"cuda/dynlib"}, // for tests: tables of functions against NVIDIA's headers
 	"cuda/nvrtc":              {"cuda/dynlib", "internal/wholefile"},
 	"cuda/kernels":            {"cuda/nvrtc", "device", "internal/rng"},
 	"cuda/kernels/kerneltest": {"cuda/kernels", "device", "dist", "internal/rng"}, // for tests of devices
-	"cuda/kernels/hostrun":    {"cuda/kernels", "cuda/dynlib"},                    // for tests: kernels on the host
-	// for tests: NVIDIA's libraries on the host
-	"cuda/fakecuda":        {"cuda/kernels", "cuda/kernels/hostrun"},
 	"cuda/driver":          {"cuda/dynlib"},
-	"cuda/driver/fakegpu":  {"cuda/driver", "cuda/dynlib"}, // for tests: a GPU in host memory
 	"cuda/cublas":          {"cuda/dynlib", "cuda/driver"},
 	"cuda/cudnn":           {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
-	"cuda/cudnn/fakecudnn": {"cuda/cudnn", "cuda/driver"}, // for tests: the graph API of cuDNN in host memory
 	"cuda/compiler":        {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
 	"cuda/executor":        {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
 	"cuda": {"cuda/compiler", "cuda/executor", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver",
 		"cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
+
+	// for tests only, see TestProductHasNoStage
+	"internal/testing/fakecuda":   {"cuda/kernels", "internal/testing/hostrun"}, // NVIDIA's libraries on the host
+	"internal/testing/fakecudnn":  {"cuda/cudnn", "cuda/driver"},                // the graph API of cuDNN in Go
+	"internal/testing/fakegpu":    {"cuda/driver", "cuda/dynlib"},               // a GPU in host memory
+	"internal/testing/golden":     {"device", "internal/testing/realdata"},      // results of PyTorch, from a file
+	"internal/testing/headertest": {"cuda/dynlib"},                              // tables against NVIDIA's headers
+	"internal/testing/hostrun":    {"cuda/dynlib", "cuda/kernels"},              // kernels on the host
+	"internal/testing/realdata":   {},                                           // real data sets
+}
+
+// checks are the packages with the checks of a device that both tests and the program itself run
+// (fspda selftest), and the float64 device of fspda theory.
+var checks = []string{"cuda/kernels/kerneltest", "device/devicetest", "train/algo/algotest"}
+
+// The program contains no fakes, host emulators or data of tests.
+func TestProductHasNoStage(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./cmd/fspda").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := 0
+	for _, p := range strings.Fields(string(out)) {
+		name, ours := strings.CutPrefix(p, "fspda/")
+		if !ours {
+			continue
+		}
+		packages++
+		if strings.HasPrefix(name, "internal/testing/") || strings.HasSuffix(name, "test") && name != "selftest" &&
+			!slices.Contains(checks, name) {
+			t.Errorf("cmd/fspda depends on %s, a package for tests: move the code that it needs out of there", name)
+		}
+	}
+	if packages < 50 {
+		t.Errorf("cmd/fspda depends on %d packages of this module: go list said something else", packages)
+	}
 }
 
 // processes are the packages that may depend on gRPC or NATS: those of runs of many processes. A

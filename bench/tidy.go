@@ -70,8 +70,8 @@ func differing(outcomes []*Outcome) (keys []string) {
 // keyNames lists the keys of a configuration in order, those of its algorithm's own last.
 func keyNames(c train.Config) (keys []string) {
 	for _, f := range c.Fields() {
-		if f.Key != "params" {
-			keys = append(keys, f.Key)
+		if f.Name != "params" {
+			keys = append(keys, f.Name)
 		}
 	}
 	return append(keys, c.Params.Keys()...)
@@ -81,7 +81,7 @@ func keyNames(c train.Config) (keys []string) {
 func valuesOf(c train.Config) map[string]string {
 	values := map[string]string{}
 	for _, f := range c.Fields() {
-		values[f.Key] = fmt.Sprint(reflect.ValueOf(f.Value).Elem())
+		values[f.Name] = fmt.Sprint(reflect.ValueOf(f.Value).Elem())
 	}
 	for name, v := range c.Params {
 		values["params."+name] = fmt.Sprint(v)

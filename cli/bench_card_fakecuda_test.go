@@ -11,7 +11,7 @@ import (
 
 	"fspda/bench/acceptance"
 	"fspda/cli/command"
-	"fspda/cuda/fakecuda"
+	"fspda/internal/testing/fakecuda"
 )
 
 // cardResults reads the results of bench card.

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"fspda/bench/acceptance"
-	"fspda/cuda/fakecuda"
+	"fspda/internal/testing/fakecuda"
 )
 
 // fakePython stands for a python3 with NVIDIA's libraries as wheels, whose PyTorch cannot be used.

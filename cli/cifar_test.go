@@ -6,7 +6,7 @@ import (
 	"os"
 	"testing"
 
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // Real CIFAR-10 in a few minutes, the short form of a run of twelve epochs: ResNet-20, four agents

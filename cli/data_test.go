@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"fspda/data/images/imagetest"
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // makeImages makes class folders of small images, one of which is truncated.

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"fspda/cli/command"
-	"fspda/cuda/fakecuda"
-	"fspda/cuda/kernels/hostrun"
+	"fspda/internal/testing/fakecuda"
+	"fspda/internal/testing/hostrun"
 )
 
 // fakeMachine is a machine with fake GPU libraries, and programs that run on it.

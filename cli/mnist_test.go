@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 	"fspda/train"
 )
 

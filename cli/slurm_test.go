@@ -28,6 +28,15 @@ export SLURM_NTASKS=$((nodes * each)) SLURM_JOB_ID=$$ SLURM_JOB_NODELIST=here
 exec bash "$@"
 `,
 	"srun": `#!/bin/sh
+if [ "$1" = --label ]; then
+	shift
+	i=0
+	while [ $i -lt $SLURM_NTASKS ]; do
+		echo "$i: $(SLURMD_NODENAME=127.0.0.1 "$@")"
+		i=$((i + 1))
+	done
+	exit
+fi
 while case "$1" in --*) true;; *) false;; esac; do shift; done
 trap 'kill -USR1 $tasks' USR1
 i=0
@@ -45,7 +54,6 @@ exit $worst
 `,
 	"scontrol": `#!/bin/sh
 case "$1 $2" in
-"show hostnames") echo 127.0.0.1;;
 requeue*) touch requeued;;
 *) exit 1;;
 esac

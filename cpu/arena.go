@@ -17,10 +17,10 @@ const minSharedArena = 1 << 18
 // arenaPool holds the arenas that no Program of a Device uses.
 type arenaPool struct {
 	mu      sync.Mutex
-	free    [][]float32 // in ascending order of length
+	free    [][]float32 // sorted by length, ascending
 	out     int         // arenas in use
-	threads int         // of a Program
-	back    sync.Cond   // on mu: an arena was released
+	threads int         // threads of a Program
+	back    sync.Cond   // signals that an arena was released; its lock is mu
 }
 
 // most is how many arenas are in use at a time: as many as Programs that the threads of this

@@ -12,7 +12,7 @@ import (
 // concurrent use, and the vectors of one Device may be used with all.
 type Device struct {
 	vec.Ops
-	threads int              // of a running Program, its own goroutine included
+	threads int              // goroutines that a Program computes on, its own included
 	teams   *kernel.TeamPool // nil with one thread
 	arenas  arenaPool
 	slabs   slabAllocator

@@ -8,7 +8,7 @@
 //
 // The device stands on small packages, one per topic:
 //
-//   - cpu/kernel: what a kernel is given ([fspda/cpu/kernel.Args]), tables of kernels, worker
+//   - cpu/kernel: the arguments of kernels ([fspda/cpu/kernel.Args]), tables of kernels, worker
 //     teams, aligned memory;
 //   - cpu/isa: the instruction set in use;
 //   - cpu/vec: vectors and rows: operations of Device on vectors, element-wise kernels, reductions,

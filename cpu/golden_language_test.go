@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fspda/device"
-	"fspda/device/devicetest/golden"
+	"fspda/internal/testing/golden"
 )
 
 // The kernels agree with PyTorch in float64.

@@ -13,8 +13,8 @@ import (
 	"fspda/device"
 )
 
-// kernels holds the implementation of every device.Kernel. Package device says what each computes,
-// and device/signature which operands it takes.
+// kernels holds the implementation of every device.Kernel. Package device defines their results,
+// and device/signature their operands.
 var kernels = merged(gemm.Kernels, conv.Kernels, norm.Kernels, vec.Kernels, attention.Kernels, embed.Kernels,
 	norm.LayerKernels, norm.GroupKernels, norm.BiasKernels)
 

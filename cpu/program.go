@@ -19,7 +19,7 @@ type Program struct {
 	code            *device.Code
 	steps           []step
 	runtimeOperands []runtimeOperand  // operands in memory that Run is given
-	spaces          [spaces][]float32 // by device.Space; the Program owns Labels, Momentum and Key, and a small Arena
+	spaces          [spaces][]float32 // by device.Space; Labels, Momentum, Key and a small Arena are the Program's
 	results         []int             // offsets into the arena
 	// length of the arena and scratch memory to acquire for each run; 0 if the Program owns them
 	sharedSize int
@@ -104,11 +104,11 @@ func (p *Program) ownsSpace(s device.Space) bool {
 // slice returns the part of a space that r names. Its capacity ends with it.
 func slice(space []float32, r device.Ref) []float32 { return space[r.Off : r.Off+r.Len : r.Off+r.Len] }
 
-// Workspace returns the bytes of scratch memory, in addition to the arena: those of the kernel that
-// needs most.
+// Workspace returns the bytes of scratch memory, in addition to the arena: the largest
+// need of a kernel.
 func (p *Program) Workspace() int { return 4 * maxScratch(p.code, p.device.threads) }
 
-// Code returns what was loaded.
+// Code returns the code that was loaded.
 func (p *Program) Code() *device.Code { return p.code }
 
 // Run executes all calls on b. params and grad must be *Vectors of length Code.Dim (grad is nil for
@@ -177,8 +177,8 @@ func (p *Program) acquire() {
 	}
 }
 
-// release returns what acquire took. It clears all references to memory of the caller and of the
-// pool, which an idle Program would keep alive.
+// release returns the memory that acquire took. It clears all references to memory of the caller
+// and of the pool, which an idle Program would keep alive.
 func (p *Program) release() {
 	p.device.teams.Release(p.workers.Team)
 	p.workers.Team = nil

@@ -15,13 +15,13 @@ import (
 const (
 	hugePageFloats = 2 << 20 / 4 // numbers of a huge page
 	minSlabVector  = 1 << 12     // the shortest vector that is cut from a slab
-	minSlab        = 1 << 20     // slabs have at least so many numbers, and whole vectors
+	minSlab        = 1 << 20     // the shortest slab; slabs hold whole vectors
 )
 
 // slabAllocator cuts vectors from slabs.
 type slabAllocator struct {
 	mu   sync.Mutex
-	rest []float32 // of the newest slab, from the begin of a cache line
+	rest []float32 // the unused numbers of the newest slab, which begin a cache line
 }
 
 // alloc returns n zeros that begin at a cache line. The rest of a slab that is too short is lost:

@@ -157,21 +157,21 @@ func (p *Program) acquireSlot(b device.Batch) (*inputSlot, error) {
 // prepareSlot allocates the memory that a slot lacks for a batch.
 func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 	c, ex := p.code, p.device.exec
-	requests := []blockRequest{{&s.labels, 4 * (c.Targets() + batchScalars)}}
+	needs := []blockNeed{{&s.labels, 4 * (c.Targets() + batchScalars)}}
 	if b.Bytes == nil {
-		requests = append(requests, blockRequest{&s.input, 4 * c.Batch * c.Features})
+		needs = append(needs, blockNeed{&s.input, 4 * c.Batch * c.Features})
 	} else {
-		requests = append(requests, blockRequest{&s.bytes, c.Batch * c.Features},
-			blockRequest{&s.affine, 8 * c.Features})
+		needs = append(needs, blockNeed{&s.bytes, c.Batch * c.Features},
+			blockNeed{&s.affine, 8 * c.Features})
 		if !p.convertsToHalf(len(b.Scale)) {
-			requests = append(requests, blockRequest{&p.mem.converted, 4 * c.Batch * c.Features})
+			needs = append(needs, blockNeed{&p.mem.converted, 4 * c.Batch * c.Features})
 		}
 	}
-	if s.consumed != 0 && !anyMissing(requests) {
+	if s.consumed != 0 && !anyMissing(needs) {
 		return nil
 	}
 	return ex.Do(func() (err error) {
-		for _, w := range requests {
+		for _, w := range needs {
 			if w.missing() {
 				if w.block.Size > 0 {
 					ex.PutBlock(*w.block)
@@ -185,15 +185,15 @@ func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 	})
 }
 
-// blockRequest asks for a block of at least `bytes` bytes.
-type blockRequest struct {
+// blockNeed is a block that must have at least `bytes` bytes.
+type blockNeed struct {
 	block *executor.Block
 	bytes int
 }
 
-func (w blockRequest) missing() bool { return w.block.Size < max(w.bytes, 4) }
+func (w blockNeed) missing() bool { return w.block.Size < max(w.bytes, 4) }
 
-func anyMissing(all []blockRequest) bool { return slices.ContainsFunc(all, blockRequest.missing) }
+func anyMissing(all []blockNeed) bool { return slices.ContainsFunc(all, blockNeed.missing) }
 
 // prepareEvents makes the events of a slot. Its memory may have had another use: the first copy
 // waits for that.

@@ -10,9 +10,9 @@ import (
 
 	"fspda/bench/measure"
 	"fspda/cpu"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 	"fspda/train"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"fspda/cuda/compiler"
-	"fspda/cuda/driver/fakegpu"
+	"fspda/internal/testing/fakegpu"
 	"fspda/selftest"
 )
 

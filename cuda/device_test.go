@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/device/devicetest"
+	"fspda/internal/testing/fakegpu"
 )
 
 // The contract has very many small tasks, which are slow through the executor's goroutine: only

@@ -10,9 +10,9 @@ import (
 	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/kernels"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 )
 

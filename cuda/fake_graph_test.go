@@ -2,8 +2,8 @@ package cuda
 
 import (
 	"fspda/cuda/cudnn"
-	"fspda/cuda/cudnn/fakecudnn"
 	"fspda/cuda/driver"
+	"fspda/internal/testing/fakecudnn"
 )
 
 // fakeEngines is the engines of the fake cuDNN. Some must never be chosen: one rounds too much, one

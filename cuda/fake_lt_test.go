@@ -8,8 +8,8 @@ import (
 
 	"fspda/cuda/cublas"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/kernels"
+	"fspda/internal/testing/fakegpu"
 )
 
 // fakeLt is cuBLASLt as loops, with the argument checks of the real one. It has no algorithm for

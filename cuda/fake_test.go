@@ -12,15 +12,15 @@ import (
 
 	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
-	"fspda/cuda/cudnn/fakecudnn"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/dynlib"
 	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
-	"fspda/cuda/kernels/hostrun"
 	"fspda/cuda/nvrtc"
 	"fspda/dist"
+	"fspda/internal/testing/fakecudnn"
+	"fspda/internal/testing/fakegpu"
+	"fspda/internal/testing/hostrun"
 )
 
 // openFake opens a fake GPU in host memory, on which kernels run from their own source and NVIDIA's

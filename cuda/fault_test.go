@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/dynlib"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 )
 
 // doubling is code that reads the batch and the parameters. It has two calls, so that its second

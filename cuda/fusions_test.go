@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cuda/driver/fakegpu"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 )
 

@@ -380,10 +380,10 @@ func (g *group) keyOf(members []*request) graphKey {
 	return k
 }
 
-// requests returns the memory of the group.
-func (g *group) requests() []blockRequest {
+// memoryNeeds lists the memory blocks of the group.
+func (g *group) memoryNeeds() []blockNeed {
 	m := g.mem
-	return []blockRequest{{&m.inputs, g.layout.bytes()}, {&m.arena, maxMembers * 4 * g.arenaStride},
+	return []blockNeed{{&m.inputs, g.layout.bytes()}, {&m.arena, maxMembers * 4 * g.arenaStride},
 		{&m.results, g.resultBytes(maxMembers)},
 		{&m.scratch, 8 * kernels.GroupScratch(g.code, maxMembers)}}
 }
@@ -393,7 +393,7 @@ func (g *group) lacksMemory() bool { return g.mem.scratch.Size == 0 }
 
 // allocMemory allocates the memory at the group's first launch.
 func (g *group) allocMemory(ex *executor.Executor) (err error) {
-	for _, w := range g.requests() {
+	for _, w := range g.memoryNeeds() {
 		if w.missing() {
 			if *w.block, err = ex.Alloc(max(w.bytes, 4)); err != nil {
 				return err

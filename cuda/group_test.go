@@ -11,9 +11,9 @@ import (
 
 	"fspda/cpu"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/internal/rng"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 )
 

@@ -11,11 +11,11 @@ import (
 
 	"fspda/cpu"
 	"fspda/cuda/compiler"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/device/devicetest"
 	"fspda/dist"
 	"fspda/internal/rng"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 	"fspda/selftest"
 )

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 	"fspda/train"
 )

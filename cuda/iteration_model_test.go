@@ -10,9 +10,9 @@ import (
 	"unsafe"
 
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/kernels"
 	"fspda/data"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 	"fspda/train"
 )

@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"fspda/cpu"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
 	"fspda/device"
-	"fspda/device/devicetest/golden"
+	"fspda/internal/testing/fakegpu"
+	"fspda/internal/testing/golden"
 	"fspda/model"
 	"fspda/train"
 )

@@ -6,9 +6,9 @@ import (
 	"os"
 	"testing"
 
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/executor"
 	"fspda/data"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 	"fspda/train"
 )

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"fspda/cpu"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/internal/rng"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 )
 

@@ -7,10 +7,10 @@ import (
 
 	"fspda/cpu"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/executor"
 	"fspda/device"
 	"fspda/internal/rng"
+	"fspda/internal/testing/fakegpu"
 )
 
 // history runs random operations on a few vectors, each of which depends on others, and returns all

@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/memory"

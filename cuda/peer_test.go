@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/executor"
 	"fspda/data"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 	"fspda/train"
 )

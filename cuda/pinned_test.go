@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/executor"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 )
 
 // Writes to a GPU that is busy wait for pinned memory instead of taking more and more.

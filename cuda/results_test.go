@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/executor"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 )
 
 // A run may have more results than a buffer of pinned memory has numbers, as the logits of a large

@@ -9,8 +9,8 @@ import (
 
 	"fspda/cuda/compiler"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 )
 

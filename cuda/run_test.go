@@ -10,10 +10,10 @@ import (
 
 	"fspda/cpu"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/executor"
 	"fspda/data"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/memory"

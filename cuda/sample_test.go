@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
 	"fspda/dist"
+	"fspda/internal/testing/fakegpu"
 )
 
 // coordinatesOf returns the coordinates of an index: it gathers them from the vector 0, 1, 2, …

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"fspda/cpu"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 )
 

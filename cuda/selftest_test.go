@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 	"fspda/selftest"
 )
 

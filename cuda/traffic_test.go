@@ -12,9 +12,9 @@ import (
 	"fspda/cuda/cublas"
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/kernels"
 	"fspda/device"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cuda/driver/fakegpu"
 	"fspda/data"
+	"fspda/internal/testing/fakegpu"
 	"fspda/model"
 	"fspda/train"
 )

@@ -167,7 +167,7 @@ func (s Split) reserveAny(dst *device.Batch, n int) {
 // reserveRows sizes dst for n examples that are rows of the set.
 func (s Split) reserveRows(dst *device.Batch, n int) {
 	if dst.Rows = grown(dst.Rows, n); dst.Rows == nil {
-		dst.Rows = []int32{} // of a batch without examples: nil stands for values
+		dst.Rows = []int32{} // a batch without examples: nil stands for values
 	}
 	dst.Y = grown(dst.Y, n)
 	dst.X, dst.Bytes, dst.Scale, dst.Shift, dst.CacheKey = nil, s.Pixels, s.norm.scales, s.norm.shifts, s.store

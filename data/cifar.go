@@ -34,7 +34,7 @@ type cifarSet struct {
 	other       string // the set with which it is confused
 	classes     []string
 	labels      []int               // the number of values of each label of a record
-	files       map[string][]string // by half, its binary files
+	files       map[string][]string // binary files by half
 	mean, std   []float32
 	hint        string
 }

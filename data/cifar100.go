@@ -13,8 +13,8 @@ var cifar100Classes = strings.Fields("" +
 	"streetcar sunflower sweet_pepper table tank telephone television tiger tractor train trout tulip " +
 	"turtle wardrobe whale willow_tree wolf woman worm")
 
-// The means and standard deviations are those of pixel/255 over the training images: red, green,
-// blue. A record has a coarse label, of 20 groups of classes, which is not used, and a fine one.
+// The means and standard deviations are of pixel/255 over the training images: red, green, blue. A
+// record has a coarse label, of 20 groups of classes, which is not used, and a fine one.
 var cifar100 = &cifarSet{name: "cifar100", title: "CIFAR-100", other: "CIFAR-10", classes: cifar100Classes,
 	labels: []int{20, 100}, files: map[string][]string{"train": {"train.bin"}, "test": {"test.bin"}},
 	mean: []float32{0.5071, 0.4865, 0.4409}, std: []float32{0.2673, 0.2564, 0.2762},

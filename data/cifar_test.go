@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"fspda/data/images/imagetest"
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // imageOf returns a PNG of one colour except for its first pixel, which is white.

@@ -6,7 +6,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// The distribution of a random resized crop: that of Szegedy et al., Going Deeper with Convolutions
+// The distribution of a random resized crop by Szegedy et al., Going Deeper with Convolutions
 // (2015), with torchvision's parameters.
 const (
 	cropMinArea  = 0.08    // fraction of the image's area, uniform up to 1

@@ -17,7 +17,7 @@ import (
 // holds are decoded at a time. Results do not depend on which of them an image takes.
 type decodedImages struct {
 	source  images.Source
-	side    int // of the crop, in pixels
+	side    int // pixels of a side of the crop
 	short   int // side of an image that evaluation crops
 	onBad   OnBad
 	decoder Decoder
@@ -61,7 +61,7 @@ func (b *badImages) add(among *decodedImages, e int32, err error) {
 
 // imageScratch is the scratch memory of a goroutine that decodes images.
 type imageScratch struct {
-	norm    *normalizer // of the current split
+	norm    *normalizer // normalizer of the current split
 	numbers []float32   // output: the values of one example
 
 	pixels []uint8    // the network's input, in bytes

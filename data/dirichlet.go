@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	defaultMinSize    = 10    // of a shard of Dirichlet
+	defaultMinSize    = 10    // examples that a shard of Dirichlet has at least
 	dirichletMaxTries = 10000 // samples before Dirichlet gives up,
 	dirichletMinTries = 100   // or fewer with many classes and agents:
 	dirichletWork     = 1e7   // proportions sampled in total, about a second

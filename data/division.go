@@ -2,14 +2,14 @@ package data
 
 // Division is a set that is divided among agents.
 type Division struct {
-	Set    *Set      // its training examples are those of the shards
-	Shards [][]int32 // by agent: examples of Set.Train
+	Set    *Set      // the set whose training examples the shards divide
+	Shards [][]int32 // examples of Set.Train by agent
 
 	counts func() [][]int
 }
 
 // Counts returns how much of each class each agent holds: examples, or for a text the tokens of its
-// documents by their class. Element [i][c] is that of class c at agent i.
+// documents by their class. Element [i][c] belongs to class c at agent i.
 func (d Division) Counts() [][]int { return d.counts() }
 
 // shards lists the examples of each agent.

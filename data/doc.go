@@ -29,9 +29,9 @@
 //
 // Conventions. Examples are rows; an image is rows of RGB pixels; arguments named dst are written.
 // Example indices are int32 and count from 0 within their [Split]. Invalid input from outside (a
-// file, spec or number) is an error that says what to do; misuse by the caller panics.
+// file, spec or number) is an error with a remedy; misuse by the caller panics.
 //
 // Where to look next: example_test.go for the steps from a set to a batch, partition.go for the
-// table of partitions, decoded_images.go for decoding, resample.go for the filter, pen.go for generated
-// digits.
+// table of partitions, decoded_images.go for decoding, resample.go for the filter, pen.go for
+// generated digits.
 package data

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"fspda/device"
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // folderTree is class folders of small PNG images.

@@ -35,7 +35,7 @@ type ImageOptions struct {
 	OnBad     OnBad   // empty: Fail
 	Workers   int     // images decoded concurrently; 0 means the number of cores
 
-	Mean, Std []float32 // of pixel/255, per channel; nil means those of ImageNet
+	Mean, Std []float32 // statistics of pixel/255 per channel; nil means ImageNet's
 
 	Close func() error // closes the sources; may be nil
 }
@@ -125,7 +125,7 @@ func (s *Set) Decoder() Decoder {
 type fingerprinted interface{ Fingerprint() string }
 
 // hashImages identifies the images, without reading them: by the source's own fingerprint, or
-// by labels, names and sizes of files. Behind a dash stands what decodes them.
+// by labels, names and sizes of files. The decoder's name follows a dash.
 func (s *Set) hashImages(o ImageOptions) string {
 	h := sha256.New()
 	number := func(n int64) { h.Write(binary.LittleEndian.AppendUint64(nil, uint64(n))) }

@@ -10,7 +10,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// ErrClosed is what [Loader.Next] returns after [Loader.Close].
+// ErrClosed is the error of [Loader.Next] after [Loader.Close].
 var ErrClosed = errors.New("data: loader is closed")
 
 // LoaderOptions configures the batches of a [Loader].
@@ -32,8 +32,8 @@ type LoaderOptions struct {
 type Loader struct {
 	split      Split
 	seed       uint64
-	foreground *batchMaker // for Batch, and for Next without background preparation
-	background *batchMaker // for the goroutine
+	foreground *batchMaker // makes batches for Batch, and for Next without background preparation
+	background *batchMaker // makes batches in the goroutine
 
 	step    int // the step of the next call of Next
 	buffers int

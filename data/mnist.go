@@ -21,7 +21,7 @@ const idxFiles = "train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-
 // idxSet is a set in the form of MNIST.
 type idxSet struct {
 	name, title string
-	mean, std   float32 // of pixel/255 over the training images
+	mean, std   float32 // statistics of pixel/255 over the training images
 	hint        string
 }
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // writeMNIST writes a set of 12 training and 5 test images of 4×3 in the form of MNIST, with some

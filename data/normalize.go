@@ -10,9 +10,9 @@ import (
 // Channels are interleaved.
 type normalizer struct {
 	channels []channel // one, or three
-	pattern  pattern   // for three channels
+	pattern  pattern   // pattern of three channels
 
-	scales, shifts []float32 // of the channels, for device.Batch
+	scales, shifts []float32 // one number for each channel, passed in device.Batch
 }
 
 // channel is the normalization of one channel.

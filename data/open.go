@@ -26,9 +26,9 @@ type OpenOptions struct {
 	OnBad           OnBad
 	Workers         int
 
-	ImageColumn, LabelColumn string // of tables; "" searches usual names
+	ImageColumn, LabelColumn string // columns of tables; "" searches usual names
 
-	// For text, see text.OpenOptions; the tokenizer auto is that of "".
+	// For text, see text.OpenOptions; the tokenizer auto means "".
 	Tokenizer string
 	Window    int // tokens of an example; 0 means 64
 }

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// parallel calls do for 0 to n-1 on so many goroutines, starts no more calls after an error, and
-// returns the first error by number, which does not depend on scheduling.
+// parallel calls do for 0 to n-1 on a number of goroutines, starts no more calls after an error,
+// and returns the first error by number, which does not depend on scheduling.
 func parallel(workers, n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64

@@ -11,8 +11,8 @@ import (
 )
 
 // Contiguous splits the training examples in their order into equal slices of floor(N/n) examples,
-// or a text into slices of floor(N/n) tokens. The remainder is dropped; with Spread, the first N mod
-// n agents get one more instead. The seed is not used.
+// or a text into slices of floor(N/n) tokens. The remainder is dropped; with Spread, the first N
+// mod n agents get one more instead. The seed is not used.
 type Contiguous struct{ Spread bool }
 
 func (p Contiguous) String() string { return withSpread("contiguous", p.Spread) }
@@ -47,7 +47,7 @@ var (
 	_ documentPartition = File{}
 )
 
-// check refuses too few documents, and a partition that says what becomes of a remainder.
+// check refuses too few documents, and a partition with a rule for a remainder.
 func (d documents) check(agents int, spread bool) error {
 	if spread {
 		return fmt.Errorf("spread has no effect on a text, all of whose documents are used: leave it out")
@@ -60,8 +60,8 @@ func (d documents) check(agents int, spread bool) error {
 	return nil
 }
 
-// slices cuts an order of the documents into slices of about equally many tokens: a document belongs
-// to the agent in whose share its middle lies.
+// slices cuts an order of the documents into slices of about equally many tokens: a document
+// belongs to the agent in whose share its middle lies.
 func (d documents) slices(order []int32, agents int) [][]int32 {
 	total := int64(0)
 	for _, n := range d.tokens {

@@ -8,11 +8,11 @@ import (
 
 // style holds the random parameters of one drawn example: writer, sheet and stroke.
 type style struct {
-	height, width float64 // of the glyph's box, in pixels
+	height, width float64 // size of the glyph's box, in pixels
 	slant         float64 // shift to the right per pixel of height
-	cos, sin      float64 // of the rotation
+	cos, sin      float64 // cosine and sine of the rotation
 	centre        point
-	wobble        float64 // of each point of the skeleton, in parts of the box
+	wobble        float64 // displacement of each point of the skeleton, in parts of the box
 	bend          [3]wave // smooth distortion of the image
 	// half the thickness of the line in pixels, and its variation along the line
 	radius, swell  float64

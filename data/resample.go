@@ -26,7 +26,7 @@ type window struct {
 	from, size int
 	out        int
 	first      int
-	mirror     bool // in reverse order
+	mirror     bool // pixels are written in reverse order
 }
 
 // axis holds the weights of n output pixels: pixel i is the sum of weight[i*taps+k] times source
@@ -121,8 +121,8 @@ func (r *resampler) set(w, h int, across, down window) image.Rectangle {
 	return image.Rect(int(r.columns.low), int(r.rows.low), int(r.columns.high), int(r.rows.high))
 }
 
-// run writes the rows to dst. The source is rows of stride bytes, three for a pixel, of which the
-// first is that of a corner.
+// run writes the rows to dst. The source is rows of stride bytes, three for a pixel, the
+// first of them a corner's.
 func (r *resampler) run(dst, src []uint8, stride int, corner image.Point) {
 	w := len(r.columns.start)
 	from, n := 3*(int(r.columns.low)-corner.X), 3*int(r.columns.high-r.columns.low)

@@ -21,7 +21,7 @@ const (
 // columnTable holds the weights of an axis for groups of four output pixels. A pixel takes two
 // source pixels at a time: six adjacent values of the line, times six weights. For each group,
 // where[·] is the byte offset of its four pixels in the line, and weights holds for each pair of
-// taps those of pixels 0 and 2, then those of pixels 1 and 3, in eight numbers each.
+// taps the weights of pixels 0 and 2, then of pixels 1 and 3, in eight numbers each.
 type columnTable struct {
 	where   []uint32
 	weights []int16

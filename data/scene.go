@@ -14,8 +14,8 @@ type scene struct {
 	figures []figure
 	shape   func(u, v float64) bool
 	texture func(u, v float64) bool
-	ink     [2]colour // of the texture
-	ground  [2]colour // at the upper left and the lower right
+	ink     [2]colour // colours of the texture
+	ground  [2]colour // colours at the upper left and the lower right
 	grain   rng.Stream
 }
 
@@ -52,8 +52,8 @@ func dot(v float64) bool { return math.Abs(v-math.Floor(v)-0.5) < 0.3 }
 
 const (
 	inks         = 10 // colours that distinguish classes
-	sceneMinSide = 72 // shorter side of an image, in pixels, from here
-	sceneSides   = 89 // on, this many
+	sceneMinSide = 72 // shortest of the shorter sides of images, in pixels
+	sceneSides   = 89 // number of lengths of the shorter side, one pixel apart
 )
 
 // newScene samples the scene of an image of a class.

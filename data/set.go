@@ -19,23 +19,23 @@ import (
 // [FromText].
 type Set struct {
 	Name    string
-	Shape   []int // of one example: [28 28], or [H W C] with RGB channels last, or [T] tokens
-	Classes int   // of a text: the tokens of its vocabulary
+	Shape   []int // shape of one example: [28 28], or [H W C] with RGB channels last, or [T] tokens
+	Classes int   // number of classes; for a text, tokens of its vocabulary
 	Train   Split
 	Test    Split
-	Mean    []float32 // of pixel/255: one per channel, or one for all
-	Std     []float32 // of pixel/255, of the same length
+	Mean    []float32 // mean of pixel/255: one number per channel, or one for all
+	Std     []float32 // standard deviation of pixel/255, of the same length
 	Notes   []string  // warnings for the user; usually none
 	Memory  int64     // bytes that reading images takes beyond a batch
 
-	ClassNames []string // by class; nil: not known
+	ClassNames []string // names by class; nil: not known
 
 	Text  *text.Corpus // nil: not a text
 	Floor float64      // smallest loss that any model can have; 0: not known
 
-	bytesPerToken func() float64 // of a text
+	bytesPerToken func() float64 // mean length of a token of a text
 
-	writers *writers // of the training examples; nil: not known
+	writers *writers // writers of the training examples; nil: not known
 
 	print func() string
 	bad   *badImages // nil in memory

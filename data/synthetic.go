@@ -28,7 +28,7 @@ const (
 // tests and machines without data. Each example is a pure function of (seed, split, number): a pen
 // follows one of several skeletons of the digit, with random proportions, slant, rotation,
 // position, thickness and bending, and adds grain, specks and gaps. Every ten examples contain each
-// digit once, so class counts differ by at most one. The normalization is that of MNIST.
+// digit once, so class counts differ by at most one. The normalization is MNIST's.
 //
 // It uses all cores; the bytes do not depend on their number.
 func Synthetic(o SyntheticOptions) (*Set, error) {

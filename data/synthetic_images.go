@@ -23,7 +23,7 @@ const (
 	defaultImageClasses  = 10
 	maxImageClasses      = 1000
 	maxSyntheticImages   = 1_000_000
-	drawnBytes           = 7000 // of an image, about: it stays in memory once drawn
+	drawnBytes           = 7000 // approximate bytes of an image, which stays in memory once drawn
 	syntheticImagesShape = 1    // version of the drawing, part of the fingerprint
 )
 
@@ -114,5 +114,5 @@ func (d *drawnImages) draw(i int) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err := jpeg.Encode(&b, m, &jpeg.Options{Quality: 75 + s.IntN(21)})
-	return bytes.Clone(b.Bytes()), err // without spare capacity
+	return bytes.Clone(b.Bytes()), err // the copy has no spare capacity
 }

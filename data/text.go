@@ -61,9 +61,9 @@ func fromText(name string, c *text.Corpus, o OpenOptions) (*Set, error) {
 	return s, nil
 }
 
-// FromText makes a set of a text: its examples are windows of so many tokens, of which each predicts
-// the next one. The classes are the tokens of the vocabulary. The Set closes the text. It returns an
-// error for a stream that is shorter than a window and its next token.
+// FromText makes a set of a text: its examples are windows of tokens, of which each predicts
+// the next one. The classes are the tokens of the vocabulary. The Set closes the text. It returns
+// an error for a stream that is shorter than a window and its next token.
 func FromText(name string, c *text.Corpus, window int) (*Set, error) {
 	if window < 1 {
 		return nil, fmt.Errorf("data: set %s: windows of %d tokens, want at least 1", name, window)
@@ -97,8 +97,8 @@ func FromText(name string, c *text.Corpus, window int) (*Set, error) {
 // Tokenizers lists the tokenizers of this program.
 func Tokenizers() []string { return text.Names() }
 
-// BytesPerToken is the mean length of the tokens of the validation text as text; 0: the set is not a
-// text, or its tokenizer is not known.
+// BytesPerToken is the mean length of the tokens of the validation text as text; 0: the set is not
+// a text, or its tokenizer is not known.
 func (s *Set) BytesPerToken() float64 {
 	if s.Text == nil {
 		return 0
@@ -195,7 +195,7 @@ func (p Contiguous) ends(n int64, agents int) []int64 {
 type documents struct {
 	labels  []int32
 	classes int
-	tokens  []int64 // of each document
+	tokens  []int64 // tokens of each document
 	from    []int64 // where each begins in the stream
 }
 
@@ -268,7 +268,7 @@ func (d documents) join(tokens []uint16, shards [][]int32) (joined []uint16, end
 	return joined, ends
 }
 
-// Describe says what the set is, in a few words for a person; "": its name says it.
+// Describe describes the set in a few words for a person; "": its name suffices.
 func (s *Set) Describe() string {
 	if s.Text == nil {
 		return ""

@@ -17,13 +17,13 @@ import (
 // treeFile is one file of a folder, or of an archive.
 type treeFile struct {
 	name string // relative to the folder or archive, with slashes
-	path string // for messages
+	path string // path that messages name
 	read func() ([]byte, error)
 }
 
 const (
 	maxTreeFile  = 64 << 20 // bytes of one file: limits the allocation for a damaged header
-	maxTreeBytes = 1 << 30  // of an archive, unpacked
+	maxTreeBytes = 1 << 30  // most bytes of an unpacked archive
 )
 
 // readTree lists the files of a folder recursively, or of a tar archive, plain or gzipped. It reads

@@ -20,7 +20,7 @@ const writersHint = "a set of writers is a folder, or a tar archive of one (plai
 // writers says who wrote each training example.
 type writers struct {
 	names []string
-	of    []int32 // by training example
+	of    []int32 // writer of each training example
 }
 
 // writerFile is an image file of a set of writers.

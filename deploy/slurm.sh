@@ -17,9 +17,11 @@ certs=${FSPDA_CERTS:-certs-$run}
 out=${FSPDA_OUT:-runs/$run}
 fspda=${FSPDA:-fspda}
 
-MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
-MASTER_PORT=$((20000 + SLURM_JOB_ID % 20000))
-export MASTER_ADDR MASTER_PORT
+# The file of addresses: each agent listens at a port of its own on the node of its task, below those that systems give to
+# connections. Jobs with consecutive numbers and up to 64 tasks have different ports.
+peers=peers-$run.yaml
+srun --label printenv SLURMD_NODENAME | awk -F ': ' -v port=$((20000 + SLURM_JOB_ID % 180 * 64)) \
+  'BEGIN { print "peers:" } { printf "  %d: %s:%d\n", $1, $2, port + $1 }' >"$peers" || exit 2
 
 # The certificates are made in a private folder. The key of their authority is deleted: nobody can add agents.
 if [ ! -f "$certs/ca.pem" ]; then
@@ -30,7 +32,7 @@ if [ ! -f "$certs/ca.pem" ]; then
   rm -r "$private"
 fi
 
-srun --kill-on-bad-exit=0 "$fspda" agent -c "$config" --run "$run" --certs "$certs" --out "$out" --json &
+srun --kill-on-bad-exit=0 "$fspda" agent -c "$config" --run "$run" --certs "$certs" --peers "$peers" --out "$out" --json &
 agents=$!
 requeue=
 trap 'requeue=1; kill -USR1 $agents' USR1

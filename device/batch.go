@@ -103,8 +103,8 @@ func (b Batch) checkWindows(features int) error {
 type TokenError struct {
 	Token      uint16
 	Vocabulary int   // the number of tokens
-	Window, At int   // of the batch, and in the window
-	Place      int64 // in the stream
+	Window, At int   // window of the batch, and position in the window
+	Place      int64 // position in the stream
 }
 
 func (e *TokenError) Error() string {

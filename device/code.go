@@ -65,7 +65,7 @@ type Value struct {
 // Dataflow lists the values of Code and their uses, so that a device can give them other addresses.
 type Dataflow struct {
 	Values  []Value
-	In, Out [][]int // of each call, the values of its operands; -1: an operand outside of the arena
+	In, Out [][]int // values of the operands of each call; -1: an operand outside of the arena
 	Results []int   // the value that holds each result
 }
 

@@ -42,12 +42,12 @@ const (
 	// AddScaled: In a[n] b[n], Out y[n], Dims n, Attr c. y = a + c·b, the product rounded first; y
 	// may be a or b.
 	AddScaled Kernel = "add-scaled"
-	// Dropout: In x[n] key[4], Out y[n], Dims n l, Attr p (0 to below 1). With the key 0, y = x. Else y =
-	// x·1/(1−p), the factor rounded first, for the numbers that are kept, and 0 for the others, also of
-	// NaN. The key is Σ key[k]·2^(16k) for whole numbers below 2^16. Its random stream, divided by l with
-	// Stream.Sub of fspda/internal/rng, has 32 bits for each number: bits 0 to 31 of Uint64 j for number
-	// 2j, bits 32 to 63 for number 2j+1. A number is kept if its bits, as an integer, are at least
-	// ⌊p·2^32⌋. l, from 1 on, tells the layers of a network apart.
+	// Dropout: In x[n] key[4], Out y[n], Dims n l, Attr p (0 to below 1). With the key 0, y = x.
+	// Else y = x·1/(1−p), the factor rounded first, for the numbers that are kept, and 0 for the others, also of
+	// NaN. The key is Σ key[k]·2^(16k) for whole numbers below 2^16. Its random stream, divided by l
+	// with Stream.Sub of fspda/internal/rng, has 32 bits for each number: bits 0 to 31 of Uint64 j for
+	// number 2j, bits 32 to 63 for number 2j+1. A number is kept if its bits, as an integer, are at
+	// least ⌊p·2^32⌋. l, from 1 on, tells the layers of a network apart.
 	Dropout Kernel = "dropout"
 	// MoveAverage: In x[n] avg[n] momentum[1], Out y[n], Dims n, Attr a. y = (1-momentum)·avg +
 	// momentum·(a·x), rounded once at the end; y may be avg.
@@ -56,7 +56,7 @@ const (
 
 // Images are stored channels-last (NHWC): element (n,h,w,c) of x[n·h·w·c] is x[((n·H+h)·W+w)·C+c].
 // A filter W[k·r·s·c] has its k outputs first and its channels last. The Dims of a window kernel
-// are those of the input, then stride and pad. Its output has height p = ⌊(h+2·pad−r)/stride⌋+1 and
+// are the input's, then stride and pad. Its output has height p = ⌊(h+2·pad−r)/stride⌋+1 and
 // width q likewise. Outside the input it reads zeros; a maximum ignores those positions.
 const (
 	// Conv: In x[n·h·w·c] W[k·r·s·c], Out y[n·p·q·k], Dims n h w c k r s stride pad. y = x ⋆ W, the
@@ -104,8 +104,8 @@ const (
 	AddBiasReLUGrad Kernel = "add-bias-relu-grad"
 
 	// GroupNorm: In x[n·m·c] gamma[c] beta[c], Out y[n·m·c] mean[n·g] var[n·g], Dims n m c g, Attr eps.
-	// The c channels are g groups of c/g neighbours. Over the m pixels and the channels of each group of
-	// each of the n images: mean, var (biased) and y = gamma·(x−mean)/sqrt(var+eps) + beta.
+	// The c channels are g groups of c/g neighbours. Over the m pixels and the channels of each group
+	// of each of the n images: mean, var (biased) and y = gamma·(x−mean)/sqrt(var+eps) + beta.
 	GroupNorm Kernel = "group-norm"
 	// GroupNormReLU is GroupNorm followed by y = max(y, 0).
 	GroupNormReLU Kernel = "group-norm-relu"
@@ -155,8 +155,9 @@ const (
 	LinearGradWDecay Kernel = "linear-grad-w-decay"
 )
 
-// Kernels of language models. A row belongs to a token: row b·T+i is token i of window b. Tokens are
-// numbers, as labels are. C is the width of a row, H the number of heads, h = C/H that of a head.
+// Kernels of language models. A row belongs to a token: row b·T+i is token i of window b. Tokens
+// are numbers, as labels are. C is the width of a row, H the number of heads, h = C/H the width of
+// a head.
 const (
 	// Embed: In ids[m] tokens[v×c] positions[p×c], Out y[m×c], Dims m v c p T. Row r is tokens[ids r]
 	// + positions[r mod T]; T is at most p.
@@ -251,14 +252,14 @@ const (
 	// AttentionGrad: In qkv[B·T×3C] y[B·T×C] lse[B·H·T] dy[B·T×C], Out dqkv[B·T×3C], Dims B T H h.
 	AttentionGrad Kernel = "attention-grad"
 
-	// EmbedStep: In ids[m] tokens[v×c] positions[i×c] at[1], Out y[m×c], Dims m v c i. Embed of m tokens
-	// of one window, the first of which has the position at.
+	// EmbedStep: In ids[m] tokens[v×c] positions[i×c] at[1], Out y[m×c], Dims m v c i. Embed of m
+	// tokens of one window, the first of which has the position at.
 	EmbedStep Kernel = "embed-step"
 	// RoPEStep: In x[m×3C] at[1], Out y[m×3C], Dims m H h, Attr θ. RoPE of the positions from at on.
 	RoPEStep Kernel = "rope-step"
 	// AttentionStep: In qkv[m×3C] cache[i×2C] at[1], Out y[m×C] moved[i×2C], Dims m i H h. Attention of
-	// the positions from at on of one window, at+m ≤ i. A row of cache holds what a position has for
-	// later ones: its keys, times 1/sqrt(h), and its values. moved is cache with the m new rows, and may
+	// the positions from at on of one window, at+m ≤ i. A row of cache holds the keys, times
+	// 1/sqrt(h), and the values of a position. moved is cache with the m new rows, and may
 	// be cache.
 	AttentionStep Kernel = "attention-step"
 )

@@ -153,6 +153,20 @@ func checkCodec(t *testing.T, c Codec, p Payload, back *Payload, a Accounting, i
 
 func sameBits(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
 
+// Every compressor of the table is in the zoo, which the tests below look at.
+func TestZooIsWhole(t *testing.T) {
+	for _, kind := range CompressorsThat(func(k CompressorKind) bool { return k.New != nil }) {
+		found := false
+		for _, c := range zoo(t) {
+			row, _ := CompressorNamed(c.String())
+			found = found || row.Name == kind.Name
+		}
+		if !found {
+			t.Errorf("no compressor of the zoo is a %s: add one, with its bits", kind.Form)
+		}
+	}
+}
+
 // Bits of a message by formula: k values of 32 bits, indices of ceil(log2 d), d signs and levels
 // and one norm per block.
 func TestCompressedBits(t *testing.T) {

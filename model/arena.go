@@ -126,7 +126,7 @@ func (p *allocation) lastReads() []int {
 }
 
 // merge puts the sum y into the buffer of the summand x. Since x is not read again, it is neither a
-// gradient nor a result, so its buffer has no fixed address yet and can take that of y.
+// gradient nor a result, so its buffer has no fixed address yet and can take the address of y.
 func (p *allocation) merge(x, y int) {
 	shared, own := &p.buffers[p.of[x]], p.buffers[p.of[y]]
 	shared.gradientOf, shared.isResult = own.gradientOf, own.isResult

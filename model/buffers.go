@@ -10,9 +10,9 @@ import (
 type normMode uint8
 
 const (
-	fromBatch   normMode = iota // of the batch
-	fromBuffers                 // from the buffers
-	moveBuffers                 // of the batch, which also update the buffers
+	fromBatch   normMode = iota // use the statistics of the batch
+	fromBuffers                 // use the buffers
+	moveBuffers                 // use the statistics of the batch, which also update the buffers
 )
 
 // bufferMove is the new value of a buffer.

@@ -35,7 +35,7 @@ type builder struct {
 	backward  bool // the backward pass is being built
 	updates   []bufferMove
 	params    gorgonia.Nodes             // the leaves of parameters, in layout order
-	factors   []float64                  // of their gradients; nil: 1
+	factors   []float64                  // factors of the parameters' gradients; nil: 1
 	constants map[*gorgonia.Node]float64 // the leaves of constants
 	depends   map[*gorgonia.Node]bool    // whether a node depends on a parameter that is not frozen
 }

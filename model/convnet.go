@@ -10,8 +10,8 @@ import (
 
 // ConvNetOptions describes a convolutional network without residual sums.
 type ConvNetOptions struct {
-	Height, Width, Channels int     // of an image; Channels 0 means 3
-	Classes                 int     // at least 2
+	Height, Width, Channels int     // size of an image; Channels 0 means 3
+	Classes                 int     // number of classes, at least 2
 	Dropout                 float64 // vgg11: share of the numbers that training drops before each hidden dense layer
 	Loss                    LossOptions
 }
@@ -74,7 +74,7 @@ func (b *builder) denseOver(name string, x *gorgonia.Node, classes int) *gorgoni
 	bias := b.paramOf(Tensor{Name: name + ".bias", Shape: []int{classes}, FanIn: s[1] * s[2] * s[3]})
 	b.layer = name
 	x = b.apply(device.AddBias, 0, b.applyWindow(device.Conv, geometry{stride: 1}, x, l.weight), bias)
-	return b.applyWindow(device.AvgPool, geometry{}, x) // of one pixel
+	return b.applyWindow(device.AvgPool, geometry{}, x) // the window is one pixel
 }
 
 // vgg11 is configuration A of Simonyan and Zisserman, "Very deep convolutional networks for
@@ -116,20 +116,4 @@ func VGG11(o ConvNetOptions) (*Network, error) {
 		}
 		return b.linear("classifier.6", x, o.Classes)
 	})
-}
-
-// convNets are the convolutional networks by name.
-var convNets = []struct {
-	name string
-	open func(ConvNetOptions) (*Network, error)
-}{{"gn-lenet", GNLeNet}, {"vgg11", VGG11}}
-
-// IsConvNet reports whether a named network is a convolutional network without residual sums.
-func IsConvNet(name string) bool {
-	for _, n := range convNets {
-		if n.name == name {
-			return true
-		}
-	}
-	return false
 }

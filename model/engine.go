@@ -21,13 +21,13 @@ type Engine struct {
 	idle    map[planKey][]device.Program
 	pending sync.Pool // finished *pendingGradient values, for reuse
 
-	start, startBuffers []float32 // initial vectors; nil: those of the network
+	start, startBuffers []float32 // initial vectors; nil: the network's
 }
 
 // planKey selects a plan.
 type planKey struct {
 	batch  int
-	length int // of the windows of tokens; 0: that of the network
+	length int // tokens of a window; 0: the network's
 	kind   Kind
 }
 

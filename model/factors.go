@@ -11,7 +11,7 @@ import (
 	"fspda/device"
 )
 
-// Factor is the step size of the tensors that Pattern matches, relative to that of the others. A
+// Factor is the relative step size of the tensors that Pattern matches; others have 1. A
 // pattern is the beginning of a name up to a dot, as "layer1" or "layer4.1.bn2"; in each of its
 // parts * stands for any characters.
 type Factor struct {
@@ -20,8 +20,8 @@ type Factor struct {
 }
 
 // WithFactors returns the network with the gradient of each tensor multiplied by the factor of the
-// last pattern that matches it, and that of the frozen tensors zero; it is then not computed, and
-// neither is what only it needs. A pattern of frozen that begins with ! excepts tensors that
+// last pattern that matches it, and with no gradient of frozen tensors. It is not computed, nor
+// is anything that only it needs. A pattern of frozen that begins with ! excepts tensors that
 // earlier ones matched. It refuses patterns that change nothing: without a tensor, exceptions
 // from nothing, and factors whose tensors are frozen or match later ones.
 //

@@ -7,10 +7,10 @@ import (
 )
 
 // Forward lists the kernels that a network runs to predict one example, for export to other
-// formats: a language model predicts what follows each token of a window. Batch norm uses the
+// formats: a language model predicts the token after each one of a window. Batch norm uses the
 // buffers as statistics, and no kernels are fused.
 type Forward struct {
-	Operations []Operation // in a valid execution order
+	Operations []Operation // operations in a valid execution order
 	Logits     int         // the Value of the logits
 }
 
@@ -35,7 +35,7 @@ type Operand struct {
 func (n *Network) Forward() (*Forward, error) {
 	kind := Predict
 	if n.tokens {
-		kind = Score // of which only the logits are needed
+		kind = Score // only the logits are needed
 	}
 	g, err := n.Graph(1, kind, nil)
 	if err != nil {

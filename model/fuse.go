@@ -9,8 +9,9 @@ import (
 // fusion replaces two kernels by one that makes a single pass over the output: the first kernel,
 // and a second that reads output 0 of the first as its input number at. The fused kernel has the
 // inputs of the first and then the other inputs of the second, and output 0 of the second instead
-// of that of the first.
-// With keep the intermediate value has other readers, and stays the first output of the fused kernel.
+// of output 0 of the first.
+// With keep the intermediate value has other readers, and stays the first output of the fused
+// kernel.
 type fusion struct {
 	first, second device.Kernel
 	at            int

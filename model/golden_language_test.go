@@ -10,7 +10,7 @@ import (
 
 	"fspda/cpu"
 	"fspda/device"
-	"fspda/device/devicetest/golden"
+	"fspda/internal/testing/golden"
 )
 
 // goldenNetwork is a network of the golden values, which PyTorch computed in float64.

@@ -17,9 +17,9 @@ type Graph struct {
 	kind     Kind
 	batch    int
 	features int
-	labels   int // of an example
+	labels   int // labels of one example
 	results  []result
-	grads    gorgonia.Nodes // by parameter; nil if the graph is not differentiated
+	grads    gorgonia.Nodes // gradients by parameter; nil if the graph is not differentiated
 	updates  []bufferMove
 
 	recompute bool // drop the intermediate values of blocks and recompute them in the backward pass

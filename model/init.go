@@ -29,8 +29,8 @@ func fanOutScale(fanOut int) float64 { return math.Sqrt(2 / float64(fanOut)) }
 // Init returns a new parameter vector of length Dim. Weights and biases of a dense layer are
 // uniform in ±1/√fan-in. In a residual network a filter is normal with variance 2/(side²·outputs),
 // the last layer's weight normal with standard deviation 0.01, and batch norm has scale 1 and shift
-// 0. Uniform numbers are drawn in flat order from the stream "init" of the run seed, those of a
-// normal tensor from that stream keyed by the tensor's index. So every agent that knows the seed
+// 0. Uniform numbers are drawn in flat order from the stream "init" of the run seed, normal
+// numbers from that stream keyed by the tensor's index. So every agent that knows the seed
 // starts at the same point.
 func (n *Network) Init(seed uint64) []float32 {
 	x := make([]float32, n.Dim())

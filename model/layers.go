@@ -84,7 +84,7 @@ type fusedAfter struct{ batch, given device.Kernel }
 var batchKernels = [...]fusedAfter{
 	thenNothing: {device.BatchNorm, device.Normalize},
 	thenReLU:    {device.BatchNormReLU, device.NormalizeReLU},
-	thenAddReLU: {device.BatchNormAddReLU, device.NormalizeAddReLU}, // with a residual input z
+	thenAddReLU: {device.BatchNormAddReLU, device.NormalizeAddReLU}, // adds a residual input z
 }
 
 // normalize applies a batch normalization and its fused operation.

@@ -18,7 +18,7 @@ type Tensor struct {
 	// the names of the tensors that this one consists of in files, each with as many rows; nil: itself
 	Parts []string
 
-	norm  bool  // of batch norm
+	norm  bool  // the parameter belongs to a batch norm
 	start start // initial values
 }
 

@@ -29,7 +29,7 @@ const (
 	decayByName = "by-name("
 )
 
-// patterns lists those of by-name.
+// patterns lists the patterns of by-name.
 func (d Decay) patterns() []string {
 	list, ok := strings.CutPrefix(strings.TrimSuffix(string(d), ")"), decayByName)
 	if !ok {
@@ -68,8 +68,8 @@ func (n *Network) decayed() error {
 	return nil
 }
 
-// Undecayed lists the coordinates to which weight decay does not apply, ascending: those of tensors
-// that Decay leaves out, and of frozen ones.
+// Undecayed lists the coordinates to which weight decay does not apply, ascending: tensors that
+// Decay leaves out, and frozen ones.
 func (n *Network) Undecayed() (at []uint32) {
 	for i, t := range n.layout.tensors {
 		if t.Decay && (n.factors == nil || n.factors[i] != 0) {

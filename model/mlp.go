@@ -14,7 +14,7 @@ import (
 const maxWidth = 1 << 24
 
 // maxLayers is the largest number of layers. The time to build a graph grows faster than their
-// number: with so many it is 5 s for an MLP, and more than a minute for a transformer.
+// number: at this limit it is 5 s for an MLP, and more than a minute for a transformer.
 const maxLayers = 1024
 
 // activations maps names to the hidden activations.
@@ -26,7 +26,7 @@ var activations = map[string]device.Kernel{
 // MLPOptions describes a multilayer perceptron.
 type MLPOptions struct {
 	Inputs      int     // numbers per example
-	Classes     int     // at least 2
+	Classes     int     // number of classes, at least 2
 	Hidden      []int   // widths of the hidden layers; none makes the network linear
 	Activation  string  // after each hidden layer: "sigmoid", the default, or "relu"
 	WeightDecay float64 // adds WeightDecay/2·Σw² over all weights and biases to the loss

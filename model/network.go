@@ -16,8 +16,8 @@ const (
 	// Train computes the result "loss", the mean cross entropy of the batch plus the weight decay
 	// term, and its gradient.
 	Train Kind = iota
-	// Score computes sums over the labels of the batch: the results "loss_sum" (cross entropies, without weight
-	// decay), "hits" and "hits5". Batch norm takes the statistics of the batch.
+	// Score computes sums over the labels of the batch: the results "loss_sum" (cross entropies,
+	// without weight decay), "hits" and "hits5". Batch norm takes the statistics of the batch.
 	Score
 	// Step is Train and updates the buffers with the statistics of the batch.
 	Step
@@ -29,8 +29,8 @@ const (
 	Predict
 	// Next computes the logits of the last token of each window, batch × classes results "logit".
 	Next
-	// Continue is Next for a part of one window: an example is its tokens, and its label the position of
-	// the first. The buffers hold the keys and values of earlier positions, and get those of the part.
+	// Continue is Next for a part of one window: an example is its tokens, and its label the position
+	// of the first. The buffers hold the keys and values of earlier positions, and get the part's.
 	Continue
 	kinds
 )
@@ -67,7 +67,7 @@ type Network struct {
 	loss    LossOptions
 	layout  *Layout
 	buffers *Layout
-	factors []float64 // of the gradients, by tensor; 0: frozen; nil: all are 1
+	factors []float64 // factors of the gradients by tensor; 0: frozen; nil: all are 1
 	// recompute drops the intermediate values of blocks and recomputes them in the backward pass.
 	recompute bool
 	forward   func(b *builder, x *gorgonia.Node) *gorgonia.Node // examples to logits
@@ -92,8 +92,8 @@ func (n *Network) Inputs() int { return n.inputs }
 // Image returns the height, width and channels of an example, or nil if examples are not images.
 func (n *Network) Image() []int { return slices.Clone(n.image) }
 
-// Tokens reports whether an example is a window of tokens: Inputs tokens, each of which predicts the
-// next one. Classes is then the number of tokens in the vocabulary.
+// Tokens reports whether an example is a window of tokens: Inputs tokens, each of which predicts
+// the next one. Classes is then the number of tokens in the vocabulary.
 func (n *Network) Tokens() bool { return n.tokens }
 
 // labels is the shape of the labels of an example.

@@ -7,12 +7,12 @@ import (
 )
 
 // normalizer adds the tensors of a normalization of some channels and returns a function that
-// applies it, and what follows it, to x; z is a summand.
+// applies it, and the operation that follows it, to x; z is a summand.
 type normalizer func(b *builder, name string, channels int, f follows) func(x *gorgonia.Node,
 	z ...*gorgonia.Node) *gorgonia.Node
 
-// follows is what comes after a normalization: nothing, a ReLU or its like, or a residual sum and a
-// ReLU.
+// follows is the operation after a normalization: nothing, a ReLU or its like, or a residual sum
+// and a ReLU.
 type follows int
 
 const (
@@ -24,7 +24,7 @@ const (
 // normalizers of residual networks by the name of [ResNetOptions].Norm.
 var normalizers = map[string]normalizer{"": batchNorms, "gn": groupNorms, "evonorm": evoNorms}
 
-// batchNorms normalize by the statistics of a batch, or by those of the buffers.
+// batchNorms normalize by the statistics of a batch, or by the buffers.
 func batchNorms(b *builder, name string, channels int, f follows) func(x *gorgonia.Node,
 	z ...*gorgonia.Node) *gorgonia.Node {
 	l := b.newNorm(name, channels)
@@ -33,7 +33,8 @@ func batchNorms(b *builder, name string, channels int, f follows) func(x *gorgon
 	}
 }
 
-// resNetGroups is the number of groups of the group norms of residual networks, that of GN-LeNet.
+// resNetGroups is the number of groups of the group norms of residual networks. GN-LeNet has as
+// many.
 const resNetGroups = 2
 
 var groupKernels = [...]device.Kernel{device.GroupNorm, device.GroupNormReLU, device.GroupNormAddReLU}

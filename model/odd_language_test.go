@@ -7,7 +7,7 @@ import (
 
 	"fspda/cpu"
 	"fspda/device"
-	"fspda/device/devicetest/golden"
+	"fspda/internal/testing/golden"
 )
 
 // Networks of odd sizes: one window, one token, heads of one to seventy numbers, windows shorter

@@ -24,7 +24,7 @@ type Host func(c *device.Call, in, out [][]float32) error
 type op struct {
 	pure
 	def      *definition
-	geometry geometry // of window kernels
+	geometry geometry // geometry of window kernels
 	attr     float64
 	layer    string
 	block    int  // block of the forward pass; 0: none
@@ -125,8 +125,8 @@ func (o *op) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gorgon
 	return grads, nil
 }
 
-// pure is what all operations share with Gorgonia: they return new memory, call no foreign code, do
-// not change their inputs, and are told apart by a serial number that is unique in their graph.
+// pure holds promises of all operations to Gorgonia: they return new memory, call no foreign code,
+// do not change their inputs, and are told apart by a serial number that is unique in their graph.
 type pure struct{ serial uint32 }
 
 func (pure) ReturnsPtr() bool     { return true }

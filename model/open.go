@@ -1,9 +1,9 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 )
@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// of an example: height and width, or height, width and channels; any shape for mlp
 	Shape   []int
-	Classes int // at least 2
+	Classes int // number of classes, at least 2
 	Loss    LossOptions
 
 	Hidden     []int  // mlp: widths of the hidden layers; none makes it linear
@@ -25,27 +25,40 @@ type Options struct {
 	Transformer Transformer // language models, whose Classes is the number of tokens
 }
 
-// Names lists the networks known to Open.
-func Names() []string {
-	names := slices.Clone(ownNames())
-	for _, r := range registered {
-		names = append(names, r.name)
+// Named is a network that [Open] knows by its name.
+type Named struct {
+	Name string
+	// Keys lists the keys of a configuration that only some networks read and this one does, such as
+	// hidden. Those of other networks are refused if they are set.
+	Keys []string
+	Open func(Options) (*Network, error)
+}
+
+// Networks lists the networks known to Open.
+func Networks() []Named { return slices.Concat(own(), registered) }
+
+// Names lists the names of the networks known to Open.
+func Names() (names []string) {
+	for _, k := range Networks() {
+		names = append(names, k.Name)
 	}
 	return names
 }
 
-// ownNames lists the networks of this package.
-var ownNames = sync.OnceValue(func() []string {
-	names := []string{"mlp"}
-	for _, norm := range []string{"", "-gn", "-evonorm"} {
+// own lists the networks of this package.
+var own = sync.OnceValue(func() []Named {
+	all := []Named{{"mlp", []string{"hidden", "activation", "dropout"}, openMLP}}
+	for _, norm := range []string{"", "gn", "evonorm"} {
 		for _, d := range resNetDepths() {
-			names = append(names, fmt.Sprintf("resnet%d%s", d, norm))
+			all = append(all, namedResNet(d, norm))
 		}
 	}
-	for _, n := range convNets {
-		names = append(names, n.name)
+	all = append(all, Named{"gn-lenet", nil, convNet("gn-lenet", GNLeNet)},
+		Named{"vgg11", []string{"dropout"}, convNet("vgg11", VGG11)})
+	for _, name := range TransformerNames() {
+		all = append(all, namedTransformer(name))
 	}
-	return append(names, TransformerNames()...)
+	return all
 })
 
 // Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50,
@@ -53,64 +66,99 @@ var ownNames = sync.OnceValue(func() []string {
 // for group norm and "-evonorm" for EvoNorm-S0; "gn-lenet", "vgg11", or a language model. See
 // [MLP], [ResNet], [GNLeNet], [VGG11] and [Transformer]. [Register] adds others.
 func Open(name string, o Options) (*Network, error) {
-	for _, r := range registered {
-		if r.name == name {
-			return r.open(o)
-		}
+	all := Networks()
+	if at := slices.IndexFunc(all, func(k Named) bool { return k.Name == name }); at >= 0 {
+		return all[at].Open(o)
 	}
-	if _, ok := NamedTransformer(name, o.Transformer); ok {
-		return openTransformer(name, o)
-	}
+	return nil, fmt.Errorf("model: there is no network %q, want one of %s", name, strings.Join(Names(), ", "))
+}
+
+// refuseTransformer refuses the options of language models for another network.
+func (o Options) refuseTransformer(name string) error {
 	if o.Transformer != (Transformer{}) {
-		return nil, fmt.Errorf("model: %s: option Transformer is %+v, which only language models support: remove it",
-			name, o.Transformer)
+		return fmt.Errorf("model: %s: option Transformer is %+v, which only language models support: remove it", name,
+			o.Transformer)
 	}
-	if name == "mlp" {
-		if o.Recompute != "" && o.Recompute != RecomputeNone {
-			return nil, fmt.Errorf("model: mlp: option Recompute is %q, but mlp has no residual blocks: remove it",
-				o.Recompute)
+	return nil
+}
+
+// refuseRecompute refuses blocks to recompute for a network that has none.
+func (o Options) refuseRecompute(name string) error {
+	if o.Recompute != "" && o.Recompute != RecomputeNone {
+		return fmt.Errorf("model: %s: option Recompute is %q, but %[1]s has no residual blocks: remove it", name,
+			o.Recompute)
+	}
+	return nil
+}
+
+func openMLP(o Options) (*Network, error) {
+	if err := cmp.Or(o.refuseTransformer("mlp"), o.refuseRecompute("mlp")); err != nil {
+		return nil, err
+	}
+	inputs := 1
+	for _, d := range o.Shape {
+		inputs *= d
+	}
+	return MLP(MLPOptions{Inputs: inputs, Classes: o.Classes, Hidden: o.Hidden, Activation: o.Activation,
+		Dropout:     o.Dropout,
+		WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing})
+}
+
+// convNet opens a convolutional network without residual sums.
+func convNet(name string, open func(ConvNetOptions) (*Network, error)) func(Options) (*Network, error) {
+	return func(o Options) (*Network, error) {
+		c, err := o.images(name)
+		if err = cmp.Or(err, o.refuseRecompute(name)); err != nil {
+			return nil, err
 		}
-		inputs := 1
-		for _, d := range o.Shape {
-			inputs *= d
+		return open(c)
+	}
+}
+
+// namedResNet is a residual network of a depth and a norm; "" is batch norm.
+func namedResNet(depth int, norm string) Named {
+	name := fmt.Sprintf("resnet%d", depth)
+	if norm != "" {
+		name += "-" + norm
+	}
+	return Named{name, []string{"recompute"}, func(o Options) (*Network, error) {
+		c, err := o.images(name)
+		if err != nil {
+			return nil, err
 		}
-		return MLP(MLPOptions{Inputs: inputs, Classes: o.Classes, Hidden: o.Hidden, Activation: o.Activation,
-			Dropout:     o.Dropout,
-			WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay, LabelSmoothing: o.Loss.LabelSmoothing})
-	}
-	if !slices.Contains(Names(), name) {
-		return nil, fmt.Errorf("model: there is no network %q, want one of %s", name, strings.Join(Names(), ", "))
-	}
-	c, err := o.images()
-	if err != nil {
-		return nil, fmt.Errorf("model: %s: %w", name, err)
-	}
-	for _, n := range convNets {
-		if n.name != name {
-			continue
+		if o.Dropout != 0 {
+			return nil, fmt.Errorf("model: %s: option Dropout is %v, but residual networks have none: remove it", name,
+				o.Dropout)
 		}
-		if o.Recompute != "" && o.Recompute != RecomputeNone {
-			return nil, fmt.Errorf("model: %s: option Recompute is %q, but %s has no residual blocks: remove it", name,
-				o.Recompute, name)
-		}
-		return n.open(c)
+		return ResNet(ResNetOptions{Depth: depth, Norm: norm, Classes: o.Classes, Height: c.Height, Width: c.Width,
+			Channels: c.Channels, WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay,
+			LabelSmoothing: o.Loss.LabelSmoothing, Recompute: o.Recompute})
+	}}
+}
+
+// namedTransformer is a named language model.
+func namedTransformer(name string) Named {
+	keys := []string{"recompute", "hidden", "layers", "heads", "width", "block"}
+	if !isLlama(name) {
+		keys = append(keys, "gelu", "bias", "dropout")
 	}
-	if o.Dropout != 0 {
-		return nil, fmt.Errorf("model: %s: option Dropout is %v, but residual networks have none: remove it", name,
-			o.Dropout)
-	}
-	text, norm, _ := strings.Cut(strings.TrimPrefix(name, "resnet"), "-")
-	depth, err := strconv.Atoi(text)
-	if err != nil {
-		return nil, fmt.Errorf("model: %s: reading the depth: %w", name, err)
-	}
-	return ResNet(ResNetOptions{Depth: depth, Norm: norm, Classes: o.Classes, Height: c.Height, Width: c.Width,
-		Channels: c.Channels, WeightDecay: o.Loss.WeightDecay, Decay: o.Loss.Decay,
-		LabelSmoothing: o.Loss.LabelSmoothing, Recompute: o.Recompute})
+	return Named{name, keys, func(o Options) (*Network, error) { return openTransformer(name, o) }}
 }
 
 // images returns the options of a network of images, or an error for options that belong to others.
-func (o Options) images() (ConvNetOptions, error) {
+func (o Options) images(name string) (ConvNetOptions, error) {
+	if err := o.refuseTransformer(name); err != nil {
+		return ConvNetOptions{}, err
+	}
+	c, err := o.pictures()
+	if err != nil {
+		err = fmt.Errorf("model: %s: %w", name, err)
+	}
+	return c, err
+}
+
+// pictures is images for options without a transformer, with errors that do not name the network.
+func (o Options) pictures() (ConvNetOptions, error) {
 	c := ConvNetOptions{Classes: o.Classes, Loss: o.Loss, Dropout: o.Dropout}
 	switch {
 	case len(o.Hidden) > 0:

@@ -13,10 +13,9 @@ import (
 //
 // Shapes have a letter for each axis, and axes with the same letter have the same size. A digit
 // stands for that size, before a letter for a multiple of it, and a leading * for one or more axes
-// of any size. In kernels with a window an image is h×w, the window r×s, and it has p×q positions; t
-// is its stride, d the padding. The c channels of an image may form G groups. In those of language
-// models b windows have T tokens, and a row has c
-// numbers, or H heads of e.
+// of any size. In kernels with a window an image is h×w, the window r×s, and it has p×q positions;
+// t is its stride, d the padding. The c channels of an image may form G groups. In kernels of
+// language models b windows have T tokens, and a row has c numbers, or H heads of e.
 type definition struct {
 	kernel  device.Kernel
 	in, out string // shapes of the inputs and the outputs

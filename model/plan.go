@@ -77,7 +77,7 @@ func attentionFLOPs(c *device.Call) float64 {
 }
 
 // flops counts a multiplication and an addition for each of the m·n·k products of a matrix kernel
-// or a convolution, including those with padding, those of attention, twice for its gradient, and
+// or a convolution, including products with padding and attention's, twice for its gradient, and
 // nothing for other kernels.
 func flops(c *device.Call) float64 {
 	switch c.Kernel {

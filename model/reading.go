@@ -18,11 +18,11 @@ type reading struct {
 	part     []float32
 }
 
-// partTokens is the largest number of tokens that are read at once: those of a prompt. Each number
-// of tokens has a plan, so that there are two.
+// partTokens is the largest number of tokens that are read at once, of a prompt. Each number of
+// tokens has a plan, so that there are two.
 const partTokens = 32
 
-// Read returns a function that does what [Engine.Next] does, for one text. It keeps the keys and
+// Read returns a function that predicts as [Engine.Next] does, for one text. It keeps the keys and
 // values of the tokens of the last call. If the next tokens begin with those, and x is the same
 // vector, which must not have changed, it computes only the others, so that a token takes a time
 // that hardly depends on how many come before it. Else it begins anew. The text may have as many

@@ -2,19 +2,15 @@ package model
 
 import "slices"
 
-// registration is a network of another package.
-type registration struct {
-	name string
-	open func(Options) (*Network, error)
-}
+// registered lists the networks of other packages.
+var registered []Named
 
-var registered []registration
-
-// Register adds a network to those that [Open] and [Names] know. Call it from init functions. It
-// panics if the name is taken.
-func Register(name string, open func(Options) (*Network, error)) {
+// Register adds a network to those that [Open] and [Names] know, with the keys that it reads besides
+// recompute and that not every network reads. Call it from init functions. It panics if the name is
+// taken.
+func Register(name string, open func(Options) (*Network, error), keys ...string) {
 	if slices.Contains(Names(), name) {
 		panic("model: Register: a network is already named " + name)
 	}
-	registered = append(registered, registration{name, open})
+	registered = append(registered, Named{name, append([]string{"recompute"}, keys...), open})
 }

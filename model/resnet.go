@@ -13,8 +13,8 @@ import (
 type ResNetOptions struct {
 	// Depth selects the network: 18, 34, 50, 101 and 152 for ImageNet, 20, 32, 44 and 56 for CIFAR.
 	Depth                   int
-	Height, Width, Channels int // of an image; Channels 0 means 3
-	Classes                 int // at least 2
+	Height, Width, Channels int // size of an image; Channels 0 means 3
+	Classes                 int // number of classes, at least 2
 	BaseWidth               int // channels of the first stage; 0 means 64, or 16 for CIFAR
 	// empty for batch norm, "gn" for group norm of two groups, or "evonorm" for EvoNorm-S0 of at most 32
 	// groups where a ReLU follows, and group norm elsewhere
@@ -32,7 +32,7 @@ func (o ResNetOptions) loss() LossOptions {
 
 // resNet describes the network of a depth.
 type resNet struct {
-	blocks     []int // by stage
+	blocks     []int // blocks by stage
 	bottleneck bool
 	cifar      bool // stem of one 3×3 convolution, without pooling
 }

@@ -14,13 +14,13 @@ import (
 type geometry struct {
 	// of the input image, for kernels without that input
 	h, w        int
-	r, s        int // of the window, for kernels without a filter input
+	r, s        int // rows and columns of the window, for kernels without a filter input
 	stride, pad int
 
 	heads                 int
-	groups                int // of channels
-	layer                 int // of dropout, from 1 on
-	vocabulary, positions int // of the gradient of an embedding
+	groups                int // number of groups of channels
+	layer                 int // number of the dropout layer, counted from 1
+	vocabulary, positions int // sizes that the gradient of an embedding needs
 }
 
 // out returns the number of positions of a window of that side along an axis of that length.
@@ -35,13 +35,14 @@ func (g geometry) fits(h, w, r, s int) error {
 	return nil
 }
 
-// axes are the sizes of a kernel's axes by letter, and what * stands for: see definition.
+// axes are the sizes of a kernel's axes by letter, and the axes of a *: see definition.
 type axes struct {
 	size map[rune]int
 	any  tensor.Shape
 }
 
-// axes takes the sizes of the axes from the inputs, and from the geometry of a kernel with a window.
+// axes takes the sizes of the axes from the inputs, and from the geometry of a kernel with a
+// window.
 func (d *definition) axes(in []tensor.Shape, g geometry) (axes, error) {
 	a := axes{size: map[rune]int{'1': 1, '3': 3, '4': 4, 't': g.stride, 'd': g.pad}}
 	for axis, n := range map[rune]int{'h': g.h, 'w': g.w, 'r': g.r, 's': g.s, 'H': g.heads, 'G': g.groups, 'l': g.layer,
@@ -130,7 +131,7 @@ func (a *axes) shape(letters string) (s tensor.Shape) {
 	return s
 }
 
-// shapes checks the shapes of the inputs and returns those of the outputs.
+// shapes checks the shapes of the inputs and returns the shapes of the outputs.
 func (d *definition) shapes(in []tensor.Shape, g geometry) (out []tensor.Shape, err error) {
 	a, err := d.axes(in, g)
 	if err != nil {

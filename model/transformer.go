@@ -11,7 +11,7 @@ import (
 	"fspda/device"
 )
 
-// Transformer describes a language model. Zero fields are those of the named network.
+// Transformer describes a language model. Zero fields take the values of the named network.
 type Transformer struct {
 	Layers, Heads, Width int
 	Block                int    // the largest number of tokens of a window
@@ -145,7 +145,7 @@ func (t Transformer) validate(vocabulary int) error {
 	return nil
 }
 
-// Window returns the network for windows of so many tokens. All have the same parameters.
+// Window returns the network for windows of another length. All have the same parameters.
 func (n *Network) Window(length int) (*Network, error) {
 	if !n.tokens {
 		return nil, fmt.Errorf("model: %s takes no windows of tokens", n.name)
@@ -168,7 +168,7 @@ func normalTensor(name string, deviation float64, rows, columns int) Tensor {
 // excepted.
 const embedDeviation = 0.02
 
-// residualDeviation is that of matrices before a residual sum, of which each layer has two.
+// residualDeviation is the standard deviation of matrices before a residual sum, two in each layer.
 func (t Transformer) residualDeviation() float64 {
 	return embedDeviation / math.Sqrt(2*float64(t.Layers))
 }
@@ -212,7 +212,7 @@ func (b *builder) logits(layer string, x, tokens *gorgonia.Node) *gorgonia.Node 
 	return b.apply(device.Product, 0, x, tokens)
 }
 
-// attention adds an attention over windows of at most so many positions. To continue a window, it
+// attention adds an attention over windows up to a length. To continue a window, it
 // reads and moves the buffer name.cache.
 func (b *builder) attention(name string, heads, positions int, qkv *gorgonia.Node) *gorgonia.Node {
 	b.layer = name
@@ -256,12 +256,12 @@ func (b *builder) rotated(heads int, qkv *gorgonia.Node) *gorgonia.Node {
 	return b.applyAs(device.RoPEStep, g, ropeTheta, qkv, b.position())
 }
 
-// gpt is a GPT-2: layers that normalize first, learned positions, and the embedding of the tokens as
-// the last layer.
+// gpt is a GPT-2: layers that normalize first, learned positions, and the embedding of the tokens
+// as the last layer.
 type gpt struct {
 	Transformer
 	vocabulary int
-	dropout    float64 // of the embedding, and of what is added to it
+	dropout    float64 // share of zeros in the embedding and in each term that is added to it
 }
 
 func (g gpt) forward(b *builder, ids *gorgonia.Node) *gorgonia.Node {
@@ -301,8 +301,8 @@ func (g gpt) block(b *builder, name string, x *gorgonia.Node) *gorgonia.Node {
 	return b.add(x, b.dropout(name+"mlp.dropout", g.dropout, y))
 }
 
-// llama is a Llama: RMS norm, rotary positions, SwiGLU, no biases, and the embedding of the tokens as
-// the last layer.
+// llama is a Llama: RMS norm, rotary positions, SwiGLU, no biases, and the embedding of the tokens
+// as the last layer.
 type llama struct {
 	Transformer
 	vocabulary int
@@ -337,7 +337,7 @@ func (m llama) block(b *builder, name string, x *gorgonia.Node) *gorgonia.Node {
 	return b.add(x, y)
 }
 
-// joined is a tensor of several matrices with so many rows each, one below the other.
+// joined is a tensor of several matrices with equal numbers of rows, one below the other.
 func (m llama) joined(layer, name string, rows int, parts ...string) Tensor {
 	t := normalTensor(layer+name, embedDeviation, len(parts)*rows, m.Width)
 	for _, p := range parts {

@@ -4,6 +4,7 @@ import (
 	"fspda/train/config"
 	"fspda/train/evaluate"
 	"fspda/train/runfolder"
+	"fspda/train/setting"
 )
 
 // These names are those of fspda/train/config that users of this package need most.
@@ -30,6 +31,9 @@ func Algorithms() []string { return config.Algorithms() }
 
 // Register adds an algorithm to those that Config.Algo can name. See [config.Register].
 func Register(m Method) { config.Register(m) }
+
+// RegisterKey adds a key to those of every configuration. See [config.RegisterKey].
+func RegisterKey(k setting.Key) { config.RegisterKey(k) }
 
 // These names are those of fspda/train/evaluate that users of this package need most.
 type (

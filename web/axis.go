@@ -13,7 +13,7 @@ import (
 type axis struct {
 	title    string
 	log      bool
-	min, max float64 // of the axis, not of the data; 0 < min if log; min < max
+	min, max float64 // ends of the axis, not of the data; 0 < min if log; min < max
 	ticks    []tick
 }
 

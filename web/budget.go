@@ -8,13 +8,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Processor time of the work outside of a handler: what the net package and the kernel take, with a
-// margin.
+// Processor time of the net package and the kernel outside of a handler, with a margin.
 const (
-	connectionCost = 60 * time.Microsecond  // to accept and close a connection
-	requestCost    = 100 * time.Microsecond // to read a request and to answer it
-	eventCost      = 20 * time.Microsecond  // to write one event into a stream
-	kibCost        = time.Microsecond       // to send one KiB
+	connectionCost = 60 * time.Microsecond  // time of accepting and closing a connection
+	requestCost    = 100 * time.Microsecond // time of reading a request and answering it
+	eventCost      = 20 * time.Microsecond  // time of writing one event into a stream
+	kibCost        = time.Microsecond       // time of sending one KiB
 )
 
 // burst is the most processor time that a budget saves up. It suffices for a browser that loads the

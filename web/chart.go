@@ -10,14 +10,14 @@ import (
 
 // chart describes one chart of a run.
 type chart struct {
-	id     string // in file names and HTML
+	id     string // name used in file names and HTML
 	title  string
 	yTitle string
 	curves []curve
 	band   [2]string                    // keys of the lower and upper edge of a shaded band; empty for none
 	log    bool                         // the y axis, whatever the values are
-	label  func(v, step float64) string // of ticks of the y axis
-	value  func(v float64) string       // of single values
+	label  func(v, step float64) string // label of a tick of the y axis
+	value  func(v float64) string       // text of a single value
 }
 
 // curve is one line of a chart: a key of metrics.jsonl and its name in the legend.
@@ -90,7 +90,7 @@ const (
 	plotTop        = 56.0 // below the title and the legend
 	plotBottom     = chartH - 46
 	plotRight      = chartW - 18
-	maxDots        = 32 // up to so many evaluations are marked with dots
+	maxDots        = 32 // most evaluations that are marked with dots
 )
 
 // plot is a chart that is being drawn.

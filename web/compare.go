@@ -12,10 +12,10 @@ import (
 
 // Curve is one line of a [Comparison]: columns of numbers by name, as in metrics.jsonl.
 type Curve struct {
-	Name    string // in legends
+	Name    string // name shown in legends
 	Run     string // its full name, which the page shows beside Name; may be empty
 	Group   string // a panel with a group shows only curves of that group
-	Style   int    // from 1; 0 chooses by the curve's index
+	Style   int    // style counted from 1; 0 chooses by the curve's index
 	Columns map[string][]float64
 
 	// of a mean over seeds, which [MeanCurve] makes: standard deviations by column, and the runs
@@ -27,10 +27,10 @@ type Curve struct {
 type Panel struct {
 	Title  string `json:"title"`  // empty: the name of the column
 	Group  string `json:"group"`  // empty: all curves
-	Column string `json:"column"` // on the y axis
+	Column string `json:"column"` // values of the y axis
 	X      string `json:"x"`      // iteration, epoch, or a column of bits
-	Log    bool   `json:"log"`    // the y axis
-	LogX   bool   `json:"log_x"`  // the x axis; that of bits always is
+	Log    bool   `json:"log"`    // the y axis is logarithmic
+	LogX   bool   `json:"log_x"`  // the x axis is logarithmic; an axis of bits always is
 }
 
 // Comparison shows several runs in the same charts.
@@ -203,10 +203,10 @@ func (c *Comparison) named(i int) bool {
 	return false
 }
 
-// panelH is the height of a panel: that of a chart without the legend.
+// panelH is the height of a panel: a chart without the legend.
 const panelH = chartH - 34
 
-// panel draws one panel. Its plot area has the size of that of a single run's chart.
+// panel draws one panel. Its plot area is as large as in a single run's chart.
 func (c *Comparison) panel(p *Panel) *drawing {
 	xm, ym := measureOf(p.X), measureOf(p.Column)
 	pl := &plot{drawing: &drawing{w: chartW, h: chartH}}
@@ -289,7 +289,7 @@ func (c *Comparison) curvesOf(p *Panel) []*Curve {
 	return out
 }
 
-// DropEmpty removes the panels without data, such as those of a metric that no run measured. It
+// DropEmpty removes the panels without data, such as panels of a metric that no run measured. It
 // keeps at least one panel.
 func (c *Comparison) DropEmpty() {
 	all := c.Panels

@@ -60,7 +60,7 @@ func (c *Comparison) WritePage(path string) error {
 
 // data returns the known columns that some curve has.
 func (c *Comparison) data() *comparisonData {
-	xColumns := []string{"iteration", "epoch", "virtual_time"} // and those of bits
+	xColumns := []string{"iteration", "epoch", "virtual_time"} // columns of bits follow
 	d := &comparisonData{Names: map[string]string{}, Panels: c.Panels, Raw: c.Raw}
 	for _, m := range measures {
 		if !c.has(m.column) {

@@ -19,14 +19,14 @@ type limitedListener struct {
 
 	mu   sync.Mutex
 	free int        // connections that may still be opened
-	idle *list.List // of *trackedConn that serve no request, the one idle for longest first
+	idle *list.List // list of *trackedConn that serve no request, the one idle for longest first
 }
 
 // trackedConn is a connection of a limitedListener.
 type trackedConn struct {
 	net.Conn
 	listener *limitedListener
-	element  *list.Element // in listener.idle; nil while the connection serves a request
+	element  *list.Element // element of listener.idle; nil while the connection serves a request
 	closed   bool
 }
 

@@ -8,7 +8,7 @@
 //
 // A [Comparison] shows several runs in the same charts: as one sheet of panels in SVG and PNG, and
 // as a self-contained HTML page on which curves can be switched off, axes changed and values read.
-// [Labels] names runs by what differs between their configurations.
+// [Labels] names runs by the settings in which they differ.
 //
 // A [Server] is the live page. It shows the runs of a folder as their files grow, and one run of
 // this process, a [LiveRun], with its agents and exchanges. The goroutine of each client polls the

@@ -21,7 +21,7 @@ type mark struct {
 	kind  kind
 	style string
 	at    []point // corners; the centre of a disc; the anchor of a text on its baseline
-	r     float64 // of a disc
+	r     float64 // radius of a disc
 	text  string
 	align align
 	tip   string  // tooltip

@@ -12,13 +12,13 @@ import (
 
 // run holds the files of a run.
 type run struct {
-	name    string // of its folder
+	name    string // name of the run's folder
 	metrics *metrics
 	summary settings     // nil if the run has not written it
 	config  settings     // nil if there is none
 	yaml    string       // text of config.yaml
 	shards  *shards      // nil if there is none
-	samples []textSample // of a language model
+	samples []textSample // samples written by a language model
 	missing []string     // names of files that do not exist
 }
 

@@ -13,8 +13,8 @@ import (
 
 // LiveRun is a run in this process that a [Server] can show and control.
 type LiveRun struct {
-	Run        string // its folder, relative to that of the server
-	Iterations int    // of the whole run
+	Run        string // the run's folder, relative to the server's
+	Iterations int    // iterations of the whole run
 	Command    string // that started it
 	// Status returns the current state. Its exchanges are those after the first since; the oldest
 	// may be missing. Status must not wait for the run.
@@ -37,9 +37,9 @@ type RunStatus struct {
 // AgentStatus is the state of one agent at one moment. Unknown numbers are NaN.
 type AgentStatus struct {
 	Iteration int
-	Loss      float64 // of its latest batch
+	Loss      float64 // loss of its latest batch
 	Distance  float64 // squared, from the mean model
-	Accuracy  float64 // on the test set
+	Accuracy  float64 // accuracy on the test set
 	Sent      uint64  // bits
 }
 
@@ -56,7 +56,7 @@ type snapshotter struct {
 	live *LiveRun
 
 	mu                    sync.Mutex
-	frameTime, agentsTime time.Time // of the latest frame, and of the latest with agents
+	frameTime, agentsTime time.Time // times of the latest frame and of the latest one with agents
 	exchanged             uint64    // exchanges up to the latest frame
 	frameNumber           int
 	frame                 []byte
@@ -123,7 +123,7 @@ func (s *RunStatus) agentsFrame(l *LiveRun) []byte {
 	return encoded(frame)
 }
 
-// encoded returns v as JSON. v holds only what JSON can express.
+// encoded returns v as JSON. JSON can express all values of v.
 func encoded(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -63,7 +63,7 @@ func withPalette(img image.Image) image.Image {
 	small := image.NewPaletted(full.Rect, nil)
 	ids := map[uint32]uint32{}
 	var colours []shade
-	runs := make([]pixelRun, 0, len(full.Pix)/64) // of equal pixels
+	runs := make([]pixelRun, 0, len(full.Pix)/64) // runs of equal pixels
 	for pix := full.Pix; len(pix) > 0; {
 		pixels, p := equal(pix), binary.BigEndian.Uint32(pix)
 		id, known := ids[p]

@@ -15,7 +15,7 @@ type tone struct {
 
 func rgb(v uint32) color.RGBA { return color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 255} }
 
-// tones is the palette. The data colours are those of Okabe and Ito ("Color universal design",
+// tones is the palette. The data colours are by Okabe and Ito ("Color universal design",
 // 2008), which colour-blind readers can tell apart, with lightness adjusted for contrast. Curves
 // also differ in their dashes.
 var tones = []tone{
@@ -58,9 +58,9 @@ type style struct {
 	fill, stroke string // tones; empty for none
 	width        float64
 	dash         []float64
-	size         float64 // of text
+	size         float64 // size of text
 	bold         bool
-	opacity      float64 // of the fill; 0 is opaque
+	opacity      float64 // opacity of the fill; 0 is opaque
 }
 
 // styles lists all styles. Their names are also CSS classes. The band, the single runs and the
@@ -101,7 +101,7 @@ var styles = withSeeds([]style{
 	{name: "v-name", fill: "ink", size: 12},
 })
 
-// withSeeds adds the styles of bands, single runs and points that are read to those of curves.
+// withSeeds adds the styles of bands, single runs and points that are read to the styles of curves.
 func withSeeds(list []style) []style {
 	for _, s := range list {
 		if number, ok := strings.CutPrefix(s.name, "v-c"); ok && strings.Trim(number, "0123456789") == "" {

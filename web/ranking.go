@@ -17,7 +17,7 @@ type Ranking struct {
 // RankingPanel is one column of a ranking.
 type RankingPanel struct {
 	Title  string
-	Column string // of the metrics, whose name and unit the axis has
+	Column string // column of the metrics, whose name and unit the axis has
 	Best   string // max or min
 	Dots   []Dot
 }
@@ -26,7 +26,7 @@ type RankingPanel struct {
 type Dot struct {
 	Name      string
 	Mean, Std float64
-	Marked    bool // in another colour
+	Marked    bool // the bar is drawn in another colour
 }
 
 func (d Dot) style() string {

@@ -39,7 +39,7 @@ type meteredWriter struct {
 	http.ResponseWriter
 	ctx    context.Context
 	budget *budget
-	start  time.Time // of the response, without the time spent waiting for the budget
+	start  time.Time // start of the response, later by the time spent waiting for the budget
 	sent   int
 }
 

@@ -21,23 +21,23 @@ const (
 	// rarer
 	searchPauseFactor = 100
 	maxSearchDepth    = 4       // levels below the folder of the server
-	maxRuns           = 1000    // in the list
+	maxRuns           = 1000    // most runs of the list
 	maxEntries        = 50_000  // directory entries visited
 	maxFileSize       = 8 << 20 // bytes of config.yaml, summary.json and shards.json
 )
 
 // RunInfo is an entry of the list of runs.
 type RunInfo struct {
-	Run        string   `json:"run"`    // its folder, relative to that of the server; "." is the latter itself
-	Name       string   `json:"name"`   // for display
+	Run        string   `json:"run"`    // the run's folder, relative to the server's; "." is the latter itself
+	Name       string   `json:"name"`   // name for display
 	Status     string   `json:"status"` // finished, stopped, diverged or running
 	Live       bool     `json:"live"`   // it runs in this process
 	Algo       string   `json:"algo"`
 	Data       string   `json:"data"`
 	Agents     *float64 `json:"agents"` // null where unknown
 	Graph      string   `json:"graph"`
-	Iterations float64  `json:"iterations"`                   // of the whole run; 0 where unknown
-	Accuracy   *float64 `json:"accuracy"`                     // on the test set, of the mean model, so far; null where unknown
+	Iterations float64  `json:"iterations"`                   // iterations of the whole run; 0 where unknown
+	Accuracy   *float64 `json:"accuracy"`                     // latest test accuracy of the mean model; null where unknown
 	Bits       *float64 `json:"bits"`                         // sent so far; null where unknown
 	Changed    int64    `json:"changed"`                      // when its metrics last grew, in seconds since 1970
 	Failure    string   `json:"failed_to_converge,omitempty"` // why it is said to; empty of a run that converged
@@ -47,14 +47,15 @@ type RunInfo struct {
 	Group    string              `json:"group"`    // equal for runs that differ in their seeds only; may be empty
 }
 
-// runList finds the runs below a folder, by config.yaml or metrics.jsonl, and caches what it reads.
+// runList finds the runs below a folder, by config.yaml or metrics.jsonl, and caches the files that
+// it reads.
 type runList struct {
 	root *os.Root
 	only string // the only run to show; empty for all
 	live *LiveRun
 
 	mu     sync.Mutex
-	next   time.Time // of the next search
+	next   time.Time // time of the next search
 	infos  []RunInfo
 	varied []string // the keys of Settings, in the order of the configuration
 	cache  map[string]cachedInfo
@@ -65,7 +66,7 @@ type runList struct {
 type cachedInfo struct {
 	config, summary, metrics time.Time
 	info                     RunInfo
-	keys                     []string          // of the configuration, in its order
+	keys                     []string          // keys of the configuration, in its order
 	values                   map[string]string // their values; nil without a configuration
 	numbers                  map[string]any    // the values that are numbers, as they are
 }
@@ -86,7 +87,7 @@ func (l *runList) listVaried(now time.Time) (runs []RunInfo, varied []string) {
 	return l.infos, l.varied
 }
 
-// refresh searches the runs and reads what has changed.
+// refresh searches the runs and reads the files that have changed.
 func (l *runList) refresh(now time.Time) {
 	begin := time.Now()
 	defer func() { l.next = now.Add(max(searchInterval, searchPauseFactor*time.Since(begin))) }()

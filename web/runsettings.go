@@ -12,6 +12,8 @@ import (
 
 	"fspda/internal/bounded"
 	"fspda/internal/units"
+	"fspda/train/config"
+	"fspda/train/setting"
 )
 
 // Limits of the settings of a list of runs.
@@ -20,15 +22,19 @@ const (
 	maxSetting = 80 // bytes of a value
 )
 
-// ownKeys lists the keys that say how a run is computed and not what: they make no other setting.
-var ownKeys = []string{"threads", "checkpoint_every", "keep_checkpoints"}
+// computed reports whether a key says how a run is computed and not what, so that runs that differ
+// in it are alike.
+func computed(key string) bool {
+	k, _ := config.Lookup(key)
+	return k.Resume == setting.Computed
+}
 
 // keysOf returns the keys of a configuration in its order.
 func keysOf(yaml string) []string {
 	var keys []string
 	for line := range strings.Lines(yaml) {
 		key, _, ok := strings.Cut(line, ":")
-		if ok && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && !slices.Contains(ownKeys, key) {
+		if ok && strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && !computed(key) {
 			keys = append(keys, key)
 		}
 	}
@@ -59,7 +65,7 @@ func (r *cachedInfo) configure(name string, text []byte) settings {
 func (r *cachedInfo) group() string {
 	hash := sha256.New()
 	for _, key := range slices.Sorted(maps.Keys(r.values)) {
-		if key != "seed" && !slices.Contains(ownKeys, key) {
+		if key != "seed" && !computed(key) {
 			hash.Write([]byte(key + ":" + r.values[key] + "\n"))
 		}
 	}
@@ -104,8 +110,8 @@ func variedKeys(runs map[string]cachedInfo) []string {
 	return varied[:min(len(varied), maxVaried)]
 }
 
-// Labels returns names for the runs in folders that say what differs between them, and not what
-// they have in common: the values of as few settings as tell them apart. Runs that differ in their
+// Labels returns names for the runs in folders by their differences, not by common
+// settings: the values of as few settings as tell them apart. Runs that differ in their
 // seeds only have the same label. A run without a readable configuration is called by its folder.
 func Labels(folders []string) []string {
 	var runs []cachedInfo
@@ -156,8 +162,8 @@ func distinguishing(runs []cachedInfo, keys []string) []string {
 	return chosen
 }
 
-// label writes the values of keys; those of the algorithm, the model and the data say by themselves
-// what they are.
+// label writes the values of keys; the names of algorithm, model and data need no
+// key.
 func (r cachedInfo) label(keys []string) string {
 	var words []string
 	for _, k := range keys {

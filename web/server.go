@@ -38,7 +38,7 @@ type Server struct {
 	streams     chan struct{}
 	connections *budget // a third of Share each, so that a flood of one kind does not block the others
 	requests    *budget
-	events      *budget // in streams
+	events      *budget // budget of events in streams
 	mux         http.Handler
 }
 

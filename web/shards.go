@@ -12,7 +12,7 @@ import (
 type shards struct {
 	Classes int     `json:"classes"`
 	Agents  [][]int `json:"agents"` // [agent][class]: number of examples
-	Edges   [][]int `json:"edges"`  // of the base graph, pairs of agents
+	Edges   [][]int `json:"edges"`  // pairs of agents that the base graph connects
 }
 
 // maxExamples is the largest valid count, so that sums cannot overflow.

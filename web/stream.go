@@ -11,7 +11,7 @@ import (
 
 // Limits of a stream of events.
 const (
-	maxStreamRuns     = 48               // in one stream
+	maxStreamRuns     = 48               // most runs of one stream
 	writeTimeout      = 5 * time.Second  // a client that takes longer is disconnected
 	keepAliveInterval = 15 * time.Second // interval of comments that keep the connection open
 	liveTick          = frameInterval
@@ -83,7 +83,7 @@ func untilTick(now time.Time, tick time.Duration) time.Duration {
 	return tick - time.Duration(now.UnixNano())%tick
 }
 
-// sendUpdates sends what is new, and reports whether the client is still connected.
+// sendUpdates sends new rows, and reports whether the client is still connected.
 func (st *stream) sendUpdates(now time.Time) bool {
 	if st.sent.IsZero() && !st.send("", nil, now) {
 		return false
@@ -136,7 +136,7 @@ func (st *stream) do(work func()) bool { return st.s.events.do(st.ctx, 0, work) 
 // send writes an event, or a comment if the name is empty.
 func (st *stream) send(event string, data []byte, now time.Time) bool {
 	if err := st.ctl.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return false // without a deadline a client could block the stream
+		return false // a client could block a stream that has no deadline
 	}
 	st.s.events.charge(eventCost+sendCost(len(data)), time.Now())
 	text := ":\n\n"

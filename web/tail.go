@@ -13,8 +13,8 @@ import (
 
 // Limits on reading the metrics of one run.
 const (
-	pollInterval   = 200 * time.Millisecond // between reads of a file, however many clients follow it
-	maxReadBytes   = 16 << 20               // in one read
+	pollInterval   = 200 * time.Millisecond // time between reads of a file, however many clients follow it
+	maxReadBytes   = 16 << 20               // most bytes of one read
 	maxRows        = 200_000                // that are kept
 	maxMessageRows = 2000
 	maxFullHistory = 6000 // rows; a longer history is sent thinned out
@@ -24,7 +24,7 @@ const (
 // tailer reads the metrics.jsonl of a run as it grows. It reads only when a client asks.
 type tailer struct {
 	root *os.Root
-	path string // of metrics.jsonl within root
+	path string // path of metrics.jsonl within root
 
 	mu      sync.Mutex
 	metrics *metrics

@@ -10,6 +10,7 @@ import (
 
 	"fspda/cli/setup"
 	"fspda/train"
+	"fspda/train/setting"
 )
 
 // reference returns the text of docs/reference.md: every command with its flags, every key, every
@@ -109,10 +110,10 @@ func writeKeys(b *strings.Builder) {
 	setup.ConfigFlags(fs, &c)
 	for _, f := range c.Fields() {
 		mark := ""
-		if f.Harmless && !f.Moves {
+		if f.Free() && f.Resume != setting.Moves {
 			mark = " ·"
 		}
-		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", f.Key, mark, value(fs.Lookup(setup.FlagName(f.Key)).DefValue),
+		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", f.Name, mark, value(fs.Lookup(setup.FlagName(f.Name)).DefValue),
 			cell(f.Help))
 	}
 	b.WriteString("\n")

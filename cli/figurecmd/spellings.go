@@ -130,7 +130,7 @@ runs again.
 
 Flavours: printed (the tables of the paper), released (what the released scripts run, with the correct recursions),
 bug-compat (the same with the released program's departures). --scale 0.01 makes a hundredth of the iterations;
---retune scales step sizes with it so that the figure keeps its shape, by the rules of docs/figures.md.
+--retune scales step sizes with it so that the figure keeps its shape, by the rules of docs/experiments.md.
 
 methods compares all methods, and low-communication those that exchange little, at equal bits and at equal seconds of a
 slow network: each is tuned by the same number of runs, as fspda tune does it, and reported on seeds that no choice has

@@ -16,7 +16,7 @@ import (
 // ConfigFlags defines a flag for every key of the configuration.
 func ConfigFlags(fs *pflag.FlagSet, c *train.Config) {
 	for _, f := range c.Fields() {
-		name := FlagName(f.Key)
+		name := FlagName(f.Name)
 		switch v := f.Value.(type) {
 		case *string:
 			fs.StringVar(v, name, *v, f.Help)
@@ -36,10 +36,13 @@ func ConfigFlags(fs *pflag.FlagSet, c *train.Config) {
 			fs.Var(v, name, help)
 		case pflag.Value:
 			fs.Var(v, name, f.Help)
+			if v.Type() == "bool" {
+				fs.Lookup(name).NoOptDefVal = "true" // the flag alone sets it
+			}
 		default:
-			panic(fmt.Sprintf("fspda: no flag for the type %T of key %s", v, f.Key))
+			panic(fmt.Sprintf("fspda: no flag for the type %T of key %s", v, f.Name))
 		}
-		Topic(fs, f.Group, name)
+		Topic(fs, f.Topic, name)
 	}
 }
 

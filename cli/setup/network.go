@@ -11,32 +11,6 @@ import (
 // An Engine has what training needs of a model with batch norm.
 var _ train.Buffered = (*model.Engine)(nil)
 
-// init tells the configuration the names of the networks, those that a program registers included.
-// Only an mlp and language models have hidden layers to choose, and blocks to recompute only
-// residual networks and language models.
-func init() {
-	config.SetModels(func() (names []config.ModelName) {
-		for _, name := range model.Names() {
-			m := config.ModelName{Name: name, Keys: []string{"recompute"}}
-			switch {
-			case name == "vgg11":
-				m.Keys = []string{"dropout"}
-			case model.IsConvNet(name):
-				m.Keys = nil
-			case name == "mlp":
-				m.Keys = []string{"hidden", "activation", "dropout"}
-			case model.IsTransformer(name):
-				m.Keys = append(m.Keys, "hidden", "layers", "heads", "width", "block")
-				if !strings.HasPrefix(name, "llama") {
-					m.Keys = append(m.Keys, "gelu", "bias", "dropout")
-				}
-			}
-			names = append(names, m)
-		}
-		return names
-	})
-}
-
 // Transformer returns the sizes of the language model that c names, as far as it says them.
 func Transformer(c train.Config) model.Transformer {
 	t := model.Transformer{Layers: c.Layers, Heads: c.Heads, Width: c.Width, Block: c.Block}

@@ -26,8 +26,8 @@ const Short = 256
 // is part of the definition.
 const blockKeys = 64
 
-// bandRows is the largest number of queries whose scores are computed at once. Bands that end with a
-// whole vector have the fewest scores of later tokens, which are zero and change no sum.
+// bandRows is the largest number of queries whose scores are computed at once. Bands that end with
+// a whole vector have the fewest scores of later tokens, which are zero and change no sum.
 const bandRows = 16
 
 // shape is the size of a call: windows, tokens, heads, numbers of a head.
@@ -44,18 +44,18 @@ func (s shape) row() int { return s.heads * s.width }
 // short reports whether rows of scores are computed whole.
 func (s shape) short() bool { return s.tokens <= Short }
 
-// scale is what scores are multiplied by.
+// scale returns the factor of the scores.
 func (s shape) scale() float32 { return float32(1 / math.Sqrt(float64(s.width))) }
 
-// head returns the rows of one head in a matrix whose rows hold so many parts of row() numbers, from
-// the given part.
+// head returns the rows of one head in a matrix whose rows hold a number of parts of row() numbers,
+// from the given part.
 func (s shape) head(data []float32, unit, part, parts int) tile.View {
 	b, h := unit/s.heads, unit%s.heads
 	stride := parts * s.row()
 	return tile.RowMajor(data[b*s.tokens*stride+part*s.row()+h*s.width:], stride)
 }
 
-// bands returns into how many bands to divide so many queries.
+// bands returns the number of bands of the queries.
 func bands(queries int) int { return (queries + bandRows - 1) / bandRows }
 
 // padded returns n rounded up to whole vectors.
@@ -64,7 +64,8 @@ func padded(n int) int { return kernel.Padded(n) }
 // leastWork is how many multiply-adds of a head are worth another goroutine.
 const leastWork = tile.MinParallelWork
 
-// parts returns into how many parts to divide a call whose units take so many multiply-adds.
+// parts returns the number of parts of a call. A unit takes tokens²·width multiply-adds for each of
+// its products.
 func parts(o *kernel.Args, s shape, products int) int {
 	work := float64(s.units()) * float64(products) * float64(s.tokens) * float64(s.tokens) * float64(s.width)
 	return max(1, min(o.Threads(), s.units(), int(work/leastWork)))

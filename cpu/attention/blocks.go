@@ -14,8 +14,8 @@ import (
 //	m' = max(m, max s_j),  f = exp(m − m'),  e_j = exp(s_j − m'),  l' = l·f + Σ e_j,
 //	o' = f·o, rounded,  then o' + Σ e_j·v_j, a chain that is added
 //
-// and in the end y = o·(1/l), lse = m + log l. l is in float64. The backward pass has p_j = exp(s_j −
-// lse), and adds what each block contributes to dq in ascending order of keys, to dk and dv in
+// and in the end y = o·(1/l), lse = m + log l. l is in float64. The backward pass has p_j = exp(s_j
+// − lse), and adds the contribution of each block to dq in ascending order of keys, to dk and dv in
 // ascending order of queries.
 
 // rowState is the running maximum and sum of each row.
@@ -87,7 +87,7 @@ func blocksHead(o *kernel.Args, s shape, p *products, w *rowState, unit int, scr
 }
 
 // add takes n scores into row i, replaces them by their exponentials and the others by zero, and
-// scales what the row has so far.
+// scales the earlier sums of the row.
 func (w *rowState) add(i int, scores []float32, n int, row []float32, started bool) {
 	var top [1]float32
 	var sum [1]float64
@@ -155,7 +155,7 @@ func newHeadGrad(o *kernel.Args, s shape, p *products, unit int, scratch []float
 	return h
 }
 
-// keys adds what the block of keys that begins at j contributes.
+// keys adds the contribution of the block of keys that begins at j.
 func (h *headGrad) keys(j int) {
 	n := min(blockKeys, h.tokens-j)
 	h.keysT = h.p.scaledKeys(h.scratch.keys, h.scratch.scaled, blockKeys, h.k.From(j, 0), n, h.width)
@@ -166,7 +166,7 @@ func (h *headGrad) keys(j int) {
 	}
 }
 
-// queries adds what a block of queries and one of keys contribute.
+// queries adds the contribution of a block of queries and a block of keys.
 func (h *headGrad) queries(i, j, rows, n int) {
 	p := h.p
 	p.multiply(rows, n, h.width, 1, h.q.From(i, 0), h.keysT, 0, h.shares)

@@ -17,9 +17,9 @@ type ropeKey struct {
 	theta         float64
 }
 
-var ropeTables sync.Map // of *ropeTable, by ropeKey
+var ropeTables sync.Map // *ropeTable by ropeKey
 
-// tableOf returns the table for so many positions, computed in float64 and rounded once.
+// tableOf returns the table of the first positions, computed in float64 and rounded once.
 func tableOf(k ropeKey) *ropeTable {
 	if t, ok := ropeTables.Load(k); ok {
 		return t.(*ropeTable)

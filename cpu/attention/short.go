@@ -54,11 +54,11 @@ func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32
 	}
 }
 
-// keyScale is what keys are multiplied by.
+// keyScale is the factor of the keys.
 func keyScale(width int) float64 { return 1 / math.Sqrt(float64(width)) }
 
-// scaled writes rows of the keys of a head times 1/√h to dst. Large scores thus lose fewer digits than by a
-// factor at the end.
+// scaled writes rows of the keys of a head times 1/√h to dst. Large scores thus lose fewer digits
+// than by a factor at the end.
 func scaled(dst []float32, k tile.View, rows, width int) tile.View {
 	stride, scale := padded(width), [1]float64{keyScale(width)}
 	for i := range rows {

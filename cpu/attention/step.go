@@ -9,8 +9,8 @@ import (
 )
 
 // A part of a window, with the keys and values of earlier positions in a cache. Rows have the bits
-// of short.go, for windows of any length: so many as a window that is computed whole has, if that
-// is Short at most.
+// of short.go, for windows of any length. A window of at most Short tokens that is computed whole
+// has the same bits.
 
 // stepFloats is the scratch memory of a worker: a query, a row of scores, and values.
 func stepFloats(dims []int) int {

@@ -10,7 +10,7 @@ import (
 // correlations: pixels whose coordinates are equal modulo t meet the same taps, one in t each way.
 type correlation struct {
 	images               int
-	rows, cols, channels int // of an image that is read: height, width and channels
+	rows, cols, channels int // height, width and channels of the image that is read
 	p, q, k              int // the pixels that are written, and their channels
 	r, s                 int // taps
 	stride               int // the distance of the pixels that two neighbours read
@@ -56,8 +56,8 @@ func (v *convolution) backward(a, b int) correlation {
 }
 
 // phase looks at the coordinates i+pad ≡ a, modulo the stride, along one axis of the input: the
-// first of them and their number, what the first tap of the first one reads, and how many of the
-// filter's taps they meet.
+// first of them and their number, the position that the first tap of the first one reads, and the
+// number of the filter's taps that they meet.
 func (v *convolution) phase(a, size, side int) (first, count, reads, taps int) {
 	u := (v.pad - a + v.stride - 1) / v.stride // the first with u·stride + a ≥ pad
 	if a >= v.pad {
@@ -88,8 +88,8 @@ func (l *correlation) outputAt(n, i, j int) int {
 // products returns the number of products of an element.
 func (l *correlation) products() int { return l.r * l.s * l.channels }
 
-// chunk is a part of the products of every element: so many runs, which begin at tap row `row`, and
-// of each run the k products from skip on.
+// chunk is a part of the products of every element: some runs, which begin at tap row `row`, and k
+// products of each run from skip on.
 type chunk struct{ row, runs, skip, k int }
 
 func (c chunk) depth() int { return c.runs * c.k }
@@ -117,8 +117,8 @@ func (l *correlation) chunk(i int) (c chunk, before int) {
 	return chunk{row, min(per, l.r-row), 0, run}, row * run
 }
 
-// copyRow writes what the taps of one row read: n pixels of row i of image n of src, from column j
-// on, every step-th one, to places pitch apart. Outside of the image are zeros.
+// copyRow writes the pixels that the taps of one row read: n pixels of row i of image n of src,
+// from column j on, every step-th one, to places pitch apart. Outside of the image are zeros.
 func (l *correlation) copyRow(dst, src []float32, n, i, j, pixels, step, pitch int) {
 	deep := l.channels
 	if i < 0 || i >= l.rows {

@@ -7,10 +7,10 @@ import (
 
 // The parts of a correlation that are held in the second-level cache, in numbers.
 const (
-	maxWholeWeights = 160 << 10 // up to so many packed weights are packed at once; a block of images is then
-	wholeBlock      = 64 << 10  // as large as this. More weights are packed piece by piece,
-	weightCols      = 256       // so many columns at a time, for a block
-	maxBlock        = 1 << 20   // as large as this: networks have many weights where images are small
+	maxWholeWeights = 160 << 10 // most packed weights that are packed at once, and then
+	wholeBlock      = 64 << 10  // the size of a block of images; more weights are packed piece by piece,
+	weightCols      = 256       // columns of a piece, for
+	maxBlock        = 1 << 20   // a block of this size: networks have many weights where images are small
 )
 
 // layout says how the input of a correlation is copied to a block: with its padding, row after row.
@@ -18,7 +18,7 @@ const (
 type layout struct {
 	packsAllWeights  bool // all weights are packed once
 	inPlace          bool // the input is read where it is
-	images, rows     int  // of the output, of the largest block
+	images, rows     int  // images and rows of the output in the largest block
 	copyStride       int  // distance of the columns that are copied
 	colSize, rowSize int  // distance of columns and of rows in the block
 	colStep, rowStep int  // columns and rows from a pixel to the next
@@ -123,7 +123,7 @@ func packedCorrelation(s *tile.Set, l *correlation, src, w, out, scratch []float
 	tileArgsPool.Put(d.tile)
 }
 
-// fill sets the block to what the output's rows read: a copy with padding, or the input itself.
+// fill sets the block to the input of the output's rows: a copy with padding, or the input itself.
 func (d *correlator) fill() {
 	if d.inPlace {
 		d.block = d.src[(d.n*d.correlation.rows+d.i)*d.cols*d.channels:]
@@ -235,7 +235,7 @@ func (d *correlator) strip(height, depth int, packed []float32, c, c2, cols int)
 	}
 }
 
-// pack writes the weights of so many products of the columns from k on: the panel that begins at
+// pack writes the weights of depth products of the columns from k on. The panel that begins at
 // column c is at c·depth.
 func (d *correlator) pack(dst []float32, depth, before, k, cols int) {
 	wide := 2 * d.Lanes

@@ -5,7 +5,7 @@ import (
 	"fspda/cpu/tile"
 )
 
-// parallelParts returns into how many parts to divide the work for so many goroutines.
+// parallelParts returns the number of parts of the work for a number of goroutines.
 func (v *convolution) parallelParts(threads int) int {
 	work := float64(v.n*v.p*v.q) * float64(v.k) * float64(v.r*v.s*v.c)
 	return max(1, min(threads, int(work/tile.MinParallelWork)))
@@ -41,7 +41,7 @@ func maxPartScratch(slides []correlation, of int) int {
 	return kernel.Padded(most) * of
 }
 
-// convScratch returns the numbers of scratch memory of conv on so many threads.
+// convScratch returns the length of the scratch memory of conv on a number of threads.
 func convScratch(dims []int, threads int) int {
 	v := convolutionOf(dims)
 	return maxPartScratch([]correlation{v.forward()}, v.parallelParts(threads))

@@ -75,8 +75,7 @@ func (f *filter) weight(r, s, k int) int {
 	return ((k*f.wRows+f.tapRow-r*f.tapStride)*f.wCols + f.tapCol - s*f.tapStride) * f.wChannels
 }
 
-// plainWeightGradient computes a part of the weight gradient in Go: that of some outputs, tap by
-// tap.
+// plainWeightGradient computes the weight gradient of some outputs in Go, tap by tap.
 func plainWeightGradient(v *convolution, x, dy, dw, scratch []float32, part, of int) {
 	first, end := kernel.SplitUnits(part, of, v.k, 1)
 	l := v.forward()

@@ -22,7 +22,7 @@ func rangeOf(v []float32) addressRange {
 	return addressRange{at, at + uintptr(4*len(v))}
 }
 
-// newPrefetcher divides two operands among so many tiles.
+// newPrefetcher divides two operands among the tiles.
 func newPrefetcher(a, b []float32, tiles int) prefetcher {
 	return prefetcher{[2]addressRange{rangeOf(a), rangeOf(b)}, 4*(len(a)+len(b))/tiles + kernel.CacheLine}
 }
@@ -39,8 +39,8 @@ func (f *prefetcher) setNext(t *tile.Args, products int) {
 	t.Ahead, t.Step = 0, 0
 }
 
-// prefetchColumns makes the next tile, whose A and B are set, prefetch the columns so many numbers
-// further on in every row of B.
+// prefetchColumns makes the next tile, whose A and B are set, prefetch the columns that are far
+// numbers further on in every row of B.
 func prefetchColumns(t *tile.Args, far int) {
 	t.Ahead, t.Step = int(uintptr(unsafe.Pointer(t.B))-uintptr(unsafe.Pointer(t.A)))+4*far, t.BRow
 }

@@ -111,8 +111,8 @@ func (d *weightGrad) run() {
 	}
 }
 
-// loadBlock sets the block to what the part reads of x: x itself, if its columns are contiguous, or
-// a copy.
+// loadBlock sets the block to the pixels of x that the part reads: x itself, if its columns are
+// contiguous, or a copy.
 func (d *weightGrad) loadBlock() {
 	if !d.layout.inPlace {
 		d.block = d.blockBuf
@@ -123,7 +123,7 @@ func (d *weightGrad) loadBlock() {
 	d.block = d.x[((d.part.n*d.corr.rows+d.part.i)*d.corr.cols+d.part.j)*d.corr.channels:]
 }
 
-// prefetchFor returns a prefetcher of what the next part will read.
+// prefetchFor returns a prefetcher of the operands of the next part.
 func (d *weightGrad) prefetchFor(x pixels) prefetcher {
 	dy := d.dy[((x.n*d.v.p+x.i)*d.v.q+x.j)*d.v.k:][:x.count()*d.v.k]
 	top := max(0, d.corr.firstRow+x.i*d.corr.stride)
@@ -138,7 +138,8 @@ func (d *weightGrad) prefetchFor(x pixels) prefetcher {
 	return newPrefetcher(dy, d.x[(x.n*d.corr.rows+top)*row:((x.n+x.images-1)*d.corr.rows+bottom)*row], tiles)
 }
 
-// fill copies what the part reads of x to the block, and sets the row size of the layout.
+// fill copies the pixels of x that the part reads to the block, and sets the row size of the
+// layout.
 func (d *weightGrad) fill() {
 	cols := (d.part.cols-1)*d.layout.colStep + d.corr.s
 	d.layout.rowSize = cols * d.layout.colSize

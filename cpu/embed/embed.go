@@ -75,7 +75,7 @@ func step(o *kernel.Args) error {
 	return nil
 }
 
-// sorted is the rows of a batch by token: those of token v are rows[from[v]:from[v+1]], ascending.
+// sorted is the rows of a batch by token: token v has rows[from[v]:from[v+1]], ascending.
 type sorted struct {
 	from, rows []int32
 }
@@ -108,8 +108,8 @@ func (s *sorted) sort(ids []float32, v int) error {
 	return nil
 }
 
-// backward: dtokens = sums of the rows of dy by token, plus base if there is one, dpositions = sums by
-// position.
+// backward: dtokens = sums of the rows of dy by token, plus base if there is one, dpositions = sums
+// by position.
 func backward(positions bool) func(o *kernel.Args) error {
 	return func(o *kernel.Args) error {
 		g := gradients.Get().(*gradient)

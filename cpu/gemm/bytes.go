@@ -12,7 +12,7 @@ import (
 // products of a layer have them as op(B): the gradient of the weights by definition, and y = x·Wᵀ
 // if it is computed as (W·xᵀ)ᵀ.
 
-// TakesBytes reports whether products over so many examples can read them as bytes: as columns,
+// TakesBytes reports whether products over a number of examples can read them as bytes: as columns,
 // they must fill panels.
 func TakesBytes(examples int) bool { return isa.Assembly() && examples >= vec.PanelWidth() }
 
@@ -61,7 +61,7 @@ type bytePrefetch struct {
 	width             int // bytes of each
 }
 
-// newBytePrefetch divides the rows of a block among so many tiles. v begins where the block does.
+// newBytePrefetch divides the rows of a block among the tiles. v begins where the block does.
 func newBytePrefetch(v kernel.ByteMatrix, depth, cols, tiles int) bytePrefetch {
 	if v.Transposed {
 		depth, cols = cols, depth

@@ -20,7 +20,7 @@ type call struct {
 	ldc            int
 	epilogue       epilogue
 
-	bytesA, bytesB kernel.ByteMatrix // in place of a or b, if one has bytes
+	bytesA, bytesB kernel.ByteMatrix // replace a or b if it has bytes
 }
 
 // run computes the product on the calling goroutine.
@@ -58,8 +58,8 @@ func operandView(trans bool, data []float32, ld int) tile.View {
 	return tile.RowMajor(data, ld)
 }
 
-// parts returns into how many parts to divide C for so many goroutines. Elements do not depend on
-// the division.
+// parts returns the number of parts of C for a number of goroutines. Elements do not depend on the
+// division.
 func (g *call) parts(threads int) int {
 	work := float64(g.m) * float64(g.n) * float64(g.k)
 	return max(1, min(threads, int(work/tile.MinParallelWork), max(g.m, g.n)))

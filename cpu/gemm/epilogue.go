@@ -29,7 +29,7 @@ const (
 type epilogue struct {
 	op      epilogueOp
 	operand []float32 // a row as long as C is wide, or a matrix like C with the same row stride
-	result  []float32 // of GELU: a matrix like C
+	result  []float32 // the output of GELU, a matrix like C
 	form    vec.GELUForm
 }
 

@@ -21,7 +21,7 @@ import (
 // product. The sign and the payload of a NaN are not defined. With k = 0 or alpha = 0 the result is
 // beta·C, and A and B are not read.
 //
-// The error is that of a sum, to first order:
+// The error is bounded as in a sum, to first order:
 //
 //	|C − exact| ≤ (min(k,Depth) + ⌈k/Depth⌉ + 2)·2⁻²⁴·(|alpha|·|op(A)|·|op(B)| + |beta·C|)
 func Multiply(transA, transB bool, m, n, k int, alpha float32, a []float32, lda int, b []float32, ldb int,

@@ -74,7 +74,7 @@ func productKernel(shape func(dims []int) call, call func(o *kernel.Args) call) 
 
 // productRun returns a function that computes a product, in parts, and more work, in as many parts.
 // Where goroutines pack op(B) together and parts are rows of C, more comes just before each part:
-// what it reads of op(A) is then in the second-level cache when the part packs it.
+// the rows of op(A) that it reads are then in the second-level cache when the part packs them.
 func productRun(call func(o *kernel.Args) call, more func(o *kernel.Args, part, of int)) func(o *kernel.Args) error {
 	run := func(o *kernel.Args, part, of int) {
 		g := call(o)

@@ -18,7 +18,7 @@ const (
 )
 
 // stripRows is the distance of the columns of a packed strip of A: the height of the highest tile,
-// rounded up to what the packing writes at a time.
+// rounded up to the number of rows that the packing writes at a time.
 func stripRows(s *tile.Set) int { return (len(s.Tiles) + 7) &^ 7 }
 
 // stripSize is the length of a packed strip. Packed strips and panels are one column longer than
@@ -44,9 +44,9 @@ type job struct {
 	*tile.Set
 	*workspace
 	m, n, k      int
-	parts        int // of the rows
+	parts        int // number of parts of the rows
 	a, b, c      tile.View
-	bytesB       kernel.ByteMatrix // in place of b, if it has bytes
+	bytesB       kernel.ByteMatrix // replaces b if it has bytes
 	packA, packB bool
 	firstPacked  int       // the first column of the current block that is packed
 	panelBuf     []float32 // the packed panels of the current block
@@ -59,12 +59,12 @@ type job struct {
 // packedFactors are factors that are packed whole, chunk by chunk, or nil.
 type packedFactors struct{ a, b []float32 }
 
-// upcoming is what the tiles of a job prefetch.
+// upcoming holds the operands that the tiles of a job prefetch.
 type upcoming struct {
 	nextStrip     unsafe.Pointer // the next strip of A: the lines to prefetch, nextStripStep bytes apart
 	nextStripStep int
 	nextRows      cacheLines // rows of op(A) of the next strip, to prefetch from memory
-	nextBlock     cacheLines // of op(B), to prefetch for the next block
+	nextBlock     cacheLines // the part of op(B) that the next block reads
 	nextBytes     bytePrefetch
 }
 
@@ -166,7 +166,7 @@ func (j *job) panels(chunk, col, depth int) []float32 {
 const pageFloats = 1024
 
 // crowdedFloats is a distance of which rows a multiple apart have so few sets of the first-level
-// cache that those of a chunk evict each other before the next strip or panel reads them again.
+// cache that the rows of a chunk evict each other before the next strip or panel reads them again.
 const crowdedFloats = 64
 
 // shouldPackA reports whether to pack op(A). The micro-kernels read it in place at nearly the same
@@ -252,8 +252,8 @@ func (j *job) planPrefetch(b, next *block, strips int) {
 	}
 }
 
-// strips returns into how many strips to divide so many rows: as few as possible, whose heights
-// differ by one at most, the higher ones first.
+// strips returns the number of strips of the rows: as few as possible, whose heights differ by one
+// at most, the higher ones first.
 func (j *job) strips(rows int) int { return (rows + len(j.Tiles) - 1) / len(j.Tiles) }
 
 // stripsSize returns the size of a chunk of packed op(A).
@@ -271,7 +271,7 @@ func (j *job) packedStrips(b *block) tile.View {
 	return tile.ColMajor(a, stripRows(j.Set))
 }
 
-// packStrips packs strips from, ..., to-1 of so many that have rows of op(A): strip s at
+// packStrips packs the strips from, ..., to-1 of op(A): strip s at
 // s·stripSize(depth) of dst, its columns stripRows apart.
 func (j *job) packStrips(dst []float32, a tile.View, from, to, strips, rows, depth int) {
 	size, between := stripSize(j.Set, depth), stripRows(j.Set)

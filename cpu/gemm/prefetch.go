@@ -92,8 +92,8 @@ func setPrefetch(t *tile.Args, at unsafe.Pointer, step int) {
 	}
 }
 
-// prefetchStrip makes the last tile of a strip prefetch a strip of op(A), so many rows from number
-// at of a on, during depth products.
+// prefetchStrip makes the last tile of a strip prefetch a strip of op(A), some rows from number at
+// of a on, during depth products.
 func (j *job) prefetchStrip(a *tile.View, at, rows, depth int) {
 	if a.RowStride == 1 { // the strip's part of every column, up to its end, which may lie in another line
 		j.nextStrip, j.nextStripStep = unsafe.Pointer(&a.Data[min(at+rows, len(a.Data))-1]), 4*a.ColStride

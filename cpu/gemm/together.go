@@ -13,7 +13,7 @@ import (
 // third-level cache.
 const mostTogether = 1 << 18
 
-// togetherSize returns the numbers of memory for the factor that so many goroutines pack together, 0
+// togetherSize returns the length of the memory for the factor that the goroutines pack together, 0
 // if they do not.
 func (g *call) togetherSize(threads int) int {
 	s, parts := tile.Active(), g.parts(threads)
@@ -60,7 +60,7 @@ func (g *call) packTogether(to []float32, part, of int) {
 	}
 }
 
-// finer returns how many parts of C each of so many goroutines computes, about.
+// finer returns the approximate number of parts of C that each of the goroutines computes.
 func (g *call) finer(threads int) int {
 	const least, most = 3 * tile.MinParallelWork, 4
 	return max(1, min(most, g.m*g.n*g.k/threads/least))

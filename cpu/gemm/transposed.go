@@ -17,7 +17,7 @@ type transposedBuffer struct{ c []float32 }
 var transposedBuffers = sync.Pool{New: func() any { return new(transposedBuffer) }}
 
 // worthTransposing reports whether C is faster to compute as (Bᵀ·Aᵀ)ᵀ, which is bit-identical:
-// products commute, and the order of sums is that of k. That is so if C has few columns in addition
+// products commute, and sums are in the order of k. That is so if C has few columns in addition
 // to whole vectors, so that lanes would stay idle. Costs are in multiply-adds of whole vectors, two
 // of which a processor does at a time.
 func worthTransposing(s *tile.Set, m, n, k int, a, b tile.View, beta float32) bool {

@@ -6,7 +6,7 @@ type ISA int
 // The instruction sets that kernels are written for.
 const (
 	Go     ISA = iota // no assembly
-	AVX2              // with FMA: vectors of 8 float32
+	AVX2              // vectors of 8 float32; FMA is required too
 	AVX512            // F, VL, DQ and BW, with BMI2: vectors of 16 float32
 )
 

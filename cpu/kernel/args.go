@@ -7,7 +7,7 @@ type Args struct {
 	In, Out [][]float32
 	Dims    []int
 	Attr    float64
-	Scratch []float32   // as many numbers as the kernel's Scratch function returns, not initialized
+	Scratch []float32   // memory that is not initialized; its length is the result of the kernel's Scratch function
 	Bytes   *ByteMatrix // the first input if In[0] is nil
 	Workers *Workers    // the worker team; nil without one
 }
@@ -26,7 +26,7 @@ func (o *Args) ScratchPart(part, of int) []float32 {
 	return o.Scratch[part*n:][:n]
 }
 
-// Position returns the position of the first of so many rows, which a kernel of a part of a window
+// Position returns the position of the first of some rows, which a kernel of a part of a window
 // gets as its operand at. All rows must have one of the given positions.
 func Position(at []float32, rows, positions int) (int, error) {
 	v := at[0]

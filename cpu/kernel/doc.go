@@ -1,4 +1,4 @@
-// Package kernel defines what the kernels of package cpu are: functions that take [Args], listed in
+// Package kernel defines the kernels of package cpu: functions that take [Args], listed in
 // a [Table] by their device.Kernel.
 //
 // A kernel reads Args.In and writes Args.Out, whose lengths have been checked against the kernel's
@@ -6,6 +6,6 @@
 // Scratch function tells beforehand. A large kernel calls [Args.Parallel], which computes parts of
 // the output on the workers of a [Team]; bits must not depend on the number of parts.
 //
-// The package also holds what all kernels share: [Split] and [SplitUnits], which divide work
+// The package also holds tools of all kernels: [Split] and [SplitUnits], which divide work
 // evenly; [Aligned] memory; and [ByteMatrix], the examples of a batch as bytes.
 package kernel

@@ -28,7 +28,7 @@ func (t Table) Scratch(c *device.Call, threads int) int {
 	return 0
 }
 
-// Pooled returns the numbers of memory that a call takes from pools, on so many threads.
+// Pooled returns the length of the memory that a call takes from pools, on a number of threads.
 func (t Table) Pooled(c *device.Call, threads int) int {
 	if size := t[c.Kernel].Pooled; size != nil {
 		return size(c.Dims, threads)

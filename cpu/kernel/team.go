@@ -18,7 +18,7 @@ type Team struct {
 	generation atomic.Uint32 // counts jobs
 	quit       atomic.Bool
 	active     atomic.Int32 // workers that have joined the job; below zero while no job is open
-	next       []turn       // of each share of the parts
+	next       []turn       // one turn for each share of the parts
 	job        task
 }
 
@@ -45,12 +45,12 @@ const spinTime = 100 * time.Microsecond
 
 // worker is a goroutine of a team.
 type worker struct {
-	number int // from 1: 0 is the goroutine that calls Run
+	number int // counted from 1: 0 is the goroutine that calls Run
 	asleep atomic.Bool
 	wake   chan struct{}
 }
 
-// NewTeam starts so many workers, which run until Stop.
+// NewTeam starts workers, which run until Stop.
 func NewTeam(workers int) *Team {
 	t := &Team{next: make([]turn, workers+1)}
 	t.active.Store(closed)
@@ -94,9 +94,9 @@ func (t *Team) wakeAll() {
 	}
 }
 
-// runParts takes parts until none is left: first those of the goroutine's own share, then those that
-// others have not taken yet. A part of a matrix thus mostly stays with one goroutine from kernel to
-// kernel, and in the caches of its core.
+// runParts takes parts until none is left: first parts of the goroutine's own share, then parts
+// that others have not taken yet. A part of a matrix thus mostly stays with one goroutine from
+// kernel to kernel, and in the caches of its core.
 func (t *Team) runParts(number int) {
 	for i := range t.next {
 		share := (number + i) % len(t.next)
@@ -161,12 +161,12 @@ type TeamPool struct {
 	mu        sync.Mutex
 	idle      []*Team
 	remaining int // teams that may still be started
-	workers   int // of each team
+	workers   int // workers in each team
 	closed    bool
 }
 
-// NewTeamPool returns a pool of at most so many teams with so many workers each. A team starts when
-// it is needed.
+// NewTeamPool returns a pool of teams. It starts a team when one is needed and fewer than the
+// largest number run.
 func NewTeamPool(teams, workers int) *TeamPool { return &TeamPool{remaining: teams, workers: workers} }
 
 // Acquire returns a team, or nil if all are busy or t is nil.

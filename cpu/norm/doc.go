@@ -7,8 +7,8 @@
 // in assembly. [Kernels] lists the kernels. group.go and evonorm.go normalize groups of the
 // channels of each image with the same loops.
 //
-// A pass over several matrices goes through memory in its order, or backwards, and keeps what
-// belongs to columns in the first-level cache. Over all batch norms of ResNet-50 this reaches 87 %
+// A pass over several matrices goes through memory in its order, or backwards, and keeps the
+// numbers of columns in the first-level cache. Over all batch norms of ResNet-50 this reaches 87 %
 // of the speed of a copy; going down columns reached 68 %. Outputs that are larger than the caches
 // are written by non-temporal stores.
 package norm

@@ -7,7 +7,7 @@ import (
 	"fspda/cpu/vec"
 )
 
-// EvoNorm-S0 of n images whose c channels form g groups. The statistics are those of group
+// EvoNorm-S0 of n images whose c channels form g groups. The statistics are as in group
 // normalization. To the last bit, for every image and every group, of M = m·c/g numbers:
 //
 // Forward. With k = gamma/sqrt(var+eps), computed in float64 and rounded once, and u = x·σ(v·x) as
@@ -25,15 +25,15 @@ import (
 //
 // dbeta, dgamma, dv, k and b rounded to float32 and each step of dx as well.
 
-// swishNumbers is how many numbers are computed at a time: what they need fits the first-level
-// cache.
+// swishNumbers is the count of numbers that are computed at a time: their operands fit the
+// first-level cache.
 const swishNumbers = 1024
 
 // swish holds u and w of some rows, and v for each of their numbers.
 type swish struct{ u, w, v []float32 }
 
-// eachRows calls run for rows of an image, so many that the results of Swish stay in the cache. The
-// buffers have as many numbers as the rows.
+// eachRows calls run for rows of an image, few enough for the results of Swish to stay in the
+// cache. The buffers have as many numbers as the rows.
 func (w *channelBuffers) eachRows(g groupShape, v []float32, run func(at int, b swish)) {
 	size, step := g.m*g.c, max(1, swishNumbers/g.c)*g.c
 	b := &w.swish
@@ -114,7 +114,7 @@ func (n *groupGradient) evoImages(from, to int) {
 	channelPool.Put(w)
 }
 
-// evoFactors turns the sums of an image into the factors of dx, and keeps what they add to the
+// evoFactors turns the sums of an image into the factors of dx, and keeps their terms of the
 // gradients of the parameters.
 func (n *groupGradient) evoFactors(w *channelBuffers, image int) {
 	for k := range n.g {

@@ -12,14 +12,14 @@ import (
 // last bit, for every image and every group, of M = m·c/g numbers:
 //
 // Forward. s is the group's first x. In float64, with d = x − s, the sums of Σ d and Σ d² of each
-// channel are those of batch normalization over the image's pixels. S1 and S2 add them from the
+// channel are as in batch normalization over the image's pixels. S1 and S2 add them from the
 // group's first channel to its last, beginning with +0, and
 //
 //	mean = s + S1/M,  var = max((S2 − S1·(S1/M))/M, 0).
 //
-// The affine map of a channel, its result, a sum and a ReLU are those of batch normalization.
+// The affine map of a channel, its result, a sum and a ReLU are as in batch normalization.
 //
-// Backward. The sums A and B of each channel of each image, and g, are those of batch
+// Backward. The sums A and B of each channel of each image, and g, are as in batch
 // normalization. In float64, with P = Σ gamma·A and Q = Σ gamma·B over the channels of a group, in
 // order, and inv = 1/sqrt(var+eps),
 //
@@ -71,14 +71,14 @@ func (s groupShape) numbers() float64 { return float64(s.m * s.width) }
 
 // channelBuffers holds values for each channel of an image. A call takes one from a pool.
 type channelBuffers struct {
-	sum, part     [3][]float64 // of all blocks, and of the current one; zeros between images
+	sum, part     [3][]float64 // sums of all blocks and of the current one; zeros between images
 	mean, a, b, e []float32
-	swish         swish // of EvoNorm
+	swish         swish // buffers of EvoNorm
 }
 
 var channelPool = sync.Pool{New: func() any { return new(channelBuffers) }}
 
-// channelsFor returns buffers for so many channels.
+// channelsFor returns buffers for a number of channels.
 func channelsFor(c int) *channelBuffers {
 	w := channelPool.Get().(*channelBuffers)
 	if n := kernel.Padded(c); len(w.mean) < n {
@@ -100,7 +100,8 @@ func (w *channelBuffers) clearSums(c int) {
 }
 
 // eachSpan runs a loop over the pixels of an image, in blocks whose sums are added to the total,
-// and in each block over at most maxCols channels and so many rows that the loop returns soon.
+// and in each block over at most maxCols channels and as many rows as a loop passes in
+// microseconds.
 func (w *channelBuffers) eachSpan(g groupShape, run func(s span, at, col int)) {
 	for col := 0; col < g.c; col += maxCols {
 		cols := min(maxCols, g.c-col)
@@ -200,7 +201,7 @@ type groupGradient struct {
 	x, y, dy, dx, dz []float32
 	gamma, v         []float32
 	mean, variance   []float32
-	// what the channels of each image add to the gradients of the parameters
+	// terms of the gradients of the parameters by image and channel
 	sums [3][]float64
 }
 
@@ -294,7 +295,7 @@ func (n *groupGradient) images(from, to int) {
 	channelPool.Put(w)
 }
 
-// factors turns the sums of an image into the factors of dx, and keeps what they add to the
+// factors turns the sums of an image into the factors of dx, and keeps their terms of the
 // gradients of the parameters.
 func (n *groupGradient) factors(w *channelBuffers, image int) {
 	for k := range n.g {

@@ -17,8 +17,8 @@ import (
 // outputs are rounded once. Two passes over a row in the first-level
 // cache keep the digits of the variance whatever the mean is.
 //
-// Backward. d = x − mean and rstd are those of the rounded outputs, g = gamma·dy. δ = Σ d/c
-// is what the rounding of the mean lost. With A = Σ g/c, B = (Σ g·d/c − δ·A)·rstd, x̂ = (d−δ)·rstd,
+// Backward. d = x − mean and rstd are of the rounded outputs, g = gamma·dy. δ = Σ d/c is
+// the rounding error of the mean. With A = Σ g/c, B = (Σ g·d/c − δ·A)·rstd, x̂ = (d−δ)·rstd,
 // dx = ((g − A) − x̂·B)·rstd, rounded once. dgamma = Σ dy·x̂ and dbeta = Σ dy over the rows of a
 // block, in order, and then over the blocks.
 //
@@ -54,7 +54,7 @@ func rowParts(o *kernel.Args) int {
 // wideFloats is the size of a block of rows of float64, which stays in the first-level cache.
 const wideFloats = 1 << 10
 
-// wideRows are what one goroutine computes in: blocks of rows in float64.
+// wideRows are the buffers of one goroutine: blocks of rows in float64.
 type wideRows struct {
 	c, count     int // numbers of a row, rows of a block
 	rows, second []float64
@@ -145,8 +145,8 @@ func (w *wideRows) layerNorm(y, x []float32, beta []float64, mean, rstd []float3
 	w.scale(y, beta, rstd, eps)
 }
 
-// scale subtracts the means from a block of rows in float64, and writes them times 1/sqrt(variance +
-// eps) and gamma to y.
+// scale subtracts the means from a block of rows in float64, and writes them times 1/sqrt(variance
+// + eps) and gamma to y.
 func (w *wideRows) scale(y []float32, beta []float64, rstd []float32, eps float64) {
 	sums, rstds := w.sums[:len(rstd)], w.rstds[:len(rstd)]
 	vec.CenterSquares(sums, w.rows, w.means[:len(rstd)], w.c)
@@ -235,7 +235,7 @@ func (g *layerGrad) part(part, of int) {
 	}
 }
 
-// rows computes dx of rows from row r on, and adds what they contribute to dgamma and dbeta.
+// rows computes dx of rows from row r on, and adds their terms of dgamma and dbeta.
 func (g *layerGrad) rows(r, rows int, w *wideRows, forGamma, forBeta []float64) {
 	c, n := g.c, float64(g.c)
 	x, dy, sums, slopes := g.x[r*c:][:rows*c], g.dy[r*c:][:rows*c], w.gradSums[:rows], w.slopes[:rows]

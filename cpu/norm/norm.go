@@ -64,14 +64,14 @@ var Kernels = kernel.Table{
 	device.AvgPoolGrad:          {Run: avgPoolGrad},
 }
 
-// blockRows is how many rows are summed before their sum is added to that of the others. It is part
-// of the definition.
+// blockRows is the number of rows that are summed before their sum is added to the total. It is
+// part of the definition.
 const blockRows = 512
 
 // maxCols is the largest number of columns that are computed at a time.
 const maxCols = 1024
 
-// What is applied after the affine map of a normalization, and comes first in its gradient.
+// Activations follow the affine map of a normalization, and come first in its gradient.
 const (
 	plain       = iota
 	withReLU    // y = max(result, 0)
@@ -79,7 +79,7 @@ const (
 )
 
 // span is a part of a matrix: rows × cols numbers, the rows stride numbers apart. The loops
-// prefetch so many numbers ahead.
+// prefetch a number of numbers ahead.
 type span struct{ stride, rows, cols, prefetch int }
 
 // length returns the length of a slice from the first number of a span to its last.
@@ -127,7 +127,7 @@ func active() *loops {
 
 // columnBuffers holds values for each column. A call takes one from a pool.
 type columnBuffers struct {
-	sum, part [2][]float64 // of all blocks, and of the current one; zeros between calls
+	sum, part [2][]float64 // sums of all blocks and of the current one; zeros between calls
 	mean      []float32
 	a, b, e   []float32 // factors of the element-wise pass
 }
@@ -165,7 +165,7 @@ func (w *columnBuffers) clearSums(cols int) {
 // microseconds: the scheduler cannot stop a goroutine inside assembly.
 const numbersPerCall = 8192
 
-// rowsPerCall returns how many rows of so many columns a loop is given.
+// rowsPerCall returns the number of rows for one call of a loop.
 func rowsPerCall(cols int) int { return max(1, numbersPerCall/cols) }
 
 // cacheBytes is the size up to which a matrix is expected in the second-level cache.
@@ -185,11 +185,11 @@ func columnPrefetch(m, c, step int) int {
 func rowPrefetch(reads int) int { return 40 / reads * kernel.LineFloats }
 
 // nonTemporalBytes is the size from which an output is written by non-temporal stores: it would not
-// stay in the cache, and fetching what it overwrites takes as long as reading an input.
+// stay in the cache, and fetching the old numbers takes as long as reading an input.
 const nonTemporalBytes = 8 << 20
 
-// nonTemporal returns 1 if an output of c columns and at least so many bytes can be written by
-// non-temporal stores, else 0.
+// nonTemporal returns 1 if an output of c columns and this many bytes is written by non-temporal
+// stores, else 0.
 func nonTemporal(y []float32, c, bytes int) int {
 	if 4*len(y) >= bytes && c%kernel.LineFloats == 0 && uintptr(unsafe.Pointer(unsafe.SliceData(
 		y)))%kernel.CacheLine == 0 {

@@ -23,7 +23,7 @@ type Args struct {
 	ARow, ACol   int
 	B            *float32
 	BRow         int
-	K, Runs      int // at least 1
+	K, Runs      int // each is at least 1
 	Groups       int // 0 stands for 1
 	AJump, BJump int
 	AGap, BGap   int

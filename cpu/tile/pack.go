@@ -21,8 +21,9 @@ func PackTransposed(dst []float32, ds int, src View, rows, depth int) {
 // prefetchRows is how many rows ahead PackCopy prefetches.
 const prefetchRows = 8
 
-// PackCopy writes pieces of so many rows of src, whose columns are contiguous: dst[i·size+p·ds+r] =
-// src[i·rows+r][p]. From row `rows` to the next multiple of eight it leaves undefined values.
+// PackCopy writes pieces of src, each of some rows, whose columns are contiguous:
+// dst[i·size+p·ds+r] = src[i·rows+r][p]. From row `rows` to the next multiple of eight it leaves
+// undefined values.
 func PackCopy(dst []float32, size, ds int, src View, rows, pieces, depth int) {
 	if pieces == 0 {
 		return

@@ -31,7 +31,7 @@ const (
 // reads the fields in this order.
 type curve struct {
 	center       [curveParts]float32
-	terms        [curveDegree + 1][curveParts]float32 // of each interval, the constants first
+	terms        [curveDegree + 1][curveParts]float32 // polynomials of the intervals, constants first
 	scale, bound float32
 }
 

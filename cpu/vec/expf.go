@@ -8,7 +8,7 @@ import "math"
 // denormals. Each product is rounded explicitly, since some architectures would otherwise fuse it
 // with the addition that follows: all machines get the same bits.
 const (
-	expBound = 150      // e^±150 exceeds the range of float32 on both sides, and is far within that of float64
+	expBound = 150      // e^±150 exceeds the range of float32 on both sides, and is far within the range of float64
 	expShift = 0x1.8p52 // adding it leaves the nearest integer in the low bits
 	log2e    = 0x1.71547652b82fep0
 	ln2      = 0x1.62e42fefa39efp-1

@@ -72,7 +72,7 @@ func gradSumsGo(sums []SlopeSums, wide, wideDY []float64, x, dy []float32, gamma
 	}
 }
 
-// RowSlope is what the gradient of a row depends on besides its numbers.
+// RowSlope holds the numbers of a row that its gradient depends on.
 type RowSlope struct{ Delta, RStd, A, B float64 }
 
 func gradRowsGo(dx, add []float32, d, dy, gamma, forGamma, forBeta []float64, slopes []RowSlope, n int) {
@@ -93,7 +93,7 @@ func gradRowsGo(dx, add []float32, d, dy, gamma, forGamma, forBeta []float64, sl
 }
 
 // checkRows panics unless all operands have rows of n numbers: the assembly does not check bounds.
-// Those of float64 are wide, those of float32 are not.
+// Operands of float64 are wide, operands of float32 are not.
 func checkRows(rows, n int, narrow [][]float32, wide ...[]float64) {
 	for _, v := range narrow {
 		if len(v) < rows*n {
@@ -135,7 +135,7 @@ func CenterSquares(sums, wide, centers []float64, n int) {
 }
 
 // NormalizeRows writes (wide·scale)·gamma to dst, plus beta unless that is nil, computed in float64
-// and rounded once, scale that of the row.
+// and rounded once, with the scale of the row.
 func NormalizeRows(dst []float32, wide, gamma, beta, scales []float64, n int) {
 	rows := len(scales)
 	checkRows(rows, n, [][]float32{dst}, wide)
@@ -154,8 +154,8 @@ func NormalizeRows(dst []float32, wide, gamma, beta, scales []float64, n int) {
 }
 
 // GradSums writes d = x - center to wide and dy to wideDY, for rows of n numbers. It writes Σ g,
-// Σ g·d and Σ d of each row to sums, with g = gamma·dy, in float64. Number j is added to partial sum
-// j mod 8, and the partial sums are added as a tree.
+// Σ g·d and Σ d of each row to sums, with g = gamma·dy, in float64. Number j is added to partial
+// sum j mod 8, and the partial sums are added as a tree.
 func GradSums(sums []SlopeSums, wide, wideDY []float64, x, dy []float32, gamma, centers []float64, n int) {
 	rows := len(centers)
 	sums = sums[:rows]
@@ -171,8 +171,9 @@ func GradSums(sums []SlopeSums, wide, wideDY []float64, x, dy []float32, gamma, 
 }
 
 // GradRows writes dx = ((g - A) - x̂·B)·rstd for rows of n numbers, with x̂ = (d - delta)·rstd and
-// g = gamma·dy. It computes in float64 and rounds once. It adds dy·x̂ to forGamma and dy to forBeta.
-// d and dy are those that GradSums wrote. Unless add is nil, it is then added to dx in float32.
+// g = gamma·dy. It computes in float64 and rounds once. It adds dy·x̂ to forGamma and dy to
+// forBeta. d and dy are those that GradSums wrote. Unless add is nil, it is then added to dx in
+// float32.
 func GradRows(dx, add []float32, d, dy, gamma, forGamma, forBeta []float64, slopes []RowSlope, n int) {
 	rows, stride := len(slopes), kernel.Padded(n)
 	checkRows(rows, n, [][]float32{dx}, d, dy)

@@ -106,7 +106,7 @@ func combineCached(dst []float32, v *[maxTerms]*float32, c *combination, begin, 
 	}
 }
 
-// combineAhead is combine, and prefetches the block of each vector behind that of dst.
+// combineAhead is combine, and prefetches the next block of each vector.
 func combineAhead(dst []float32, c *combination) {
 	if !isa.Assembly() {
 		combineGo(dst, c)

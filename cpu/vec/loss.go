@@ -82,7 +82,7 @@ type softmaxRows struct {
 	class [rowsPerPass]int
 	// the largest logit; subtracting it keeps the exponentials finite, and the largest of them is 1
 	maximum [rowsPerPass]float32
-	sum     [rowsPerPass]float64 // of the exponentials of logit - maximum
+	sum     [rowsPerPass]float64 // sums of the exponentials of logit - maximum
 	scale   [rowsPerPass]float64 // 1/(rows of the batch · sum)
 	atLabel [rowsPerPass]float32 // gradient at the label
 	// The exponentials. They have their own buffer, since loading a number that was just stored as
@@ -97,7 +97,7 @@ const rowsPerPass = 256
 var softmaxPool = sync.Pool{New: func() any { return new(softmaxRows) }}
 
 // exponentials returns exp(x - maximum), valid until the next call, and sets maximum and sum. Rows
-// longer than vecBlock are written to dst, unless that is nil; their sum is that of its blocks of
+// longer than vecBlock are written to dst, unless that is nil; their sum is over blocks of
 // vecBlock logits, from left to right.
 func (w *softmaxRows) exponentials(dst, x []float32, n int) []float32 {
 	if n <= vecBlock {
@@ -134,7 +134,7 @@ func (w *softmaxRows) loss(r int, x []float32, n int) float64 {
 func (w *softmaxRows) gradients(d, e []float32, n int, perRow float64) {
 	for r, c := range w.class[:w.rows] {
 		s := perRow / w.sum[r]
-		// At the label p-1 is computed before rounding: it is what remains of the gradient when p
+		// At the label p-1 is computed before rounding: it remains of the gradient when p
 		// is close to 1.
 		w.atLabel[r], w.scale[r] = float32((float64(e[r*n+c])-w.sum[r])*s), s
 	}

@@ -19,15 +19,15 @@ func ScaleRows(dst, x, scales []float32, n, stride int) { scaleRows(dst, x, scal
 // may be src.
 func TimesRows(dst, src []float32, scales []float64, n int) { timesRows(dst, src, scales, n) }
 
-// SlopeRows writes p·(d - mean) to dst for rows of n numbers, mean that of the row, computed in
+// SlopeRows writes p·(d - mean) to dst for rows of n numbers, with the mean of the row, in
 // float64 and rounded once: the gradient of softmax. Rows of dst and p lie stride numbers apart,
-// those of d n numbers. dst may be p, and d if stride is n.
+// rows of d n numbers. dst may be p, and d if stride is n.
 func SlopeRows(dst, p, d []float32, means []float64, n, stride int) {
 	slopeRows(dst, p, d, means, n, stride)
 }
 
-// Dot returns Σ x·y in float64: product k is added to partial sum k mod 32, and the partial sums are
-// added as a tree.
+// Dot returns Σ x·y in float64: product k is added to partial sum k mod 32, and the partial sums
+// are added as a tree.
 func Dot(x, y []float32) float64 { return dot(x, y) }
 
 // Log returns the natural logarithm of x, a normal positive number or NaN, with a relative error of

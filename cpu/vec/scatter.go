@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// all parts are added to so many numbers of a vector before the next: they stay in the
+	// all parts are added to this many numbers of a vector before the next: they stay in the
 	// second-level cache, and each part is read in long stretches
 	scatterBlock = 1 << 16
 	scatterParts = 32 // parts at a time

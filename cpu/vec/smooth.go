@@ -30,7 +30,7 @@ func (w *softmaxRows) smoothRow(r int, x, e, d []float32, s, perRow float64) flo
 	below := 0.0                // Σ (x - maximum)
 	for j, v := range x {
 		below += float64(v) - top
-		// At the label p-1 is computed before rounding: it is what remains of the gradient when p
+		// At the label p-1 is computed before rounding: it remains of the gradient when p
 		// is close to 1.
 		p := float64(e[j]) / sum
 		if j == label {

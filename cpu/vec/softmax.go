@@ -16,7 +16,7 @@ func rowMaximaGo(tops, x []float32, n int) {
 			}
 		}
 		if top == 0 {
-			top = 0 // of either sign: the result must not depend on the order of comparisons
+			top = 0 // a zero has either sign: the result must not depend on the order of comparisons
 		}
 		tops[r] = top
 	}

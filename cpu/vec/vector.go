@@ -48,7 +48,7 @@ func Data(op string, v device.Vector) []float32 {
 	panic(fmt.Sprintf("cpu: %s: %T is not a vector of this device, want *cpu.Vector", op, v))
 }
 
-// CheckLen panics if operand what of the operation op has length got instead of want.
+// CheckLen panics if an operand of the operation op has the length got instead of want.
 func CheckLen(op, what string, got, want int) {
 	if got != want {
 		panicLen(op, what, got, want)

@@ -86,7 +86,7 @@ func checked(message func(Status) string, s Status, call string) error {
 type Handle struct {
 	api       *API
 	h         Ptr
-	one, zero *float32 // on the heap, because the library reads them there
+	one, zero *float32 // they lie on the heap, because the library reads them there
 }
 
 // New returns a Handle for a stream of the current context.
@@ -117,8 +117,8 @@ type Product struct {
 	M, N, K        int
 	TransA, TransB bool
 	A, B, C        driver.Pointer
-	Type           Type // of A and B
-	TypeC          Type // of C: Type, or Float32
+	Type           Type // the number type of A and B
+	TypeC          Type // the number type of C: Type or Float32
 	Compute        Compute
 }
 

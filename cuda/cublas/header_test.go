@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/cuda/dynlib/headertest"
+	"fspda/internal/testing/headertest"
 )
 
 func driverInstalled() bool {

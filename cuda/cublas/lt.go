@@ -59,7 +59,7 @@ const (
 
 	prefWorkspace = 1
 	prefReduction = 3
-	prefAlignment = 5 // of A; those of B, C and D follow
+	prefAlignment = 5 // the alignment of A; 6, 7 and 8 are the alignments of B, C and D
 )
 
 // reduceInCompute is the only scheme that may add the parts of a split sum: in the workspace, in
@@ -73,7 +73,7 @@ type Lt struct {
 	stream         driver.Stream
 	workspace      driver.Pointer
 	workspaceBytes int
-	one, zero      *float32 // on the heap, because the library reads them there
+	one, zero      *float32 // they lie on the heap, because the library reads them there
 }
 
 // New returns an Lt for a stream of the current context, with a workspace of device memory.

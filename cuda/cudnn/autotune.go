@@ -48,9 +48,9 @@ func (t *autotuner) algorithms() error {
 	return err
 }
 
-// Limits of the search for one convolution, of which ResNet-50 has about 70: its time, with that of
-// the algorithms, and how many engines are tried. The first engine is tried anyway, and the best come
-// first; PyTorch tries as many by default.
+// Limits of the search for one convolution, of which ResNet-50 has about 70: its time, including
+// the algorithms, and how many engines are tried. The first engine is tried anyway, and the best
+// come first; PyTorch tries as many by default.
 const (
 	maxTuning  = 500 * time.Millisecond
 	maxEngines = 10
@@ -118,7 +118,7 @@ const (
 var ErrRefused = errors.New("cudnn: cannot be run or captured")
 
 // measure returns the time of one run in ms. ran is false if the library refuses it, or if its
-// first run did not return in an earlier program; other errors are those of the GPU. If a run is
+// first run did not return in an earlier program; other errors are errors of the GPU. If a run is
 // much slower than limit, it is measured less often.
 func (t *autotuner) measure(what string, limit float64, send func() error) (ms float64, ran bool, err error) {
 	once := func(n, turns int) (float64, bool, error) {
@@ -143,8 +143,8 @@ func (t *autotuner) measure(what string, limit float64, send func() error) (ms f
 	return min(ms, took), ran, err
 }
 
-// attempt runs what may lose the GPU, and nothing if an earlier program did not survive it. The error
-// is that of a lost GPU.
+// attempt runs work that may lose the GPU, unless an earlier program did not survive it. It returns
+// an error only if the GPU is lost.
 func (t *autotuner) attempt(what string, run func() error) error {
 	err := t.how.Cache.Attempt(t.c.attemptKey(t.how, t.math, what), run)
 	if errors.Is(err, ErrNoReturn) {
@@ -157,8 +157,8 @@ func (t *autotuner) attempt(what string, run func() error) error {
 	return err
 }
 
-// alive returns the error of the GPU after the library has failed: its own error may say as little as
-// that a kernel did not start.
+// alive returns the error of the GPU after the library has failed: its own error may say as little
+// as that a kernel did not start.
 func (t *autotuner) alive(failed error) error {
 	if failed == nil || t.how.Measure == nil {
 		return nil

@@ -3,7 +3,7 @@ package cudnn
 import "unsafe"
 
 // Backend is the table of the graph API's functions (cuDNN calls it the backend API). A graph of
-// descriptors says what to compute, and one of the library's engines computes it.
+// descriptors describes the computation, and one of the library's engines computes it.
 type Backend struct {
 	Create   func(of DescriptorType, out *Node) Status `sym:"cudnnBackendCreateDescriptor"`
 	Destroy  func(d Node) Status                       `sym:"cudnnBackendDestroyDescriptor"`
@@ -27,7 +27,7 @@ type Attribute int32
 // AttributeType is the type of an attribute's values.
 type AttributeType int32
 
-// Kinds of nodes. The values here and below are those of cudnn_graph.h; a test compares them.
+// Kinds of nodes. The values here and below are from cudnn_graph.h; a test compares them.
 const (
 	ConvolutionNode  DescriptorType = 1
 	EngineNode       DescriptorType = 2

@@ -37,7 +37,7 @@ type ChoiceCache struct {
 // loaded until the context ends.
 func (c *ChoiceCache) Timed() bool { return c != nil && c.timed }
 
-// noteTiming sets what Timed returns.
+// noteTiming has Timed return true.
 func (c *ChoiceCache) noteTiming() {
 	if c != nil {
 		c.timed = true
@@ -53,8 +53,8 @@ func DefaultDir() (string, error) {
 	return filepath.Join(dir, "fspda", "convolutions"), nil
 }
 
-// choiceFile is the content of a file: the choice and what it was made for, so that damage and
-// copied files are detected.
+// choiceFile is the content of a file: the choice, the convolution, GPU and library for which it
+// was made, and a checksum, so that damage and copied files are detected.
 type choiceFile struct {
 	For    string `json:"for"`
 	Choice Choice `json:"choice"`
@@ -150,7 +150,7 @@ func (c *ChoiceCache) drop(key string) {
 // noReturn is the Why of a choice whose first run has begun.
 const noReturn = "its first run did not return, or lost the GPU"
 
-// ErrNoReturn is returned by [ChoiceCache.Attempt] for what is not run again.
+// ErrNoReturn is returned by [ChoiceCache.Attempt] in place of running a candidate again.
 var ErrNoReturn = errors.New("cudnn: " + noReturn)
 
 // Attempt runs work of a key for the first time. If it loses the GPU, or the process ends before it
@@ -189,8 +189,8 @@ func ReadChoices(dir string) (lines []byte, err error) {
 	return lines, nil
 }
 
-// AddChoices stores lines of [ReadChoices] in a folder, which keeps what it has. Damaged lines are
-// left out, since they would be measured again anyway.
+// AddChoices stores lines of [ReadChoices] in a folder, without changing its own choices. Damaged
+// lines are left out, since they would be measured again anyway.
 func AddChoices(dir string, lines []byte) error {
 	for line := range bytes.Lines(lines) {
 		var f choiceFile

@@ -43,7 +43,7 @@ type Choice struct {
 	Algo    int32   `json:"algo"`
 	Math    Math    `json:"math"`
 	Memory  int     `json:"memory"` // workspace in bytes
-	Time    float32 `json:"ms"`     // as measured, for information
+	Time    float32 `json:"ms"`     // the measured time, for information
 }
 
 // maxAlgorithms is the number of algorithms requested from the library; it has fewer.

@@ -33,7 +33,7 @@ type Math int32
 
 const (
 	TensorOp        Math = 1 // 16-bit numbers on tensor cores, float32 as TF32
-	AllowConversion Math = 2 // like TensorOp, and float32 may be rounded to 16 bits first
+	AllowConversion Math = 2 // TensorOp where float32 may be rounded to 16 bits first
 	FMA             Math = 3 // no rounding of the factors
 )
 
@@ -164,7 +164,7 @@ type Handle struct {
 	// properties of a GPU that is not installed, for plans that are never executed; 0 for a real
 	// GPU
 	device    Node
-	one, zero *float32 // on the heap, because the library reads them there
+	one, zero *float32 // they lie on the heap, because the library reads them there
 }
 
 // New returns a Handle for a stream of the current context.

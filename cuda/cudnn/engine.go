@@ -42,7 +42,7 @@ type offer struct {
 const (
 	maxKnobs  = 64 // cuDNN has 46 knob types
 	maxNotes  = 32 // cuDNN has 10 notes
-	maxOffers = 64 // per heuristic
+	maxOffers = 64 // each heuristic is asked for at most as many
 )
 
 // heuristics are queried in this order until one recommends a usable engine. The last one supports

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"fspda/cuda/cudnn"
-	"fspda/cuda/cudnn/fakecudnn"
 	"fspda/cuda/driver"
+	"fspda/internal/testing/fakecudnn"
 )
 
 // fixture is a library with a graph API whose engines take the times that a test sets.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"fspda/cuda/dynlib/headertest"
+	"fspda/internal/testing/headertest"
 )
 
 // The Go declarations of all functions match NVIDIA's header.

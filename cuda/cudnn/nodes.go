@@ -10,7 +10,7 @@ import (
 // further calls do nothing and err holds the error.
 type nodes struct {
 	api  *API
-	what fmt.Stringer // what they describe, for errors
+	what fmt.Stringer // names the computation that they describe, in errors
 	all  []Node
 	err  error
 }

@@ -66,8 +66,8 @@ func (n *nodes) window(s Shape) Node {
 	return n.finalize(c)
 }
 
-// target is the GPU that plans are made for: that of a handle, or one described by its properties
-// only.
+// target is the GPU that plans are made for: the GPU of a handle, or one described by its
+// properties only.
 type target struct {
 	handle Ptr
 	device Node

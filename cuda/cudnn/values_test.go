@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"testing"
 
-	"fspda/cuda/dynlib/headertest"
+	"fspda/internal/testing/headertest"
 )
 
 // documented maps the names in NVIDIA's header to our values.

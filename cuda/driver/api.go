@@ -16,7 +16,7 @@ type (
 )
 
 // API is the table of the driver functions that this program calls, grouped by topic. Names are
-// those of the driver without "cu". The tags name the versions whose arguments are declared here.
+// the driver's names without "cu". The tags name the versions whose arguments are declared here.
 // Parameters named dst or out are written. Sizes are in bytes.
 type API struct {
 	DeviceAPI

@@ -6,7 +6,7 @@ import "unsafe"
 const LaunchBlockingVariable = "CUDA_LAUNCH_BLOCKING"
 
 // BlockLaunches returns an API whose launches wait until the GPU has completed them, so that the
-// error of a kernel is that of its own launch, and not of a later call. It has no cooperative
+// error of a kernel is returned by its own launch, and not by a later call. It has no cooperative
 // launches, and is not to be used with graphs.
 func BlockLaunches(a *API) *API {
 	b := *a

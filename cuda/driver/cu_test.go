@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/cuda/dynlib/headertest"
+	"fspda/internal/testing/headertest"
 )
 
 // fakeLibcuda is the source of a libcuda in host memory, with the functions that TestThroughCU

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"fspda/cuda/dynlib/headertest"
+	"fspda/internal/testing/headertest"
 )
 
 // hotTypes declares the functions of HotAPI as the driver does. HotAPI passes the launch geometry

@@ -75,7 +75,7 @@ var resultNames = map[Result]string{
 
 // Error is a failed driver call.
 type Error struct {
-	What   string // what was tried: "copying 4096 bytes to the device"
+	What   string // the attempt: "copying 4096 bytes to the device"
 	Call   string // the function of the driver
 	Result Result
 	Text   string // the driver's message
@@ -119,8 +119,7 @@ func IsOutOfMemory(err error) bool {
 	return ok && e.Result == OutOfMemory
 }
 
-// Check returns nil for Success, and else an *Error with the call and a description of what was
-// tried.
+// Check returns nil for Success, and else an *Error with the call and a description of the attempt.
 func (a *API) Check(r Result, call, what string, args ...any) error {
 	if r == Success {
 		return nil

@@ -16,7 +16,7 @@ import (
 // the version, of the first.
 type cudnnBuild struct {
 	cuda    int // CUDA major version that it is built for
-	version int // in the format of cudnnGetVersion: 91002
+	version int // cudnnGetVersion returns the same format: 91002
 }
 
 // inspectCUDNN examines the files around a libcudnn.so.9.

@@ -7,13 +7,13 @@ import (
 
 // Library describes a library to open.
 type Library struct {
-	Name      string   // for messages: "cuBLAS"
+	Name      string   // messages name it so: "cuBLAS"
 	Files     []string // file names, best first: "libcublas.so.13"
 	WheelDirs []string // subfolders of site-packages that may contain it: "nvidia/cu13/lib"
 	// LoadBefore and LoadAfter are patterns of sibling files to open before and after the library,
-	// because it would not find them or would find those of another installation.
+	// because it would not find them, or would find files of another installation.
 	LoadBefore, LoadAfter []string
-	LoadOptional          []string // like LoadAfter; a file that does not open is left out
+	LoadOptional          []string // more of LoadAfter; a file that does not open is left out
 	PreferredPaths        []string // paths to try before the search folders
 	FallbackPaths         []string // paths to try last
 	Hint                  string   // how to install it

@@ -8,7 +8,7 @@ func Driver() *Library {
 		Name:           "the NVIDIA driver",
 		Files:          []string{"libcuda.so.1"},
 		PreferredPaths: []string{"/usr/lib/wsl/lib/libcuda.so.1"},
-		// in containers and on NixOS
+		// these exist in containers and on NixOS
 		FallbackPaths: []string{"/usr/local/nvidia/lib64/libcuda.so.1", "/usr/local/nvidia/lib/libcuda.so.1",
 			"/run/opengl-driver/lib/libcuda.so.1"},
 		Hint: "install the driver of the GPU (on a container: run it with --gpus all)",
@@ -66,8 +66,8 @@ func CUDNN(major, cc int) *Library {
 		Files:     []string{"libcudnn.so.9"},
 		WheelDirs: []string{"nvidia/cudnn/lib"},
 		LoadAfter: []string{"libcudnn_graph.so.9", "libcudnn_ops.so.9", "libcudnn_cnn.so.9"},
-		// attention, engines that compile at run time and what later versions add: convolutions do
-		// without, and some need libraries that a machine may lack
+		// These have attention, engines that compile at run time and additions of later versions.
+		// Convolutions do without, and some need libraries that a machine may lack.
 		LoadOptional: []string{"libcudnn_*.so.9"},
 		Hint:         pip(major, "cudnn"),
 	}

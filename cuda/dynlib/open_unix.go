@@ -36,7 +36,8 @@ func (system) close(handle uintptr) error { return purego.Dlclose(handle) }
 func register(function any, address uintptr) { purego.RegisterFunc(function, address) }
 
 // Call calls a C function with up to 32 integers or pointers and returns its result. The caller
-// keeps alive what args point to. Call does not allocate if the caller reuses the args slice.
+// keeps memory alive that args point to. Call does not allocate if the caller reuses the args
+// slice.
 func Call(address uintptr, args ...uintptr) uintptr {
 	r, _, _ := purego.SyscallN(address, args...)
 	return r

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"fspda/cuda/driver/fakegpu"
 	"fspda/cuda/executor"
+	"fspda/internal/testing/fakegpu"
 )
 
 // Two operations on the same memory run in the order in which they were queued.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"fspda/cuda/driver/fakegpu"
+	"fspda/internal/testing/fakegpu"
 )
 
 // onFake returns an executor on a fake GPU without kernels.

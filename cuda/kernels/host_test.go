@@ -7,8 +7,8 @@ import (
 
 	"fspda/cuda/dynlib"
 	"fspda/cuda/kernels"
-	"fspda/cuda/kernels/hostrun"
 	"fspda/internal/rng"
+	"fspda/internal/testing/hostrun"
 )
 
 // host runs kernels on the host.

@@ -5,7 +5,7 @@ import (
 	"os/exec"
 	"testing"
 
-	"fspda/cuda/kernels/hostrun"
+	"fspda/internal/testing/hostrun"
 )
 
 // All tests of kernels pass in every order of threads and blocks, and with the compiler's

@@ -15,7 +15,7 @@ import (
 	"fspda/internal/wholefile"
 )
 
-// Compiler compiles what a Cache does not hold. *Library implements it.
+// Compiler compiles sources that a Cache does not hold. *Library implements it.
 type Compiler interface {
 	Compile(Source) (Binary, error)
 }

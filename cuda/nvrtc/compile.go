@@ -36,9 +36,9 @@ func (e *CompileError) Error() string {
 
 // Usage is the resources that a kernel uses on a multiprocessor, as the compiler reports them.
 type Usage struct {
-	Registers int // per thread
+	Registers int // registers of a thread
 	Stack     int // bytes per thread, without the functions that the kernel calls
-	Spilled   int // bytes spilled to memory for lack of registers, with those of called functions
+	Spilled   int // bytes spilled to memory for lack of registers, called functions included
 	Shared    int // bytes per block, without dynamic shared memory
 }
 

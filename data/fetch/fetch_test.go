@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // content returns 100 kB without repetition.

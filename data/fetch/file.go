@@ -19,17 +19,17 @@ import (
 type File struct {
 	Name   string
 	Size   int64  // bytes
-	SHA256 string // of the file
+	SHA256 string // SHA-256 of the file
 	// SHA-256 of the uncompressed content of a gzip file; a recompressed file is accepted. "" for
 	// other files
 	Content string
-	MD5     string // of the file, if no better checksum is published
+	MD5     string // MD5 of the file, if no better checksum is published
 }
 
 // ChecksumError reports a file with other content than expected.
 type ChecksumError struct {
 	Path      string
-	Got, Want string // what was found, what it should be
+	Got, Want string // the checksum or size found, and the expected one
 	Hint      string
 }
 
@@ -43,8 +43,8 @@ func (e *ChecksumError) ExitCode() int { return 2 }
 // Progress is called during downloads and verification: done of total bytes of a file.
 type Progress func(name string, done, total int64)
 
-// verify reads a file and compares its checksum. It returns the error of [bounded.Open] if the file does
-// not exist.
+// verify reads a file and compares its checksum. It returns the error of [bounded.Open] if the file
+// does not exist.
 func (f File) verify(ctx context.Context, path string, progress Progress) error {
 	in, err := bounded.Open(path)
 	if err != nil {

@@ -24,7 +24,7 @@ const tries = 10
 // StatusError reports an HTTP status other than success.
 type StatusError struct {
 	URL    string
-	Status string // as "404 Not Found"
+	Status string // status line of the answer: "404 Not Found"
 }
 
 func (e *StatusError) Error() string {

@@ -2,9 +2,9 @@ package format
 
 // Error reports a malformed file or folder: damaged, truncated, or of another format than expected.
 type Error struct {
-	Path string // of the file or folder
-	Got  string // what was found, and its position
-	Want string // what was expected
+	Path string // path of the file or folder
+	Got  string // the content found, and its position
+	Want string // the expected content
 	Hint string // likely cause and remedy; may be empty
 	Err  error  // the cause, or nil; the message does not repeat it
 }

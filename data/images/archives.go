@@ -11,7 +11,7 @@ import (
 // archives reads images stored in larger files. It is safe for concurrent use.
 type archives struct {
 	paths []string
-	open  []*os.File // as paths; empty if there are too many to keep them open
+	open  []*os.File // open archives by path; empty if there are too many to keep them open
 }
 
 // maxOpen is the number of files kept open; systems allow a process 256 or 1024.

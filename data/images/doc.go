@@ -25,6 +25,6 @@
 // file or a [PictureError] of one image, never a panic, and memory is bounded by
 // [Options].MaxPixels.
 //
-// Where to look next: open.go for the detection of formats, decode.go for what is
-// decoded and how, jpeg for photographs.
+// Where to look next: open.go for the detection of formats, decode.go for the
+// decoders of pictures, jpeg for photographs.
 package images

@@ -11,8 +11,8 @@ type FormatError = format.Error
 
 // PictureError reports an image that cannot be used.
 type PictureError struct {
-	Path string // of the archive or folder
-	Name string // of the picture in it
+	Path string // path of the archive or folder
+	Name string // name of the picture in it
 	Err  error  // the reason
 }
 

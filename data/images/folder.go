@@ -13,7 +13,7 @@ import (
 // maxDepth limits the depth of folders below a class, so that cyclic links end.
 const maxDepth = 8
 
-// openFolders lists class folders: below train and val or test, or, without such folders, those of
+// openFolders lists class folders: below train and val or test, or, without such folders, in
 // path itself.
 func openFolders(path string, o Options) (*Set, error) {
 	l := newListing(path, "class folders")

@@ -89,7 +89,7 @@ func jpegHeader(b []byte) (header, error) {
 		}
 		marker := b[at]
 		at++
-		if marker == 0 || marker == 1 || marker >= 0xd0 && marker <= 0xd8 { // without content
+		if marker == 0 || marker == 1 || marker >= 0xd0 && marker <= 0xd8 { // segments without content
 			continue
 		}
 		size := int(binary.BigEndian.Uint16(b[at:]))

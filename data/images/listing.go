@@ -19,7 +19,7 @@ const (
 type listing struct {
 	path  string
 	kind  string
-	found map[string]*found // by split
+	found map[string]*found // pictures found, by split
 	other map[string]int    // number of files that are not images, by extension
 	notes []string
 

@@ -3,7 +3,7 @@ package images
 import (
 	"testing"
 
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // ImageNet's own files: every file decodes, and labels are the indices of the sorted wnids.

@@ -6,7 +6,7 @@ import "io"
 type Set struct {
 	Path    string
 	Kind    string   // one of the formats in the package documentation
-	Classes []string // by label
+	Classes []string // class names by label
 	Train   Source   // nil if there are no training images
 	Test    Source   // the images of val or test; nil if there are none
 	Notes   []string // warnings for the user, such as a class without test images

@@ -67,9 +67,9 @@ func expandBraces(p string) ([]string, error) {
 	return out, nil
 }
 
-// Expand lists the files of a path for a [Format]: those of a pattern, or the path itself, or those
-// with the given ending in a folder ROOT, in ROOT/data, in ROOT/SPLIT for the names of splits such
-// as train, or in the same places of its only subfolder with such files (ROOT/default/SPLIT).
+// Expand lists the files of a path for a [Format]: the matches of a pattern, or the path itself, or
+// files with the given ending in a folder ROOT, in ROOT/data, in ROOT/SPLIT for the names of splits
+// such as train, or in the same places of its only subfolder with such files (ROOT/default/SPLIT).
 func Expand(path, ending string) ([]string, error) {
 	if isPattern(path) {
 		return expand(path)
@@ -111,8 +111,8 @@ func Expand(path, ending string) ([]string, error) {
 // folder of classes may have thousands.
 const maxConfigurations = 32
 
-// shardsIn lists the shards in a folder, or else in those of its subfolders that are named data or
-// as a split.
+// shardsIn lists the shards in a folder, or else in its subfolders that are named data or as a
+// split.
 func shardsIn(dir string, entries []os.DirEntry, ending string) (files []string) {
 	for _, e := range entries {
 		if !isHidden(e.Name()) && strings.HasSuffix(e.Name(), ending) {

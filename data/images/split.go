@@ -28,7 +28,7 @@ type store interface {
 
 // split is a Source over an index of encoded images.
 type split struct {
-	path      string // of the set, for errors
+	path      string // path of the set, for errors
 	pictures  []picture
 	store     store
 	maxPixels int

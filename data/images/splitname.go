@@ -34,7 +34,7 @@ func splitOfFile(name string) (split, word string) {
 	return trainSplit, trainSplit
 }
 
-// splitBelow finds the split of a shard by its name, or else by that of a folder below root.
+// splitBelow finds the split of a shard by its name, or else by the name of a folder below root.
 func splitBelow(root, file string) (split, word string) {
 	split, word = splitOfFile(filepath.Base(file))
 	if rel, err := filepath.Rel(root, filepath.Dir(file)); err == nil && split == trainSplit && filepath.IsLocal(rel) {
@@ -48,8 +48,8 @@ func splitBelow(root, file string) (split, word string) {
 }
 
 // Splits assigns shards to splits by the words in their names: train, val, validation, test; or in
-// the names of their folders below root. If there are shards of val and of test, those of test are
-// returned as left, since they often have no labels.
+// the names of their folders below root. If there are shards of val and of test, the shards of test
+// are returned as left, since they often have no labels.
 func Splits(root string, files []string) (train, test, left []string) {
 	best := ""
 	for _, f := range files {

@@ -13,7 +13,7 @@ import (
 // member is a regular file in a tar, or a folder.
 type member struct {
 	name   string // cleaned, without a leading slash
-	offset int64  // of its content, relative to the outermost file
+	offset int64  // position of its content, relative to the outermost file
 	size   int64
 	dir    bool
 }
@@ -32,7 +32,7 @@ func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member
 		if err == io.EOF {
 			return nil
 		}
-		at, _ := section.Seek(0, io.SeekCurrent) // the reader's position is that of the section
+		at, _ := section.Seek(0, io.SeekCurrent) // the reader has the position of the section
 		if err != nil {
 			return tarError(where, n, at, err)
 		}

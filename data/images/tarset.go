@@ -44,7 +44,7 @@ const (
 // peek detects the format of a tar from its first members.
 func peek(a *archives) (kind string, err error) {
 	kind, n := kindFolders, 0
-	pictures, labels := map[string]bool{}, map[string]bool{} // by key
+	pictures, labels := map[string]bool{}, map[string]bool{} // both are indexed by key
 	err = a.scan(0, func(_ *os.File, m member) error {
 		key, ext := splitKey(m.name)
 		switch {

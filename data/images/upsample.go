@@ -11,10 +11,10 @@ type upsampler struct {
 	dx, dy int // luma samples per chroma sample
 	w, h   int // used size of the chroma planes
 	rows   [2][]uint8
-	sums   []int16 // of a row, between copies of the first and the last
+	sums   []int16 // sums of a row, between copies of the first and the last
 }
 
-// set begins with an image, the corner of which is that of a chroma sample.
+// set begins with an image, whose corner is a chroma sample's.
 func (u *upsampler) set(m *image.YCbCr) {
 	u.m = m
 	u.dx, u.dy = ratio(m.SubsampleRatio)

@@ -63,7 +63,7 @@ func labelValidation(all []picture, list, dir string, classes map[string]int) er
 		return &FormatError{Path: list, Got: fmt.Sprintf("%d lines", len(lines)),
 			Want: fmt.Sprintf("%d, one for each validation picture", len(all))}
 	}
-	var order []string // of the devkit, read on demand
+	var order []string // order of the devkit, read on demand
 	for i := range all {
 		class := lines[i][0]
 		if n, err := strconv.Atoi(class); err == nil {

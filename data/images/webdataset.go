@@ -20,7 +20,7 @@ const (
 type sample struct {
 	key     string
 	picture location
-	name    string // of the image; "" if not yet found
+	name    string // name of the image; "" if not yet found
 	class   string
 	cls     bool // class is from .cls, which takes precedence
 }

@@ -2,7 +2,7 @@ package images
 
 import "image"
 
-// The conversion from Y, Cb, Cr to red, green and blue is that of JFIF, in libjpeg's 16-bit fixed
+// The conversion from Y, Cb, Cr to red, green and blue is JFIF's, in libjpeg's 16-bit fixed
 // point: chroma is relative to 128, and the sums for green are rounded once.
 const (
 	crRed   = 91881  // 1.40200
@@ -13,7 +13,7 @@ const (
 )
 
 // setYCbCr converts the part of a JPEG's planes in box. Subsampled chroma is interpolated as in
-// libjpeg, so that pixels are those of Pillow where the planes are.
+// libjpeg, so that pixels equal Pillow's where the planes do.
 func (p *RGB) setYCbCr(m *image.YCbCr, box image.Rectangle, up *upsampler) {
 	up.set(m)
 	left := box.Min.X - m.Rect.Min.X

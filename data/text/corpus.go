@@ -14,9 +14,9 @@ type Corpus struct {
 	Vocabulary int       // tokens are below it
 	Train, Val []uint16  // read-only, perhaps mapped files
 
-	parts   []part // of Train, one for each file; nil: not known
+	parts   []part // parts of Train, one for each file; nil: not known
 	files   []*BinFile
-	lengths func() []uint8 // of the tokens, in bytes
+	lengths func() []uint8 // bytes of each token
 }
 
 // part is a file as a part of the training stream.
@@ -27,13 +27,13 @@ type part struct {
 
 // OpenOptions configures [Open].
 type OpenOptions struct {
-	// Tokenizer is the name of one; "" is that of the folder's meta.json, or char for a text
+	// Tokenizer is the name of one; "" means the one of the folder's meta.json, or char for a text
 	Tokenizer string
 }
 
-// Open opens a text: a folder with the files train.bin and val.bin of nanoGPT, llm.c or [Prepare], a
-// folder of .txt files, or one such file. The .bin files win. Without meta.json, tokens below 256
-// have no known tokenizer unless the options name byte, and others are those of gpt2.
+// Open opens a text: a folder with the files train.bin and val.bin of nanoGPT, llm.c or [Prepare],
+// a folder of .txt files, or one such file. The .bin files win. Without meta.json, tokens below 256
+// have no known tokenizer unless the options name byte, and others are GPT-2's.
 func Open(path string, o OpenOptions) (*Corpus, error) {
 	train, val, err := binFiles(path)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *Corpus) checkParts(dir string) error {
 }
 
 // scanned is the length of the longest stream that is searched for wrong tokens before training.
-// Those of longer ones are found when a batch has them.
+// Wrong tokens of longer ones are found when a batch has them.
 const scanned = 1 << 28
 
 func largestToken(tokens []uint16) (largest uint16) {
@@ -188,7 +188,7 @@ func (c *Corpus) identify(dir string, meta *Meta, largest uint16, o OpenOptions)
 	case name == "":
 		name = "gpt2"
 		for _, r := range registered {
-			if r.name == name { // without the vocabulary itself, which only decoding needs
+			if r.name == name { // the vocabulary itself is not read: only decoding needs it
 				c.Vocabulary = r.size
 			}
 		}
@@ -217,7 +217,7 @@ func (c *Corpus) tokenLengths() []uint8 {
 // separates is a tokenizer with a token between texts, which is no text itself.
 type separates interface{ EndOfText() uint16 }
 
-// Bytes returns the length of a stream as text, in bytes, without what separates texts; 0: the
+// Bytes returns the length of a stream as text, in bytes, without separators of texts; 0: the
 // tokenizer is not known.
 func (c *Corpus) Bytes(tokens []uint16) int64 {
 	if c.Tokenizer == nil {

@@ -8,8 +8,8 @@ import (
 // Documents divides a training stream into consecutive documents with classes.
 type Documents struct {
 	Ends       []int64  // where each document ends in the stream
-	Class      []int32  // of each document
-	ClassNames []string // by class
+	Class      []int32  // class of each document
+	ClassNames []string // names by class
 }
 
 // Documents returns the documents of the training stream: its files, whose class is their folder or

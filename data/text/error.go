@@ -13,7 +13,7 @@ type FormatError = format.Error
 // CharError reports a character that a tokenizer does not know.
 type CharError struct {
 	Char      rune
-	At        int // of the character, counted from 0
+	At        int // position of the character, counted from 0
 	Tokenizer string
 	Known     int // characters that it knows
 }

@@ -78,13 +78,13 @@ func readMeta(dir, name string) (*Meta, error) {
 // source is text before it is tokenized.
 type source struct {
 	train, val []byte
-	files      []sourceFile // of both, in order, if there are several
+	files      []sourceFile // source files of both, in order, if there are several
 }
 
 // sourceFile is a file as a part of the text.
 type sourceFile struct {
 	class string
-	end   int // in the whole text
+	end   int // position in the whole text
 }
 
 // read reads a text: a file, or the .txt files of a folder and its subfolders, in the order of their

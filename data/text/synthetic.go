@@ -46,7 +46,7 @@ func Synthetic(seed uint64, train, val int) (*Corpus, error) {
 	if err != nil {
 		return nil, err
 	}
-	next := make([][symbols]uint16, symbols*symbols) // by context and rank
+	next := make([][symbols]uint16, symbols*symbols) // next symbols, indexed by context and rank
 	for c := range next {
 		order := make([]int32, symbols)
 		for i := range order {

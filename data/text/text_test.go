@@ -17,7 +17,7 @@ import (
 
 	"fspda/data/text"
 	"fspda/data/text/gpt2"
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // golden are the counts and hashes of tinyshakespeare, made by Python.

@@ -44,8 +44,8 @@ type registration struct {
 
 var registered []registration
 
-// Register adds a tokenizer of so many tokens that does not depend on the text. Call it from init
-// functions. It panics if the name is taken.
+// Register adds a tokenizer with a number of tokens that does not depend on the text. Call it from
+// init functions. It panics if the name is taken.
 func Register(name string, size int, open func() (Tokenizer, error)) {
 	if slices.Contains(Names(), name) {
 		panic("text: Register: a tokenizer is already named " + name)
@@ -53,7 +53,7 @@ func Register(name string, size int, open func() (Tokenizer, error)) {
 	registered = append(registered, registration{name, size, open})
 }
 
-// NewTokenizer returns the tokenizer of a name. For char it is that of the given characters, in
+// NewTokenizer returns the tokenizer of a name. For char it has the given characters, in
 // ascending order; the others ignore them.
 func NewTokenizer(name, chars string) (Tokenizer, error) {
 	switch name {

@@ -72,7 +72,7 @@ func ropeBounds(c *device.Call, in, _, b [][]float64) {
 	})
 }
 
-// attentionInputs makes scores moderate, and y and lse those of qkv.
+// attentionInputs makes scores moderate, and computes y and lse from qkv.
 func attentionInputs(c *device.Call, in [][]float32) {
 	replace(in[0], func(x float32) float32 { return x / 4 })
 	if c.Kernel != device.AttentionGrad {
@@ -81,7 +81,7 @@ func attentionInputs(c *device.Call, in [][]float32) {
 	setAttention(c, in)
 }
 
-// setAttention makes y and lse those of qkv.
+// setAttention computes y and lse from qkv.
 func setAttention(c *device.Call, in [][]float32) {
 	y, lse := make([]float64, len(in[1])), make([]float64, len(in[2]))
 	interpretAttention(c, [][]float64{widen(in[0])}, [][]float64{y, lse})
@@ -98,10 +98,10 @@ type attentionHead struct {
 	tokens, width int
 	scale         float64
 	row           int // numbers between rows of y; rows of qkv are three times as far apart
-	first, unit   int // of its numbers in y, and of its rows in lse, divided by tokens
+	first, unit   int // first number in y and first row in lse, divided by tokens
 }
 
-// eachHead calls f for all heads, concurrently: it may write what belongs to its head.
+// eachHead calls f for all heads, concurrently: it may write the numbers of its head.
 func eachHead(c *device.Call, f func(h attentionHead)) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -232,8 +232,8 @@ func attentionGradBounds(c *device.Call, in, _, b [][]float64) {
 	})
 }
 
-// widenAttention allows that a device rounds the exponentials of the scores, relative to the largest
-// of a row, before it multiplies them with the values.
+// widenAttention allows that a device rounds the exponentials of the scores, relative to the
+// largest of a row, before it multiplies them with the values.
 func (s HalfPrecision) widenAttention(c *device.Call, in [][]float32, want, b [][]float64) {
 	qkv := widen(in[0])
 	eachHead(c, func(h attentionHead) {
@@ -249,8 +249,8 @@ func (s HalfPrecision) widenAttention(c *device.Call, in [][]float32, want, b []
 	})
 }
 
-// widenAttentionGrad allows that a device rounds the shares, and the gradients by the scores, before
-// it multiplies them.
+// widenAttentionGrad allows that a device rounds the shares, and the gradients by the scores,
+// before it multiplies them.
 func (s HalfPrecision) widenAttentionGrad(c *device.Call, in [][]float32, b [][]float64) {
 	var wide [][]float64
 	for _, v := range in {

@@ -75,8 +75,8 @@ func evoGradInputs(c *device.Call, in [][]float32) {
 	plausible(c, in[0], in[4], in[5], &s)
 }
 
-// plausible makes mean and variance nearly those of the groups of x, so that gradients are no larger
-// than 16-bit numbers can be.
+// plausible sets mean and variance to about those that the groups of x have, so that gradients are
+// no larger than 16-bit numbers can be.
 func plausible(c *device.Call, x, mean, variance []float32, s *rng.Stream) {
 	wide, of := make([]float64, len(x)), make([]float64, len(mean))
 	spread := make([]float64, len(variance))
@@ -233,8 +233,8 @@ func interpretEvoNorm(c *device.Call, in, out [][]float64) {
 	}
 }
 
-// gateUnits is the relative error of a sigmoid of t, in units: that of the argument of an
-// exponential.
+// gateUnits is the relative error of a sigmoid of t, in units: the relative error of
+// the argument of an exponential.
 func gateUnits(t float64) float64 { return 8 + 2*math.Abs(t) }
 
 func evoNormBounds(c *device.Call, in, want, b [][]float64) {
@@ -253,7 +253,7 @@ type evoGradient struct {
 	x, dy, gamma, forV, d float64
 }
 
-// eachEvo calls run for every number with what its gradient consists of.
+// eachEvo calls run for every number with the terms of its gradient.
 func eachEvo(c *device.Call, in [][]float64, run func(i int, e evoGradient)) {
 	for i, x := range in[0] {
 		k, j := groups(c).of(i)

@@ -13,8 +13,8 @@ import (
 type HalfPrecision struct {
 	Round    func(v []float32) // rounds to representable values
 	Unit     float64           // the largest relative error of one rounding
-	Smallest float64           // the largest absolute error of one rounding of what is small
-	Every    int               // tests one in so many shapes; 0 tests all
+	Smallest float64           // the largest absolute error of one rounding of a small number
+	Every    int               // tests every shape whose number is a multiple of it; 0 tests all
 }
 
 // CheckHalfPrecision checks a kernel with 16-bit bounds. Given representable inputs, it allows the
@@ -34,8 +34,8 @@ func CheckHalfPrecision(t testing.TB, d device.Device, k device.Kernel, s HalfPr
 	}
 }
 
-// CheckHalfAttention is CheckHalfPrecision for attention, or its gradient, of one size: windows of so
-// many tokens, heads, and numbers of a head.
+// CheckHalfAttention is CheckHalfPrecision for attention, or its gradient, of one size: windows of
+// so many tokens, heads, and numbers of a head.
 func CheckHalfAttention(t testing.TB, d device.Device, k device.Kernel, s HalfPrecision, windows, tokens, heads,
 	width int) {
 	s.check(t, d, &device.Call{Kernel: k, Dims: []int{windows, tokens, heads, width}})

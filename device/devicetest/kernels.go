@@ -68,11 +68,11 @@ func isConvolution(k device.Kernel) bool {
 	return k == device.Conv || k == device.ConvGradX || k == device.ConvGradW
 }
 
-// transforms is how many times more a transform and its inverse round than a sum: that of Winograd
-// with tiles of 4×4 pixels rounds most of those in use.
+// transforms is the factor by which a transform and its inverse round more than a sum. Winograd's
+// with tiles of 4×4 pixels has the largest of those in use.
 const transforms = 8
 
-// transformed widens the bounds of a convolution to those of libraries that transform its operands
+// transformed widens the bounds of a convolution for libraries that transform its operands
 // (Winograd, FFT): an error comes from the numbers of the whole tile, so that an element of few or
 // small products may be as far off as the largest.
 func transformed(limit [][]float64) {

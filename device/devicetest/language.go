@@ -9,7 +9,7 @@ import (
 )
 
 // language describes a kernel of language models, or one that normalizes groups of channels, to the
-// contract: its definition in float64, the calls to try, what its inputs must be, and its bounds.
+// contract: its definition in float64, the calls to try, conditions of its inputs, and its bounds.
 type language struct {
 	interpret interpreter
 	calls     func(add func(attr float64, dims ...int))
@@ -29,7 +29,7 @@ func init() { // init breaks the initialization cycle of the table
 	}
 }
 
-// relativeBounds allows so many roundings of each element of each output.
+// relativeBounds allows a number of roundings of each element of each output.
 func relativeBounds(units float64) func(c *device.Call, in, want, b [][]float64) {
 	return func(_ *device.Call, _, want, b [][]float64) {
 		for i := range want {
@@ -113,8 +113,8 @@ func interpretEmbedGrad(c *device.Call, in, out [][]float64) {
 	}
 }
 
-// embedGradBounds allows a rounding of the sum and one after base is added, and the error of sums in
-// float64.
+// embedGradBounds allows a rounding of the sum and one after base is added, and the error of sums
+// in float64.
 func embedGradBounds(c *device.Call, in, _, b [][]float64) {
 	positive := slices.Clone(in)
 	for i := 1; i < len(in); i++ {
@@ -186,7 +186,7 @@ func rowInputs(c *device.Call, in [][]float32) {
 	}
 }
 
-// rowGradInputs makes the statistics those of x.
+// rowGradInputs computes the statistics from x.
 func rowGradInputs(c *device.Call, in [][]float32) {
 	if c.Kernel != device.RMSNormGrad {
 		rowInputs(c, in)
@@ -194,7 +194,7 @@ func rowGradInputs(c *device.Call, in [][]float32) {
 	setRowStatistics(c, in)
 }
 
-// setRowStatistics makes the statistics of a gradient of a normalization of rows those of x.
+// setRowStatistics makes the statistics of a gradient of a normalization of rows agree with x.
 func setRowStatistics(c *device.Call, in [][]float32) {
 	rows := c.Dims[1]
 	if c.Kernel == device.RMSNormGrad {
@@ -287,7 +287,7 @@ func addLayerNormBounds(c *device.Call, in, want, b [][]float64) {
 	}
 	layerNormBounds(c, append([][]float64{rounded}, in[2:]...), want[1:], b[1:])
 	n := c.Dims[1]
-	for i := range b[1] { // what the rounding of s changes
+	for i := range b[1] { // the effect of the rounding of s
 		most := 0.0
 		for _, s := range want[0][i/n*n:][:n] {
 			most = math.Max(most, math.Abs(s))
@@ -346,7 +346,7 @@ func interpretRowGrad(c *device.Call, in, out [][]float64) {
 	}
 }
 
-// rowGradBounds allows the mean to be that of the exact row instead of its rounded value.
+// rowGradBounds allows the exact mean of a row in place of its rounded value.
 func rowGradBounds(c *device.Call, in, want, b [][]float64) {
 	n, g := c.Dims[1], rowOperands(c, in)
 	for r := range c.Dims[0] {
@@ -355,7 +355,7 @@ func rowGradBounds(c *device.Call, in, want, b [][]float64) {
 			most = math.Max(most, math.Abs(g.x[r*n+j]))
 			mean += math.Abs(g.gamma[j]*g.dy[r*n+j]) / float64(n)
 		}
-		off := 4 * unit * rstd * most // of x̂
+		off := 4 * unit * rstd * most // error of x̂
 		across := 0.0                 // the mean of |g·x̂|
 		for j := range n {
 			across += math.Abs(g.gamma[j]*g.dy[r*n+j]) * (math.Abs(g.x[r*n+j]-g.mean[r])*rstd + off) / float64(n)
@@ -459,8 +459,8 @@ func erfSlope(_, x, dy float64) float64 {
 	return dy * (erfGate(x) + x*math.Exp(-x*x/2)/math.Sqrt(2*math.Pi))
 }
 
-// geluUnits is the relative error of the gate at x, in units: that of the argument of an
-// exponential.
+// geluUnits is the relative error of the gate at x, in units: the relative error of
+// the argument of an exponential.
 func geluUnits(x float64) float64 { return 8 + 8*math.Min(x*x*(1+math.Abs(x)), 400) }
 
 // geluBounds allows 1e-8 for tiny results of large negative numbers, which keep their digits down

@@ -6,8 +6,8 @@ import (
 	"fspda/device"
 )
 
-// The kernels of a part of a window have the position of its first row as their last input. They
-// are defined by those of whole windows.
+// The kernels of a part of a window have the position of its first row as their last input. The
+// kernels of whole windows define them.
 
 // positionInput makes the last input a position.
 func positionInput(c *device.Call, in [][]float32) {
@@ -71,7 +71,7 @@ func attentionStepInputs(c *device.Call, in [][]float32) {
 }
 
 // wholeAttention returns the call of Attention of the window that a cache and the rows of a part
-// make, and its input, in which the keys are those of the cache times sqrt(h).
+// make, and its input, whose keys are the cache's times sqrt(h).
 func wholeAttention(c *device.Call, in [][]float64) (whole *device.Call, qkv []float64) {
 	rows, heads, h, at := c.Dims[0], c.Dims[2], c.Dims[3], int(in[2][0])
 	row := heads * h

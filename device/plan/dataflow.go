@@ -7,8 +7,8 @@ import (
 )
 
 // Dataflow returns the values of code and their uses. Code written by hand has addresses only; then
-// the values follow from what its calls overwrite. The error names an operand that reads a part of
-// a value, or memory that no call has written.
+// the values follow from the memory that its calls overwrite. The error names an operand that reads
+// a part of a value, or memory that no call has written.
 func Dataflow(code *device.Code) (device.Dataflow, error) {
 	if len(code.Dataflow.In) == len(code.Calls) {
 		return code.Dataflow, nil

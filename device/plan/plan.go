@@ -44,7 +44,7 @@ func (l *Lifetime) overlaps(other Lifetime) bool { return l.First < other.End &&
 func Pack(blocks []*Block, align int) (size int) {
 	order := slices.DeleteFunc(slices.Clone(blocks), func(b *Block) bool { return !b.Used() })
 	slices.SortStableFunc(order, func(a, b *Block) int { return cmp.Compare(b.Size, a.Size) })
-	var packed []*Block // by offset
+	var packed []*Block // blocks sorted by offset
 	for _, b := range order {
 		b.Off = 0
 		for _, other := range packed {

@@ -16,7 +16,7 @@ import (
 const MaxYAML = 64 << 10
 
 const (
-	maxDepth  = 16 // of brackets
+	maxDepth  = 16 // deepest nesting of brackets
 	maxIndent = 64 // columns before the first word of a line
 )
 

@@ -10,8 +10,8 @@ func Base(seed uint64, name string) uint64 {
 	return h
 }
 
-// Counter is the complete state of a stream: its next number is that of Counter()+golden. A GPU
-// draws the same numbers from it.
+// Counter is the complete state of a stream: its next number is a function of Counter()+golden. A
+// GPU draws the same numbers from it.
 func (s Stream) Counter() uint64 { return s.state }
 
 // FromCounter returns the stream with that state.

@@ -124,7 +124,7 @@ func (s *Stream) Dirichlet(p []float64, a float64) {
 			p[i] = s.Gamma(a)
 			sum += p[i]
 		}
-		if sum > 0 { // with a tiny a every component may underflow: sample again
+		if sum > 0 { // every component of a tiny a may underflow: sample again
 			for i := range p {
 				p[i] /= sum
 			}

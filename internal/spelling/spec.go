@@ -22,8 +22,8 @@ func Name(spec string) string {
 	return strings.TrimSpace(name)
 }
 
-// NearestForm returns the form whose name is most similar to that of a misspelled spec. It returns
-// "" if none is similar, or if the spec has the name of a form.
+// NearestForm returns the form whose name is most similar to the name in a misspelled spec. It
+// returns "" if none is similar, or if the spec has the name of a form.
 func NearestForm(spec string, forms []string) string {
 	var names []string
 	for _, f := range forms {

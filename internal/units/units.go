@@ -53,7 +53,7 @@ func scientific(v float64, n int) string {
 	return Minus(mant) + "e" + Minus(strconv.Itoa(e))
 }
 
-// Round rounds v to so many significant digits.
+// Round rounds v to a number of significant digits.
 func Round(v float64, digits int) float64 {
 	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64) // cannot fail: formatted above
 	return r

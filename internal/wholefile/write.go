@@ -41,8 +41,9 @@ func PublishBy(path string, write func(io.Writer) error) error {
 	return Finish(f, path, func(w io.Writer) error { return errors.Join(write(w), f.Chmod(0o644)) })
 }
 
-// Finish replaces the file at path by f, a temporary file in the same folder, after write has written
-// the rest of it. The file and its name are synced. f is closed, and removed if anything fails.
+// Finish replaces the file at path by f, a temporary file in the same folder, after write has
+// written the rest of it. The file and its name are synced. f is closed, and removed if anything
+// fails.
 func Finish(f *os.File, path string, write func(io.Writer) error) error {
 	err := write(f)
 	if err == nil {
@@ -68,7 +69,7 @@ func MkdirAll(dir string) error {
 }
 
 // Rename renames a synced file, or folder of such files, and syncs the names in that folder, and
-// the folder that it is in: the new name and what it names survive a power failure.
+// the folder that it is in: the new name and its file survive a power failure.
 func Rename(from, to string) error {
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
 		if err := syncFolder(from); err != nil {

@@ -36,7 +36,7 @@ type graph struct {
 	nodes  []node
 	values map[int]string // the names of the values of the Forward
 	used   map[string]int // number of uses of a name
-	output string         // of the last node
+	output string         // output of the last node
 	pooled map[int]bool   // the values behind an average over all pixels
 	fixed  bool           // a dense layer reads pixels, so that height and width are not free
 	tokens bool           // examples are windows of tokens

@@ -61,7 +61,7 @@ func (g *graph) float(layer string, v float64) string {
 
 // reshape gives a value the shape batch × tokens × axes.
 func (g *graph) reshape(layer, x string, axes ...int) string {
-	shape := []int64{0, 0} // as they are
+	shape := []int64{0, 0} // zeros keep these two axes
 	for _, n := range axes {
 		shape = append(shape, int64(n))
 	}

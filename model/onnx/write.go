@@ -25,10 +25,10 @@ const largest = math.MaxInt32
 
 // Write writes a network for inference: input "input" of float32, batch × channels × height ×
 // width, or batch × inputs if examples are not images; height and width are free if the network
-// averages over all pixels before its dense layers; output "logits", batch × classes. That of a
-// language model is int64, batch × tokens, with the logits batch × tokens × vocabulary. x are the
-// parameters and buffers the statistics of batch norm, in the order of their layouts. metadata may
-// be nil; it is copied to the file's metadata_props.
+// averages over all pixels before its dense layers; output "logits", batch × classes. The input
+// of a language model is int64, batch × tokens, with the logits batch × tokens × vocabulary. x are
+// the parameters and buffers the statistics of batch norm, in the order of their layouts. metadata
+// may be nil; it is copied to the file's metadata_props.
 func Write(w io.Writer, net *model.Network, x, buffers []float32, metadata map[string]string) error {
 	if len(x) != net.Dim() || len(buffers) != net.Buffers().Dim() {
 		return fmt.Errorf("onnx: %s: got %d parameters and %d buffers, want %d and %d", net.Name(), len(x),

@@ -15,7 +15,7 @@ func TestMethodTable(t *testing.T) {
 		if !strings.Contains(MethodTable(), "| `"+m.Name+"` |") || !strings.Contains(MethodHelp(), m.Name+"\n") {
 			t.Errorf("%s is not in the table of methods", m.Name)
 		}
-		at := slices.IndexFunc(new(Config).Fields(), func(f Field) bool { return f.Key == "algo" })
+		at := slices.IndexFunc(new(Config).Fields(), func(f Field) bool { return f.Name == "algo" })
 		if !strings.Contains(new(Config).Fields()[at].Help, m.Name) {
 			t.Errorf("%s is not in the help of the key algo", m.Name)
 		}

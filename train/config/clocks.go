@@ -7,6 +7,7 @@ import (
 
 	"fspda/internal/bounded"
 	"fspda/train/algo"
+	"fspda/train/setting"
 	"fspda/train/simnet"
 )
 
@@ -212,3 +213,7 @@ func (s *Setup) ContactShare() float64 {
 	}
 	return float64(meetings) / 2 / iterations / float64(len(s.Graph.Edges))
 }
+
+// notClocked reports whether simulated links change the times of a run alone: those of an asynchronous
+// one decide which agents meet.
+func notClocked(r setting.Run) bool { return !r.(question).given.clocked() }

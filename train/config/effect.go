@@ -12,67 +12,33 @@ import (
 	"fspda/train/setting"
 )
 
-// effect says when keys have an effect on a run, if that does not depend on the names of algorithm
-// and network alone. A key whose other values are refused needs no entry: its only value is true of
-// every run.
-type effect struct {
-	keys  string // separated by spaces
-	when  func(s *Setup, given Config) bool
-	needs string // what gives the keys an effect, to complete "needs"
+// question asks the conditions of keys about a setup that was resolved from given; s is nil before
+// it is.
+type question struct {
+	s     *Setup
+	given Config
 }
 
-// effects is the table of conditions. Method.Keys and ModelName.Keys list the keys that only some
-// algorithms and networks have.
-var effects = []effect{
-	{"data_dir", func(_ *Setup, c Config) bool { return !strings.HasPrefix(c.Data, "synthetic") },
-		"a data set that is read from files: name it with data"},
-	{"data_train data_test", func(_ *Setup, c Config) bool { return !slices.Contains(readSets, c.Data) },
-		"data synthetic, synthetic-images or synthetic-text"},
-	{"crop image_size jpeg on_bad", func(_ *Setup, c Config) bool { return !slices.Contains(fixedSets, c.Data) },
-		"data imagenet, folder or synthetic-images"},
-	{"tokenizer", func(_ *Setup, c Config) bool { return c.Data == "text" }, "data text"},
-	{"augment", func(s *Setup, c Config) bool { return !s.readsText(c) }, "a data set of pictures"},
-	{"eval_random sample_tokens", (*Setup).readsText, "data text or synthetic-text"},
-	{"eval_agents", func(s *Setup, c Config) bool { return c.EvalAgents <= s.Graph.N }, "at least as many agents"},
-	{"eval_test", func(_ *Setup, c Config) bool { return c.EvalRandom == 0 }, "eval_random 0"},
-	{"eval_test", func(s *Setup, c Config) bool { return c.EvalTest <= s.Set.Test.Len() },
-		"at least as many test examples"},
-	{"init_head", func(_ *Setup, c Config) bool { return c.Init != "" }, "init, a file of weights"},
-	{"iterations", func(s *Setup, c Config) bool { return c.Epochs == 0 || c.Iterations == s.Config.Iterations },
-		"epochs 0"},
-	{"eval_points", func(s *Setup, c Config) bool {
-		return c.EvalEpochs == 0 || c.EvalPoints == s.Config.EvalPoints
-	}, "eval_epochs 0"},
-	{"alpha", func(s *Setup, c Config) bool { return !s.uses("rho") || c.Rho.Auto },
-		"rho auto, or an algorithm that does not take its step from rho"},
-	{"theta", func(s *Setup, _ Config) bool { return !s.uses("weights") || s.Config.Weights == weightsConstant },
-		"weights constant"},
-	{"initiator", func(_ *Setup, c Config) bool { return c.Swarm != "blocking" }, "swarm nonblocking"},
-	{"c_max", func(s *Setup, c Config) bool { return c.Coef == "inverse" || s.RealTime() },
-		"coef inverse or clock real"},
-	{"compute_time", (*Setup).drawsTimes, drawnTimes},
-	{"slowness", func(s *Setup, c Config) bool { return c.GradientTime > 0 || s.drawsTimes(c) },
-		"gradient_time above 0, or " + drawnTimes},
-	{"give_up", func(s *Setup, _ Config) bool { return s.RealTime() }, "clock real"},
-	{"eta_schedule", func(s *Setup, c Config) bool { return s.Traits.Dual && c.Schedule != "constant" },
-		"an algorithm with a dual (fspda-sa, fspda-storm) and schedule cosine"},
-	{"warmup", func(_ *Setup, c Config) bool { return c.Schedule != "constant" }, "schedule cosine"},
-	{"warmup", func(_ *Setup, c Config) bool { return !c.cosineByIterations() },
-		"schedule cosine without warmup_iterations, decay_iterations and min_alpha"},
-	{"warmup_iterations decay_iterations min_alpha", func(_ *Setup, c Config) bool { return c.Schedule != "constant" },
-		"schedule cosine"},
-	{"decay", func(_ *Setup, c Config) bool { return c.WeightDecay != 0 }, "weight_decay above 0"},
-	{"graph edges", func(s *Setup, _ Config) bool { return s.exchanges() }, anExchange},
-	{"mask", func(s *Setup, _ Config) bool { return s.masked() }, anExchange},
-	{"density", func(s *Setup, c Config) bool { return s.masked() && (s.Config.Mask != "all" || c.Density == 1) },
-		anExchange + ", and a mask other than all"},
-	{"batch", func(_ *Setup, c Config) bool { return c.Sampling != "full" }, "sampling epochs or iid"},
-	{"accumulate", func(s *Setup, c Config) bool { return c.Accum <= s.batch() },
-		"a batch of at least as many examples"},
-	{"precision", func(_ *Setup, c Config) bool { return c.Device != "cpu" || c.Precision == Default().Precision },
-		"a GPU (device cuda, or auto)"},
-	{"bn bn_batches", func(s *Setup, _ Config) bool { return len(s.Buffers) > 0 }, "a network with batch norm"},
-	{"bn_batches", func(_ *Setup, c Config) bool { return c.BN != BNLocal }, "bn pooled or recalibrate"},
+func (q question) Given(key string) any { return q.given.Value(key) }
+
+func (q question) Value(key string) any {
+	if q.s == nil {
+		return q.Given(key)
+	}
+	return q.s.Value(key)
+}
+
+// needs is a condition on what the user gave.
+func needs(words string, holds func(c Config) bool) setting.Need {
+	return setting.Need{Words: words, Holds: func(r setting.Run) bool { return holds(r.(question).given) }}
+}
+
+// needsRun is a condition on the run, too.
+func needsRun(words string, holds func(s *Setup, given Config) bool) setting.Need {
+	return setting.Need{Words: words, Holds: func(r setting.Run) bool {
+		q := r.(question)
+		return holds(q.s, q.given)
+	}}
 }
 
 // The data sets of this module that are read from files, and those whose examples have a fixed
@@ -87,6 +53,30 @@ const (
 	drawnTimes = "algo fspda-async without links and with clock virtual"
 	anExchange = "two agents or more, and an algorithm that exchanges over a graph"
 )
+
+// Conditions of several keys.
+var (
+	drawnData = needs("data synthetic, synthetic-images or synthetic-text",
+		func(c Config) bool { return !slices.Contains(readSets, c.Data) })
+	imagesOfAnySize = needs("data imagenet, folder or synthetic-images",
+		func(c Config) bool { return !slices.Contains(fixedSets, c.Data) })
+	needsText     = needsRun("data text or synthetic-text", (*Setup).readsText)
+	needsCosine   = needs("schedule cosine", func(c Config) bool { return c.Schedule != "constant" })
+	needsExchange = needsRun(anExchange, func(s *Setup, _ Config) bool { return s.exchanges() })
+	needsRealTime = needsRun("clock real", func(s *Setup, _ Config) bool { return s.RealTime() })
+	needsNorms    = setting.Need{Says: normsWords, Holds: func(r setting.Run) bool {
+		kind, _ := dist.CompressorNamed(r.Given("compress").(string))
+		return kind.Norms
+	}}
+	needsBatchNorm = needsRun("a network with batch norm", func(s *Setup, _ Config) bool { return len(s.Buffers) > 0 })
+)
+
+// normsWords names the compressors that send norms.
+func normsWords() string {
+	return "compress " + setting.Either(dist.FormsOf(dist.CompressorsThat(func(k dist.CompressorKind) bool {
+		return k.Norms
+	})))
+}
 
 // readsText reports whether the data set is text.
 func (s *Setup) readsText(c Config) bool { return IsText(c.Data) || s.Set.Text != nil }
@@ -141,8 +131,8 @@ func (s *Setup) Unused(given Config) (all []Unused) {
 		}
 	}
 	for _, f := range given.Fields() {
-		if needs := s.missing(f.Key, given); needs != "" {
-			all = append(all, Unused{f.Key, f.text(), needs})
+		if needs := s.missing(f.Name, given); needs != "" {
+			all = append(all, Unused{f.Name, f.text(), needs})
 		}
 	}
 	return all
@@ -154,11 +144,11 @@ func (c Config) RefuseUnused(keys []string) error {
 	var errs []error
 	s := &Setup{Config: resolving(c)} // the conditions of these keys ask for nothing else
 	for _, f := range c.Fields() {
-		if !slices.Contains(keys, f.Key) || !slices.Contains(c.explicit, f.Key) {
+		if !slices.Contains(keys, f.Name) || !slices.Contains(c.explicit, f.Name) {
 			continue
 		}
-		if needs := s.missing(f.Key, c); needs != "" {
-			errs = append(errs, Unused{f.Key, f.text(), needs}.Error("this command"))
+		if needs := s.missing(f.Name, c); needs != "" {
+			errs = append(errs, Unused{f.Name, f.text(), needs}.Error("this command"))
 		}
 	}
 	return errors.Join(errs...)
@@ -175,14 +165,10 @@ func (s *Setup) missing(key string, given Config) string {
 	if slices.Contains(optimizerKeys(), key) && !reads(s.Config.optimizer(), key) {
 		return readersOf(key)
 	}
-	if kind, _ := dist.CompressorNamed(given.Compress); key == "norms" && !kind.Norms {
-		return "compress " + setting.Either(dist.FormsOf(dist.CompressorsThat(func(k dist.CompressorKind) bool {
-			return k.Norms
-		})))
-	}
-	for _, e := range effects {
-		if slices.Contains(strings.Fields(e.keys), key) && !e.when(s, given) {
-			return e.needs
+	k, _ := Lookup(key)
+	for _, n := range k.Needs {
+		if !n.Holds(question{s, given}) {
+			return n.Text()
 		}
 	}
 	return ""
@@ -194,8 +180,8 @@ func (s *Setup) Effective(given Config) string {
 	var b strings.Builder
 	resolved := s.Config.Stored()
 	for _, f := range resolved.Fields() {
-		if s.missing(f.Key, given) == "" {
-			fmt.Fprintf(&b, "%s=%s\n", f.Key, f.text())
+		if s.missing(f.Name, given) == "" {
+			fmt.Fprintf(&b, "%s=%s\n", f.Name, f.text())
 		}
 	}
 	return b.String()

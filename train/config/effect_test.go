@@ -79,8 +79,8 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"mask":       {"{algo: sgd, mask: all}", "{mask: randk}"},
 	"density":    {"{mask: all, density: 0.1}", "{density: 0.1}"},
 	"batch":      {"{sampling: full, batch: 16}", "{batch: 16}"},
-	"bn":         {"{bn: local}", "{model: normed, bn: local}"},
-	"bn_batches": {"{model: normed, bn: local, bn_batches: 9}", "{model: normed, bn_batches: 9}"},
+	"bn":         {"{bn: local}", "{model: resnet20, bn: local}"},
+	"bn_batches": {"{model: resnet20, bn: local, bn_batches: 9}", "{model: resnet20, bn_batches: 9}"},
 	"accumulate": {"{accumulate: 17, batch: 16}", "{accumulate: 16, batch: 16}"},
 	"precision":  {"{device: cpu, precision: bf16}", "{device: cpu, precision: fp32}"},
 	"early":      {"{algo: beer, early: true}", "{algo: choco, early: true}"},
@@ -102,7 +102,7 @@ func resolveText(t *testing.T, text string) error {
 		of.Algo, of.Optimizer, of.WeightDecay = c.Algo, c.Optimizer, c.WeightDecay
 	}
 	var m Model = labModel(t, of)
-	if strings.Contains(text, "model: normed") {
+	if strings.Contains(text, "model: resnet20") {
 		m = normed{labModel(t, of)}
 	}
 	_, err := c.Resolve(labSet, m)
@@ -131,8 +131,10 @@ func TestKeysWithoutEffect(t *testing.T) {
 	for _, m := range builtin {
 		need = append(need, m.Keys...)
 	}
-	for _, e := range effects {
-		need = append(need, strings.Fields(e.keys)...)
+	for _, k := range own {
+		if len(k.Needs) > 0 {
+			need = append(need, k.Name)
+		}
 	}
 	for _, key := range need {
 		if _, ok := effectCases[key]; !ok || !slices.Contains(Keys(), key) {

@@ -29,15 +29,21 @@ func split(list string) []string {
 
 // someNames refuses a list that is not empty and names nothing.
 func someNames(key string, value any) error {
-	if list := *value.(*string); list != "" && len(split(list)) == 0 {
+	if list := value.(string); list != "" && len(split(list)) == 0 {
 		return Invalid(key, list, "expected names, comma separated; leave it out to name none")
 	}
 	return nil
 }
 
+// checkFactors refuses what parseFactors cannot read.
+func checkFactors(key string, value any) error {
+	_, err := parseFactors(key, value.(string))
+	return err
+}
+
 // parseFactors reads PATTERN=FACTOR, comma separated.
 func parseFactors(key, list string) (all []Factor, err error) {
-	if err := someNames(key, &list); err != nil {
+	if err := someNames(key, list); err != nil {
 		return nil, err
 	}
 	for _, part := range split(list) {

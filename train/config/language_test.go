@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fspda/data"
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // The cosine schedule by iterations gives the golden rates, which nanoGPT's code computed.

@@ -28,8 +28,8 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 		id = append(id, [2]string{"content of the file of " + key, s.Files[key]})
 	}
 	for _, f := range c.Fields() {
-		if !c.harmless(f) {
-			id = append(id, [2]string{f.Key, f.text()})
+		if !c.inert(f) {
+			id = append(id, [2]string{f.Name, f.text()})
 		}
 	}
 	return id

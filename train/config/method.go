@@ -59,12 +59,10 @@ const (
 // defaultSteps is the default number of local steps between two exchanges.
 const defaultSteps = 10
 
-// builtin lists the methods of this module.
-var builtin = prepareAll(algo.Methods())
-
 var (
 	registry sync.RWMutex
-	methods  = slices.Clone(builtin)
+	builtin  []method // The methods of this module, which init prepares when the keys have their defaults.
+	methods  []method // All methods.
 )
 
 // prepareAll prepares the methods of this module.

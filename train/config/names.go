@@ -5,45 +5,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
+	"fspda/model"
 	"fspda/train/setting"
 )
 
-// ModelName is a value of the key model, with the keys that only some networks use and this one
-// does, such as hidden: set explicitly, they are refused for networks that do not list them.
-type ModelName struct {
-	Name string
-	Keys []string
-}
-
-// models lists the networks, whose packages are not imported here; nil: every name is accepted.
-var models atomic.Pointer[func() []ModelName]
-
-// SetModels sets the function that lists the values of the key model. The program calls it once, so
-// that Check knows every name before data is read. Networks that are registered later are included.
-func SetModels(list func() []ModelName) { models.Store(&list) }
-
-func modelNames() []ModelName {
-	if list := models.Load(); list != nil {
-		return (*list)()
-	}
-	return nil
-}
-
-// checkModel accepts the listed names.
-func checkModel(key string, value any) error {
-	if all := modelList(); len(all) > 0 {
-		return oneOf(all...)(key, value)
-	}
-	return nil
-}
-
-// modelsWith lists the networks that list a key.
+// modelsWith lists the networks that list a key among those that only some networks read.
 func modelsWith(key string) (names []string) {
-	for _, m := range modelNames() {
-		if slices.Contains(m.Keys, key) {
-			names = append(names, m.Name)
+	for _, k := range model.Networks() {
+		if slices.Contains(k.Keys, key) {
+			names = append(names, k.Name)
 		}
 	}
 	return names
@@ -51,7 +22,7 @@ func modelsWith(key string) (names []string) {
 
 // checkDevice accepts auto, cpu, cuda, and cuda with numbers of GPUs. The devices need not exist.
 func checkDevice(key string, value any) error {
-	got := *value.(*string)
+	got := value.(string)
 	kind, numbers, numbered := strings.Cut(got, ":")
 	ok := numbered && kind == "cuda" || !numbered && slices.Contains([]string{"auto", "cpu", "cuda"}, kind)
 	if numbered {

@@ -123,8 +123,8 @@ func (r *Resolved) refuseKeys(o Optimizer) error {
 	set := false
 	keys := optimizerKeys()
 	for _, f := range r.given.Fields() {
-		if slices.Contains(keys, f.Key) && !reads(o, f.Key) {
-			unread, set = append(unread, f.Key), set || !f.isDefault()
+		if slices.Contains(keys, f.Name) && !reads(o, f.Name) {
+			unread, set = append(unread, f.Name), set || !f.isDefault()
 		}
 	}
 	if !set {
@@ -234,4 +234,25 @@ func (s *Setup) Descent() algo.Descent {
 		d.Decay = &algo.Decay{Rate: c.WeightDecay, Except: s.Undecayed}
 	}
 	return d
+}
+
+// inertOptimizer reports whether the momentum alone tells which optimizer a run has, as before the
+// key existed.
+func inertOptimizer(r setting.Run) bool {
+	name := r.Given("optimizer")
+	general := method{traits: algo.Traits{Updates: algo.Updates{Optimizers: algo.AnyOptimizer}}}
+	return name == auto || name == general.autoOptimizer(0).Name || name == general.autoOptimizer(1).Name
+}
+
+// inertPlacement reports whether the placement is the usual one.
+func inertPlacement(r setting.Run) bool {
+	c := r.(question).given
+	m, ok := c.findMethod()
+	return c.Placement == auto || ok && c.Placement == cmp.Or(c.usualPlacement(m, c.optimizerOf(m)), auto)
+}
+
+// inertDecay reports whether weight decay is in the gradient, as before the key existed.
+func inertDecay(r setting.Run) bool {
+	form := r.Given("decay_form")
+	return form == auto || form == decayCoupled
 }

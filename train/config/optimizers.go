@@ -154,7 +154,7 @@ func optimizerSettings(o Optimizer) string {
 		words = append(words, fmt.Sprintf("`momentum` (%v)", o.Momentum))
 	}
 	for _, key := range o.Keys {
-		words = append(words, fmt.Sprintf("`%s` (%s)", key, defaults()[key]))
+		words = append(words, fmt.Sprintf("`%s` (%s)", key, defaultText(key)))
 	}
 	for _, p := range o.Params {
 		words = append(words, fmt.Sprintf("`%s` (%s)", p.Name, setting.Text(p.Initial())))

@@ -63,8 +63,11 @@ func (r *Resolved) eachKey(each func(key string, value any)) {
 			if name, ok := v.(Chosen); ok {
 				v = string(name)
 			}
-			each(section.Type().Field(i).Tag.Get("yaml"), v)
+			each(section.Type().Field(i).Tag.Get("key"), v)
 		}
+	}
+	for _, k := range declared()[len(own):] {
+		each(k.Name, r.given.Value(k.Name))
 	}
 }
 

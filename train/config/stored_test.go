@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
 // Configurations that earlier versions stored have the fingerprint that these versions computed.
 // testdata/stored has a folder for each released version and for some commits, with what the program
 // wrote. If this test fails after a key was added, the key lacks Since; if a key was changed, run
-// folders of that version cannot be resumed.
+// folders of that version cannot be resumed. A file that has all keys is written as it was read.
 func TestStoredFingerprints(t *testing.T) {
 	lists, err := filepath.Glob("testdata/stored/*/fingerprints.json")
 	if err != nil || len(lists) < 2 {
@@ -36,6 +37,9 @@ func TestStoredFingerprints(t *testing.T) {
 				t.Error(err)
 			} else if got := c.Fingerprint(); got != fingerprint {
 				t.Errorf("%s: fingerprint %s, want %s", file, got, fingerprint)
+			} else if complete := len(c.explicit) == 0 && strings.Contains(string(text), "layer_lr:"); complete &&
+				string(c.YAML()) != string(text) {
+				t.Errorf("%s is written as\n%s", file, c.YAML())
 			}
 		}
 	}

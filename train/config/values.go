@@ -17,6 +17,9 @@ const auto = setting.Auto
 // AutoFloat is a number, or auto for one that Resolve chooses.
 type AutoFloat = setting.AutoFloat
 
+// chosen is the default of numbers that Resolve chooses.
+var chosen = AutoFloat{Auto: true}
+
 // Widths are the widths of the hidden layers of an mlp.
 type Widths []int
 

@@ -13,6 +13,7 @@ import (
 
 	"fspda/internal/bounded"
 	"fspda/internal/spelling"
+	"fspda/train/setting"
 )
 
 // Nearest returns the name most similar to the wrong one, or "" if none is similar.
@@ -63,17 +64,28 @@ func (c *Config) Parse(name string, text []byte) error {
 		c.SetExplicit(given...)
 	}
 	for _, item := range m {
-		text, err := yaml.Marshal(item.Value)
-		if err == nil {
-			err = yaml.UnmarshalWithOptions(text, named[fmt.Sprint(item.Key)], yaml.Strict())
-		}
-		if err != nil {
-			return inFile(name, &Error{Key: fmt.Sprint(item.Key), Err: err})
+		if err := read(named[fmt.Sprint(item.Key)], item.Value); err != nil {
+			if _, ok := errors.AsType[*Error](err); !ok {
+				err = &Error{Key: fmt.Sprint(item.Key), Err: err}
+			}
+			return inFile(name, err)
 		}
 	}
 	c.Params = c.Params.with(params)
 	c.FoldNames()
 	return nil
+}
+
+// read reads a value of a file into a field.
+func read(field, value any) error {
+	if r, ok := field.(*Registered); ok {
+		return r.Set(setting.Text(value))
+	}
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return yaml.UnmarshalWithOptions(text, field, yaml.Strict())
 }
 
 // inFile puts the name of the file before that of the key in an error.
@@ -167,7 +179,11 @@ func valueText(value any) string {
 
 // YAML writes c in the form that Parse reads.
 func (c Config) YAML() []byte {
-	text, err := yaml.Marshal(c)
+	var m yaml.MapSlice
+	for _, f := range c.Fields() {
+		m = append(m, yaml.MapItem{Key: f.Name, Value: f.get()})
+	}
+	text, err := yaml.Marshal(m)
 	if err != nil {
 		panic("config: a Config that YAML cannot hold: " + err.Error()) // plain fields: cannot happen
 	}

@@ -64,31 +64,31 @@ func scalars(r evaluate.Row, write func(tag string, value float64) error) error 
 func hyperparameters(c config.Config) map[string]any {
 	params := map[string]any{}
 	for _, f := range c.Fields() {
-		if f.Harmless {
+		if f.Free() {
 			continue
 		}
 		switch v := f.Value.(type) {
 		case *int:
-			params[f.Key] = float64(*v)
+			params[f.Name] = float64(*v)
 		case *uint64:
-			params[f.Key] = float64(*v)
+			params[f.Name] = float64(*v)
 		case *float64:
-			params[f.Key] = *v
+			params[f.Name] = *v
 		case *bool:
-			params[f.Key] = *v
+			params[f.Name] = *v
 		case *string:
-			params[f.Key] = *v
+			params[f.Name] = *v
 		case *config.AutoFloat:
-			params[f.Key] = v.V
+			params[f.Name] = v.V
 			if v.Auto {
-				params[f.Key] = "auto"
+				params[f.Name] = "auto"
 			}
 		case *config.Params:
 			for name, value := range *v {
-				params[f.Key+"."+name] = value
+				params[f.Name+"."+name] = value
 			}
 		default:
-			params[f.Key] = fmt.Sprint(v)
+			params[f.Name] = fmt.Sprint(v)
 		}
 	}
 	return params

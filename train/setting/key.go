@@ -73,7 +73,17 @@ func (k Key) Free() bool { return k.Resume != Refused }
 // Need is a condition under which a setting has an effect.
 type Need struct {
 	Words string // The condition in words, to complete "it needs": "schedule cosine".
+	// Says returns the words where they are not known before the program runs.
+	Says  func() string
 	Holds func(r Run) bool
+}
+
+// Text is the condition in words.
+func (n Need) Text() string {
+	if n.Says != nil {
+		return n.Says()
+	}
+	return n.Words
 }
 
 // Run is what conditions may ask of a run.
@@ -124,14 +134,23 @@ func (k Key) Admitted() []string {
 }
 
 // Value returns a value of a file, of a flag or of Go in the type of the key, and refuses what the
-// key does not admit. The name is that of the key in the error.
+// key does not admit. The errors call the key name.
 func (k Key) Value(name string, v any) (any, error) {
+	typed, err := k.Read(name, v)
+	if err == nil {
+		err = k.Refuse(name, typed)
+	}
+	return typed, err
+}
+
+// Read is Value without Refuse: it refuses only what has another type.
+func (k Key) Read(name string, v any) (any, error) {
 	text := Text(v)
 	typed, err := k.parse(text)
 	if err != nil {
 		return nil, k.refusal(name, text)
 	}
-	return typed, k.Refuse(name, typed)
+	return typed, nil
 }
 
 func (k Key) parse(text string) (any, error) {

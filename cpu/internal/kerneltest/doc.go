@@ -1,5 +1,5 @@
-// Package kerneltest holds what the tests of several packages below cpu share: random operands,
-// comparison of bits, and memory that ends at a page that may not be touched.
+// Package kerneltest holds tools that the tests of several packages below cpu share: random
+// operands, comparison of bits, and memory that ends at a page that may not be touched.
 //
 // [Noise] makes operands, [Compare] holds one result against another, bit by bit, and [Fenced]
 // finds reads and writes behind the end of an operand.

@@ -46,7 +46,7 @@ func store(e kernels.Element, v float32) []byte {
 // half returns the bits of |v| in F16.
 func half(v float64) uint16 {
 	_, exponent := math.Frexp(v)
-	unit := math.Ldexp(1, max(exponent-11, -24)) // of the last place
+	unit := math.Ldexp(1, max(exponent-11, -24)) // the value of the last digit
 	digits := math.RoundToEven(v / unit)
 	if rounded := digits * unit; rounded >= 65520 || math.IsInf(v, 0) {
 		return 31 << 10

@@ -6,7 +6,7 @@ import (
 	"fspda/internal/rng"
 )
 
-// Without crops the numbers are those of device.Batch, which the CPU engine uses.
+// Without crops the numbers equal the numbers of device.Batch, which the CPU engine uses.
 func imagesOfBatch(h *fixture) {
 	const side, stored = 9, 6
 	rows := []int32{4, 0, 5, 4}

@@ -21,7 +21,7 @@ func newMaskScratch(h *fixture, k int) maskScratch {
 	return maskScratch{dst: make([]uint32, k+1), counter: at(h, make([]uint64, 1)), scratch: at(h, two[:])}
 }
 
-// sameMask compares a mask with that of dist, for a few iterations with the same scratch.
+// sameMask compares a mask with the mask of dist, for a few iterations with the same scratch.
 func sameMask(h *fixture, spec string, density float64, sizes []int, draw func(m dist.Mask, s rng.Stream) []uint32) {
 	m, err := dist.ParseMask(spec, density, sizes, maskSeed)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 )
 
 // listOperands holds the operands of a command list: vectors, coordinates in reverse order, so that
-// blocks read what others wrote, and factors of products.
+// blocks read numbers that others wrote, and factors of products.
 type listOperands struct {
 	x, y, z  []float32
 	reversed []uint32
@@ -35,7 +35,7 @@ func newListOperands() *listOperands {
 	return m
 }
 
-// phases returns calls that depend on those of earlier phases.
+// phases returns calls that depend on calls of earlier phases.
 func (m *listOperands) phases(h *fixture) [][]kernels.Call {
 	x, y, z := at(h, m.x), at(h, m.y), at(h, m.z)
 	operand := func(v []float32) kernels.Operand { return kernels.Operand{At: at(h, v)} }

@@ -15,9 +15,9 @@ func roundedTo(e kernels.Element, v float32) float64 {
 	return float64(load(e, store(e, v)))
 }
 
-// tensorProducts compares products of tensor cores with those of rounded factors, in every form and
-// precision: a number in the wrong place of a fragment would show. GPUs below 8.0 use float32 for
-// TF32.
+// tensorProducts compares products of tensor cores with products of rounded factors, in every form
+// and precision: a number in the wrong place of a fragment would show. GPUs below 8.0 use float32
+// for TF32.
 func tensorProducts(b *fixture) {
 	const m, n, k = 70, 66, 50
 	x, y := numbers(1, m*k), numbers(2, n*k)

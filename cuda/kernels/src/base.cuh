@@ -1,5 +1,5 @@
 // Definitions shared by all units. NVRTC compiles them without any headers of its own; for tests, a
-// C++ compiler compiles them with hostrun/host.h included first, which defines FSPDA_HOST. Products
+// C++ compiler compiles them with internal/testing/hostrun/host.h included first, which defines FSPDA_HOST. Products
 // and sums are never fused unless the source says fma: units are compiled with --fmad=false.
 #pragma once
 

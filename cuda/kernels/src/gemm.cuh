@@ -422,7 +422,7 @@ template <class ROWS, class COLUMNS> struct Chunked : Exact<ROWS, COLUMNS> {
 };
 
 #ifndef FSPDA_HOST
-// mma_tf32 multiplies 16×8 by 8×8 numbers in a warp; hostrun/host.h describes which numbers a lane
+// mma_tf32 multiplies 16×8 by 8×8 numbers in a warp; internal/testing/hostrun/host.h describes which numbers a lane
 // holds.
 __device__ inline void mma_tf32(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 #if __CUDA_ARCH__ >= 800

@@ -38,7 +38,7 @@ struct CommandList {
   __device__ const Command &command(u32 i) const { return ((const Command *)(words + 1 + (phases() + 1) / 2))[i]; }
 };
 
-#ifndef FSPDA_HOST // hostrun/host.h defines these on the host
+#ifndef FSPDA_HOST // internal/testing/hostrun/host.h defines these on the host
 // barrier_sync lets a number of threads, in whole warps, wait for each other.
 __device__ inline void barrier_sync(u32 barrier, u32 threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");

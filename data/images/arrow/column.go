@@ -27,8 +27,8 @@ func (k Kind) String() string {
 type Field struct {
 	Name   string
 	Kind   Kind
-	Bits   int  // of an integer, or of an offset: 8, 16, 32 or 64
-	Signed bool // of an integer
+	Bits   int  // bits of an integer or an offset: 8, 16, 32 or 64
+	Signed bool // the integers are signed
 	Null   bool // rows may be without a value
 }
 
@@ -38,7 +38,7 @@ type Column struct {
 
 	n       int
 	valid   [][]byte // bitmaps of the column and of the structs around it; a row without a bit is null
-	offsets []byte   // of Bytes and String: n+1 offsets into data
+	offsets []byte   // n+1 offsets into data, for Bytes and String
 	data    []byte
 }
 

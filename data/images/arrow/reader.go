@@ -56,7 +56,7 @@ func recovered(err *error) {
 	}
 }
 
-// Fields lists the columns, also those of kind Other.
+// Fields lists the columns, also columns of kind Other.
 func (f *File) Fields() []Field {
 	all := make([]Field, len(f.schema.leaves))
 	for i, l := range f.schema.leaves {

@@ -110,7 +110,7 @@ func (s *schema) add(t *flatbuffers.Table, above string, bitmaps []int, depth in
 	own := append(bitmaps[:len(bitmaps):len(bitmaps)], s.buffers)
 	l := leaf{Field: f, bitmaps: own, node: s.nodes, buffer: s.buffers + 1}
 	s.nodes++
-	if t.Offset(12) != 0 { // in a batch are only indices into a dictionary
+	if t.Offset(12) != 0 { // batches hold only indices into a dictionary
 		s.buffers += 2
 		s.leaves = append(s.leaves, l)
 		return nil

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	version5  = 4  // of the metadata (Schema.fbs, MetadataVersion)
-	alignment = 64 // of buffers, as the specification recommends
+	version5  = 4  // version of the metadata (Schema.fbs, MetadataVersion)
+	alignment = 64 // alignment that the specification recommends for buffers
 )
 
 // Writer writes a file. Its columns are without null and not nested; integers have 32 bits, and so
@@ -65,7 +65,7 @@ func (w *Writer) Write(columns ...*Column) error {
 	nodes := b.EndVector(len(columns))
 	var sizes []int
 	for _, c := range columns {
-		if sizes = append(sizes, 0); c.Kind != Int { // without bitmap
+		if sizes = append(sizes, 0); c.Kind != Int { // there is no bitmap
 			sizes = append(sizes, len(c.offsets))
 		}
 		sizes = append(sizes, len(c.data))
@@ -141,7 +141,7 @@ func (w *Writer) Close() error {
 	b.PrependUOffsetTSlot(1, schema, 0)
 	b.PrependUOffsetTSlot(3, blocks, 0)
 	b.Finish(b.EndObject())
-	end := []byte("\xff\xff\xff\xff\x00\x00\x00\x00") // of the messages
+	end := []byte("\xff\xff\xff\xff\x00\x00\x00\x00") // marks the end of the messages
 	end = append(end, b.FinishedBytes()...)
 	end = binary.LittleEndian.AppendUint32(end, uint32(len(b.FinishedBytes())))
 	return w.write(append(end, magic...))

@@ -5,13 +5,14 @@ import "encoding/binary"
 // lookBits is the number of bits whose codes one look-up finds. Nearly all codes are shorter.
 const lookBits = 10
 
-// An entry of a code table describes a code and the value that follows it: the bits of both together
-// in its lowest byte, the bits of the value in the next, and the coefficients to skip above. Zero
-// means that the code is longer than lookBits.
+// An entry of a code table describes a code and the value that follows it: the bits of both
+// together in its lowest byte, the bits of the value in the next, and the coefficients to skip
+// above. Zero means that the code is longer than lookBits.
 type entry uint32
 
-// blockEnd is the skip of the code that ends a block, more than any other can reach. In a progressive
-// scan the code ends a run of blocks, and what is added to blockEnd says how long the run is.
+// blockEnd is the skip of the code that ends a block, more than any other can reach. In a
+// progressive scan the code ends a run of blocks, and the excess over blockEnd is the length of the
+// run.
 const blockEnd = 128
 
 // codeTable decodes one Huffman code.
@@ -24,7 +25,7 @@ type codeTable struct {
 	// of its length.
 	limit  [17]uint32
 	offset [17]int32
-	long   []entry // of all codes, in order
+	long   []entry // all codes, in order
 }
 
 // set makes the table of a list of symbols with counts of codes by length (T.81, annex C).
@@ -86,7 +87,7 @@ func (t *codeTable) search(bits uint64) entry {
 // bitReader reads the bits of a list of bytes. It may read slack bytes beyond the end, which its
 // user notices by over.
 type bitReader struct {
-	data []byte // with slack bytes of any content after the last segment
+	data []byte // the segments, then slack bytes of any content
 	at   int    // the next byte
 	bits uint64 // the next n bits, left-aligned
 	n    uint

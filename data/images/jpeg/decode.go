@@ -14,12 +14,12 @@ type Decoder struct {
 	parts   []component // the components of the picture
 	quant   [4][64]int16
 	known   [4]bool         // quant was read
-	codes   [2][4]codeTable // of DC and AC
+	codes   [2][4]codeTable // tables of DC and AC codes
 	restart int             // MCUs between two markers, or 0
 
 	progressive bool
 	inScan      []int // the components of the scan
-	spectrum          // of a progressive scan
+	spectrum          // used by progressive scans only
 	ended       bool  // there is no further scan
 
 	scan     []byte // the scan without byte stuffing and markers, and slack
@@ -226,8 +226,8 @@ func (d *Decoder) mcu(x int, wanted bool) bool {
 	return true
 }
 
-// transform computes the pixels of row y of MCUs under the box, whose blocks are those of a row and
-// a column of MCUs.
+// transform computes the pixels of row y of MCUs under the box, whose blocks belong to a row and a
+// column of MCUs.
 func (d *Decoder) transform(y, row, column int) {
 	for i := range d.parts {
 		c := &d.parts[i]

@@ -2,7 +2,7 @@ package jpeg
 
 import "cmp"
 
-// spectrum is what the header of a progressive scan says (T.81, G.1.1.1): the scan holds the
+// spectrum holds fields of the header of a progressive scan (T.81, G.1.1.1): the scan holds the
 // coefficients from to to, of which it refines bit low if high is not 0.
 type spectrum struct {
 	from, to  int
@@ -100,7 +100,7 @@ func (d *Decoder) progressiveScan(w, h int) error {
 	return i.ended()
 }
 
-// progressiveBlock reads what a scan holds of a block (G.2).
+// progressiveBlock reads the part of a block that a scan holds (G.2).
 func (d *Decoder) progressiveBlock(b *[64]int16, p *component) bool {
 	switch {
 	case d.from == 0 && d.high == 0:
@@ -185,7 +185,7 @@ func (d *Decoder) refine(b *[64]int16, k, zeros int) int {
 	return k
 }
 
-// code is a code with what belongs to it.
+// code is a code with its run length and its value.
 type code struct {
 	skip  int
 	value int32

@@ -52,7 +52,7 @@ func readShard(mapping []byte, s Settings, classes, rows int) ([]batch, error) {
 	return all, nil
 }
 
-// check checks what a picture claims.
+// check refuses pictures whose label, size or length is wrong.
 func (b batch) check(s Settings, classes int) error {
 	for i := range b.rows() {
 		label, size := b.label(i), len(b.content(i))

@@ -13,7 +13,7 @@ import (
 
 // converter converts images to rows. Each worker has one, for its buffers.
 type converter struct {
-	path      string // of the set, for errors
+	path      string // path of the set, for errors
 	settings  Settings
 	maxPixels int
 	encoded   []byte

@@ -90,7 +90,7 @@ func openJournal(dir string, p plan, set *images.Set) (*journal, error) {
 	return j, j.start(p)
 }
 
-// unchanged returns the entries up to the first one whose images are not those of the set.
+// unchanged returns the entries up to the first one whose images differ from the set's.
 func unchanged(entries []entry, set *images.Set) []entry {
 	prefixes := map[string]*prefix{}
 	for _, l := range splits(set) {

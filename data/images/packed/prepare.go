@@ -24,7 +24,7 @@ type Options struct {
 	Jobs       int   // workers; 0 means one per core
 	MaxPixels  int   // larger images are bad; 0 means 100 million
 	ShardBytes int64 // size of content at which a shard ends; 0 means 256 MiB
-	// called with the numbers of images so far, of both splits and including those of earlier runs;
+	// called with the numbers of images so far, of both splits and of earlier runs too;
 	// may be nil
 	Progress func(done, bad int)
 }
@@ -69,9 +69,9 @@ func (e *OptionError) ExitCode() int { return 2 }
 // Prepare packs the images of a set into the folder dir, which it creates if necessary, and returns
 // the manifest. It continues an interrupted preparation, also if images were changed since: shards
 // of the images before the first change are kept. It does nothing if dir is complete. It returns an
-// error if the folder holds other files, shards of other settings or a complete set of other images,
-// or if another preparation is running in it. When ctx ends, Prepare returns its error and keeps the
-// finished shards.
+// error if the folder holds other files, shards of other settings or a complete set of other
+// images, or if another preparation is running in it. When ctx ends, Prepare returns its error and
+// keeps the finished shards.
 //
 // An image whose short side is longer than Settings.Size is scaled down to it, by the Lanczos
 // filter with three lobes; smaller ones are unchanged. An I/O error always ends the preparation:

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fspda/data/images"
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // pillow is testdata/pillow.json: means of each channel after scaling by Pillow's Lanczos filter.

@@ -33,9 +33,9 @@ type reader struct {
 
 	checked bool // the dictionary
 
-	values map[int][]value // of the pages in memory
+	values map[int][]value // values of the pages in memory
 	order  []int           // those pages, the most recently read last
-	size   int64           // of those pages and the dictionary
+	size   int64           // bytes of those pages and the dictionary
 }
 
 // window shows a page of a file where its first page is: parquet-go reads pages in their order.
@@ -141,7 +141,7 @@ func newValue(v parquet.Value) value {
 // cache keeps the chunks that were read last, with some of their pages.
 type cache struct {
 	readers []*reader // most recently used last
-	limit   int64     // of the bytes in memory
+	limit   int64     // most bytes in memory
 }
 
 // at returns a value, which is valid as long as it is used.

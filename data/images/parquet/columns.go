@@ -55,7 +55,7 @@ var (
 	labelColumns = []string{"label", "labels", "cls", "fine_label"}
 )
 
-// info is what the datasets library says about a table.
+// info is the description of a table by the datasets library.
 type info struct {
 	Info struct {
 		Features map[string]struct {
@@ -82,7 +82,7 @@ type shard struct {
 	name                 string
 	content, path, label int // columns; path is -1 if there is none
 	kind                 kind
-	classes              []string // as the datasets library names them, or nil
+	classes              []string // class names that the datasets library stored, or nil
 	memory               int64    // bytes that reading the pictures takes
 }
 
@@ -100,7 +100,7 @@ func newShard(name string, t table, o images.Options) (*shard, error) {
 		return -1
 	}
 	var library info
-	_ = json.Unmarshal([]byte(t.features()), &library) // without it the usual names remain
+	_ = json.Unmarshal([]byte(t.features()), &library) // if this fails, the usual names remain
 	imageNames := append(library.named("Image"), imageColumns...)
 	labelNames := append(library.named("ClassLabel"), labelColumns...)
 	if o.ImageColumn != "" {

@@ -19,9 +19,9 @@ func (e pageError) Error() string { return fmt.Sprintf("a page of %d MiB", int64
 
 // page describes a page.
 type page struct {
-	offset       int64 // of its header in the file
-	data, stored int64 // of its compressed bytes, which follow levels in version 2
-	size         int64 // without compression, of the same bytes
+	offset       int64 // position of its header in the file
+	data, stored int64 // position and length of its compressed bytes, which follow levels in version 2
+	size         int64 // length of the same bytes uncompressed
 	compressed   bool
 	first, rows  int
 }
@@ -48,14 +48,14 @@ func (c *chunk) largest() int64 {
 type chunkScanner struct {
 	chunk
 	meta    *format.ColumnMetaData
-	begin   int64 // of the chunk in the file
+	begin   int64 // position of the chunk in the file
 	section *io.SectionReader
 	in      *bufio.Reader
 	decoder *thrift.Decoder
 	row     int
 }
 
-// locate finds the pages of a chunk and checks what their headers claim. It corrects where the
+// locate finds the pages of a chunk and checks the claims of their headers. It corrects where the
 // metadata says that the dictionary and the first page are, which some writers get wrong.
 func (f *file) locate(group, column int) (c *chunk, err error) {
 	defer recovered(&err)
@@ -85,11 +85,11 @@ func (f *file) locate(group, column int) (c *chunk, err error) {
 
 // at is the position in the chunk.
 func (s *chunkScanner) at() int64 {
-	pos, _ := s.section.Seek(0, io.SeekCurrent) // of a section: no error
+	pos, _ := s.section.Seek(0, io.SeekCurrent) // seeking within a section gives no error
 	return pos - int64(s.in.Buffered())
 }
 
-// next reads a header and goes to the next one. At most so many rows are left.
+// next reads a header and goes to the next one. It is given the number of rows that are left.
 func (s *chunkScanner) next(left int) error {
 	p := page{offset: s.begin + s.at(), first: s.row, compressed: true}
 	var h format.PageHeader

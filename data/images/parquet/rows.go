@@ -21,12 +21,12 @@ type rows struct {
 	groups     []group
 	at         []position
 	labels     []int32
-	paths      map[int]string // of images, where the files store them
+	paths      map[int]string // paths of images, where the files store them
 	unlabelled int
 
-	kind    kind             // of the labels
-	names   map[string]int32 // of labels that are strings, numbered as they come
-	classes []string         // from the files
+	kind    kind             // kind of the labels
+	names   map[string]int32 // labels that are strings, numbered in order of appearance
+	classes []string         // class names that the files store
 
 	mu    sync.Mutex
 	cache cache
@@ -87,7 +87,7 @@ func (r *rows) add(name, ending string, o images.Options) error {
 
 func (r *rows) addGroup(s *shard, g int) error {
 	r.groups = append(r.groups, group{shard: len(r.shards) - 1, index: g})
-	first, numbers := len(r.at), map[int]int{} // of the images of this group, by row, if some are left out
+	first, numbers := len(r.at), map[int]int{} // numbers of this group's images by row, if some are left out
 	err := s.scan(g, s.label, func(row int, v value) error {
 		y, ok, err := r.label(s.kind, v)
 		switch {
@@ -120,7 +120,7 @@ func (r *rows) addGroup(s *shard, g int) error {
 	})
 }
 
-// memory is how many bytes reading takes: the largest shard's pages, and what stays in the cache.
+// memory returns the bytes that reading takes: the largest shard's pages, and the cache.
 func (r *rows) memory() (most int64) {
 	for _, s := range r.shards {
 		most = max(most, s.memory)

@@ -14,7 +14,7 @@ import (
 type saved struct {
 	file    *arrow.File
 	mapping mmap.MMap
-	batches map[int][][]arrow.Column // by column
+	batches map[int][][]arrow.Column // batches by column
 	rows    []int
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Network is a language model of the section networks: its settings, and the loss and the gradient
-// of one batch. Its parameters are those of [FillTensor].
+// of one batch. [FillTensor] gives its parameters.
 type Network struct {
 	Arch, GELU                                              string
 	Layers, Heads, Width, Block, Vocab, Batch, Seed, Hidden int

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"fspda/cuda/dynlib/headertest"
-	"fspda/cuda/kernels/hostrun"
+	"fspda/internal/testing/headertest"
+	"fspda/internal/testing/hostrun"
 )
 
 // built returns the folder of the libraries.

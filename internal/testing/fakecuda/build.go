@@ -17,7 +17,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"fspda/cuda/kernels"
-	"fspda/cuda/kernels/hostrun"
+	"fspda/internal/testing/hostrun"
 )
 
 //go:embed src

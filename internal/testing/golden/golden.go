@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"fspda/device"
-	"fspda/internal/realdata"
+	"fspda/internal/testing/realdata"
 )
 
 // RunKernel computes a kernel and returns its outputs, of the given lengths.
@@ -61,7 +61,7 @@ func (g *numbers) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// near compares what is known, with a limit relative to the largest number.
+// near compares the known numbers, with a limit relative to the largest number.
 func (g *numbers) near(t testing.TB, what string, got []float32, limit float64) {
 	t.Helper()
 	if g.all != nil {
@@ -225,7 +225,7 @@ func threefold(v []float64, n int) (all []float32) {
 	return all
 }
 
-// widened returns rows of three parts as float64, the values being those of x: they are not turned.
+// widened returns rows of three parts as float64, the values unrotated.
 func widened(v []float32, x []float64, n int) (all []float64) {
 	for i, f := range v {
 		if i%(3*n) >= 2*n {

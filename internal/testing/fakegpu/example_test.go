@@ -5,7 +5,7 @@ import (
 	"runtime"
 
 	"fspda/cuda/driver"
-	"fspda/cuda/driver/fakegpu"
+	"fspda/internal/testing/fakegpu"
 )
 
 // A test allocates device memory through the driver's functions; the machine counts what is not

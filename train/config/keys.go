@@ -1,0 +1,123 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"fspda/train/algo"
+	"fspda/train/setting"
+)
+
+// init sets these variables, since conditions of keys ask about other keys.
+var (
+	own    []setting.Key        // The keys of this package in the order of files.
+	places = map[string]int{}   // Their places in own.
+	fields = map[string][]int{} // The places of their values in a Config.
+	base   Config               // The defaults.
+)
+
+// registeredKeys lists the keys of other packages. Their values are Config.values.
+var registeredKeys []setting.Key
+
+func init() {
+	own = slices.Concat(dataKeys, decodingKeys, networkKeys, lengthKeys, dualKeys, averagingKeys, compressionKeys,
+		asyncKeys, variantKeys, stepKeys, exchangeKeys, batchKeys, deviceKeys, computeKeys, evaluationKeys, outputKeys,
+		executionKeys)
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
+		if key, ok := f.Tag.Lookup("key"); ok {
+			fields[key] = f.Index
+		}
+	}
+	for i, k := range own {
+		places[k.Name] = i
+		v := reflect.ValueOf(&base).Elem().FieldByIndex(fields[k.Name])
+		v.Set(reflect.ValueOf(k.Initial()).Convert(v.Type()))
+	}
+	builtin = prepareAll(algo.Methods())
+	methods = slices.Clone(builtin)
+}
+
+// RegisterKey adds a key of another package to those of every configuration: to flags, files, help
+// and reference. Call it before the first run, for instance in an init function. [Config.Value] and
+// [Setup.Value] return its value. A key that only some methods read is among their Keys. It panics if
+// the name is taken or the declaration has a fault.
+func RegisterKey(k setting.Key) {
+	err := setting.Fault([]setting.Key{k})
+	switch _, taken := Lookup(k.Name); {
+	case taken:
+		err = errors.New("the name is taken")
+	case !slices.Contains(Groups(), k.Topic):
+		err = fmt.Errorf("topic %q is none of %q", k.Topic, Groups())
+	}
+	if err != nil {
+		panic(fmt.Sprintf("config: RegisterKey of %q: %v", k.Name, err))
+	}
+	registry.Lock()
+	defer registry.Unlock()
+	registeredKeys = append(registeredKeys, k)
+}
+
+// declared lists all keys in the order of files.
+func declared() []setting.Key {
+	registry.RLock()
+	defer registry.RUnlock()
+	return slices.Concat(own, registeredKeys)
+}
+
+// Lookup returns the declaration of a key, and whether it exists.
+func Lookup(key string) (setting.Key, bool) {
+	if at, ok := places[key]; ok {
+		return own[at], true
+	}
+	registry.RLock()
+	defer registry.RUnlock()
+	for _, k := range registeredKeys {
+		if k.Name == key {
+			return k, true
+		}
+	}
+	return setting.Key{}, false
+}
+
+// defaultText is the default of a key as text.
+func defaultText(key string) string {
+	k, _ := Lookup(key)
+	return fmt.Sprint(k.Initial())
+}
+
+// Keys lists the keys of a configuration file.
+func Keys() (names []string) {
+	for _, k := range declared() {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// Default returns the configuration of the default job: FSPDA-SA trains an MLP on drawn digits,
+// over ten agents that hold different classes.
+func Default() Config {
+	c := base
+	c.Hidden = slices.Clone(c.Hidden)
+	return c
+}
+
+// Value returns the value of a key. It panics if there is no such key.
+func (c Config) Value(key string) any {
+	if at := fields[key]; at != nil {
+		return reflect.ValueOf(c).FieldByIndex(at).Interface()
+	}
+	if v, ok := c.values[key]; ok {
+		return v
+	}
+	k, ok := Lookup(key)
+	if !ok {
+		panic(fmt.Sprintf("config: there is no key %q", key))
+	}
+	return k.Initial()
+}
+
+// Value returns the value of a key, as [Config.Resolve] has resolved it. It panics if there is no such
+// key.
+func (s *Setup) Value(key string) any { return s.Config.Stored().Value(key) }

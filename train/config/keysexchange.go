@@ -1,0 +1,70 @@
+package config
+
+import (
+	"fspda/dist"
+	"fspda/train/setting"
+)
+
+// CompressionKeys belong to the algorithms that compress vectors, choco and swarm.
+type CompressionKeys[N ~string] struct {
+	Compress      N      `key:"compress"`
+	Norms         string `key:"norms"`
+	Early         bool   `key:"early"`
+	Swarm         string `key:"swarm"`
+	Initiator     string `key:"initiator"`
+	ReferenceBits string `key:"reference_bits"`
+}
+
+var compressionKeys = []setting.Key{
+	{Name: "compress", Topic: "exchange", Default: auto, Names: orAuto(forms("compress")), Forms: true, Check: notEmpty,
+		Help: "choco, beer: VALUES; swarm: identity, CODES; demo: COEFFICIENTS, the 32 largest cosine coefficients " +
+			"of each chunk of sides up to 64"},
+	{Name: "norms", Topic: "exchange", Default: "tensor", Choices: []string{"tensor", "flat"},
+		Needs: []setting.Need{needsNorms},
+		Help:  "NORMS: one norm for each tensor, or one for the flat vector"},
+	{Name: "early", Topic: "exchange", Default: false, Since: "0.2.0",
+		Help: "choco: compress and send before the gradient is computed (EF21)"},
+	{Name: "swarm", Topic: "exchange", Default: "nonblocking", Choices: []string{"nonblocking", "blocking"},
+		Help: "swarm: nonblocking, or blocking"},
+	{Name: "initiator", Topic: "exchange", Default: "global", Choices: []string{"global", "degree"},
+		Needs: []setting.Need{needs("swarm nonblocking",
+			func(c Config) bool { return c.Swarm != "blocking" })},
+		Help: "non-blocking swarm: which end of an exchange publishes its progress: global (one end, the same for " +
+			"both: the drawn edge's first, or a coin's choice), or degree (the released program's rule: an agent " +
+			"whose number is the iteration modulo its degree + 1, which may be both ends or none)"},
+	{Name: "reference_bits", Topic: "exchange", Default: "honest", Choices: []string{"honest", "published"},
+		Help: "choco: how bits_reference is counted: honest, or published, as the released program does"},
+}
+
+// ExchangeKeys choose the agents, their graph and what an exchange carries.
+type ExchangeKeys[N ~string] struct {
+	Agents  int     `key:"agents"`
+	Graph   string  `key:"graph"`
+	Edges   N       `key:"edges"`
+	Mask    N       `key:"mask"`
+	Density float64 `key:"density"`
+	Wire    string  `key:"wire"`
+}
+
+var exchangeKeys = []setting.Key{
+	{Name: "agents", Topic: "exchange", Default: 10, Whole: true, Range: "[1, inf)", Want: "at least 1",
+		Help: "number of agents n"},
+	{Name: "graph", Topic: "exchange", Default: "complete", Names: forms("graph"), Forms: true,
+		Needs: []setting.Need{needsExchange},
+		Help:  "GRAPHS; those with a process of the same name, such as base(2), choose the edges, too"},
+	{Name: "edges", Topic: "exchange", Default: auto, Names: orAuto(forms("edges")), Forms: true, Check: notEmpty,
+		Needs: []setting.Need{needsExchange},
+		Help: "edge process: auto, one-edge, k-edges(2), bernoulli(0.1), matching, periodic(10), coin(0.1), " +
+			"one-peer-exp, push(1), full, ...; auto is that of the graph where it has one"},
+	{Name: "mask", Topic: "exchange", Default: auto, Names: forms("mask"), Forms: true, Check: notEmpty,
+		Needs: []setting.Need{needsRun(anExchange, func(s *Setup, _ Config) bool { return s.masked() })},
+		Help:  "coordinates of an exchange: auto, randk, randk-per-layer, bernoulli, stratified, block, cycle, all"},
+	{Name: "density", Topic: "exchange", Default: 0.1, Range: "(0, 1]",
+		Want: "above 0 and at most 1: the share of coordinates that an exchange carries",
+		Needs: []setting.Need{needsRun(anExchange+", and a mask other than all",
+			func(s *Setup, c Config) bool { return s.masked() && (s.Config.Mask != "all" || c.Density == 1) })},
+		Help: "share of the coordinates in an exchange, above 0 and at most 1"},
+	{Name: "wire", Topic: "exchange", Default: "fp32", Names: dist.ValueFormats,
+		Help: "format in which the values of an exchange are sent, and to which both ends round them: fp32, fp16 or " +
+			"bf16"},
+}

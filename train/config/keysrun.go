@@ -1,0 +1,64 @@
+package config
+
+import "fspda/train/setting"
+
+// DeviceKeys choose the device.
+type DeviceKeys struct {
+	Device string `key:"device"`
+}
+
+var deviceKeys = []setting.Key{
+	{Name: "device", Topic: "run", Default: auto,
+		Choices: []string{auto, "cpu", "cuda", "cuda:0"}, Forms: true, Check: checkDevice, Resume: setting.Moves,
+		Help: "auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, among which the agents are " +
+			"distributed), cuda:N for GPU N, or several as in cuda:0,1; fspda devices lists them. A run may be " +
+			"resumed on another device"},
+}
+
+// ComputeKeys choose the arithmetic of a device.
+type ComputeKeys struct {
+	Precision     string `key:"precision"`
+	Deterministic bool   `key:"deterministic"`
+}
+
+var computeKeys = []setting.Key{
+	{Name: "precision", Topic: "run", Default: "fp32", Choices: []string{"fp32", "tf32", "fp16", "bf16"},
+		Needs: []setting.Need{needs("a GPU (device cuda, or auto)",
+			func(c Config) bool { return c.Device != "cpu" || c.Precision == "fp32" })},
+		Help: "of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 " +
+			"bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. Models, " +
+			"gradients and exchanges always have 32 bits"},
+	{Name: "deterministic", Topic: "run", Default: false, Since: "0.1.0",
+		Help: "on a GPU, use only convolution algorithms that give the same bits in each run; otherwise the fastest " +
+			"ones. The CPU is always deterministic"},
+}
+
+// ExecutionKeys choose simulated links and how the run is computed.
+type ExecutionKeys struct {
+	Links        string  `key:"links"`
+	EvalAgents   int     `key:"eval_agents"`
+	Recompute    string  `key:"recompute"`
+	GradientTime float64 `key:"gradient_time"`
+	Threads      int     `key:"threads"`
+}
+
+var executionKeys = []setting.Key{
+	{Name: "links", Topic: "exchange", Default: "", Resume: setting.Recorded, Inert: notClocked,
+		Help: "file of a simulated network: latencies, bandwidths, losses, times of gradients; every row then has " +
+			"its virtual time"},
+	{Name: "eval_agents", Topic: "output", Whole: true, Range: "[0, inf)", Want: "at least 0",
+		Needs: []setting.Need{needsRun("at least as many agents",
+			func(s *Setup, c Config) bool { return c.EvalAgents <= s.Graph.N })},
+		Resume: setting.Recorded,
+		Help: "number of agents whose models an evaluation scores in addition to their mean, spread evenly; 0 is " +
+			"all"},
+	{Name: "recompute", Topic: "run", Default: "none", Choices: []string{"none", "blocks"}, Resume: setting.Recorded,
+		Help: "residual networks and language models: none, or blocks, which recomputes the activations inside " +
+			"blocks instead of keeping them: a third of the memory, a third more work"},
+	{Name: "gradient_time", Topic: "run", Range: "[0, inf)", Want: "0 or more seconds", Resume: setting.Recorded,
+		Help: "least time of a gradient in seconds, multiplied by the agent's slowness, to emulate slow machines; 0 " +
+			"is no minimum"},
+	{Name: "threads", Topic: "run", Whole: true, Range: "[0, 1024]", Want: "0, for all cores, to 1024",
+		Resume: setting.Computed,
+		Help:   "cores to use; 0 is all; with more cores than agents, each agent uses several"},
+}

@@ -1,0 +1,91 @@
+package config
+
+import "fspda/train/setting"
+
+// StepKeys shape the gradient step: schedule, momentum, regularisation.
+type StepKeys[N ~string] struct {
+	EtaSchedule  string  `key:"eta_schedule"`
+	Optimizer    N       `key:"optimizer"`
+	Momentum     float64 `key:"momentum"`
+	Beta1        float64 `key:"beta1"`
+	Beta2        float64 `key:"beta2"`
+	Eps          float64 `key:"eps"`
+	Placement    N       `key:"placement"`
+	WeightDecay  float64 `key:"weight_decay"`
+	DecayForm    N       `key:"decay_form"`
+	DecayTensors string  `key:"decay"`
+	Smoothing    float64 `key:"label_smoothing"`
+	Schedule     string  `key:"schedule"`
+	Warmup       float64 `key:"warmup"`
+	WarmupT      int     `key:"warmup_iterations"`
+	DecayT       int     `key:"decay_iterations"`
+	MinAlpha     float64 `key:"min_alpha"`
+	ClipNorm     float64 `key:"clip_norm"`
+	Freeze       string  `key:"freeze"`
+	LayerLR      string  `key:"layer_lr"`
+}
+
+var stepKeys = []setting.Key{
+	{Name: "eta_schedule", Topic: "method", Default: "coupled", Choices: []string{"coupled", "constant"},
+		Needs: []setting.Need{needsRun("an algorithm with a dual (fspda-sa, fspda-storm) and schedule cosine",
+			func(s *Setup, c Config) bool { return s.Traits.Dual && c.Schedule != "constant" })},
+		Help: "coupled (eta follows alpha) or constant"},
+	{Name: "optimizer", Topic: "method", Default: auto, Names: orAuto(Optimizers), Since: "0.2.0",
+		Inert: inertOptimizer,
+		Help: "what makes directions of gradients: GENERAL, or that of OTHERS; auto is heavy-ball with a momentum, " +
+			"else sgd"},
+	{Name: "momentum", Topic: "method", Range: "[0, 1)", Want: "at least 0 and below 1",
+		Help: "READERS: factor mu, for which 0 is 0.9; multiplies the effective step by 1/(1-mu)"},
+	{Name: "beta1", Topic: "method", Default: 0.9, Range: "[0, 1)", Want: "at least 0 and below 1", Since: "0.2.0",
+		Help: "READERS: decay rate of the mean of the gradients"},
+	{Name: "beta2", Topic: "method", Default: 0.999, Range: "[0, 1)", Want: "at least 0 and below 1", Since: "0.2.0",
+		Help: "READERS: decay rate of the mean of their squares"},
+	{Name: "eps", Topic: "method", Default: 1e-8, Range: "(0, inf)", Want: "a number above 0", Since: "0.2.0",
+		Help: "READERS: number added to the root of the mean square; with gt-adam inside the root"},
+	{Name: "placement", Topic: "method", Default: auto, Choices: []string{auto, placementLocal, placementCorrected},
+		Since: "0.2.0", Inert: inertPlacement,
+		Help: "fspda-sa, fspda-sa-sketch, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next: where the " +
+			"optimizer stands: local (on the gradient alone), corrected (on the gradient with the method's " +
+			"correction), or auto (corrected for dsgt, diging and next, and with adamw, except for kgt and for " +
+			"language models)"},
+	{Name: "weight_decay", Topic: "method", Default: 1e-4, Range: "[0, inf)", Want: "0 or more",
+		Help: "L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"},
+	{Name: "decay_form", Topic: "method", Default: auto, Choices: []string{auto, decayCoupled, decayDecoupled},
+		Since: "0.2.0", Inert: inertDecay,
+		Help: "coupled (the L2 term is part of objective and gradient), decoupled (wd·x is added to the direction " +
+			"of the optimizer), or auto (decoupled with DECOUPLED)"},
+	{Name: "decay", Topic: "method", Default: "no-norm",
+		Choices: []string{"all", "weights", "no-norm", "by-name(PATTERN,...)"}, Forms: true, Check: checkDecay,
+		Needs: []setting.Need{needs("weight_decay above 0",
+			func(c Config) bool { return c.WeightDecay != 0 })},
+		Help: "what weight_decay applies to: no-norm, all but the parameters of norms; all; weights, which leaves " +
+			"out biases too; or by-name(conv*,fc), the tensors that match; by-name(*,!bn*,!*.*.bn*) is the released " +
+			"program's rule"},
+	{Name: "label_smoothing", Topic: "method", Range: "[0, 1)", Want: "at least 0 and below 1",
+		Help: "share of the target that is spread over all classes, such as 0.1"},
+	{Name: "schedule", Topic: "method", Default: "constant", Choices: []string{"constant", "cosine"},
+		Help: "constant or cosine"},
+	{Name: "warmup", Topic: "method", Default: 5, Range: "[0, inf)", Want: "0 or more epochs",
+		Needs: []setting.Need{needsCosine,
+			needs("schedule cosine without warmup_iterations, decay_iterations and min_alpha",
+				func(c Config) bool { return !c.cosineByIterations() })},
+		Help: "cosine: epochs of linear warm-up"},
+	{Name: "warmup_iterations", Topic: "method", Whole: true, Range: "[0, inf)", Want: "at least 0",
+		Needs: []setting.Need{needsCosine}, Since: "0.2.0",
+		Help: "cosine: iterations of linear warm-up, in place of warmup"},
+	{Name: "decay_iterations", Topic: "method", Whole: true, Range: "[0, inf)", Want: "at least 0",
+		Needs: []setting.Need{needsCosine}, Since: "0.2.0",
+		Help: "cosine: the iteration from which on alpha is min_alpha; 0 is the length of the run, without " +
+			"warmup_iterations and min_alpha in epochs"},
+	{Name: "min_alpha", Topic: "method", Range: "[0, inf)", Want: "0 or more", Needs: []setting.Need{needsCosine},
+		Since: "0.2.0",
+		Help:  "cosine by iterations: the step size at the end"},
+	{Name: "clip_norm", Topic: "method", Range: "[0, inf)", Want: "0, for no limit, or a norm above it",
+		Help: "largest norm of an agent's gradient, with algo sgd of the mean of all, before weight decay is added: " +
+			"larger gradients are scaled down to it; 0 is no limit"},
+	{Name: "freeze", Topic: "method", Default: "", Check: someNames, Since: "0.2.0",
+		Help: "tensors that are not trained, comma separated: names up to a dot, as conv1,layer1.0; * is any part " +
+			"of a name, and ! excepts: *,!fc"},
+	{Name: "layer_lr", Topic: "method", Default: "", Check: checkFactors, Since: "0.2.0",
+		Help: "factors of the step sizes of tensors, the last that matches counts: layer*=0.1,fc=10"},
+}
