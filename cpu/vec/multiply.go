@@ -4,19 +4,14 @@ import "fspda/device"
 
 const (
 	// A panel of the second factor stays in the first-level cache while all lines of the result take
-	// their part of it: panelPasses passes of passRows rows of panelCols numbers.
-	passRows    = maxTerms - 1 // One term is the line itself.
-	panelPasses = 3
-	panelRows   = panelPasses * passRows
-	panelCols   = 512
+	// their part of it.
+	passRows  = maxTerms - 1 // the rows that one pass adds to a line
+	panelRows = 3 * passRows
+	panelCols = 512
 )
 
-// panel is some rows of the second factor, as the combinations that add their multiples to a line.
-type panel struct {
-	numbers [panelRows * panelCols]float32
-	passes  [panelPasses]combination
-	rows    int
-}
+// panel is some rows of the second factor, panelCols numbers apart.
+type panel [panelRows * panelCols]float32
 
 // Product is a Multiply by lines: line l of the result is Σ x[l,k]·y[k], over the rows of y. Lines
 // are the rows of the result, or its columns: then x and y are the second and the first factor.
@@ -80,24 +75,25 @@ func (p *Product) compute(from, to, begin, end int) {
 	for j := begin; j < end; j += panelCols {
 		n := min(panelCols, end-j)
 		for k := 0; k == 0 || k < p.inner; k += panelRows {
-			p.pack(&y, k, j, n)
+			rows := p.pack(&y, k, j, n)
 			for l := from; l < to; l++ {
 				d := p.load(&line, l, j, n)
 				if k == 0 {
 					p.begin(d)
 				}
-				p.add(d, l, k, &y)
+				p.add(d, l, k, &y, rows)
 				p.store(d, l, j)
 			}
 		}
 	}
 }
 
-// pack copies n places of rows of y, from row k and place j on, to a panel and scales them.
-func (p *Product) pack(to *panel, k, j, n int) {
-	to.rows = min(panelRows, p.inner-k)
-	for i := range to.rows {
-		row, from := to.numbers[i*panelCols:][:n], p.y.v[(k+i)*p.y.line+j*p.y.step:]
+// pack copies n places of rows of y, from row k and place j on, to a panel and scales them. It
+// returns how many rows the panel has.
+func (p *Product) pack(to *panel, k, j, n int) (rows int) {
+	rows = min(panelRows, p.inner-k)
+	for i := range rows {
+		row, from := to[i*panelCols:][:n], p.y.v[(k+i)*p.y.line+j*p.y.step:]
 		if p.y.step == 1 {
 			copy(row, from)
 		} else {
@@ -110,9 +106,8 @@ func (p *Product) pack(to *panel, k, j, n int) {
 				row[l] = float32(p.alphaY * float64(v))
 			}
 		}
-		c := &to.passes[i/passRows]
-		c.a[0], c.v[1+i%passRows], c.terms = 1, row, 2+i%passRows
 	}
+	return rows
 }
 
 // load returns n places of line l of the result, from place j on, in their vector or in memory.
@@ -151,17 +146,17 @@ func (p *Product) begin(d []float32) {
 }
 
 // add adds the products of line l of x with the rows of a panel, which begin at row k of y.
-func (p *Product) add(d []float32, l, k int, y *panel) {
+func (p *Product) add(d []float32, l, k int, y *panel, rows int) {
 	x := p.x.v[min(l*p.x.line+k*p.x.step, len(p.x.v)):]
-	for i := 0; i < y.rows; i += passRows {
-		c := &y.passes[i/passRows]
-		c.v[0] = d
+	for i := 0; i < rows; i += passRows {
+		c := combination{terms: 1 + min(passRows, rows-i)}
+		c.a[0], c.v[0] = 1, d
 		for t := 1; t < c.terms; t++ {
-			c.a[t] = x[(i+t-1)*p.x.step]
+			c.a[t], c.v[t] = x[(i+t-1)*p.x.step], y[(i+t-1)*panelCols:][:len(d)]
 			if p.alphaX != 1 {
 				c.a[t] = float32(p.alphaX * float64(c.a[t]))
 			}
 		}
-		combine(d, c, false)
+		combine(d, &c, false)
 	}
 }

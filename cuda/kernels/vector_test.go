@@ -93,7 +93,8 @@ func TestSparse(t *testing.T) {
 
 		gx, px := copied(h, x)
 		gl, pl := copied(h, l)
-		d.Do(device.AddDiff(onCPU(d, own), onCPU(d, other), on, device.Term{A: -0.3, V: cx}, device.Term{A: 0.7, V: cl}))
+		d.Do(device.AddDiff(onCPU(d, own), onCPU(d, other), on, device.Term{A: -0.3, V: cx},
+			device.Term{A: 0.7, V: cl}))
 		h.run(kernels.AddDiff(at(h, own), at(h, other), at(h, idx), k, kernels.Term{A: -0.3, V: px},
 			kernels.Term{A: 0.7, V: pl}))
 		sameBits(t, "add-diff", gx, fromCPU(d, cx))
@@ -135,7 +136,8 @@ func TestAddDiffs(t *testing.T) {
 					first, cpuFirst = kernels.Term{A: 0.6, V: at(h, start)}, device.Term{A: float64(float32(0.6)),
 						V: onCPU(d, start)}
 				}
-				d.Do(device.AddDiffs(cpuFirst, onCPU(d, own), want, device.Term{A: -1.5, V: cx}, device.Term{A: 0.25, V: cy}))
+				d.Do(device.AddDiffs(cpuFirst, onCPU(d, own), want, device.Term{A: -1.5, V: cx},
+					device.Term{A: 0.25, V: cy}))
 				gx, px := copied(h, x)
 				gy, py := copied(h, y)
 				if others <= kernels.MaxTerms {

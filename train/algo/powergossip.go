@@ -52,7 +52,8 @@ func (PowerGossip) Name() string { return "powergossip" }
 
 func (a PowerGossip) Traits() Traits {
 	return Traits{
-		Memory:   Memory{EdgeVectors: a.directions(), NewScratch: func(func() device.Vector) any { return &sketches{} }},
+		Memory: Memory{EdgeVectors: a.directions(),
+			NewScratch: func(func() device.Vector) any { return &sketches{} }},
 		Exchange: Exchange{Edges: AnyEdges, MessageLen: a.meanMessage(), Rank: a.maxRank()},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
 		About: About{"one product of each matrix with a vector; vectors whole",
@@ -184,7 +185,8 @@ func (a PowerGossip) sendSketches(s *State, r *Round) {
 				factor, next = m.Vectors[next+side], next+2
 			}
 			n := b.sketched()[side]
-			w.ops = append(w.ops, device.Multiply(device.Rows(message, from, 1, n), 1, row(factor), b.matrix(s.X, side), 0))
+			part := device.Rows(message, from, 1, n)
+			w.ops = append(w.ops, device.Multiply(part, 1, row(factor), b.matrix(s.X, side), 0))
 			from += n
 		}
 		s.Dev.Do(w.ops...)
