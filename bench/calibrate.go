@@ -22,7 +22,7 @@ import (
 // of run, on synthetic data of the same shape. Measurements are cached in a file, by machine,
 // program version and kind of run.
 type Calibration struct {
-	Path    string // of the cache file
+	Path    string // path of the cache file
 	Open    func(train.Config) (*train.Setup, train.Model, device.Device, error)
 	Threads int
 	Version string
@@ -39,7 +39,7 @@ type cost struct {
 const (
 	calibrationTime  = 400 * time.Millisecond
 	calibrationShard = 600
-	calibrationBatch = 8 // for image networks, which take a second per batch
+	calibrationBatch = 8 // batch for image networks, which take a second per batch
 	mnistTrain       = 60000
 	mnistTest        = 10000
 	imagenetTest     = 50000

@@ -28,8 +28,8 @@ type Campaign struct {
 	OnEvent  func(Event) // called by one goroutine at a time; may be nil
 	Version  string
 	Once     bool    // a run that would be the same as an earlier one is left out
-	Metric   string  // of which every run must have numbers; empty: none
-	Panels   []Panel // of each a run must have numbers
+	Metric   string  // metric of which every run must have numbers; empty: none
+	Panels   []Panel // panels; a run must have numbers for each
 
 	// Until, if above 0, is the share of their iterations that the runs make: they stop with a
 	// checkpoint after the first evaluation there or later, and their outcomes have the rows up to it
@@ -41,11 +41,11 @@ type Event struct {
 	Job       int
 	Kind      EventKind
 	Iteration int
-	Row       train.Row    // of Evaluated and Ended, the last one
-	Outcome   *Outcome     // of Ended and Kept
-	Same      int          // of LeftOut: the job that is the same run
-	Setup     *train.Setup // of Started, Stepped and Evaluated
-	Memory    uint64       // of Started: the bytes that the run is expected to take
+	Row       train.Row    // last row, set with Evaluated and Ended
+	Outcome   *Outcome     // result of the run, set with Ended and Kept
+	Same      int          // number of the job that is the same run, set with LeftOut
+	Setup     *train.Setup // setup of the run, set with Started, Stepped and Evaluated
+	Memory    uint64       // bytes that the run is expected to take, set with Started
 }
 
 // EventKind is the kind of an Event.
@@ -62,7 +62,7 @@ const (
 
 // Outcome is the result of a run.
 type Outcome struct {
-	Job    Job // with the resolved configuration
+	Job    Job // job with the resolved configuration
 	Folder string
 	Status train.Status
 	Rows   []train.Row
@@ -131,7 +131,7 @@ func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 func (c *Campaign) plan() ([]planned, error) {
 	var errs []error
 	var plans []planned
-	first := map[string]int{} // by effective configuration
+	first := map[string]int{} // indexed by effective configuration
 	said := map[string]bool{} // errors that several runs share, such as missing data, are reported once
 	for i, job := range c.Jobs {
 		if c.Threads > 0 {

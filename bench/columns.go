@@ -3,34 +3,25 @@ package bench
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"fspda/train"
 	"fspda/train/config"
+	"fspda/train/metric"
 )
 
-// columnNeeds lists the columns that are empty, or always zero, in runs of some settings.
-var columnNeeds = []struct {
-	columns string
-	have    func(s *train.Setup) bool
-	needs   string
-}{
-	{"perplexity", func(s *train.Setup) bool { return s.Set.Text != nil }, "data that is text"},
-	{"bits_per_byte", func(s *train.Setup) bool { return s.Set.Text != nil && s.Set.BytesPerToken() > 0 },
-		"data that is text, with a known tokenizer"},
-	{"virtual_time virtual_time_mean", func(s *train.Setup) bool { return s.Config.Stored().HasVirtualTime() },
-		"virtual time, which links give"},
-	{"grad_sq_worst grad_sq_avg", fullMetrics, "metrics full"},
-	{"dual_sum", hasDuals, "an algorithm with duals"},
-	{"dual_track", func(s *train.Setup) bool { return hasDuals(s) && fullMetrics(s) },
-		"an algorithm with duals and metrics full"},
-	{"loss_scale skipped_grads", func(s *train.Setup) bool { return s.Config.Precision == "fp16" }, "precision fp16"},
-	{"clipped_grads", func(s *train.Setup) bool { return s.Config.ClipNorm > 0 }, "clip_norm"},
-	{"far_decodes largest_decode", func(s *train.Setup) bool {
-		return strings.HasPrefix(string(s.Config.Compress),
-			"lattice")
+// columnNeeds says which runs have what columns need. Columns name their needs by these words.
+var columnNeeds = map[string]func(s *train.Setup) bool{
+	"data that is text": func(s *train.Setup) bool { return s.Set.Text != nil },
+	"data that is text, with a known tokenizer": func(s *train.Setup) bool {
+		return s.Set.Text != nil && s.Set.BytesPerToken() > 0
 	},
-		"compress lattice(s,q)"},
+	"virtual time, which links give":           func(s *train.Setup) bool { return s.Config.Stored().HasVirtualTime() },
+	"metrics full":                             fullMetrics,
+	"an algorithm with duals":                  hasDuals,
+	"an algorithm with duals and metrics full": func(s *train.Setup) bool { return hasDuals(s) && fullMetrics(s) },
+	"precision fp16":                           func(s *train.Setup) bool { return s.Config.Precision == "fp16" },
+	"clip_norm":                                func(s *train.Setup) bool { return s.Config.ClipNorm > 0 },
+	"compress lattice(s,q)":                    func(s *train.Setup) bool { return s.Lattice != nil },
 }
 
 func fullMetrics(s *train.Setup) bool { return s.Config.Metrics == config.MetricsFull }
@@ -43,11 +34,9 @@ func hasDuals(s *train.Setup) bool {
 // lacking returns the columns that a run does not fill, each with what would fill it.
 func lacking(s *train.Setup) map[string]string {
 	all := map[string]string{}
-	for _, c := range columnNeeds {
-		if !c.have(s) {
-			for _, name := range strings.Fields(c.columns) {
-				all[name] = c.needs
-			}
+	for _, c := range metric.Described() {
+		if c.Needs != "" && !columnNeeds[c.Needs](s) {
+			all[c.Name] = c.Needs
 		}
 	}
 	return all

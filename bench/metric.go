@@ -15,7 +15,7 @@ import (
 type Metric struct {
 	Name string
 
-	column int     // of a column
+	column int     // number of the column
 	reach  string  // bits, time or iterations; empty: a column
 	level  float64 // the accuracy
 }
@@ -85,9 +85,9 @@ func reach(rows []train.Row, level float64, accuracy func(train.Row) train.Num, 
 // score is a metric of one run.
 type score struct {
 	value      float64 // NaN: there is none
-	resolution float64 // of what it took to reach an accuracy
+	resolution float64 // distance between two possible values of the bits or time to an accuracy
 	row        int     // the evaluation that it was taken from; -1: none
-	accuracy   float64 // of the mean model at the last evaluation, for runs that have not reached the level
+	accuracy   float64 // last accuracy of the mean model, for runs that have not reached the level
 }
 
 // of returns the metric of a run at the last of rows; bits and time say how these are counted.

@@ -248,7 +248,7 @@ func retuneEta(c *train.Config, m, stretch float64) error {
 	if err != nil || c.Eta.Auto {
 		return err
 	}
-	rate := math.Inf(1) // of the rarest edge
+	rate := math.Inf(1) // rate of the rarest edge
 	for e := range g.Edges {
 		rate = math.Min(rate, p.Rate(e))
 	}
@@ -286,7 +286,7 @@ func graphOf(c *train.Config) (*dist.Graph, dist.Process, error) {
 		return nil, nil, err
 	}
 	edges := c.Edges
-	if edges == "auto" { // for the algorithms that are retuned
+	if edges == "auto" { // the algorithms that are retuned have these edges
 		edges = "one-edge"
 	}
 	p, err := dist.ParseProcess(edges, g, c.Seed)

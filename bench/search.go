@@ -136,7 +136,7 @@ type Verdict struct {
 	Missing    int       // runs without a value
 	Resolution float64   // largest distance of the evaluations between which a value was interpolated
 
-	Bits      uint64  // at the evaluation that was judged, the mean over the runs
+	Bits      uint64  // bits at the evaluation that was judged, the mean over the runs
 	Iteration int     // the same
 	Seconds   float64 // the same, in virtual time
 
@@ -259,7 +259,7 @@ func sameClock(outcomes []*Outcome) error {
 // Result is the comparison of the runs of a tuning within one budget.
 type Result struct {
 	Budget
-	Choices []Choice // of each run
+	Choices []Choice // choices of each run
 }
 
 // Choice is the point that the search chose for a run, with the verdict of the runs with fresh seeds.
@@ -271,9 +271,9 @@ type Choice struct {
 	Edge   []string // keys whose chosen value is the least or the largest of several numbers
 	Search float64  // mean of the metric over the seeds of the search
 	Failed int      // points with a run that diverged or had no evaluation within the budget
-	Runs   int      // of the search
+	Runs   int      // runs of the search
 
-	Verdict  // of the fresh seeds; Value and Deviation are NaN if one has no value
+	Verdict  // verdict on the fresh seeds; Value and Deviation are NaN if one has no value
 	Outcomes []*Outcome
 
 	run   int

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"fspda/train"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 func TestSeeds(t *testing.T) {
@@ -53,9 +53,9 @@ func TestSeeds(t *testing.T) {
 
 // rowAt is an evaluation.
 func rowAt(iteration int, acc float64, bits uint64, wall float64) train.Row {
-	return train.Row{Position: evaluate.Position{Iteration: iteration}, TestScores: evaluate.TestScores{
-		TestAccAvg: train.Num(acc)}, Traffic: evaluate.Traffic{BitsSharedSeed: bits},
-		Times: evaluate.Times{WallS: train.Num(wall)}}
+	return train.Row{Position: metric.Position{Iteration: iteration}, TestScores: metric.TestScores{
+		TestAccAvg: train.Num(acc)}, Traffic: metric.Traffic{BitsSharedSeed: bits},
+		Times: metric.Times{WallS: train.Num(wall)}}
 }
 
 // What an accuracy took is interpolated between two evaluations; without one before it is that of the

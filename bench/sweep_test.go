@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fspda/train"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 // The defaults of a language model are those of fspda train in a sweep, a tuning and a figure.
@@ -171,9 +171,9 @@ func TestRank(t *testing.T) {
 		return &Outcome{Job: Job{Name: name}, Status: status, Rows: rows}
 	}
 	row := func(bits uint64, acc, loss float64) train.Row {
-		return train.Row{Traffic: evaluate.Traffic{BitsSharedSeed: bits, BitsReference: 10 * bits},
-			TestScores: evaluate.TestScores{TestAccAvg: train.Num(
-				acc)}, TrainScores: evaluate.TrainScores{TrainLossWorst: train.Num(loss)}}
+		return train.Row{Traffic: metric.Traffic{BitsSharedSeed: bits, BitsReference: 10 * bits},
+			TestScores: metric.TestScores{TestAccAvg: train.Num(
+				acc)}, TrainScores: metric.TrainScores{TrainLossWorst: train.Num(loss)}}
 	}
 	all := []*Outcome{
 		run("slow", train.Finished, row(0, 0.1, 9), row(100, 0.2, 3), row(200, 0.9, 1)),
@@ -207,7 +207,7 @@ func TestRank(t *testing.T) {
 
 // A ranking of which no setting has a value ranks none and names no best.
 func TestRankWithoutValues(t *testing.T) {
-	rows := []train.Row{{}, {Position: evaluate.Position{Iteration: 9}}}
+	rows := []train.Row{{}, {Position: metric.Position{Iteration: 9}}}
 	all := []*Outcome{{Job: Job{Name: "a"}, Status: train.Finished, Rows: rows, Folder: "runs/a"}}
 	for metric, want := range map[string]string{
 		"bits_to(0.99)": "no setting reached it", "test_acc_avg": "best: fspda train -c runs/a/config.yaml",
@@ -251,11 +251,11 @@ func TestCheckColumns(t *testing.T) {
 // asked for.
 func TestTable(t *testing.T) {
 	o := &Outcome{Job: Job{Title: "a,b", Config: train.Default()}, Status: train.Finished, Rows: []train.Row{
-		{TestScores: evaluate.TestScores{TestAccAvg: 0.1,
-			TestAccMin: 0.1}}, {TestScores: evaluate.TestScores{TestAccAvg: 0.6, TestAccMin: 0.2},
-			Traffic: evaluate.Traffic{BitsSharedSeed: 1000, BitsReference: 3000}},
-		{TestScores: evaluate.TestScores{TestAccAvg: 0.7, TestAccMin: 0.55},
-			Traffic: evaluate.Traffic{BitsSharedSeed: 2000, BitsReference: 6000}}}}
+		{TestScores: metric.TestScores{TestAccAvg: 0.1,
+			TestAccMin: 0.1}}, {TestScores: metric.TestScores{TestAccAvg: 0.6, TestAccMin: 0.2},
+			Traffic: metric.Traffic{BitsSharedSeed: 1000, BitsReference: 3000}},
+		{TestScores: metric.TestScores{TestAccAvg: 0.7, TestAccMin: 0.55},
+			Traffic: metric.Traffic{BitsSharedSeed: 2000, BitsReference: 6000}}}}
 	table := &Table{Accounting: "reference", Levels: []float64{0.5, 0.9}, Outcomes: []*Outcome{o}}
 	var md, csv strings.Builder
 	if err := errors.Join(table.WriteMarkdown(&md), table.WriteCSV(&csv)); err != nil {

@@ -21,7 +21,7 @@ var Milestones = []float64{0.5, 0.7, 0.8, 0.9, 0.95}
 // then means and sample standard deviations. Milestones are given for the worst agent and for the mean
 // model.
 type Table struct {
-	Accounting string // of the bits to reach an accuracy
+	Accounting string // accounting of the bits to reach an accuracy
 	Levels     []float64
 	Outcomes   []*Outcome
 }
@@ -218,7 +218,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 		lines = append(lines, line)
 	}
 	var b strings.Builder
-	_ = writeMarkdownTable(&b, lines) // to memory
+	_ = writeMarkdownTable(&b, lines) // writing to memory gives no error
 	costs, note := t.Costs()
 	if seeded(settings) {
 		note += "\nNumbers of several seeds are means ± sample standard deviations."
@@ -287,7 +287,7 @@ func (t *Table) writeTimes(b *strings.Builder, settings []Setting) {
 		}
 		lines = append(lines, append(line, s.show(s.values(column("", virtualTime)), short)))
 	}
-	_ = writeMarkdownTable(b, lines) // to memory
+	_ = writeMarkdownTable(b, lines) // writing to memory gives no error
 }
 
 // failed counts the runs of a setting that finished and have failed to converge.

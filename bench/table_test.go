@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fspda/train"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 // Where runs have a simulated network, a table says what an accuracy cost in its seconds; else it
@@ -15,10 +15,10 @@ import (
 func TestTableOfTimes(t *testing.T) {
 	plain, timed := train.Default(), train.Default()
 	timed.Links = "wan.yaml"
-	rows := []train.Row{{TestScores: evaluate.TestScores{TestAccAvg: 0.1}}, {Position: evaluate.Position{Iteration: 10},
-		TestScores: evaluate.TestScores{TestAccAvg: 0.62}, Times: evaluate.Times{Time: 3.5}},
-		{Position: evaluate.Position{Iteration: 20}, TestScores: evaluate.TestScores{TestAccAvg: 0.7},
-			Times: evaluate.Times{Time: 9}}}
+	rows := []train.Row{{TestScores: metric.TestScores{TestAccAvg: 0.1}}, {Position: metric.Position{Iteration: 10},
+		TestScores: metric.TestScores{TestAccAvg: 0.62}, Times: metric.Times{Time: 3.5}},
+		{Position: metric.Position{Iteration: 20}, TestScores: metric.TestScores{TestAccAvg: 0.7},
+			Times: metric.Times{Time: 9}}}
 	a := &Outcome{Job: Job{Title: "near", Config: plain}, Status: train.Finished, Rows: rows}
 	b := &Outcome{Job: Job{Title: "far", Config: timed}, Status: train.Finished, Rows: rows}
 	write := func(outcomes ...*Outcome) (markdown, csv string) {
@@ -60,9 +60,9 @@ func TestTableOfSomeRuns(t *testing.T) {
 	run := func(seed uint64, accuracy float64) *Outcome {
 		c := train.Default()
 		c.Seed = seed
-		rows := []train.Row{{TestScores: evaluate.TestScores{TestAccAvg: 0.1}},
-			{Position: evaluate.Position{Iteration: 10},
-				TestScores: evaluate.TestScores{TestAccAvg: train.Num(accuracy)}}}
+		rows := []train.Row{{TestScores: metric.TestScores{TestAccAvg: 0.1}},
+			{Position: metric.Position{Iteration: 10},
+				TestScores: metric.TestScores{TestAccAvg: train.Num(accuracy)}}}
 		return &Outcome{Job: Job{Title: "near", Setting: "near", Config: c}, Status: train.Finished, Rows: rows}
 	}
 	var text strings.Builder

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"fspda/train"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 const twoMethods = `
@@ -24,8 +24,8 @@ bits: 150
 // ending is a run of a job whose accuracy is value at 100 bits, and better later, beyond the budget.
 func ending(job Job, value float64) *Outcome {
 	row := func(bits uint64, acc float64) train.Row {
-		return train.Row{Traffic: evaluate.Traffic{BitsSharedSeed: bits},
-			TestScores: evaluate.TestScores{TestAccAvg: train.Num(acc)}}
+		return train.Row{Traffic: metric.Traffic{BitsSharedSeed: bits},
+			TestScores: metric.TestScores{TestAccAvg: train.Num(acc)}}
 	}
 	return &Outcome{Job: job, Status: train.Finished, Rows: []train.Row{row(0, 0.1), row(100, value), row(200, 0.99)}}
 }

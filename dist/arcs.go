@@ -39,7 +39,8 @@ func OneWay(spec string) bool {
 // directed implements the processes of arcs.
 type directed struct {
 	process
-	arcs    func(dst []Arc, t int) []Arc // in any order; dst is empty
+	// arcs appends the arcs of iteration t to dst, which is empty. Their order does not matter.
+	arcs    func(dst []Arc, t int) []Arc
 	regular bool
 	mean    float64
 }
@@ -94,7 +95,7 @@ func newExponential(p Spec, l edgeSampler) (Process, error) {
 				return nil, p.Errorf("agent %d sends to agent %d, which is no edge of the graph %s: use graph "+
 					"exponential, complete or %s, or edges push(1)", i, to, g, p.Name)
 			}
-			if !slices.Contains(byHop[k], Arc{edge, to, i}) { // of an edge with two arcs, one counts
+			if !slices.Contains(byHop[k], Arc{edge, to, i}) { // One of the two arcs of an edge counts.
 				rates[edge] += 1 / float64(hops)
 			}
 			byHop[k] = append(byHop[k], Arc{edge, i, to})

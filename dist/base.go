@@ -80,7 +80,7 @@ func (c cycle) union() (edges []Edge) {
 // repeated is the Process of a cycle: all edges of round t mod its length, with its weights.
 type repeated struct {
 	process
-	weights [][]link // by round, ascending by edge
+	weights [][]link // The links of each round, ascending by edge.
 }
 
 var (
@@ -236,7 +236,7 @@ func simpleBase(nodes []int, k int) cycle {
 		for t := range first {
 			rounds.play(t, inside, t)
 		}
-		begin := first + l + 1 // after it has lent
+		begin := first + l + 1 // The part has lent before.
 		if l == len(parts)-1 {
 			begin = first + l // the last one never lends
 		} else {

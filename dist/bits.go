@@ -40,7 +40,7 @@ func (w *bitWriter) bytes() []byte {
 	return w.dst
 }
 
-// bitReader reads what a bitWriter wrote. The caller checks the length first; reading beyond the
+// bitReader reads the output of a bitWriter. The caller checks the length first; reading beyond the
 // end returns zeros.
 type bitReader struct {
 	src  []byte

@@ -19,7 +19,7 @@ type Buffer struct {
 	Coords []uint32
 
 	pool    *Pool
-	free    func() // of a wrapped buffer, which has no pool
+	free    func() // Returns the memory of a wrapped buffer, which has no pool.
 	holders atomic.Int32
 }
 
@@ -55,8 +55,8 @@ type Pool struct {
 	dev device.Device
 
 	mu   sync.Mutex
-	free map[int]*freeList // by length
-	uses uint64            // number of calls of Get, the clock for least recently used
+	free map[int]*freeList // The free buffers of each length.
+	uses uint64            // The number of calls of Get, which tells the least recently used list.
 }
 
 // freeList holds the free buffers of one length.

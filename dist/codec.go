@@ -38,8 +38,8 @@ type Codec interface {
 // FloatCodec is the codec of plain float32 vectors that share one mask. Uncompressed algorithms use
 // it; it is also the meaning of a message without a codec.
 type FloatCodec struct {
-	Vectors int // in one message
-	Len     int // of each vector: the coordinates of the mask, which both ends know
+	Vectors int // The number of vectors in a message.
+	Len     int // The length of each vector: the number of coordinates of the mask, which both ends know.
 }
 
 var _ Codec = FloatCodec{}

@@ -78,7 +78,7 @@ type CompressorKind struct {
 	New func(p Spec, o CompressorOptions) (Compressor, error)
 }
 
-// asHonest counts a message as it is.
+// asHonest counts a message without a correction.
 func asHonest(m Sent) Sent { return m }
 
 // compressors is the table of compressors. The first of each kind of content is the default of the

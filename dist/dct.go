@@ -5,16 +5,17 @@ import (
 	"math"
 )
 
-// number is the precision of a Transform: that of the agents, or of tests.
+// number is the precision of a Transform. Agents use float32, tests float64 too.
 type number interface{ float32 | float64 }
 
 // Transform is the orthonormal discrete cosine transform (DCT-II) of a flat vector in chunks: a
 // matrix is cut into chunks of Side(rows) × Side(columns), a vector into chunks of Side(length).
-// Chunk by chunk the coefficients lie one after the other, those of a matrix by rows. It is safe
+// The coefficients of a chunk lie one after the other, in a matrix by rows. It is safe
 // for concurrent use.
 type Transform[T number] struct {
 	chunks []chunk
-	basis  map[int][]T // by side n: element (u, i) of the n×n matrix is the i-th number of frequency u
+	// basis has an n×n matrix for each side n. Its element (u, i) is the i-th number of frequency u.
+	basis  map[int][]T
 	turned map[int][]T // the transposed matrices
 }
 
@@ -40,7 +41,7 @@ func chunkSide(n, limit int) int {
 }
 
 // NewTransform makes the transform of tensors of the given rows and columns, one after the other; 0
-// columns mean a vector of so many rows. The sides of chunks are at most side.
+// columns mean a vector. The sides of chunks are at most side.
 func NewTransform[T number](shapes [][2]int, side int) *Transform[T] {
 	t := &Transform[T]{basis: map[int][]T{}, turned: map[int][]T{}}
 	from, at := 0, 0
@@ -248,7 +249,7 @@ func (c *DCT) Delta() float64 {
 	return least
 }
 
-// Compress implements [Compressor]. The coordinates are those of coefficients.
+// Compress implements [Compressor]. The coordinates are positions of coefficients.
 func (c *DCT) Compress(p *Payload, v []float32, _, _, _ int) error {
 	if err := checkFinite("dct", v); err != nil {
 		return err

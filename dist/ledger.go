@@ -30,7 +30,7 @@ type Sent struct {
 	// IndexBits is the packed size of all indices, where they count within blocks; 0: they count
 	// within the vector
 	IndexBits int
-	Whole     int // coordinates of the mask that need no index: those of blocks that are sent whole
+	Whole     int // coordinates of the mask that need no index, since they are in blocks that are sent whole
 
 	// Indices says that this message carries the indices in accountings that send them: over a
 	// bidirectional edge the one from the higher-numbered end, and every unidirectional message.

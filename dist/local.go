@@ -10,7 +10,7 @@ import (
 // copy, and no goroutine is started.
 type Local struct {
 	n         int
-	receivers []receiver // by rank
+	receivers []receiver // One for each rank.
 }
 
 // receiver holds the streams to one agent. They are created on first use.

@@ -6,7 +6,7 @@ import "sync"
 // maximal matching.
 type matching struct {
 	edgeSampler
-	scratch *sync.Pool // of *matchingScratch
+	scratch *sync.Pool // A pool of *matchingScratch.
 }
 
 // matchingScratch is scratch memory for one draw.

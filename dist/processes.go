@@ -1,6 +1,6 @@
 package dist
 
-// process is a Process: its spec, the rate of each edge, and what activates them.
+// process is a Process of functions.
 type process struct {
 	spec string
 	rate func(edge int) float64

@@ -31,8 +31,8 @@ type qsgd struct {
 	levels int
 	scaled bool
 	sizes  []int
-	omega  []float64 // of each block
-	scale  []float64 // c of each block
+	omega  []float64 // The variance factor of each block.
+	scale  []float64 // The factor c of each block.
 	dim    int
 	base   rng.Stream
 }
@@ -115,7 +115,7 @@ func (q *qsgd) Compress(p *Payload, v []float32, t, agent, which int) error {
 	return nil
 }
 
-// norm returns the block's norm as it is sent. After rounding to float32 it is still >= every
+// norm returns the norm of the block that is sent. It is rounded to float32, and still >= every
 // magnitude in the block.
 func (q *qsgd) norm(v []float32, from int) (float32, error) {
 	sq := 0.0

@@ -9,7 +9,7 @@ import (
 // randK selects exactly k coordinates, uniform among all subsets of size k.
 type randK struct {
 	maskBase
-	scratch *sync.Pool // of *bitmap of d bits, all 0
+	scratch *sync.Pool // A pool of *bitmap, each with d bits that are 0.
 }
 
 func newRandK(b maskBase) randK { return randK{b, bitmaps(b.d)} }
@@ -130,7 +130,8 @@ func (t subsetSampler) set(c uint64) int {
 	return setBit(t.b.words, c)
 }
 
-// drawPlain makes two draws for each of so many random numbers and returns the number of new bits.
+// drawPlain makes two draws from each of the given number of random numbers, and returns the number
+// of new bits.
 // The count is a sum without unpredictable branches.
 func (t subsetSampler) drawPlain(draws int, s *rng.Stream) int {
 	words, local, fresh := t.b.words, *s, 0

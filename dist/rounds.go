@@ -1,8 +1,8 @@
 package dist
 
-// AtRoundEnds returns the process whose iteration r is played in the last iteration of round r of so
-// many; no edge is active in the others. Its String is that of p. It has the weights of p, if p is
-// [Weighted]. Rounds of one iteration are p itself.
+// AtRoundEnds returns a process of rounds of the given number of steps. Iteration r of p happens in
+// the last iteration of round r, and no edge is active in the others. It has the String of p and,
+// if p is [Weighted], its weights. With rounds of one iteration it is p itself.
 func AtRoundEnds(p Process, steps int) Process {
 	if steps == 1 {
 		return p

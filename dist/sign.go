@@ -38,8 +38,8 @@ func newSign(o CompressorOptions) sign {
 func (sign) String() string { return "sign" }
 func (sign) Picked() Mask   { return nil }
 
-// Delta is the contraction for normally distributed numbers. That of the worst vector, with a
-// single number that is not zero, is 1/m, far from what occurs.
+// Delta is the contraction for normally distributed numbers. For the worst vector, with a single
+// number that is not zero, it is 1/m, but such vectors do not occur.
 func (sign) Delta() float64 { return normalSign }
 
 func (c sign) Compress(p *Payload, v []float32, _, _, _ int) error {
@@ -66,7 +66,7 @@ func (c sign) Compress(p *Payload, v []float32, _, _, _ int) error {
 	return nil
 }
 
-// negative is the sign bit of x < 0: that of -0 is unset, since -0 is not below 0.
+// negative is the sign bit of x < 0. It is unset for -0, which is not below 0.
 func negative(x float32) uint32 {
 	if x < 0 {
 		return 1 << 31

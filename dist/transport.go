@@ -6,12 +6,14 @@ import (
 	"fmt"
 )
 
-// Message is what one end of an edge sends to the other at iteration T: one buffer per vector.
+// Message is a message from one end of an edge to the other at iteration T. It has a buffer for each
+// vector.
 type Message struct {
 	T        int
 	From, To int
 	Values   []*Buffer
-	Codec    Codec // with which a transport between processes encodes the values; nil: float32
+	// Codec encodes the values between processes. Without one they are float32.
+	Codec Codec
 	// Arrives is the arrival time in the virtual time of simulated links, 0 without them. A
 	// transport preserves it. It is metadata: it is not counted and delays nothing.
 	Arrives float64
@@ -35,7 +37,7 @@ type Transport interface {
 	// Send sends m over the stream from m.From to m.To. It takes over m.Values and one reference to
 	// every buffer, also if it returns an error; a sender that reads a value afterwards retains it
 	// before. At least two messages of a stream may be unread before Send blocks, so that an agent
-	// may run ahead of a peer that only receives. Errors are those of ctx and of a network that has
+	// may run ahead of a peer that only receives. It fails if ctx ends, or if the network has
 	// failed permanently. A message that the network gives up is not an error here: Recv reports it
 	// to both ends. A sender that expects no message learns of it only if the algorithm makes the
 	// receiver answer.

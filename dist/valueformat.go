@@ -64,7 +64,7 @@ func (f ValueFormat) Append(dst []byte, v []float32) []byte {
 	return dst
 }
 
-// Read decodes into dst what Append wrote. b must have as many numbers.
+// Read decodes b, the output of Append, into dst. b must have as many numbers.
 func (f ValueFormat) Read(dst []float32, b []byte) {
 	if len(b) != len(dst)*f.Bits()/8 {
 		panic(fmt.Sprintf("dist: %d %s values from %d bytes", len(dst), f, len(b)))
@@ -87,7 +87,7 @@ func (f ValueFormat) Read(dst []float32, b []byte) {
 
 const (
 	signBit  = 1 << 31
-	infinity = 0xff << 23 // of float32, as bits
+	infinity = 0xff << 23 // The bits of the float32 infinity.
 )
 
 // toFP16 rounds to the nearest, ties to even.
@@ -97,7 +97,7 @@ func toFP16(x float32) uint16 {
 	const (
 		overflow = 0x477ff000       // 65520, halfway between the largest number and the next power of two
 		normal   = (127 - 14) << 23 // 2^-14, the smallest number of full precision
-		half     = 126 << 23        // ½, whose unit in the last place is that of a subnormal number
+		half     = 126 << 23        // ½: its unit in the last place equals that of subnormal numbers
 	)
 	switch {
 	case b > infinity:

@@ -31,7 +31,7 @@ func (t Target) halfPrecision() (all []Check) {
 			return "", report(func(r testing.TB) { devicetest.CheckHalfPrecision(r, t.Device, k, s) })
 		}})
 	}
-	tokens, heads := 1024, 12 // of GPT-2
+	tokens, heads := 1024, 12 // sizes of GPT-2
 	if t.Small {
 		tokens, heads = 150, 2
 	}

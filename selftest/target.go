@@ -18,7 +18,7 @@ import (
 // Target is a device to check, with access to it.
 type Target struct {
 	Device    device.Device
-	Precision string            // of networks: fp32, tf32, fp16 or bf16
+	Precision string            // precision of networks: fp32, tf32, fp16 or bf16
 	Kernels   kerneltest.Runner // nil if it has no kernels of its own
 	// Train runs a short training on a device, and returns the mean of the models and the final
 	// loss. If nil, that check is skipped.

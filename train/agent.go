@@ -34,8 +34,8 @@ type core struct {
 	id     int
 	run    *run
 	worker *worker
-	dev    device.Device   // of the worker
-	ctx    context.Context // of exchanges and waits: canceled when they can no longer succeed
+	dev    device.Device   // device of the worker
+	ctx    context.Context // context of exchanges and waits: canceled when they can no longer succeed
 	halt   context.CancelCauseFunc
 	clock  clock
 	round  algo.Round
@@ -180,7 +180,7 @@ var errHalted = errors.New("train: halted")
 // DivergedError reports an agent whose training loss exceeded the limit or is not a number.
 type DivergedError struct {
 	Agent, T int
-	Event    int // in virtual time: the number of the event; else 0
+	Event    int // number of the event in virtual time; else 0
 	Loss     float64
 	Cause    error // what failed before the loss showed it; mostly nil
 }

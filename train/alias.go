@@ -2,7 +2,7 @@ package train
 
 import (
 	"fspda/train/config"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/runfolder"
 	"fspda/train/setting"
 )
@@ -37,12 +37,12 @@ func RegisterKey(k setting.Key) { config.RegisterKey(k) }
 
 // These names are those of fspda/train/evaluate that users of this package need most.
 type (
-	Row = evaluate.Row
-	Num = evaluate.Num
+	Row = metric.Row
+	Num = metric.Num
 )
 
 // Columns lists the columns of metrics.csv, which are the keys of metrics.jsonl.
-func Columns() []string { return evaluate.Columns() }
+func Columns() []string { return metric.Columns() }
 
 // The names of fspda/train/runfolder that users of this package need most.
 type (

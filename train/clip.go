@@ -62,7 +62,7 @@ type l2Clipper struct {
 	decay     float64
 	loss      device.Vector // the gradient without the L2 term
 	undecayed device.Index  // coordinates without L2 term; nil: none
-	few       device.Vector // of as many numbers
+	few       device.Vector // the model at the undecayed coordinates
 }
 
 func (c *l2Clipper) clip(v, x device.Vector) bool {

@@ -9,6 +9,7 @@ import (
 
 	"fspda/device"
 	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
@@ -32,7 +33,7 @@ type collector struct {
 
 func newCollector(r *run, res *Result) *collector {
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot.Snapshot{},
-		eval: evaluate.New(r.setup, evaluatorsOf(r.opt.replicas())), best: evaluate.BestAccuracy(res.Rows)}
+		eval: evaluate.New(r.setup, evaluatorsOf(r.opt.replicas())), best: metric.BestAccuracy(res.Rows)}
 	if r.driver.repeatsEvaluations() && r.group.repeatsEvaluations() {
 		c.eval.Stop = r.hurry
 	}
@@ -48,7 +49,7 @@ func (c *collector) collect() error {
 			c.pending[sn.T] = set
 		}
 		set[sn.Agent] = sn
-		if slices.Contains(set, nil) { // of another agent, not yet
+		if slices.Contains(set, nil) { // another agent's is missing yet
 			continue
 		}
 		delete(c.pending, sn.T)

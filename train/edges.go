@@ -13,8 +13,8 @@ type activeEdges struct {
 	t       int // -1: none yet
 	events  []dist.Event
 	weights *dist.ActiveMixing
-	arcs    []dist.Arc // of a directed run
-	out     []int      // by agent: arcs that leave it
+	arcs    []dist.Arc // arcs of a directed run
+	out     []int      // numbers of the arcs that leave each agent
 }
 
 // edgesAt borrows the edges of iteration t. The caller puts them back into run.edges.

@@ -19,7 +19,7 @@ type exchange struct {
 	ledger dist.Ledger
 	codec  codec
 	edges  func(t int) // sets the links of an iteration
-	posts  []int       // by link: messages posted in this iteration
+	posts  []int       // messages posted in this iteration, by link
 	expect int         // messages that a link brings in an exchange
 
 	masks     []device.Index // one per link of a broadcast, memory reused
@@ -27,7 +27,7 @@ type exchange struct {
 	own       []*dist.Buffer // acquired by the algorithm in this iteration
 	received  []*dist.Buffer
 	retained  []*dist.Buffer // received in earlier iterations, which the algorithm keeps
-	shortened []shortCopy    // of own, with short values
+	shortened []shortCopy    // copies of own with short values
 	host      []float32      // scratch
 	sendErr   error          // the first of this run
 }
@@ -37,7 +37,7 @@ func (x *exchange) init() {
 	s, r := x.run.setup, &x.round
 	r.Acquire, r.Post, r.Retain = x.acquire, x.post, x.retain
 	if s.WireFormat().Bits() == 32 {
-		r.Swap = x.swap // with short values the algorithm must keep the bits of its own vectors
+		r.Swap = x.swap // short values: the algorithm must keep the bits of its own vectors
 	}
 	x.codec.message, x.expect = s.Codec(), s.Traits.MessagesPerLink()
 	switch {

@@ -13,13 +13,13 @@ import (
 // Forecast is the time and the memory that a run needs from an iteration to its end.
 type Forecast struct {
 	Iterations int               `json:"iterations"`        // left
-	Step       time.Duration     `json:"step_ns"`           // of one iteration of all agents
-	Row        time.Duration     `json:"row_ns"`            // of one evaluation, on average
-	Total      time.Duration     `json:"total_ns"`          // to the end
-	ImagesPerS float64           `json:"images_per_s"`      // of text, tokens
-	Unit       string            `json:"unit"`              // of ImagesPerS: images or tokens
+	Step       time.Duration     `json:"step_ns"`           // time of one iteration of all agents
+	Row        time.Duration     `json:"row_ns"`            // mean time of one evaluation
+	Total      time.Duration     `json:"total_ns"`          // time to the end
+	ImagesPerS float64           `json:"images_per_s"`      // images a second; for text, tokens a second
+	Unit       string            `json:"unit"`              // unit of ImagesPerS: images or tokens
 	Bits       float64           `json:"bits"`              // expected, in the accounting asked for
-	Memory     uint64            `json:"memory_bytes"`      // of this process, at most
+	Memory     uint64            `json:"memory_bytes"`      // most memory of this process
 	Devices    []memory.Forecast `json:"devices,omitempty"` // that have a memory of their own
 }
 

@@ -63,13 +63,13 @@ type gradients struct {
 	model   gradientStarter
 	depth   int
 	pending []pendingLoss // oldest first
-	buffers device.Vector // of the agent's batch norm; nil: the network has none
+	buffers device.Vector // buffers of the agent's batch norm; nil: the network has none
 	part    device.Vector // gradient of a micro-batch; nil unless batches are split
 	clipper clipper
 	// the algorithm clips the mean of the agents' gradients
 	clipsMean bool
 	count     int             // gradients so far
-	clipped   int             // of them those that were shortened
+	clipped   int             // number of these that were shortened
 	meter     snapshot.Losses // losses since the last row
 
 	scaler lossScaler
@@ -80,7 +80,7 @@ type gradients struct {
 // pendingLoss is the loss of a gradient that was started.
 type pendingLoss struct {
 	t     int
-	first bool // of its batch: the training step
+	first bool // this batch's first gradient: the training step
 	wait  func() (float64, error)
 }
 

@@ -113,7 +113,7 @@ func (r *run) requestCheckpoints(ctx, stop context.Context, done <-chan struct{}
 		defer t.Stop()
 		tick = t.C
 	}
-	asked := false // for a checkpoint that has to wait for one that is being made
+	asked := false // a checkpoint waits for one that is being made
 	for {
 		if asked && c.Reserve() {
 			asked = false

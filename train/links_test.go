@@ -12,7 +12,7 @@ import (
 
 	"fspda/dist/disttest"
 	"fspda/internal/rng"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 // WithLinks writes a file of links and returns its path.
@@ -250,11 +250,11 @@ func TestTimeTo(t *testing.T) {
 	}
 	rows := []Row{row(0.1, 0), row(0.72, 2), row(Num(math.NaN()), 3), row(0.9, 4), row(0.8, 5)}
 	for share, want := range map[float64]Num{0.1: 0, 0.5: 2, 0.8: 2, 0.81: 4, 1: 4} {
-		if got := evaluate.TimeTo(rows, share); got != want {
+		if got := metric.TimeTo(rows, share); got != want {
 			t.Errorf("%v of the best at %v, want %v", share, got, want)
 		}
 	}
-	if got := evaluate.TimeTo(nil, 0.5); !math.IsNaN(float64(got)) {
+	if got := metric.TimeTo(nil, 0.5); !math.IsNaN(float64(got)) {
 		t.Errorf("without rows %v", got)
 	}
 }

@@ -42,7 +42,7 @@ type LiveState struct {
 	recent    [recentEdges]atomic.Uint64
 
 	mu     sync.Mutex
-	models []evaluate.AgentScore // by agent, of the latest evaluation
+	models []evaluate.AgentScore // scores of the latest evaluation, by agent
 }
 
 // recentEdges is how many exchanges a LiveState remembers. A power of two.
@@ -61,9 +61,9 @@ type agentCounters struct {
 // AgentStatus is the current state of an agent.
 type AgentStatus struct {
 	Iteration int     // the agent has entered
-	Loss      float64 // of its latest batch; NaN before the first
+	Loss      float64 // loss of its latest batch; NaN before the first
 	Distance  float64 // squared, from the mean model, at the latest evaluation; NaN before the first
-	Accuracy  float64 // on the test set, at the latest evaluation; NaN if that did not include it
+	Accuracy  float64 // test accuracy at the latest evaluation; NaN if that did not include it
 	Sent      uint64  // bits, in the accounting of the run
 }
 

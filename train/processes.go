@@ -16,7 +16,7 @@ import (
 type Process struct {
 	Rank    int
 	Network process.Network
-	Timeout time.Duration // of silence of an agent that this one needs, after which Run fails; 0: for ever
+	Timeout time.Duration // longest silence of an agent that this one needs, after which Run fails; 0: for ever
 	// nil: the agent keeps no checkpoints, and does not survive its process; the caller closes it
 	Store *runfolder.AgentStore
 }

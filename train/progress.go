@@ -13,7 +13,7 @@ import (
 // no agent has reached yet, and each agent meets it in its own time.
 type progress struct {
 	mu     sync.Mutex
-	at     map[int]int // by agent: the step that it has entered
+	at     map[int]int // step that each agent has entered
 	stop   int         // no agent goes beyond this step
 	last   int         // the end of the run
 	saves  []int       // steps to be saved that some agent has still to reach, ascending

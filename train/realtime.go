@@ -83,7 +83,7 @@ type realTimeAgent struct {
 	protocol *live.Agent
 	// buffers of batch norm as of the latest gradient that was applied; nil: the network has none
 	applied   device.Vector
-	loss      float64      // of the latest gradient
+	loss      float64      // loss of the latest gradient
 	reported  int          // evaluations so far
 	moves     int          // gradients applied since this process started
 	exchanges int          // since this process started

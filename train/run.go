@@ -28,13 +28,13 @@ type Options struct {
 	OnRow     func(Row)      // called after each evaluation, in order, by one goroutine
 	OnStep    func(t int)    // called by agent 0 at the head of each iteration
 	Process   *Process       // nil: all agents are in this process; else its Network is the Transport
-	Live      *LiveState     // of as many agents; nil: not recorded
+	Live      *LiveState     // state of as many agents; nil: not recorded
 	Control   *Control       // nil: the run cannot be paused
-	Version   string         // of the program, for summary.json; empty: that of the main module
+	Version   string         // version of the program, for summary.json; empty: the main module's
 	NoReport  bool           // no plots and no report in Folder at the end
 
 	grace time.Duration // that an evaluation has to end after the stop; 0: evaluationGrace, below 0: none
-	lend  bool          // as if there were memory.LendFrom agents
+	lend  bool          // lends vectors as a run of memory.LendFrom agents does
 }
 
 // replicas lists the copies of the model, each on a device.
@@ -47,7 +47,7 @@ type Result struct {
 	Rows      []Row
 	WallS     float64 // since the start, earlier parts of a resumed run included
 	First     int     // iteration at which this part began
-	Summary   Summary // as in Folder; empty without one, and of a run that was stopped
+	Summary   Summary // summary as in Folder; empty without one, and of a run that was stopped
 	Diverged  *DivergedError
 	Mean      []float32   // final mean model; nil unless this call finished the run
 	Models    [][]float32 // final model of every agent; nil unless this call finished the run
@@ -56,7 +56,7 @@ type Result struct {
 
 	// batch norm of the mean model, as used by the last row; nil as Mean is, or without batch norm
 	MeanBuffers []float32
-	Buffers     [][]float32 // of every agent's
+	Buffers     [][]float32 // buffers of every agent
 }
 
 // dropModels removes the models of a run that did not finish.
@@ -74,14 +74,14 @@ type run struct {
 	group processGroup
 
 	driver   driver
-	progress *progress // of the run's iterations: checkpoints and the stop are requested here
-	steps    *progress // of the agents' steps, as the driver counts them
+	progress *progress // progress of the run's iterations: checkpoints and the stop are requested here
+	steps    *progress // progress of the agents' steps, as the driver counts them
 
 	workers       []*worker // evaluations of one device use the first
-	agents        []*agent  // of this process
-	edges         sync.Pool // of *activeEdges
+	agents        []*agent  // agents of this process
+	edges         sync.Pool // pool of *activeEdges
 	snapshotPools []*snapshot.Pool
-	snapshots     chan *snapshot.Snapshot // for the collector
+	snapshots     chan *snapshot.Snapshot // snapshots for the collector
 	writer        *runfolder.Writer
 	hurry         chan struct{}     // closed some time after the run was told to stop: evaluations must end
 	memory        []memory.Forecast // forecast of devices with a memory of their own

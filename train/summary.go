@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/runfolder"
 	"fspda/web"
 )
@@ -37,8 +38,8 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	sum.Traffic, sum.DecodeScores = l.Traffic, l.DecodeScores
 	sum.LossScaling, sum.AgentsPresent, sum.LanguageScores = l.LossScaling, l.AgentsPresent, l.LanguageScores
 	sum.BN, sum.VirtualTime = evaluate.BatchNormMode(s, l.Iteration), l.Time
-	sum.TimeTo50, sum.TimeTo80 = evaluate.TimeTo(r.Rows, 0.5), evaluate.TimeTo(r.Rows, 0.8)
-	sum.TimeTo90, sum.TimeTo95 = evaluate.TimeTo(r.Rows, 0.9), evaluate.TimeTo(r.Rows, 0.95)
+	sum.TimeTo50, sum.TimeTo80 = metric.TimeTo(r.Rows, 0.5), metric.TimeTo(r.Rows, 0.8)
+	sum.TimeTo90, sum.TimeTo95 = metric.TimeTo(r.Rows, 0.9), metric.TimeTo(r.Rows, 0.95)
 	if s.Links != nil {
 		sum.Links = s.Links.String()
 	}

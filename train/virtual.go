@@ -18,7 +18,7 @@ import (
 type virtualTime struct {
 	r    *run
 	line *simnet.Timeline
-	ops  map[int]chan []op // by agent of this process
+	ops  map[int]chan []op // operations of each agent of this process
 	next map[int][]op      // the list that the director makes
 }
 

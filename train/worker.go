@@ -18,8 +18,8 @@ type Replica struct {
 // worker is a device with the network on it, and what the agents on this device share.
 type worker struct {
 	Replica
-	pool    *dist.Pool      // of messages
-	vectors vectorpool.Pool // of gradients and mailboxes
+	pool    *dist.Pool      // pool of messages
+	vectors vectorpool.Pool // pool of gradients and mailboxes
 	cache   *vectorpool.Cache
 	gate    chan struct{} // its capacity is the number of gradients that are computed at once
 	masks   *masks

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/runfolder"
 	"fspda/train/safetensors"
 )
@@ -115,7 +115,7 @@ func TestBestModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b.Row.Iteration != want.Iteration || b.Row.TestAccAvg != want.TestAccAvg ||
-		evaluate.BestAccuracy(r.Rows) != want.TestAccAvg {
+		metric.BestAccuracy(r.Rows) != want.TestAccAvg {
 		t.Errorf("the best row is %+v, want %+v", b.Row, want)
 	}
 	if acc, _ := scoreWith(t, m, b.Mean, b.Buffers); Num(acc) != want.TestAccAvg {

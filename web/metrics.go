@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"fspda/internal/bounded"
+	"fspda/train/metric"
 )
 
 // metrics holds metrics.jsonl as columns: column[k][r] is the value of key k at evaluation r, NaN
@@ -22,16 +23,7 @@ type metrics struct {
 }
 
 // metricKeys lists the known keys. Others are ignored.
-var metricKeys = []string{
-	"iteration", "epoch", "train_loss_worst", "train_loss_avg", "grad_sq_worst", "grad_sq_avg", "consensus",
-	"consensus_max",
-	"test_loss_avg", "test_loss_mean", "test_acc_min", "test_acc_mean", "test_acc_max", "test_acc_avg", "dual_sum",
-	"dual_track",
-	"bits_total", "bits_agent_max", "bits_shared_seed", "bits_packed", "bits_reference", "overhead_bits", "wire_bytes",
-	"grads_total", "lr", "eta", "virtual_time", "virtual_time_mean", "wall_s",
-	"agents_present", "perplexity", "bits_per_byte", "test_top5_avg", "train_data_loss_avg", "far_decodes",
-	"largest_decode", "skipped_grads", "loss_scale", "clipped_grads",
-}
+var metricKeys = metric.Columns()
 
 // maxLine is the maximum length of a line of metrics.jsonl in bytes. Real lines have under a
 // thousand.

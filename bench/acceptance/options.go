@@ -24,7 +24,7 @@ type Options struct {
 	ReadChoices func() ([]byte, error)
 	AddChoices  func(lines []byte) error
 
-	Version  string    // of the program
+	Version  string    // version of the program
 	Machine  []Fact    // what it runs on
 	Progress io.Writer // progress messages
 }
@@ -45,10 +45,10 @@ type pictures struct{ count, width, height int }
 type shapes struct {
 	network         string
 	batches, pixels []int
-	turn            string // of a measurement
+	turn            string // name of the measurement whose turn it is
 	turns           float64
 	rounds          int
-	iterations      int // of the long run of figure 1
+	iterations      int // iterations of the long run of figure 1
 	longest         time.Duration
 	curve           int // iterations of the loss curve
 	repeat          int

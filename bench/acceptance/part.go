@@ -31,7 +31,7 @@ type Outcome struct {
 	Part    string                     `json:"part"`
 	Status  Status                     `json:"status"`
 	Reason  string                     `json:"why,omitempty"`    // it is not done
-	Summary string                     `json:"saw,omitempty"`    // of the findings
+	Summary string                     `json:"saw,omitempty"`    // summary of the findings
 	Peer    string                     `json:"beside,omitempty"` // version of PyTorch that it was compared with
 	Seconds float64                    `json:"seconds"`
 	Values  map[string]float64         `json:"values,omitempty"`

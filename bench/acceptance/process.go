@@ -29,7 +29,7 @@ type job struct {
 	*Options
 	out  *Outcome
 	dir  string       // temporary files, removed afterwards
-	log  io.Writer    // of commands and their output
+	log  io.Writer    // receives commands and their output
 	save func() error // saves the results so far
 	rate float64      // iterations a second of figure 1; 0: not known
 	env  []string     // additional environment variables

@@ -17,8 +17,8 @@ import (
 
 // AgentsOptions configures [Agents].
 type AgentsOptions struct {
-	Counts []int // of agents, ascending
-	Steps  int   // of all agents together, about
+	Counts []int // numbers of agents, ascending
+	Steps  int   // approximate number of steps of all agents together
 	// Open prepares a run of so many agents and iterations.
 	Open func(agents, iterations int) (AgentsRun, error)
 	// Progress is called after each run, if it is not nil.
@@ -47,7 +47,7 @@ type AgentsRow struct {
 	Iterations int     `json:"iterations"`
 	Steps      int     `json:"steps"`        // gradients of all agents together, between the evaluations
 	Micros     float64 `json:"step_us"`      // time of a step, of all cores together
-	Peak       uint64  `json:"peak_bytes"`   // of this process; the largest so far
+	Peak       uint64  `json:"peak_bytes"`   // largest memory of this process so far
 	Forecast   uint64  `json:"forecast"`     // bytes
 	Evaluation float64 `json:"evaluation_s"` // the last one, of all agents
 }

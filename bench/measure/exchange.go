@@ -65,7 +65,7 @@ type wireRun struct {
 	swap    func() error
 	end     func()
 	times   []float64 // µs
-	medians []float64 // of the rounds
+	medians []float64 // medians of the rounds
 }
 
 // size measures one size over all wires that support it.

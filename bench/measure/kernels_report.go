@@ -49,7 +49,7 @@ type GroupRow struct {
 type MeasuredRate struct {
 	Time  time.Duration `json:"time_ns"` // of one run, the fastest
 	Rate  float64       `json:"rate"`
-	Unit  string        `json:"unit"`            // of rate and limit: GFLOP/s; GB/s; ns, for each item
+	Unit  string        `json:"unit"`            // unit of rate and limit: GFLOP/s; GB/s; ns for each item
 	Limit float64       `json:"limit,omitempty"` // rate of multiply-adds, or of a copy of as many bytes
 	Share float64       `json:"share,omitempty"` // rate over limit
 }
@@ -62,7 +62,7 @@ type NetworkRow struct {
 	Backward time.Duration `json:"backward_ns"`
 	Images   float64       `json:"images_s"` // forward and backward
 	Rate     float64       `json:"gflop_s"`  // the convolutions' operations over all the time
-	Share    float64       `json:"share"`    // of the rate of multiply-adds
+	Share    float64       `json:"share"`    // share of the rate of multiply-adds
 }
 
 // finish computes rate and share.

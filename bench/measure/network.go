@@ -52,10 +52,10 @@ type GradientReport struct {
 	Mean      time.Duration `json:"mean_ns"`
 	Step      time.Duration `json:"step_ns,omitempty"` // the fastest
 	Images    float64       `json:"images_s"`          // like all rates, of the fastest run
-	FLOPs     float64       `json:"flops"`             // of the matrix kernels
+	FLOPs     float64       `json:"flops"`             // operations of the matrix kernels
 	Rate      float64       `json:"gflop_s"`
 	Product   float64       `json:"product_gflop_s"` // of the product, measured in between
-	Share     float64       `json:"share"`           // of a gradient's rate in the product's, see [Network]
+	Share     float64       `json:"share"`           // gradient's rate over the product's, see [Network]
 	StepShare float64       `json:"step_share,omitempty"`
 	Forecast  int           `json:"memory_forecast"`  // bytes
 	Allocated uint64        `json:"memory_allocated"` // bytes allocated by loading the code and the first run

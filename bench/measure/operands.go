@@ -78,7 +78,7 @@ func (p *pool) all(lengths []int) [][]float32 {
 // vectors provides random device vectors.
 type vectors struct {
 	dev  device.Device
-	have map[int][]device.Vector // by length
+	have map[int][]device.Vector // vectors by length
 	used map[int]int
 }
 

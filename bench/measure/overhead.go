@@ -12,7 +12,7 @@ import (
 // OverheadOptions configures [Overhead].
 type OverheadOptions struct {
 	What     string       // name of the gradient
-	Bytes    int          // of an exchange, each way
+	Bytes    int          // bytes of an exchange, each way
 	Gradient func() error // computes one gradient
 	Exchange func() error // makes one exchange
 	Each     time.Duration
@@ -23,7 +23,7 @@ type OverheadReport struct {
 	What             string  `json:"what"`
 	Bytes            int     `json:"bytes"`
 	Baseline         float64 `json:"alone_ms"`  // median of a gradient
-	One              float64 `json:"one_ms"`    // with one exchange that starts with the gradient
+	One              float64 `json:"one_ms"`    // time with one exchange that starts with the gradient
 	Continuous       float64 `json:"always_ms"` // with continuous exchanges
 	OneSlower        float64 `json:"one_slower"`
 	ContinuousSlower float64 `json:"always_slower"`

@@ -17,7 +17,7 @@ type StepOptions struct {
 	Setup  *train.Setup
 	Device device.Device
 	Model  train.Model
-	FLOPs  float64 // of the matrix kernels of one gradient at the setup's batch
+	FLOPs  float64 // operations of the matrix kernels of one gradient at the setup's batch
 	// Products allocates operands and returns a function that computes the matrix products of one
 	// gradient on the calling goroutine, and its floating-point operations: the limit. nil omits
 	// the limit.
@@ -59,7 +59,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 		return StepReport{}, &train.ConfigError{Key: "time", Got: o.Each.String(),
 			Want: "expected a time above 0, such as 3s"}
 	}
-	cores := runtime.GOMAXPROCS(1) // on one core, work outside of kernels cannot overlap with kernels
+	cores := runtime.GOMAXPROCS(1) // one core: work outside of kernels cannot overlap with kernels
 	defer runtime.GOMAXPROCS(cores)
 	c := o.Setup.Config
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch,
@@ -123,7 +123,7 @@ func noKernels() (gradient, vectors time.Duration) { return 0, 0 }
 type measurement struct {
 	took      time.Duration // total time
 	steps     float64       // total
-	gradients float64       // per step
+	gradients float64       // gradients per step
 	fastest   mark          // a step in the fastest window
 }
 
@@ -171,7 +171,7 @@ type gradientCounter struct {
 	kernels func() (gradient, vectors time.Duration)
 
 	mu     sync.Mutex
-	total  int // of the whole run
+	total  int // steps of the whole run
 	begin  time.Time
 	marks  []mark // the first is the start
 	closed bool

@@ -46,7 +46,7 @@ type Fitted struct {
 	Slope   Slope
 	Seeds   int
 	X       []float64
-	Y       [][]float64 // by seed, then by point
+	Y       [][]float64 // values by seed, then by point
 	Seconds float64     // that the measurements took, together
 }
 

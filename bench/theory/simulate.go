@@ -23,7 +23,7 @@ type Settings struct {
 	Iterations   int
 	FirstBatch   float64 // the noise of the first gradient is divided by its root; 0 is 1
 	From         float64 // errors are means from this share of the iterations on
-	RunSeed      uint64  // of edges, masks and noise
+	RunSeed      uint64  // seed of edges, masks and noise
 
 	// Central replaces the algorithm by SGD with the mean of the agents' gradients
 	Central bool

@@ -16,6 +16,7 @@ import (
 	"fspda/bench/acceptance"
 	"fspda/cli/command"
 	"fspda/cuda"
+	"fspda/device"
 	"fspda/train"
 	"fspda/train/runfolder"
 )
@@ -83,7 +84,7 @@ func runAcceptance(ctx context.Context, o acceptance.Options) (*acceptance.Resul
 
 // inspectMachine describes the machine, and returns the precisions that its GPU lacks, with the
 // reason. It is an error if the GPU cannot be used.
-func inspectMachine(ctx context.Context, device string) (facts []acceptance.Fact, lacks map[string]string, err error) {
+func inspectMachine(ctx context.Context, name string) (facts []acceptance.Fact, lacks map[string]string, err error) {
 	facts = []acceptance.Fact{{Name: "host",
 		Value: fmt.Sprintf("%s, %d cores", runfolder.Machine(), runtime.NumCPU())}}
 	add := func(name, value string) {
@@ -91,12 +92,12 @@ func inspectMachine(ctx context.Context, device string) (facts []acceptance.Fact
 			facts = append(facts, acceptance.Fact{Name: name, Value: value})
 		}
 	}
-	if !strings.HasPrefix(device, "cuda") {
+	if !strings.HasPrefix(name, "cuda") {
 		return facts, nil, nil
 	}
-	indices, err := cuda.ParseNames(device)
+	_, indices, err := device.ParseName(name)
 	if err != nil {
-		return nil, nil, &train.ConfigError{Key: "device", Got: device, Err: err}
+		return nil, nil, &train.ConfigError{Key: "device", Got: name, Err: err}
 	}
 	at := 0
 	if len(indices) > 0 {
@@ -106,12 +107,12 @@ func inspectMachine(ctx context.Context, device string) (facts []acceptance.Fact
 	hint := "fspda devices lists what was searched and where; --device cpu --tiny tries the command without a GPU"
 	switch {
 	case r.Problem != "":
-		return nil, nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.Problem), Want: hint}
+		return nil, nil, &train.ConfigError{Key: "device", Got: name, Err: errors.New(r.Problem), Want: hint}
 	case at >= len(r.GPUs):
-		return nil, nil, &train.ConfigError{Key: "device", Got: device, Want: fmt.Sprintf("the driver finds %d GPUs",
+		return nil, nil, &train.ConfigError{Key: "device", Got: name, Want: fmt.Sprintf("the driver finds %d GPUs",
 			len(r.GPUs))}
 	case !r.GPUs[at].Usable:
-		return nil, nil, &train.ConfigError{Key: "device", Got: device, Err: errors.New(r.GPUs[at].Problem), Want: hint}
+		return nil, nil, &train.ConfigError{Key: "device", Got: name, Err: errors.New(r.GPUs[at].Problem), Want: hint}
 	}
 	g := r.GPUs[at]
 	add("GPU", fmt.Sprintf("%s, %s, compute capability %s", g.Name, command.Bytes(g.Memory), g.Capability))

@@ -56,7 +56,7 @@ func stepDefaults(c train.Config) train.Config {
 		c.Batch, c.DataTrain, c.DataTest = 256, 10000, 100
 	}
 	c.EvalPoints, c.Iterations, c.Checkpoint, c.SampleTokens = 1, 1e9, 0, 0
-	c.Alpha = 0.01 // at which no algorithm diverges, those with momentum included
+	c.Alpha = 0.01 // no algorithm diverges at this alpha, even with momentum
 	return c
 }
 

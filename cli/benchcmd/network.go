@@ -21,6 +21,7 @@ import (
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/config"
+	"fspda/train/memory"
 )
 
 // networkFlags are the flags of bench network.
@@ -138,6 +139,9 @@ func trainingOf(net *model.Network, f networkFlags, e *setup.Devices) (
 		return err
 	}, nil
 }
+
+// A GPU has a memory of its own, whose use is forecast.
+var _ memory.Device = (*cuda.Device)(nil)
 
 // cardOf returns a GPU with what benchmarks need of it, or nil for another device.
 func cardOf(dev device.Device, precision string) *measure.Card {

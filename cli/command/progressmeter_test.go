@@ -8,13 +8,13 @@ import (
 	"fspda/data"
 	"fspda/train"
 	"fspda/train/config"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 // rowAt is an evaluation at an iteration, after so many seconds and local epochs.
 func rowAt(iteration int, seconds, epochs float64) train.Row {
-	return train.Row{Position: evaluate.Position{Iteration: iteration, Epoch: train.Num(epochs)},
-		Times: evaluate.Times{WallS: train.Num(seconds)}}
+	return train.Row{Position: metric.Position{Iteration: iteration, Epoch: train.Num(epochs)},
+		Times: metric.Times{WallS: train.Num(seconds)}}
 }
 
 // The time left follows the forecast, then the rows, evaluations included, and counts from where a

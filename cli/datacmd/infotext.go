@@ -28,7 +28,7 @@ type textReport struct {
 type streamReport struct {
 	Tokens int    `json:"tokens"`
 	Bytes  int64  `json:"bytes,omitempty"` // as text, if the tokenizer is known
-	SHA256 string `json:"sha256"`          // of the tokens, as train.bin and val.bin without a header hold them
+	SHA256 string `json:"sha256"`          // SHA-256 of the tokens, as train.bin and val.bin hold them behind a header
 }
 
 // inspectText describes a text. It returns nil for a path that holds none.

@@ -12,7 +12,7 @@ import (
 	"fspda/data"
 	"fspda/train"
 	"fspda/train/config"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 // The lines of a campaign have the rate and the time left of train: images a second between the
@@ -31,8 +31,8 @@ func TestStatusLines(t *testing.T) {
 	b.state[0].said = time.Now().Add(-2 * earlyLines) // a first tenth that takes long
 	b.on(bench.Event{Kind: bench.Stepped, Iteration: 1, Setup: s})
 	for k := range 3 {
-		row := train.Row{Position: evaluate.Position{Iteration: 200 * k, Epoch: train.Num(k)},
-			Times: evaluate.Times{WallS: train.Num(10 * k)}}
+		row := train.Row{Position: metric.Position{Iteration: 200 * k, Epoch: train.Num(k)},
+			Times: metric.Times{WallS: train.Num(10 * k)}}
 		b.on(bench.Event{Kind: bench.Evaluated, Iteration: 200 * k, Row: row, Setup: s})
 		b.on(bench.Event{Kind: bench.Stepped, Iteration: 200*k + 1, Setup: s})
 	}
@@ -81,7 +81,7 @@ func TestPartialTable(t *testing.T) {
 	p := &partialTable{folder: t.TempDir()}
 	job := func(name string) bench.Job { return bench.Job{Name: name, Config: train.Default()} }
 	row := func(loss float64) []train.Row {
-		return []train.Row{{TrainScores: evaluate.TrainScores{TrainLossWorst: train.Num(loss)}}}
+		return []train.Row{{TrainScores: metric.TrainScores{TrainLossWorst: train.Num(loss)}}}
 	}
 	p.add(&bench.Outcome{Job: job("a"), Folder: "a", Rows: row(7)})
 	p.add(&bench.Outcome{Job: job("b"), Folder: "b", Rows: row(6)})

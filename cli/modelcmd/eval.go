@@ -79,7 +79,7 @@ type scores struct {
 	Loss        float64    `json:"loss"`              // mean cross entropy
 	ECE         float64    `json:"ece"`               // expected calibration error
 	PerClass    []*float64 `json:"accuracy_by_class"` // null: no example of the class
-	Confusion   [][]int    `json:"confusion"`         // by class and predicted class
+	Confusion   [][]int    `json:"confusion"`         // counts by class and predicted class
 	Calibration []bin      `json:"calibration"`
 }
 
@@ -185,7 +185,7 @@ func (r *evalReport) String() string {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", r.class(c), command.Percent(*first.PerClass[c]),
 			r.predictions(first.Confusion[c]))
 	}
-	w.Flush() // to memory
+	w.Flush() // writing to memory gives no error
 	return b.String()
 }
 

@@ -28,7 +28,7 @@ type textScores struct {
 	Loss        train.Num  `json:"loss"` // nats a token
 	Perplexity  train.Num  `json:"perplexity"`
 	BitsPerByte *train.Num `json:"bits_per_byte"` // null: the tokenizer is not known
-	Accuracy    float64    `json:"accuracy"`      // of the next token
+	Accuracy    float64    `json:"accuracy"`      // accuracy of the next token
 	Top5        float64    `json:"top5"`
 }
 
@@ -44,7 +44,7 @@ func (t *target) evalText(ctx context.Context, split string) (fmt.Stringer, erro
 	if split == "train" {
 		stream = t.set.Text.Train
 	}
-	bytes := float64(t.set.Text.Bytes(stream)) / float64(len(stream)) // of a token
+	bytes := float64(t.set.Text.Bytes(stream)) / float64(len(stream)) // mean bytes of a token
 	var b device.Batch
 	for _, m := range t.models {
 		x := t.dev.NewVector(len(m.x))
@@ -91,6 +91,6 @@ func (r *textReport) String() string {
 		fmt.Fprintf(w, "%s\t%.4f\t%.4f\t%s\t%s\t%s\n", s.Model, s.Loss, s.Perplexity, bits, command.Percent(s.Accuracy),
 			command.Percent(s.Top5))
 	}
-	_ = w.Flush() // to memory
+	_ = w.Flush() // writing to memory gives no error
 	return b.String()
 }

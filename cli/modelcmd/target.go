@@ -30,7 +30,7 @@ type target struct {
 	models  []exported
 	set     *data.Set
 	split   data.Split
-	files   []string // of the examples; nil: those of a set
+	files   []string // files of the examples; nil: the examples of a set
 	engine  *model.Engine
 	dev     *setup.Devices
 }

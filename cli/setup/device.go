@@ -6,16 +6,12 @@ import (
 	"strings"
 	"sync"
 
-	"fspda/cpu"
-	"fspda/cuda"
+	_ "fspda/cpu"  // registers the host
+	_ "fspda/cuda" // registers GPUs
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
-	"fspda/train/memory"
 )
-
-// A GPU has a memory of its own, whose use is forecast.
-var _ memory.Device = (*cuda.Device)(nil)
 
 // Devices are the devices of a run: the embedded first one and others of its kind.
 type Devices struct {
@@ -43,13 +39,13 @@ func OpenDevice(c train.Config, threads int) (*Devices, error) { return OpenDevi
 // OpenAgentDevice opens the device for a process of one agent: if the configuration names several
 // GPUs, the agent's rank selects one of them.
 func OpenAgentDevice(c train.Config, threads, rank int) (*Devices, error) {
-	indices, err := cuda.ParseNames(c.Device)
-	if err == nil && indices == nil {
-		if n, err := cuda.Count(); err == nil {
-			c.Device = fmt.Sprintf("cuda:%d", rank%n)
+	kind, indices, err := device.ParseName(c.Device)
+	if err == nil && kind.Count != nil && indices == nil {
+		if n, err := kind.Count(); err == nil {
+			c.Device = fmt.Sprintf("%s:%d", kind.Name, rank%n)
 		}
-	} else if err == nil {
-		c.Device = fmt.Sprintf("cuda:%d", indices[rank%len(indices)])
+	} else if err == nil && indices != nil {
+		c.Device = fmt.Sprintf("%s:%d", kind.Name, indices[rank%len(indices)])
 	}
 	return OpenDevice(c, threads)
 }
@@ -58,38 +54,55 @@ func OpenAgentDevice(c train.Config, threads, rank int) (*Devices, error) {
 // auto is a usable GPU, or else the CPU with so many threads for each Program. It is an error if a
 // device given by name cannot be used.
 func OpenDevices(c train.Config, threads, agents int) (*Devices, error) {
-	host := func(why string) *Devices {
-		d := cpu.New(cpu.Threads(threads))
-		return &Devices{Device: d, note: why, close: d.Close}
+	o := device.Options{Threads: threads, Precision: c.Precision, Deterministic: c.Deterministic}
+	if c.Device == "auto" {
+		return openAny(o, agents)
 	}
-	if c.Device == "cpu" {
-		return host(""), nil
+	kind, indices, err := device.ParseName(c.Device)
+	if err != nil {
+		return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: err}
 	}
-	indices := []int{0}
-	if c.Device != "auto" {
-		var err error
-		if indices, err = cuda.ParseNames(c.Device); err != nil {
-			return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: err}
-		}
+	all, err := kind.OpenSeveral(indices, agents, o)
+	if err == nil {
+		return devices(all), nil
 	}
-	all, err := cuda.OpenSeveral(indices, agents, cuda.WithPrecision(cuda.Precision(c.Precision)),
-		cuda.Deterministic(c.Deterministic))
-	var precision *cuda.PrecisionError
-	switch {
-	case errors.As(err, &precision): // the GPU works, and the CPU lacks this precision too
+	if _, ok := errors.AsType[device.PrecisionError](err); ok {
 		return nil, &train.ConfigError{Key: "precision", Got: c.Precision, Err: err}
-	case err == nil:
-		return gpus(all), nil
-	case c.Device == "auto":
-		return host(firstSentence(err)), nil
 	}
 	return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: err,
 		Want: "fspda devices lists what was searched and where; --device cpu uses no GPU"}
 }
 
-// gpus returns the devices of one or several GPUs.
-func gpus(all []*cuda.Device) *Devices {
-	e := &Devices{Device: all[0], note: all[0].Properties().Name}
+// openAny opens the first usable device with a memory of its own, or else the host's.
+func openAny(o device.Options, agents int) (*Devices, error) {
+	var host device.Platform
+	why := ""
+	for _, kind := range device.Platforms() {
+		if kind.Count == nil {
+			host = kind
+			continue
+		}
+		all, err := kind.OpenSeveral([]int{0}, agents, o)
+		if err == nil {
+			return devices(all), nil
+		}
+		if _, ok := errors.AsType[device.PrecisionError](err); ok { // the GPU works, and the CPU lacks it too
+			return nil, &train.ConfigError{Key: "precision", Got: o.Precision, Err: err}
+		}
+		why = firstSentence(strings.TrimPrefix(err.Error(), kind.Name+": "))
+	}
+	all, err := host.OpenSeveral(nil, agents, o)
+	if err != nil {
+		return nil, err
+	}
+	e := devices(all)
+	e.note = why
+	return e, nil
+}
+
+// devices returns the devices of one or several GPUs, or the host.
+func devices(all []device.Opened) *Devices {
+	e := &Devices{Device: all[0], note: all[0].Model()}
 	e.close = func() error {
 		var errs []error
 		for _, d := range all {
@@ -107,8 +120,7 @@ func gpus(all []*cuda.Device) *Devices {
 }
 
 // firstSentence returns an error without the advice that follows its first colon.
-func firstSentence(err error) string {
-	text := strings.TrimPrefix(err.Error(), "cuda: ")
+func firstSentence(text string) string {
 	text, _, _ = strings.Cut(text, ": ")
 	return text
 }

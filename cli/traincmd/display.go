@@ -39,7 +39,7 @@ type display struct {
 	text     string
 	mu       sync.Mutex
 
-	iteration atomic.Int64 // of agent 0
+	iteration atomic.Int64 // iteration of agent 0
 	quit      chan struct{}
 	once      sync.Once
 	wg        sync.WaitGroup

@@ -17,13 +17,13 @@ import (
 	"fspda/train"
 	"fspda/train/algo"
 	"fspda/train/config"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 // rowOf is an evaluation with a training loss.
 func rowOf(loss, accuracy float64) train.Row {
-	return train.Row{TrainScores: evaluate.TrainScores{TrainLossAvg: train.Num(loss)}, TestScores: evaluate.TestScores{
-		TestAccAvg: train.Num(accuracy)}, LanguageScores: evaluate.LanguageScores{Perplexity: train.Num(math.NaN())}}
+	return train.Row{TrainScores: metric.TrainScores{TrainLossAvg: train.Num(loss)}, TestScores: metric.TestScores{
+		TestAccAvg: train.Num(accuracy)}, LanguageScores: metric.LanguageScores{Perplexity: train.Num(math.NaN())}}
 }
 
 // The text before the bar has a rate in one unit and no numbers that are not known.
@@ -34,8 +34,8 @@ func TestLatest(t *testing.T) {
 		t.Errorf("without a loss: %q", got)
 	}
 	for k := range 2 {
-		d.meter.Row(train.Row{Position: evaluate.Position{Iteration: k, Epoch: train.Num(k)},
-			Times: evaluate.Times{WallS: train.Num(k)}})
+		d.meter.Row(train.Row{Position: metric.Position{Iteration: k, Epoch: train.Num(k)},
+			Times: metric.Times{WallS: train.Num(k)}})
 	}
 	if got := d.latest(rowOf(0.5, 0.1)); got != "loss 0.5000 acc 10.00% 0 bit 1,000 images/s" {
 		t.Errorf("%q", got)

@@ -11,7 +11,7 @@ import (
 type LauncherEnv struct {
 	Rank, Size int    // -1 and 0 if not set
 	Master     string // HOST:PORT of rank 0; "" if not set
-	Names      string // of the variables that were read
+	Names      string // names of the variables that were read
 }
 
 // launchers lists the variables by which launchers tell a process its rank and the number of

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"fspda/cuda"
+	"fspda/device"
 )
 
 // lostGPUError reports a training that ended because a GPU was lost.
@@ -18,7 +18,7 @@ type lostGPUError struct {
 
 // explainLostGPU adds what to do to the error of a training in a folder, if a GPU was lost.
 func explainLostGPU(err error, folder string) error {
-	if !cuda.Lost(err) {
+	if !device.Lost(err) {
 		return err
 	}
 	found, failed := filepath.Glob(filepath.Join(folder, "checkpoints", "iter-*"))

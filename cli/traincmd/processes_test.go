@@ -3,6 +3,7 @@ package traincmd
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"fspda/cli/command"
 )
@@ -30,5 +31,16 @@ func TestMetricsAddress(t *testing.T) {
 func TestProcessErrorKeepsStatus(t *testing.T) {
 	if got := command.ExitStatus(fmt.Errorf("wrapped: %w", &exitError{agent: 1, status: 7})); got != 7 {
 		t.Errorf("exit status %d, want 7", got)
+	}
+}
+
+// Only the restarts of the last hour count.
+func TestDied(t *testing.T) {
+	var deaths []time.Time
+	now := time.Now()
+	for k, want := range []int{1, 2, 3, 3, 3} {
+		if deaths = died(deaths, now.Add(time.Duration(k)*25*time.Minute)); len(deaths) != want {
+			t.Errorf("%d deaths count after the one at minute %d, want %d", len(deaths), 25*k, want)
+		}
 	}
 }

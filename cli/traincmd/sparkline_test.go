@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"fspda/train"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 func TestSparkline(t *testing.T) {
@@ -72,8 +72,8 @@ func TestTerminal(t *testing.T) {
 	s.bar = newBar(&out, 100)
 	var c curves
 	for k := range 30 {
-		c.add(train.Row{TrainScores: evaluate.TrainScores{TrainLossAvg: train.Num(3 - 0.1*float64(k)), Consensus: 1},
-			TestScores: evaluate.TestScores{TestAccAvg: train.Num(0.03 * float64(k))}})
+		c.add(train.Row{TrainScores: metric.TrainScores{TrainLossAvg: train.Num(3 - 0.1*float64(k)), Consensus: 1},
+			TestScores: metric.TestScores{TestAccAvg: train.Num(0.03 * float64(k))}})
 		s.set(c.lines(60))
 		s.move(int64(3*k), "loss")
 		if k == 10 {
@@ -99,7 +99,7 @@ func TestTerminal(t *testing.T) {
 func TestNarrowTerminal(t *testing.T) {
 	var c curves
 	for range 3 {
-		c.add(train.Row{TrainScores: evaluate.TrainScores{TrainLossAvg: 1}})
+		c.add(train.Row{TrainScores: metric.TrainScores{TrainLossAvg: 1}})
 	}
 	if l := c.lines(30); l != nil {
 		t.Errorf("%q", l)

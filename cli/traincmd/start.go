@@ -50,7 +50,7 @@ func (s *startFolder) certs() string  { return filepath.Join(s.dir, "certs") }
 
 // write writes the configuration, and certificates for this start.
 func (s *startFolder) write(name string, c train.Config) error {
-	err := os.RemoveAll(s.certs()) // of an earlier start that was killed
+	err := os.RemoveAll(s.certs()) // an earlier start that was killed leaves certificates
 	if err == nil {
 		err = link.WriteCredentials(s.certs(), name, c.Agents, certsValid)
 	}

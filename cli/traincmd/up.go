@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -60,7 +61,7 @@ and resumes from its checkpoint.`,
 	fs.StringVar(&f.run, "run", "fspda", "name of the run")
 	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out")
 	fs.StringVar(&f.packing, "packing", "none", "lossless compression of messages: none, s2 or zstd")
-	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again")
+	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again within an hour")
 	fs.BoolVar(&f.async, "async", false,
 		"agents do not wait for each other: the same as --algo fspda-async --clock real")
 	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT for Prometheus and probes, as in fspda agent: agent "+
@@ -315,12 +316,14 @@ func (e *exitError) ExitCode() int { return e.status }
 func (u *agentProcesses) supervise(ctx context.Context, rank int) error {
 	const shortest, longest = 200 * time.Millisecond, 5 * time.Second
 	wait := shortest
-	for try := 0; ; try++ {
+	var deaths []time.Time
+	for {
 		begin := time.Now()
 		status, err := u.start(ctx, rank)
 		if time.Since(begin) > 4*longest { // it ran normally
 			wait = shortest
 		}
+		deaths = died(deaths, time.Now())
 		switch {
 		case err != nil:
 			return err
@@ -331,7 +334,7 @@ func (u *agentProcesses) supervise(ctx context.Context, rank int) error {
 			return &exitError{rank, status}
 		case ctx.Err() != nil:
 			return &exitError{rank, command.ExitStopped}
-		case try == u.flags.restarts:
+		case len(deaths) > u.flags.restarts:
 			return &exitError{rank, command.ExitFailed}
 		}
 		u.log.Warn("an agent died; restarting it", zap.Int("agent", rank), zap.Int("status", status))
@@ -342,6 +345,14 @@ func (u *agentProcesses) supervise(ctx context.Context, rank int) error {
 		}
 		wait = min(2*wait, longest)
 	}
+}
+
+// restartsWithin is the time in which restarts are counted. A long run may have any number of them.
+const restartsWithin = time.Hour
+
+// died adds a time to those at which a process died, and removes times that are too old to count.
+func died(deaths []time.Time, now time.Time) []time.Time {
+	return append(slices.DeleteFunc(deaths, func(at time.Time) bool { return now.Sub(at) > restartsWithin }), now)
 }
 
 // start runs the process of an agent once, and returns its exit status.

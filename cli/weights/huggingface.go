@@ -15,7 +15,7 @@ import (
 
 // Preprocessing says how evaluation prepares the images of a network.
 type Preprocessing struct {
-	Mean, Std []float32 // of pixel/255, by channel
+	Mean, Std []float32 // statistics of pixel/255, by channel
 	Crop      float64   // side of the crop in the middle, as a share of the scaled image's shorter side
 }
 

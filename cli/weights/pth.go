@@ -17,7 +17,7 @@ import (
 type pthFile struct {
 	path    string
 	zip     *zip.ReadCloser
-	folder  string // in the zip
+	folder  string // folder in the zip
 	tensors map[string]pthTensor
 	infos   []safetensors.Info
 }
@@ -25,7 +25,7 @@ type pthFile struct {
 // pthTensor is a tensor as the pickle describes it.
 type pthTensor struct {
 	storage        pthStorage
-	offset         int64 // in the storage, in numbers
+	offset         int64 // position in the storage, in numbers
 	shape, strides []int
 }
 

@@ -27,7 +27,7 @@ type Weights struct {
 
 // Options say how Read takes a file.
 type Options struct {
-	Key string // of the configuration that named the file, for errors; empty is init
+	Key string // configuration key that named the file, for errors; empty is init
 	// NewHead are parameters from which the tensors of the last layer are taken; nil: from the file
 	NewHead []float32
 	// Sizes are those of a language model; config.json beside the file has to say the same
@@ -64,7 +64,7 @@ type reader struct {
 	path  string
 	net   *model.Network
 	o     Options
-	names map[string]string // in the file, by those of the network
+	names map[string]string // names in the file by names in the network
 	infos map[string]safetensors.Info
 	head  string          // what the names of a new last layer begin with; empty: it is read
 	known map[string]bool // the names of the file that belong to the network
@@ -75,7 +75,7 @@ type reader struct {
 // tensorFile is a file of named tensors.
 type tensorFile interface {
 	Tensors() []safetensors.Info
-	bytes(name string) ([]byte, error) // of a tensor, row-major
+	bytes(name string) ([]byte, error) // bytes of a tensor, row-major
 	Close() error
 }
 
@@ -113,7 +113,7 @@ func (r *reader) bad(err error, want string, args ...any) error {
 
 func (r *reader) open() (err error) {
 	if st, err := os.Stat(r.path); err == nil && st.IsDir() {
-		file := filepath.Join(r.path, "model.safetensors") // of Hugging Face
+		file := filepath.Join(r.path, "model.safetensors") // Hugging Face's name
 		if _, err := os.Stat(file); err == nil {
 			r.path = file
 			return r.open()

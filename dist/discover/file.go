@@ -22,8 +22,9 @@ import (
 //	  0: 10.0.0.1:4700
 //	  1: node-b:4700
 //
-// The file is read again whenever an address is needed, so that an agent can move to another address
-// while the others run. Nothing is relayed: each agent must be able to reach those of lower ranks.
+// The file is read again whenever an address is needed, so that an agent can move to another
+// address while the others run. Nothing is relayed: each agent must be able to reach all agents of
+// lower ranks.
 type File struct {
 	path   string
 	agents int
@@ -97,7 +98,7 @@ func (f *File) read() ([]string, error) {
 	return nil, fmt.Errorf("discover: the list of addresses %s: %w", f.path, err)
 }
 
-// parsePeers parses the text of a file for so many agents. The error lists all faults.
+// parsePeers parses the text of a file for a number of agents. The error lists all faults.
 func parsePeers(text []byte, agents int) ([]string, error) {
 	const form = "expected YAML of the form\n\n  peers:\n    0: HOST:PORT\n    1: HOST:PORT"
 	if err := bounded.Nesting(text); err != nil {

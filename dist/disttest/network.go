@@ -20,9 +20,9 @@ type Network struct {
 	scripted bool          // records wait for Deliver
 
 	mu        sync.Mutex
-	nodes     []*Node // by agent; nil: not running
+	nodes     []*Node // The running process of each agent, or nil.
 	cuts      map[direction]bool
-	lastHeard map[direction]time.Time // when the receiver last heard from a sender that is now silent
+	lastHeard map[direction]time.Time // The time of the last record of a sender that is now silent.
 	sessions  map[[2]*Node]*sessionQueues
 	draw      rng.Stream
 	changed   chan struct{}
@@ -42,7 +42,7 @@ type sessionQueues struct {
 }
 
 type queue struct {
-	held    [][]byte // in a scripted network: not delivered yet
+	held    [][]byte // The records of a scripted network that Deliver has not delivered yet.
 	pending []delivery
 	pushed  chan struct{} // holds a token if a record was pushed
 }

@@ -32,8 +32,8 @@ type Sim struct {
 	mu            sync.Mutex
 	streams       map[direction]*stream
 	deliveries    int
-	latestVisible []int           // by receiver: when its last message becomes visible
-	arrived       []chan struct{} // by receiver: closed at the next message to it; nil if nobody waits
+	latestVisible []int           // The time at which the last message to each receiver becomes visible.
+	arrived       []chan struct{} // Closed at the next message to each receiver; nil if nobody waits.
 }
 
 type direction struct{ from, to int }

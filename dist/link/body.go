@@ -30,17 +30,17 @@ const (
 // bodyCodec encodes messages as bodies and decodes them.
 type bodyCodec struct {
 	pool       *dist.Pool
-	codec      dist.Codec       // of the run; nil: plain values only
-	wire       dist.ValueFormat // format of plain values; "": float32
-	dim        int              // length of the model's vectors: the maximal length of a vector in a message
-	alloc      func(int) []byte // allocates memory for a body; nil: make
-	contiguous bool             // bodies must have a single segment
+	codec      dist.Codec       // The codec of the run; nil: plain values only.
+	wire       dist.ValueFormat // The format of plain values; "": float32.
+	dim        int              // The length of the model's vectors, and the maximal one in a message.
+	alloc      func(int) []byte // Allocates memory for a body; nil: make.
+	contiguous bool             // Bodies must have a single segment.
 }
 
 // limit returns the size of the largest body.
 func (c *bodyCodec) limit() int { return 4096 + 4*maxVectors*c.dim }
 
-// headSize returns the number of bytes before the values of a message with so many vectors.
+// headSize returns the number of bytes before the values of a message with a number of vectors.
 func headSize(vectors uintptr) uintptr { return 12 + 4*vectors }
 
 // appendHead appends the part of the body before the values.
@@ -125,7 +125,7 @@ func (c *bodyCodec) plainCode() byte {
 	return codecFloats
 }
 
-// appendValues appends the values of a buffer in the format of the run. encode has reserved the
+// appendValues appends the values of a buffer in the format of the run. The caller has reserved the
 // capacity.
 func (c *bodyCodec) appendValues(dst []byte, b *dist.Buffer) []byte {
 	n := b.V.Len()
@@ -140,7 +140,7 @@ func (c *bodyCodec) appendValues(dst []byte, b *dist.Buffer) []byte {
 	return c.wire.Append(dst, host)
 }
 
-// littleEndian reports whether the byte order of this machine is that of the protocol.
+// littleEndian reports whether this machine has the byte order of the protocol.
 var littleEndian = func() bool { one := uint16(1); return *(*byte)(unsafe.Pointer(&one)) == 1 }()
 
 // floatsOf returns the bytes b as numbers without a copy, if byte order and alignment allow it. b
@@ -254,7 +254,7 @@ func (c *bodyCodec) decodeCodec(lengths []int, rest []byte) ([]*dist.Buffer, err
 	return values, nil
 }
 
-// writeValues writes what appendValues has appended to a buffer.
+// writeValues writes values that appendValues has encoded to a buffer.
 func (c *bodyCodec) writeValues(b *dist.Buffer, src []byte) {
 	if c.plainCode() == codecFloats && len(src) > 0 {
 		if view, ok := floatsOf(src); ok {

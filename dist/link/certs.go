@@ -26,8 +26,8 @@ import (
 
 // Credentials authenticate nodes to each other. The zero value authenticates nobody.
 type Credentials struct {
-	// Agents is the configuration of connections between agents, and between their NATS servers. Both
-	// ends present a certificate of the run.
+	// Agents is the configuration of connections between agents, and between their NATS servers.
+	// Both ends present a certificate of the run.
 	Agents *tls.Config
 	// Client is the configuration of a connection to a NATS cluster.
 	Client *tls.Config
@@ -92,8 +92,8 @@ func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.
 // clockError is how far the clock of a machine may be behind.
 const clockError = 30 * 24 * time.Hour
 
-// issue completes a certificate, has it signed by an authority, or by itself without one, and writes
-// it with its key.
+// issue completes a certificate, has it signed by an authority, or by itself without one, and
+// writes it with its key.
 func issue(dir, cert, private string, valid time.Duration, text, ca *x509.Certificate, by *ecdsa.PrivateKey) (
 	*x509.Certificate, *ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -119,8 +119,8 @@ func issue(dir, cert, private string, valid time.Duration, text, ca *x509.Certif
 	return made, key, err
 }
 
-// WriteServerCredentials makes the certificate of a NATS server that a run uses, signed by the run's
-// authority in a folder: nats-server.pem and nats-server-key.pem. hosts are the names and IP
+// WriteServerCredentials makes the certificate of a NATS server that a run uses, signed by the
+// run's authority in a folder: nats-server.pem and nats-server-key.pem. hosts are the names and IP
 // addresses under which agents reach the server.
 func WriteServerCredentials(dir, run string, hosts []string, valid time.Duration) error {
 	ca, by, err := authority(dir, run, valid)
@@ -251,7 +251,7 @@ func mutualTLS(pair tls.Certificate, pool *x509.CertPool, run string, rank *int)
 }
 
 // checkAgentCert checks that a certificate is signed by the authority, is valid now, and names an
-// agent of the run: that of the given rank if rank is not nil.
+// agent of the run. If rank is not nil, the agent must have this rank.
 func checkAgentCert(cert *x509.Certificate, pool *x509.CertPool, run string, rank *int) error {
 	_, err := cert.Verify(x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {

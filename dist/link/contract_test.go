@@ -55,8 +55,8 @@ func address(n *Node) string {
 	return ""
 }
 
-// withPeers writes a file with an address for each agent, and returns an edit by which the nodes use
-// it in place of NATS.
+// withPeers writes a file with an address for each agent, and returns an edit by which the nodes
+// use it in place of NATS.
 func withPeers(t *testing.T, agents int) func(*settings) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "peers.yaml")

@@ -25,18 +25,24 @@ import (
 )
 
 const (
-	dialTimeout   = 3 * time.Second       // for all addresses of a peer, for the handshake, for a keepalive ping
-	keepaliveTime = 10 * time.Second      // idle time before a keepalive ping
-	minRedial     = 20 * time.Millisecond // delay after a connection that failed; doubles each time
-	maxRedial     = time.Second
-	directRetry   = time.Minute      // until a direct link is tried again in place of a relayed one
-	drainTimeout  = time.Second      // to send what is queued when the node closes
-	warnAfter     = 15 * time.Second // until a warning that a peer cannot be reached
+	// dialTimeout bounds the dialing of all addresses of a peer, a handshake, and a keepalive ping.
+	dialTimeout   = 3 * time.Second
+	keepaliveTime = 10 * time.Second // The idle time before a keepalive ping.
 
-	heartbeatInterval = 500 * time.Millisecond // a node sends at least one frame in this time
+	// minRedial is the delay after a connection that failed. It doubles each time, up to maxRedial.
+	minRedial = 20 * time.Millisecond
+	maxRedial = time.Second
+
+	directRetry  = time.Minute            // A relayed link is replaced by a direct one after this time, if possible.
+	dialStagger  = 100 * time.Millisecond // The next address of a peer is dialed after this time.
+	drainTimeout = time.Second            // A node that closes sends queued messages for this time.
+	warnAfter    = 15 * time.Second       // A peer that cannot be reached for this time is logged.
+
+	heartbeatInterval = 500 * time.Millisecond // A node sends at least one frame in this time.
 )
 
-// Flow-control windows in bytes. Relayed bytes wait in the queues of other servers, which are bounded.
+// Flow-control windows in bytes. Relayed bytes wait in the queues of other servers, which are
+// bounded.
 const (
 	directWindow = 16 << 20
 	relayWindow  = 4 << 20
@@ -83,25 +89,28 @@ func (n *Node) serve(l net.Listener, window int32) {
 	})
 }
 
-// directListeners are where the server for direct connections listens: one listener, or none.
-type directListeners struct {
-	listeners []net.Listener
-	addresses []string // of them
-}
-
 // listenDirect listens for direct connections. They are served from Start on: before, the node does
 // not know which messages it needs.
 func (n *Node) listenDirect() error {
-	host, _, err := discover.HostPort(n.opt.Listen)
-	if err != nil {
+	if _, _, err := discover.HostPort(n.opt.Listen); err != nil {
 		return err
 	}
 	l, err := net.Listen("tcp", n.opt.Listen)
 	if err != nil {
 		return fmt.Errorf("link: cannot listen at %s for direct links: %w: is the port taken?", n.opt.Listen, err)
 	}
-	n.direct = directListeners{[]net.Listener{l}, listenAddresses(host, n.opt.Advertise, l.Addr())}
+	n.direct = []net.Listener{l}
 	return nil
+}
+
+// addresses returns the addresses at which this node accepts connections now. They change with the
+// network of the machine.
+func (n *Node) addresses() []string {
+	if len(n.direct) == 0 {
+		return nil
+	}
+	host, _, _ := net.SplitHostPort(n.opt.Listen) // listenDirect has checked it.
+	return listenAddresses(host, n.opt.Advertise, n.direct[0].Addr())
 }
 
 // listenAddresses returns the addresses of a listener.
@@ -208,8 +217,8 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// connect finds out where the peer listens, dials it, directly or else relayed, and runs the link until
-// it ends.
+// connect finds out where the peer listens, dials it, directly or else relayed, and runs the link
+// until it ends.
 func (p *peer) connect(ctx context.Context) error {
 	n := p.node
 	addresses, err := n.opt.Discovery.Addresses(ctx, p.id)
@@ -235,7 +244,7 @@ func (p *peer) connect(ctx context.Context) error {
 	}
 	if unreachable != nil {
 		p.unreachable = time.Now()
-		n.log.Info("no direct connection to an agent; it is relayed", zap.Int("peer", p.id),
+		n.log.Warn("no direct connection to an agent; it is relayed", zap.Int("peer", p.id),
 			zap.Strings("addresses", addresses), zap.Error(unreachable))
 	}
 	end, err := p.dial(ctx, relay, relayWindow)
@@ -248,25 +257,59 @@ func (p *peer) connect(ctx context.Context) error {
 			return err
 		case <-time.After(n.opt.directRetry):
 		}
-		if direct, err := p.dialDirect(ctx, addresses); err == nil { // it has replaced the relayed link
+		if direct, err := p.dialAgain(ctx, &addresses); err == nil { // it has replaced the relayed link
 			return <-direct
 		}
 	}
 	return <-end
 }
 
-// dialDirect dials the addresses of the peer one after the other.
+// dialAgain dials the peer directly, at addresses that may have changed.
+func (p *peer) dialAgain(ctx context.Context, addresses *[]string) (<-chan error, error) {
+	short, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if now, err := p.node.opt.Discovery.Addresses(short, p.id); err == nil && len(now) > 0 {
+		*addresses = now
+	}
+	return p.dialDirect(ctx, *addresses)
+}
+
+// dialed is the result of dialing an address.
+type dialed struct {
+	at   int // The position of the address in the list.
+	conn net.Conn
+	err  error
+}
+
+// dialDirect dials the addresses of the peer side by side (RFC 8305), and starts a link over the first
+// connection on which the peer answers. It begins with the address that worked last.
 func (p *peer) dialDirect(ctx context.Context, addresses []string) (end <-chan error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	d := net.Dialer{Timeout: max(dialTimeout/time.Duration(len(addresses)), 500*time.Millisecond)}
-	for _, address := range addresses {
-		var c net.Conn
-		if c, err = d.DialContext(ctx, "tcp", address); err == nil {
-			end, err = p.dial(ctx, c, directWindow)
-		}
-		if err == nil || errors.Is(err, errRefused) || ctx.Err() != nil {
-			break
+	results := make(chan dialed, len(addresses))
+	for k := range addresses {
+		at := (p.first + k) % len(addresses)
+		go func() {
+			sleep(ctx, time.Duration(k)*dialStagger)
+			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", addresses[at])
+			results <- dialed{at, c, err}
+		}()
+	}
+	p.first++ // An address that is connected and does not answer is not the first one again.
+	for range addresses {
+		r := <-results
+		switch {
+		case r.err != nil && err == nil && end == nil:
+			err = r.err
+		case r.err == nil && (end != nil || ctx.Err() != nil):
+			_ = r.conn.Close()
+		case r.err == nil:
+			if end, err = p.dial(ctx, r.conn, directWindow); err == nil {
+				p.first = r.at
+			}
+			if err == nil || errors.Is(err, errRefused) {
+				cancel() // The others are not needed.
+			}
 		}
 	}
 	return end, err

@@ -142,13 +142,13 @@ func TestHandshakeAuthenticates(t *testing.T) {
 		"no incarnation":       {by(credentials(t, dir, "test", 1)), as(valid, func(h *hello) { h.Incarnation = 0 })},
 		"impossible position":  {by(credentials(t, dir, "test", 1)), as(valid, func(h *hello) { h.Next[0] = 1 })},
 	} {
-		if err := tryHandshake(t, m[0].direct.addresses[0], c.by, c.hello); err == nil {
+		if err := tryHandshake(t, m[0].addresses()[0], c.by, c.hello); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
 	p := newPeer(m[1], 0) // the agent at the address of agent 0 must be agent 0
 	p.id = 2
-	if _, err := p.dialDirect(testContext(t), m[0].direct.addresses); err == nil {
+	if _, err := p.dialDirect(testContext(t), m[0].addresses()); err == nil {
 		t.Error("agent 0 was accepted as agent 2")
 	}
 	swap(t, m, 5, 3, 10)
@@ -264,7 +264,8 @@ func TestListenAddresses(t *testing.T) {
 
 // BenchmarkReplay measures how fast a restarted agent receives again what it has missed, as a
 // multiple of the speed at which two agents that compute nothing exchange the same messages. x_live
-// is without the time to connect, which x_live_connecting includes. Both speeds are measured in turns.
+// is without the time to connect, which x_live_connecting includes. Both speeds are measured in
+// turns.
 func BenchmarkReplay(b *testing.B) {
 	const size, steps = 1000, 2000
 	var live, replay, connecting time.Duration

@@ -11,7 +11,8 @@ import (
 	"fspda/dist/link"
 )
 
-// Two nodes in one process exchange a message. They find each other over their embedded NATS servers.
+// Two nodes in one process exchange a message. They find each other over their embedded NATS
+// servers.
 func Example() {
 	dev := devicetest.NewFloat64()
 	pool := dist.NewPool(dev)

@@ -18,8 +18,8 @@ const (
 	fieldAhead    = "message number"
 )
 
-// HandshakeError reports that another node refuses this one: their runs differ, or this one lacks
-// what it needs to continue.
+// HandshakeError reports that another node refuses this one: their runs differ, or this one needs
+// messages that the other has deleted.
 type HandshakeError struct {
 	Peer         int // the rank of the other node
 	Field        string
@@ -57,14 +57,14 @@ const (
 // has dialed sends first.
 type hello struct {
 	Run         string  `json:"run"`
-	From        int     `json:"from"`        // rank of the sender
-	Incarnation uint64  `json:"incarnation"` // of the sender's process
-	Session     uint64  `json:"session"`     // the number of the session; drawn by the node that answers; 0: none
-	Connected   int     `json:"connected"`   // number of nodes that are connected to the sender
-	Durable     bool    `json:"durable"`     // the sender writes checkpoints
+	From        int     `json:"from"`        // The rank of the sender.
+	Incarnation uint64  `json:"incarnation"` // The number that the sender's process has drawn.
+	Session     uint64  `json:"session"`     // The number of the session, which the node that answers draws; 0: none.
+	Connected   int     `json:"connected"`   // The number of nodes that are connected to the sender.
+	Durable     bool    `json:"durable"`     // The sender writes checkpoints.
 	Identity    []Field `json:"identity"`
-	// For each stream of the receiver's messages, the one that the sender's agent consumes next, and
-	// the first one that has not arrived: from there on the receiver sends.
+	// For each stream of the receiver's messages, the one that the sender's agent consumes next,
+	// and the first one that has not arrived: from there on the receiver sends.
 	Next    [numStreams]uint64 `json:"next"`
 	Arrived [numStreams]uint64 `json:"arrived"`
 }
@@ -78,7 +78,8 @@ type refusal struct {
 	Connected int    `json:"connected"` // number of nodes that are connected to the sender
 }
 
-// endsRefused reports whether the refused node is at fault, not the one that belongs to another run.
+// endsRefused reports whether the refused node is at fault, not the one that belongs to another
+// run.
 func (r refusal) endsRefused() bool {
 	return r.Field == fieldPosition || r.Field == fieldProcess || r.Field == fieldAhead
 }

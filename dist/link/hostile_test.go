@@ -28,7 +28,7 @@ func TestGarbageStreamsUseBoundedMemory(t *testing.T) {
 	})
 	before := heap()
 	noise := make([]byte, 64<<10)
-	for name, at := range map[string]string{"routes": address(m[0]), "direct links": m[0].direct.addresses[0]} {
+	for name, at := range map[string]string{"routes": address(m[0]), "direct links": m[0].addresses()[0]} {
 		conn, err := net.Dial("tcp", at)
 		if err != nil {
 			t.Fatal(err)

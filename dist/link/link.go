@@ -9,22 +9,22 @@ import (
 )
 
 // link is a gRPC stream between this node and a peer, and its state. One goroutine reads, one
-// writes. What is written follows from the logs and the cursors: whatever the agent sends, or a
-// reconnected peer lacks, lies between the cursor of its stream and the end of the log.
+// writes. The messages between the cursor of a stream and the end of its log are written. They are
+// new ones of the agent, and old ones that a reconnected peer lacks.
 type link struct {
 	peer   *peer
 	stream frameStream
-	direct bool          // not relayed
-	wake   chan struct{} // there may be something to write; capacity 1
-	done   chan struct{} // closed by end
+	direct bool          // The connection is not relayed.
+	wake   chan struct{} // Receives a value when there may be something to write. The capacity is 1.
+	done   chan struct{} // Closed by end.
 	once   sync.Once
-	err    error // why the link has ended; valid when done is closed
+	err    error // The reason why the link has ended. It is valid when done is closed.
 
-	partial *recvMessage // being assembled; of the reading goroutine
+	partial *recvMessage // The message that the reading goroutine assembles.
 
-	// guarded by the lock of the peer
-	cursor [numStreams]uint64 // the message that is written next
-	ackDue bool               // an acknowledgement is written as soon as possible
+	// The lock of the peer guards these.
+	cursor [numStreams]uint64 // The number of the message of each stream that is written next.
+	ackDue bool               // An acknowledgement is written as soon as possible.
 }
 
 // frameStream is either end of a gRPC stream.
@@ -79,7 +79,7 @@ func (l *link) run() error {
 	go func() {
 		defer close(written)
 		switch err := l.write(); {
-		case errors.Is(err, io.EOF): // the other end has ended the stream; what arrived before is read
+		case errors.Is(err, io.EOF): // The other end has ended the stream. Frames that arrived before are read.
 			<-l.done
 		case !errors.Is(err, errDrained):
 			l.end(err)
@@ -90,7 +90,7 @@ func (l *link) run() error {
 	case <-written:
 	}
 	if c, ok := l.stream.(interface{ CloseSend() error }); ok && l.open() && c.CloseSend() == nil {
-		select { // until the server has read everything
+		select { // The server reads everything that was sent.
 		case <-l.done:
 		case <-time.After(drainTimeout):
 		}
@@ -276,7 +276,7 @@ func (l *link) handle(f *inFrame) error {
 		return nil
 	case kindData:
 		return l.assemble(&h, f)
-	case kindRefuse: // of a node that has dialed this one, and to which the handshake was the answer
+	case kindRefuse: // A node that has dialed this one refuses the handshake that answered it.
 		return l.peer.refusedBy(f.appendPayload(nil))
 	}
 	return &FrameError{Got: fmt.Sprintf("kind %d after the handshake", h.kind)}

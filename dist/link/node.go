@@ -21,15 +21,16 @@ import (
 
 // Options configure a [Node].
 type Options struct {
-	Run      string  // name of the run: letters, digits, - and _
-	Self     int     // rank of the agent
-	Agents   int     // number of agents
-	Identity []Field // what all nodes must agree on, the most telling property first
+	Run      string  // The name of the run. See discover.CheckRun.
+	Self     int     // The rank of the agent.
+	Agents   int     // The number of agents.
+	Identity []Field // The properties on which all nodes must agree, the most telling one first.
 
-	Pool  *dist.Pool       // of the device on which messages are created and used
-	Dim   int              // length of the model's vectors
-	Codec dist.Codec       // of the run's messages; nil: plain values
-	Wire  dist.ValueFormat // of plain values, which senders have rounded to it; "": float32
+	Pool  *dist.Pool // The buffers of the device on which messages are created and used.
+	Dim   int        // The length of the model's vectors.
+	Codec dist.Codec // The codec of the run's messages; nil: plain values.
+	// Wire is the format of plain values, to which senders have rounded them; "": float32.
+	Wire dist.ValueFormat
 
 	// Discovery finds the other agents. The node closes it.
 	Discovery discover.Discovery
@@ -47,13 +48,13 @@ type Options struct {
 	// LogBytes is the size of the messages kept for all peers above which the node requests
 	// checkpoints of the peers; 0: 16 MiB, or four vectors if that is more.
 	LogBytes    int
-	Compression Compression // of messages, lossless
+	Compression Compression // The lossless compression of messages.
 	Log         *zap.Logger
 
-	// changed by tests
+	// Tests change these.
 	intervals
 	chunk int
-	wrap  func(net.Conn) net.Conn // connections to other agents
+	wrap  func(net.Conn) net.Conn // Wraps the connections to other agents.
 }
 
 // intervals are the default ones if they are 0.
@@ -65,23 +66,23 @@ const minLogBytes = 16 << 20
 // agent's name and receives the messages for it. Its methods are safe for concurrent use.
 type Node struct {
 	opt         Options
-	incarnation uint64 // drawn by this process
+	incarnation uint64 // The number that this process has drawn.
 	bodyCodec   bodyCodec
-	peers       []*peer // by rank; nil for this agent
+	peers       []*peer // The other agents by rank; nil for this agent.
 	log         *zap.Logger
 
-	direct             directListeners
+	direct             []net.Listener // The listener for direct connections, if there is one.
 	relayed            *bufconn.Listener
-	checkpointRequests chan struct{} // a peer requests a checkpoint
+	checkpointRequests chan struct{} // Receives a value when a peer requests a checkpoint.
 	stats              stats
 	bodies             bodyPool
-	wireBytesSent      atomic.Uint64 // bytes of the frames of all messages, each counted once
-	logBytes           atomic.Int64  // of the logs of all peers
+	wireBytesSent      atomic.Uint64 // The bytes of the frames of all messages, each counted once.
+	logBytes           atomic.Int64  // The bytes in the logs of all peers.
 
 	failed     chan struct{}
 	failOnce   sync.Once
 	failure    error
-	open       context.Context // canceled when the node closes
+	open       context.Context // Ends when the node closes.
 	close      context.CancelFunc
 	background sync.WaitGroup
 }
@@ -165,13 +166,13 @@ func (n *Node) Start(state []byte, reported int) error {
 		p.mu.Unlock()
 	}
 	// The streams are restored before, since the first frames already acknowledge.
-	err := n.opt.Discovery.Start(n.open, discover.Agent{Addresses: n.direct.addresses,
+	err := n.opt.Discovery.Start(n.open, discover.Agent{Addresses: n.addresses,
 		Connect: n.relayed.DialContext, Connected: n.ConnectedPeers, Fail: n.fail})
 	if err != nil {
 		return err
 	}
 	n.serve(n.relayed, relayWindow)
-	for _, l := range n.direct.listeners {
+	for _, l := range n.direct {
 		n.serve(l, directWindow)
 	}
 	for _, p := range n.others() {
@@ -255,7 +256,7 @@ func (n *Node) body(m dist.Message) (body segments, raw int, memory *bodyRef, er
 	return segments{out}, len(whole), memory, nil
 }
 
-// Recv implements [dist.Transport]. The node must be that of agent self.
+// Recv implements [dist.Transport]. The node must belong to agent self.
 func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error) {
 	if self != n.opt.Self {
 		panic(fmt.Sprintf("link: the node of agent %d cannot receive for agent %d", n.opt.Self, self))
@@ -337,7 +338,7 @@ func (n *Node) wireBytes(size int) uint64 {
 	return uint64(size + headerSize*max(1, (size+n.opt.chunk-1)/n.opt.chunk))
 }
 
-// logIsFull reports whether the logs are long and that of a peer is one of the longest: a
+// logIsFull reports whether the logs are long and the log of this peer is one of the longest. A
 // checkpoint of the peer would free most of it. The caller holds the lock of the peer.
 func (n *Node) logIsFull(p *peer) bool {
 	own := p.out[exchanges].bytes
@@ -372,8 +373,8 @@ func (n *Node) Close() {
 	}
 	n.close()
 	n.background.Wait()
-	for _, l := range n.direct.listeners {
+	for _, l := range n.direct {
 		_ = l.Close() // its server may have closed it
 	}
-	n.opt.Discovery.Close() // What does not leave before this is lost, and sent again when it is asked for.
+	n.opt.Discovery.Close() // Relayed bytes that have not left are lost. They are sent again on demand.
 }

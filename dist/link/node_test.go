@@ -88,8 +88,8 @@ func swap(t *testing.T, m mesh, length, first, last int) {
 
 var errInjected = errors.New("link: an injected fault")
 
-// breaking returns connections that break with a probability at each read and write, and delay bytes
-// as often.
+// breaking returns connections that break with a probability at each read and write, and delay
+// bytes as often.
 func breaking(seed uint64, probability float64) func(net.Conn) net.Conn {
 	var mu sync.Mutex
 	s := rng.New(seed, "faults")
@@ -174,8 +174,9 @@ func TestReplayNeedsNoTimer(t *testing.T) {
 	}
 }
 
-// A process that is killed after it has sent a report, and starts from a checkpoint before it, need not
-// send the same report again: what it sends instead arrives, also at a receiver that starts again.
+// A process that is killed after it has sent a report, and starts from a checkpoint before it, need
+// not send the same report again: what it sends instead arrives, also at a receiver that starts
+// again.
 func TestReportsAfterLostOnes(t *testing.T) {
 	m := openMesh(t, 2, func(o *settings) { o.Durable = true })
 	ctx := testContext(t)
@@ -217,8 +218,8 @@ func TestReportsAfterLostOnes(t *testing.T) {
 	report("more")
 }
 
-// A large log makes a node ask the peer that it is kept for, and no other, for a checkpoint. What the
-// checkpoint contains is then deleted.
+// A large log makes a node ask the peer that it is kept for, and no other, for a checkpoint. What
+// the checkpoint contains is then deleted.
 func TestLongLogRequestsCheckpoint(t *testing.T) {
 	m := openMesh(t, 3, func(o *settings) { o.Durable, o.LogBytes = true, 20_000 })
 	swap(t, m, 100, 0, 200)
@@ -529,7 +530,7 @@ func TestOpenRefuses(t *testing.T) {
 // The error for a port in use names the port.
 func TestPortTaken(t *testing.T) {
 	m := openMesh(t, 1, func(o *settings) { o.Listen = "127.0.0.1:0" })
-	at := m[0].direct.addresses[0]
+	at := m[0].addresses()[0]
 	o := options(t, 1, 2)
 	o.Listen = at
 	n, err := tryOpen(o)

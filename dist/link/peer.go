@@ -17,21 +17,25 @@ type peer struct {
 	id   int
 
 	mu               sync.Mutex
-	link             *link // the connection; nil: none now
+	link             *link // The connection; nil: none now.
 	incarnation      uint64
-	pastIncarnations map[uint64]bool // of its earlier processes, which are refused
-	durable          bool            // it writes checkpoints: messages stay in the log until they are stable
+	pastIncarnations map[uint64]bool // Earlier processes of the agent, which are refused.
+	durable          bool            // The agent writes checkpoints: messages stay in the log until they are stable.
 	lastHeard        time.Time
-	session          uint64 // the number on which both ends agreed; 0: none
-	epoch            uint64 // counts the sessions; a session ends with its epoch
-	sessionEpoch     uint64 // of the latest session
-	refused          bool   // it belongs to another run, and this was logged
+	session          uint64 // The number on which both ends agreed; 0: none.
+	epoch            uint64 // The number of sessions so far. A session ends with its epoch.
+	sessionEpoch     uint64 // The epoch of the latest session that was opened.
+	refused          bool   // The peer belongs to another run, and this was logged.
 	out              [numStreams]sendStream
 	in               [numStreams]recvStream
-	counted          int           // bytes of out[exchanges] that the node's logBytes contains
-	changed          chan struct{} // closed and replaced whenever the state changes
+	counted          int           // The bytes of out[exchanges] that the node's logBytes contains.
+	changed          chan struct{} // Closed and replaced whenever the state changes.
 
-	unreachable time.Time // when a direct connection failed; of the goroutine that dials
+	// first is the address that is dialed first, modulo their number. The goroutine that dials uses it.
+	first int
+	// unreachable is the time at which a direct connection failed. The goroutine that dials uses
+	// it.
+	unreachable time.Time
 }
 
 func newPeer(n *Node, id int) *peer {
@@ -61,9 +65,9 @@ func (p *peer) wait(ctx context.Context) error {
 }
 
 // send numbers a message and logs it, as soon as the window has room. A report for an agent that is
-// not connected does not wait: no agent needs the coordinator to train on. The link, now or after
-// reconnecting, sends what is in the log. send takes over the caller's reference to m.memory. epoch
-// is that of a session.
+// not connected does not wait: no agent needs the coordinator to train on. The link sends the
+// messages in the log, now or after reconnecting. send takes over the caller's reference to
+// m.memory. The message of a session has its epoch.
 func (p *peer) send(ctx context.Context, stream int, m sentMessage, epoch uint64) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,9 +113,8 @@ func (p *peer) receive(ctx context.Context, stream int, epoch uint64) (*recvMess
 	}
 }
 
-// detach ends the connection before another one replaces it: what still arrived over it, or was
-// acknowledged over it, after the handshake of the other one is composed, would contradict that
-// handshake.
+// detach ends the connection before another one replaces it. Messages or acknowledgements that
+// arrived over it after the handshake of the other one is composed would contradict that handshake.
 func (p *peer) detach() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,8 +138,8 @@ func (p *peer) hello() hello {
 
 // establish makes l, whose other end has sent h, the link of the peer, or returns why the peer is
 // refused. If the two ends do not agree on the number of the session, the node that answers draws a
-// new one, and both start the session anew: one of the processes is new, or one end has not heard of
-// the latest handshake of the other.
+// new one, and both start the session anew: one of the processes is new, or one end has not heard
+// of the latest handshake of the other.
 func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 	n := p.node
 	if field, ours, theirs, differ := firstDifference(n.opt.Identity, h.Identity); differ {
@@ -190,9 +193,9 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 }
 
 // sendable returns the first number of a stream that no process of this agent can have sent to the
-// peer, whose handshake is h. If both processes have been connected before, it is the next number to
-// send. If not, an earlier process may have sent more than this one knows, or the peer may expect
-// reports from the number of its rows on. The caller holds the lock.
+// peer, whose handshake is h. If both processes have been connected before, it is the next number
+// to send. If not, an earlier process may have sent more than this one knows, or the peer may
+// expect reports from the number of its rows on. The caller holds the lock.
 func (p *peer) sendable(stream int, h *hello) uint64 {
 	o := &p.out[stream]
 	if h.Incarnation == p.incarnation {

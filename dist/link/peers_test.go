@@ -43,8 +43,8 @@ func TestPeersBreakAndRestart(t *testing.T) {
 	}
 }
 
-// An agent that moves is found at its new address when the file is changed. Meanwhile the other agent
-// warns once that it cannot be reached, and why.
+// An agent that moves is found at its new address when the file is changed. Meanwhile the other
+// agent warns once that it cannot be reached, and why.
 func TestPeerMoves(t *testing.T) {
 	core, lines := observer.New(zapcore.WarnLevel)
 	listed := withPeers(t, 2)

@@ -71,13 +71,13 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// A handshake that arrives after a later one of the same process starts the session of the answering
-// node anew. The other node learns of it, and both go on with one session.
+// A handshake that arrives after a later one of the same process starts the session of the
+// answering node anew. The other node learns of it, and both go on with one session.
 func TestLateHandshake(t *testing.T) {
 	m := openMesh(t, 2, func(o *settings) { o.Listen = "127.0.0.1:0" })
 	chat(t, openSession(t, m[0], 1), openSession(t, m[1], 0), 20)
 	late := hello{Run: "test", From: 1, Incarnation: m[1].incarnation, Identity: m[1].opt.Identity}
-	if err := tryHandshake(t, m[0].direct.addresses[0], nil, late); err != nil {
+	if err := tryHandshake(t, m[0].addresses()[0], nil, late); err != nil {
 		t.Fatal(err)
 	}
 	there := openSession(t, m[1], 0)

@@ -45,8 +45,8 @@ func (n *Node) Save() []byte {
 }
 
 // Stable reports that the state returned by Save is on disk, as part of a checkpoint that needs no
-// reports before number reported. The other agents may then delete what the checkpoint before this
-// one does not need: of the two that are kept, the newer one may be found damaged.
+// reports before number reported. The other agents may then delete the messages that the checkpoint
+// before this one does not need: of the two that are kept, the newer one may be found damaged.
 func (n *Node) Stable(state []byte, reported int) error {
 	r := stateReader{b: state}
 	r.uint64()

@@ -16,14 +16,16 @@ type stats struct {
 
 // Stats is a snapshot of the counters of a node.
 type Stats struct {
-	Messages              uint64 // sent, each counted once
-	Reconnects, Resent    uint64 // connections after the first one of a peer, and messages sent again over them
-	Refused               uint64 // handshakes of nodes of other runs
-	Dropped               uint64 // invalid frames and packets, and handshakes in the name of others
-	ConnErrors            uint64 // errors of the connection by which agents are found
+	Messages   uint64 // The messages that were sent, each counted once.
+	Reconnects uint64 // The connections that replaced an earlier one of the same peer.
+	Resent     uint64 // The messages that were sent again over them.
+	Refused    uint64 // The handshakes of nodes of other runs.
+	Dropped    uint64 // The invalid frames and packets, and handshakes in the name of others.
+	ConnErrors uint64 // The errors of the connection by which agents are found.
+
 	SentFrames, GotFrames uint64
-	SentBytes, GotBytes   uint64 // of all frames
-	Direct                uint64 // frames received over direct links, not relayed
+	SentBytes, GotBytes   uint64 // The bytes of all frames.
+	Direct                uint64 // The frames that were received over links that are not relayed.
 }
 
 // Stats returns the counters.
@@ -40,9 +42,9 @@ func (n *Node) Stats() Stats {
 type PeerStatus struct {
 	Agent     int
 	Connected bool
-	SilentFor time.Duration // since the last frame of the agent
-	LogBytes  int           // bytes of the messages that are kept for it
-	Direct    bool          // the connection is not relayed
+	SilentFor time.Duration // The time since the last frame of the agent.
+	LogBytes  int           // The bytes of the messages that are kept for it.
+	Direct    bool          // The connection is not relayed.
 }
 
 // Peers returns the status of all other agents, by rank.

@@ -16,13 +16,13 @@ const windowBytes = 64 << 20
 // sentMessage is a message that was sent and that its receiver may still need.
 type sentMessage struct {
 	seq, t  uint64
-	body    segments // as sent
-	size    int      // of the body
-	rawSize int      // bytes uncompressed
-	memory  *bodyRef // memory that the body refers to; nil: the body owns its memory
+	body    segments // The bytes that are sent.
+	size    int      // The number of these bytes.
+	rawSize int      // The number of bytes before compression.
+	memory  *bodyRef // The memory that the body refers to; nil: the body owns its memory.
 }
 
-// messageOverhead is what a message in the log occupies beside its body, roughly.
+// messageOverhead is roughly the memory of a message in the log beside its body.
 const messageOverhead = 200
 
 // maxUnsaved is the largest number of messages of a stream that a process may have sent after the
@@ -31,15 +31,15 @@ const messageOverhead = 200
 const maxUnsaved = 1 << 26
 
 // sendStream is the sending end of a stream. Invariant: the log holds the messages first..next-1,
-// ascending. The numbers between an entry and the next one are empty messages, which follow an empty
-// entry.
+// ascending. The numbers between an entry and the next one are empty messages, which follow an
+// empty entry.
 type sendStream struct {
-	next     uint64 // number of the next message
-	restored uint64 // the value of next when this process started
-	consumed uint64 // the receiver's agent has consumed all messages before this one
-	sent     uint64 // messages before this one were sent at least once, by this or an earlier process
+	next     uint64 // The number of the next message.
+	restored uint64 // The value of next when this process started.
+	consumed uint64 // The receiver's agent has consumed all messages before this one.
+	sent     uint64 // Messages before this one were sent at least once, by this or an earlier process.
 	log      []sentMessage
-	bytes    int // that the log occupies
+	bytes    int // The memory of the log.
 }
 
 // hasRoom reports whether message seq, of size bytes, may be in flight now.
@@ -72,9 +72,9 @@ func (o *sendStream) append(m sentMessage) {
 	o.bytes += m.size + messageOverhead
 }
 
-// skip numbers the messages of this process from arrived on, if the receiver has messages before that
-// which an earlier process sent after the checkpoint. Empty messages take the numbers between, which
-// share one entry of the log. No message of this process may have been sent.
+// skip numbers the messages of this process from arrived on, if the receiver has messages before
+// that which an earlier process sent after the checkpoint. Empty messages take the numbers between,
+// which share one entry of the log. No message of this process may have been sent.
 func (o *sendStream) skip(arrived uint64) {
 	if arrived <= o.restored {
 		return
@@ -118,7 +118,7 @@ func (o *sendStream) acknowledge(consumed, stable uint64) bool {
 	drop := 0
 	for drop < len(o.log) && o.entryEnd(drop) <= stable {
 		o.bytes -= o.log[drop].size + messageOverhead
-		if drop < maxPooledBodies { // recycle only a few bodies; those of a long log are left to the garbage collector
+		if drop < maxPooledBodies { // A few bodies are recycled. The garbage collector frees the rest of a long log.
 			o.log[drop].memory.release()
 		}
 		o.log[drop] = sentMessage{}
@@ -138,16 +138,16 @@ type recvMessage struct {
 	body       []byte // the bytes received so far
 }
 
-// recvStream is the receiving end of a stream. Invariant: stable <= written <= next with checkpoints,
-// acked <= next.
+// recvStream is the receiving end of a stream. Invariant: stable <= written <= next with
+// checkpoints, acked <= next.
 type recvStream struct {
-	next    uint64 // the message that the agent consumes next
-	written uint64 // the value of next in the newest checkpoint
-	stable  uint64 // messages before this one will never be needed again
-	acked   uint64 // the value of next that the sender was last told
+	next    uint64 // The message that the agent consumes next.
+	written uint64 // The value of next in the newest checkpoint.
+	stable  uint64 // Messages before this one will never be needed again.
+	acked   uint64 // The value of next that the sender was last told.
 	// ackDueBytes are the bytes of the messages that were consumed after that.
 	ackDueBytes int
-	queue       []*recvMessage // complete messages next, next+1, …
+	queue       []*recvMessage // The complete messages next, next+1, …
 }
 
 // arrived returns the number of the message that must arrive next.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"fspda/train/metric"
 	"fspda/train/snapshot"
 )
 
@@ -11,8 +12,8 @@ import (
 type duals struct {
 	e    *Evaluator
 	all  []*snapshot.Snapshot
-	at   int // in Snapshot.Aux
-	mail int // in Snapshot.Aux; -1: none
+	at   int // index in Snapshot.Aux
+	mail int // index in Snapshot.Aux; -1: none
 	dual []float32
 	unit []float32 // scratch of mail
 }
@@ -52,12 +53,12 @@ func (d *duals) of(agent int) []float32 {
 
 // track returns the squared distance of the duals from their limit, a multiple of
 // (∇F - ∇f_i)(xbar), in which f_i is weighted as in F.
-func (d *duals) track(mean *point) Num {
+func (d *duals) track(mean *point) metric.Num {
 	e := d.e
 	c := e.setup.Config
 	multiple := e.setup.Traits.Tracked.Multiple(c.Alpha, c.Eta)
-	if math.IsInf(multiple, 0) { // without a dual gain there is no limit
-		return Num(math.NaN())
+	if math.IsInf(multiple, 0) { // a dual without gain has no limit
+		return metric.Num(math.NaN())
 	}
 	sum := 0.0
 	for i, s := range d.all {
@@ -68,11 +69,11 @@ func (d *duals) track(mean *point) Num {
 			sum += float64(diff * diff)
 		}
 	}
-	return Num(sum)
+	return metric.Num(sum)
 }
 
 // norm returns the norm of the sum of the duals.
-func (d *duals) norm() Num {
+func (d *duals) norm() metric.Num {
 	sums := make([]float64, d.e.setup.Dim)
 	for i := range d.all {
 		for k, v := range d.of(i) {
@@ -83,5 +84,5 @@ func (d *duals) norm() Num {
 	for _, s := range sums {
 		sq += float64(s * s)
 	}
-	return Num(math.Sqrt(sq))
+	return metric.Num(math.Sqrt(sq))
 }

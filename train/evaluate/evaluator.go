@@ -10,10 +10,11 @@ import (
 	"fspda/device"
 	"fspda/train/config"
 	"fspda/train/memory"
+	"fspda/train/metric"
 	"fspda/train/snapshot"
 )
 
-// Evaluator turns the snapshots of all agents at one iteration into a [Row]. It only reads: no
+// Evaluator turns the snapshots of all agents at one iteration into a [metric.Row]. It only reads: no
 // metric changes a trajectory. Sums are accumulated in float64 in a fixed order, and each product
 // is rounded by itself (the conversions forbid fusing), so that no bit depends on the number of
 // workers or devices or on the processor's architecture.
@@ -76,7 +77,7 @@ type workspace struct {
 type subject struct {
 	x           []float32
 	tests       testExamples
-	buffers     [][]float32 // of its batch norm; several are scored in turn; empty without batch norm
+	buffers     [][]float32 // buffers of its batch norm; several are scored in turn; empty without batch norm
 	recalibrate bool        // its buffers are to be measured
 }
 
@@ -89,17 +90,17 @@ func (s subject) equal(o subject) bool {
 type point struct {
 	loss, gradSq float64 // NaN if only the test set is evaluated
 	test         score
-	buffers      []float32   // with which it was scored
+	buffers      []float32   // buffers that scored it
 	shards       [][]float32 // gradient of each f_i, if asked for
 	full         []float64   // gradient of F, if asked for
 	err          error
 }
 
-// Evaluation is a Row, the mean model that it describes, and the agents.
+// Evaluation is a metric.Row, the mean model that it describes, and the agents.
 type Evaluation struct {
-	Row
+	metric.Row
 	Mean    []float32
-	Buffers []float32 // with which the mean model was scored; nil without batch norm
+	Buffers []float32 // buffers that scored the mean model; nil without batch norm
 	Agents  []AgentScore
 	Sample  string // text that the mean model wrote; "": none
 }
@@ -107,7 +108,7 @@ type Evaluation struct {
 // AgentScore is the evaluation of an agent's model.
 type AgentScore struct {
 	Distance float64 // squared, from the mean model
-	Accuracy float64 // on the test set; NaN: its model was not evaluated
+	Accuracy float64 // accuracy on the test set; NaN: its model was not evaluated
 }
 
 // New makes an Evaluator on devices of one kind.
@@ -182,7 +183,7 @@ func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
 	best := points[len(agents)]
 	r := Evaluation{Row: e.bookkeeping(all), Mean: mean32, Buffers: best.buffers}
 	r.Consensus, r.ConsensusMax = consensus(models, mean)
-	r.AgentsPresent = Num(len(sn))
+	r.AgentsPresent = metric.Num(len(sn))
 	r.Agents = agentScores(all, models, mean, points[:len(agents)])
 	fillScores(&r.Row, points[:len(agents)], best)
 	r.LanguageScores = languageScores(e.setup.Set, float64(r.TestLossAvg))
@@ -190,7 +191,7 @@ func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
 		r.TrainLossAvg, r.TrainLossWorst = batchLoss(e.setup.Weight, sn)
 	}
 	r.TrainDataLoss = r.TrainLossAvg - e.l2(sn, models, mean32)
-	r.DualSum, r.DualTrack = Num(math.NaN()), Num(math.NaN())
+	r.DualSum, r.DualTrack = metric.Num(math.NaN()), metric.Num(math.NaN())
 	if duals != nil {
 		r.DualSum = duals.norm()
 	}
@@ -276,9 +277,9 @@ func (e *Evaluator) evaluatedAgents(n int) []int {
 }
 
 // bookkeeping fills the columns that need no model: counters and step sizes.
-func (e *Evaluator) bookkeeping(sn []*snapshot.Snapshot) Row {
+func (e *Evaluator) bookkeeping(sn []*snapshot.Snapshot) metric.Row {
 	t := sn[0].T
-	r := Row{Position: Position{Iteration: t, Epoch: Num(e.setup.Epochs(t))}}
+	r := metric.Row{Position: metric.Position{Iteration: t, Epoch: metric.Num(e.setup.Epochs(t))}}
 	for _, s := range sn {
 		l := s.Ledger
 		r.BitsSharedSeed += l.SharedSeed
@@ -291,20 +292,20 @@ func (e *Evaluator) bookkeeping(sn []*snapshot.Snapshot) Row {
 		r.GradsTotal += s.Grads
 		r.Clipped += s.Clipped
 		r.FarDecodes += s.Decodes.Far
-		r.LargestDecode = max(r.LargestDecode, Num(s.Decodes.Largest))
+		r.LargestDecode = max(r.LargestDecode, metric.Num(s.Decodes.Largest))
 		r.Skipped += uint64(s.Scale.Skipped)
 		if !s.Missing && (r.LossScale == 0 || s.Scale.Scale < float64(r.LossScale)) {
-			r.LossScale = Num(s.Scale.Scale)
+			r.LossScale = metric.Num(s.Scale.Scale)
 		}
-		r.Time = max(r.Time, Num(s.Time))
-		r.TimeMean += Num(s.Time)
+		r.Time = max(r.Time, metric.Num(s.Time))
+		r.TimeMean += metric.Num(s.Time)
 	}
-	r.TimeMean /= Num(len(sn))
+	r.TimeMean /= metric.Num(len(sn))
 	if e.setup.BatchPerGradient() {
-		r.Epoch = Num(float64(r.GradsTotal) / float64(len(sn)*e.setup.GradientsPerBatch()) / e.setup.PerEpoch())
+		r.Epoch = metric.Num(float64(r.GradsTotal) / float64(len(sn)*e.setup.GradientsPerBatch()) / e.setup.PerEpoch())
 	}
 	alpha, eta := e.setup.Schedule.At(t)
-	r.LR, r.Eta = Num(alpha), Num(eta)
+	r.LR, r.Eta = metric.Num(alpha), metric.Num(eta)
 	return r
 }
 
@@ -412,43 +413,43 @@ func meanModel(models [][]float32) []float64 {
 	return mean
 }
 
-func consensus(models [][]float32, mean []float64) (sum, largest Num) {
+func consensus(models [][]float32, mean []float64) (sum, largest metric.Num) {
 	for _, m := range models {
 		sq := squaredDistance(m, mean)
-		sum += Num(sq)
-		largest = max(largest, Num(sq))
+		sum += metric.Num(sq)
+		largest = max(largest, metric.Num(sq))
 	}
 	return sum, largest
 }
 
 // fillScores fills objective, gradient and test columns.
-func fillScores(r *Row, agents []*point, mean *point) {
-	r.TrainLossAvg, r.GradSqAvg = Num(mean.loss), Num(mean.gradSq)
-	r.TrainLossWorst, r.GradSqWorst = Num(math.Inf(-1)), Num(math.Inf(-1))
-	r.TestAccMin = Num(math.Inf(1))
+func fillScores(r *metric.Row, agents []*point, mean *point) {
+	r.TrainLossAvg, r.GradSqAvg = metric.Num(mean.loss), metric.Num(mean.gradSq)
+	r.TrainLossWorst, r.GradSqWorst = metric.Num(math.Inf(-1)), metric.Num(math.Inf(-1))
+	r.TestAccMin = metric.Num(math.Inf(1))
 	n := float64(len(agents))
 	for _, p := range agents {
-		r.TrainLossWorst = max(r.TrainLossWorst, Num(p.loss)) // max keeps a NaN
-		r.GradSqWorst = max(r.GradSqWorst, Num(p.gradSq))
+		r.TrainLossWorst = max(r.TrainLossWorst, metric.Num(p.loss)) // max keeps a NaN
+		r.GradSqWorst = max(r.GradSqWorst, metric.Num(p.gradSq))
 		acc, loss := p.test.rates()
-		r.TestLossMean += Num(loss / n)
-		r.TestAccMean += Num(acc / n)
-		r.TestAccMin, r.TestAccMax = min(r.TestAccMin, Num(acc)), max(r.TestAccMax, Num(acc))
+		r.TestLossMean += metric.Num(loss / n)
+		r.TestAccMean += metric.Num(acc / n)
+		r.TestAccMin, r.TestAccMax = min(r.TestAccMin, metric.Num(acc)), max(r.TestAccMax, metric.Num(acc))
 	}
 	acc, loss := mean.test.rates()
-	r.TestAccAvg, r.TestLossAvg = Num(acc), Num(loss)
-	r.TestTop5Avg = Num(mean.test.hits5 / float64(mean.test.examples))
+	r.TestAccAvg, r.TestLossAvg = metric.Num(acc), metric.Num(loss)
+	r.TestTop5Avg = metric.Num(mean.test.hits5 / float64(mean.test.examples))
 }
 
 // languageScores returns perplexity and bits per byte of a loss in nats a token.
-func languageScores(set *data.Set, loss float64) LanguageScores {
-	s := LanguageScores{Num(math.NaN()), Num(math.NaN())}
+func languageScores(set *data.Set, loss float64) metric.LanguageScores {
+	s := metric.LanguageScores{Perplexity: metric.Num(math.NaN()), BitsPerByte: metric.Num(math.NaN())}
 	if set.Text == nil {
 		return s
 	}
-	s.Perplexity = Num(math.Exp(loss))
+	s.Perplexity = metric.Num(math.Exp(loss))
 	if bytes := set.BytesPerToken(); bytes > 0 {
-		s.BitsPerByte = Num(loss / math.Ln2 / bytes)
+		s.BitsPerByte = metric.Num(loss / math.Ln2 / bytes)
 	}
 	return s
 }
@@ -465,28 +466,28 @@ func squaredDistance(x []float32, mean []float64) float64 {
 
 // batchLoss returns the mean loss of the agents' batches since the last row, weighted as in F, and
 // that of the worst agent. Agents without a batch do not count; NaN if none had a batch.
-func batchLoss(weight []float64, sn []*snapshot.Snapshot) (mean, worst Num) {
-	total, worst := 0.0, Num(math.Inf(-1))
+func batchLoss(weight []float64, sn []*snapshot.Snapshot) (mean, worst metric.Num) {
+	total, worst := 0.0, metric.Num(math.Inf(-1))
 	for _, s := range sn {
 		if s.Losses.Grads == 0 {
 			continue
 		}
 		loss := s.Losses.Loss / float64(s.Losses.Grads)
-		mean += Num(weight[s.Agent] * loss)
+		mean += metric.Num(weight[s.Agent] * loss)
 		total += weight[s.Agent]
-		worst = max(worst, Num(loss))
+		worst = max(worst, metric.Num(loss))
 	}
 	if total == 0 {
-		return Num(math.NaN()), Num(math.NaN())
+		return metric.Num(math.NaN()), metric.Num(math.NaN())
 	}
-	return mean / Num(total), worst
+	return mean / metric.Num(total), worst
 }
 
 // l2 returns the L2 term in TrainLossAvg: that of the mean model, or without the objective the mean
 // of those of the agents that had a batch, weighted as in batchLoss.
-func (e *Evaluator) l2(sn []*snapshot.Snapshot, models [][]float32, mean []float32) Num {
+func (e *Evaluator) l2(sn []*snapshot.Snapshot, models [][]float32, mean []float32) metric.Num {
 	if e.full() {
-		return Num(e.setup.L2(mean))
+		return metric.Num(e.setup.L2(mean))
 	}
 	sum, total := 0.0, 0.0
 	for i, s := range sn {
@@ -495,7 +496,7 @@ func (e *Evaluator) l2(sn []*snapshot.Snapshot, models [][]float32, mean []float
 			total += e.setup.Weight[s.Agent]
 		}
 	}
-	return Num(sum / total)
+	return metric.Num(sum / total)
 }
 
 // agentScores returns the distances of all present models from the mean, and the accuracies of the

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"fspda/train/metric"
 )
 
 // What a run must have done before it is judged.
@@ -31,16 +33,16 @@ const (
 // loss is judged, which may rise again for another reason. Short runs are not judged, unless the loss
 // has doubled; nor is the consensus of agents that had no time for it: random pairs need about log2(n)
 // exchanges of all d coordinates by each agent.
-func Failure(rows []Row, n, d int) string {
+func Failure(rows []metric.Row, n, d int) string {
 	if len(rows) < 2 {
 		return ""
 	}
 	first, last := rows[0], rows[len(rows)-1]
-	what, loss, whole := "training loss", func(r Row) float64 { return float64(r.TrainLossAvg) }, true
+	what, loss, whole := "training loss", func(r metric.Row) float64 { return float64(r.TrainLossAvg) }, true
 	if math.IsNaN(loss(first)) { // a mean over batches, of which there are none before the first iteration
-		what, loss, whole = "test loss", func(r Row) float64 { return float64(r.TestLossAvg) }, false
+		what, loss, whole = "test loss", func(r metric.Row) float64 { return float64(r.TestLossAvg) }, false
 	}
-	least := slices.MinFunc(rows, func(a, b Row) int { return cmp.Compare(loss(a), loss(b)) })
+	least := slices.MinFunc(rows, func(a, b metric.Row) int { return cmp.Compare(loss(a), loss(b)) })
 	switch from, end, low := loss(first), loss(last), loss(least); {
 	case last.Iteration < judgedFrom && !(end > 2*from):
 		return ""
@@ -62,7 +64,7 @@ func Failure(rows []Row, n, d int) string {
 
 // differing says how far apart the accuracies of the mean model and of the agents' models end, if that
 // is far; start is the first row.
-func differing(start, last Row) string {
+func differing(start, last metric.Row) string {
 	a, b := float64(last.TestAccAvg), float64(last.TestAccMean)
 	if more, less := math.Max(a, b), math.Min(a, b); less < more/2 && more-less > apart &&
 		more > learnt*float64(start.TestAccAvg) {

@@ -34,7 +34,7 @@ type Options struct {
 	Vocabulary   int    // tokens of the model
 	Block        int    // the longest context that the model reads
 	Count        int    // tokens to draw
-	Seed, Sample uint64 // of the draws
+	Seed, Sample uint64 // seed of the draws, and number of the sample
 }
 
 // Tokens draws tokens that follow a prompt, which has at least one, and calls see with each. It ends

@@ -25,7 +25,7 @@ type Options struct {
 	Algo       algo.RealTime
 	Alpha, Eta float64
 	Mask       dist.Mask
-	Format     dist.ValueFormat // of the values of an exchange; "": float32
+	Format     dist.ValueFormat // format of the values of an exchange; "": float32
 	Seed       uint64
 	CallRate   float64 // mean number of calls to an agent in the time of one gradient
 
@@ -73,7 +73,7 @@ type Trainer interface {
 // passes it.
 type Snapshot struct {
 	Clock algo.LogicalClock
-	Edges []EdgeSnapshot // in the order of Options.Neighbours
+	Edges []EdgeSnapshot // edges in the order of Options.Neighbours
 }
 
 // EdgeSnapshot is the state of an edge.
@@ -90,7 +90,7 @@ type Agent struct {
 	state *algo.State
 	dev   device.Device
 	pool  *dist.Pool
-	x     device.Vector // at which the current gradient is computed
+	x     device.Vector // the model at which the current gradient is computed
 
 	lastFinished atomic.Int64 // ID of the latest gradient that was computed
 
@@ -99,10 +99,10 @@ type Agent struct {
 	edges          []*edge
 	reservedBy     *edge // the edge whose exchange reserves the mailbox; nil: none
 	joining        bool
-	stopped        bool // by Trainer.Advanced
+	stopped        bool // set when Trainer.Advanced has stopped the agent
 	frozen         bool // nothing moves any more
 	final          bool // it is frozen, and its state was reported as that of the end of the run
-	gradientID     int  // of the current gradient
+	gradientID     int  // number of the current gradient
 	cancelGradient context.CancelFunc
 	gradientTime   time.Duration // moving mean of the time of a gradient; 0: unknown
 	changed        chan struct{} // closed and replaced whenever the state changes

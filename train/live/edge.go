@@ -39,7 +39,7 @@ type otherEnd struct {
 	peerN            int      // count in its last hello
 	peerEpoch        int      // epoch in its last hello
 	answered         bool     // it has sent its model, or said that it has none
-	model            *message // for an agent that joins
+	model            *message // model for an agent that joins
 	peerGradientTime time.Duration
 }
 

@@ -21,11 +21,11 @@ type message struct {
 	kind         kind
 	flags        uint8
 	call         uint32 // number of the call in this session
-	epoch, n     int    // of the edge at the sender
+	epoch, n     int    // epoch and number of the edge at the sender
 	t            int    // logical time of the sender, or of the exchange
 	gradientTime time.Duration
-	values       []float32 // on the mask; all of S or x
-	buffers      []float32 // of batch norm, in a model
+	values       []float32 // values on the mask; all of S or x
+	buffers      []float32 // buffers of batch norm, in a model
 }
 
 type kind uint8

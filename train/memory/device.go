@@ -53,15 +53,15 @@ type Forecast struct {
 	Agents int    `json:"agents"` // of this device
 	Need   uint64 `json:"need_bytes"`
 	Parts  []Part `json:"parts"`                 // they sum to Need
-	Opened uint64 `json:"opened_bytes"`          // by the device itself: kernels, libraries
+	Opened uint64 `json:"opened_bytes"`          // memory that the device itself takes: kernels, libraries
 	Free   uint64 `json:"free_bytes"`            // before the run starts
-	Total  uint64 `json:"total_bytes"`           // of the device
+	Total  uint64 `json:"total_bytes"`           // memory of the device
 	Taken  uint64 `json:"taken_bytes,omitempty"` // by the driver's count, after the run
 	// Unused says why memory that earlier runs measured was not used; nil: there is none, or it
 	// was.
 	Unused error `json:"-"`
 
-	work string // of [Device.Overhead]
+	work string // name of the work, as [Device.Overhead] takes it
 	sets int
 }
 

@@ -164,7 +164,7 @@ func ProgramBytes(s *config.Setup) (bytes uint64) {
 			shared = max(shared, p.bytes)
 		}
 	}
-	threads := max(1, s.Threads/s.Graph.N) // of a program
+	threads := max(1, s.Threads/s.Graph.N) // threads of a program
 	return bytes + shared*uint64(max(1, s.Threads/threads))
 }
 

@@ -12,7 +12,7 @@ import (
 
 // About what a run takes besides what is counted, in bytes.
 const (
-	runtimeGrowth = 5 << 20 // of Go: stacks, the collector's tables, what it has not yet freed
+	runtimeGrowth = 5 << 20 // growth of Go's own memory: stacks, the collector's tables, memory not yet freed
 	otherGrowth   = 5 << 20 // pages of the program file, and memory that Go had but not touched
 )
 

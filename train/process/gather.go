@@ -17,7 +17,7 @@ var errAbsent = errors.New("process: an agent is absent")
 func (n *Node) gather(ctx context.Context, from int) error {
 	done := n.opt.Schedule.EvalsBefore(n.opt.First) // evaluations of it that were taken, or replaced
 	n.last.Lock()
-	latest := n.last.counters[from] // in its reports
+	latest := n.last.counters[from] // counters in its latest report
 	n.last.Unlock()
 	last := n.opt.Schedule.EvalCount()
 	pool := n.opt.Run.Pool(from)

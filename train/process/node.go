@@ -76,7 +76,7 @@ type Options struct {
 	First   int
 	WallS   float64
 	Streams []byte
-	LastRow []snapshot.Counters // of all agents, in the last row before First; nil: there is none
+	LastRow []snapshot.Counters // counters of all agents in the last row before First; nil: there is none
 }
 
 // Node is one process of a run.
@@ -87,14 +87,14 @@ type Node struct {
 	opt   Options
 	begin time.Time
 
-	queue chan *snapshot.Snapshot // of the local agent, in order
-	rows  progress                // at the coordinator: the number of rows that are written
+	queue chan *snapshot.Snapshot // snapshots of the local agent, in order
+	rows  progress                // number of rows that are written, at the coordinator
 	last  lastRow
 	disk  disk
 
-	life      context.Context // of what runs beside the agent
+	life      context.Context // context of the goroutines beside the agent
 	quit      context.CancelFunc
-	gathering sync.WaitGroup // at the coordinator: one goroutine for each other agent
+	gathering sync.WaitGroup // one goroutine for each other agent, at the coordinator
 	saving    sync.WaitGroup
 	watching  sync.WaitGroup
 	done      chan struct{} // closed when the local agent has stopped
@@ -121,9 +121,9 @@ type disk struct {
 
 // How long a process waits for events that should come at once.
 const (
-	haltAfter       = 2 * time.Second  // for its own agent, which may wait for one that has stopped already
-	togetherTimeout = time.Minute      // to get to the iteration at which all stop
-	ShutdownTimeout = 10 * time.Second // for the other processes to receive that the run has ended
+	haltAfter       = 2 * time.Second  // time given to its own agent, which may wait for a stopped one
+	togetherTimeout = time.Minute      // time to get to the iteration at which all stop
+	ShutdownTimeout = 10 * time.Second // time in which the other processes must receive that the run has ended
 )
 
 // New makes the node of this process.
@@ -288,7 +288,7 @@ func (n *Node) write(ctx context.Context, sn *snapshot.Snapshot) error {
 		sn.LastRow = slices.Clone(n.last.counters)
 		n.last.Unlock()
 	}
-	n.disk.Lock() // in real time the last checkpoint may overtake another one
+	n.disk.Lock() // the last checkpoint in real time may overtake another one
 	defer n.disk.Unlock()
 	if sn.T <= n.disk.written {
 		return nil

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"fspda/train/metric"
 	"fspda/train/snapshot"
 )
 
@@ -19,14 +20,14 @@ const maxNote = 64 << 10
 
 // Note tells other processes what happened in the run.
 type Note struct {
-	Kind   NoteKind     `json:"kind"`
-	Agent  int          `json:"agent,omitempty"` // that diverged
-	T      int          `json:"t"`               // iteration
-	Event  int          `json:"event,omitempty"` // in virtual time: the event in which the agent diverged
-	Loss   snapshot.Num `json:"loss"`            // of the agent that diverged
-	Cause  string       `json:"cause,omitempty"` // what failed before the loss showed it
-	Status string       `json:"status,omitempty"`
-	Stop   int64        `json:"stop,omitempty"` // number of the stop that the note is about
+	Kind   NoteKind   `json:"kind"`
+	Agent  int        `json:"agent,omitempty"` // that diverged
+	T      int        `json:"t"`               // iteration
+	Event  int        `json:"event,omitempty"` // in virtual time: the event in which the agent diverged
+	Loss   metric.Num `json:"loss"`            // loss of the agent that diverged
+	Cause  string     `json:"cause,omitempty"` // what failed before the loss showed it
+	Status string     `json:"status,omitempty"`
+	Stop   int64      `json:"stop,omitempty"` // number of the stop that the note is about
 }
 
 // NoteKind says what a Note tells.

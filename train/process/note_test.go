@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"fspda/cpu"
+	"fspda/train/metric"
 	"fspda/train/snapshot"
 )
 
@@ -15,7 +16,7 @@ func TestNoteBytes(t *testing.T) {
 		`n{"kind":"stopped","t":0,"loss":0}`:                 {Kind: NoteStopped},
 		`n{"kind":"end","t":7,"loss":0,"status":"finished"}`: {Kind: NoteEnd, T: 7, Status: "finished"},
 		`n{"kind":"diverged","agent":2,"t":3,"event":9,"loss":null,"cause":"c"}`: {
-			Kind: NoteDiverged, Agent: 2, T: 3, Event: 9, Loss: snapshot.Num(math.NaN()), Cause: "c"},
+			Kind: NoteDiverged, Agent: 2, T: 3, Event: 9, Loss: metric.Num(math.NaN()), Cause: "c"},
 	} {
 		if got := string(n.record()); got != want {
 			t.Errorf("%+v is %s, want %s", n, got, want)

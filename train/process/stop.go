@@ -22,19 +22,19 @@ import (
 // ignores a NoteHold that came long before it was told to stop, and a NoteStop that it has not
 // answered for.
 const (
-	holdTimeout  = 3 * time.Second // for the others to be told to stop, too, and to answer one after the other
-	evalTimeout  = time.Minute     // for an evaluation, behind which the notes of the others wait
+	holdTimeout  = 3 * time.Second // time for telling the others to stop, too, and their answers one after the other
+	evalTimeout  = time.Minute     // time of an evaluation, behind which the notes of the others wait
 	maxStopAhead = 1000            // iterations that an agent goes on for a common stop
 )
 
 // stopState is what a process knows of a stop.
 type stopState struct {
 	mu        sync.Mutex
-	number    int64         // of the coordinator's latest stop; 0: none
+	number    int64         // number of the coordinator's latest stop; 0: none
 	since     time.Time     // when it was heard of
-	positions map[int]int   // at the coordinator, by agent: where it holds
+	positions map[int]int   // iteration at which each agent holds, at the coordinator
 	at        int           // the announced iteration; -1: each for itself
-	announced bool          // at is known
+	announced bool          // the iteration is known
 	changed   chan struct{} // receives a value after a change; capacity 1
 
 	decided  chan struct{} // closed by Decide

@@ -26,7 +26,7 @@ func (e *SilentError) Error() string {
 }
 
 const (
-	warnAfter     = 15 * time.Second // of silence
+	warnAfter     = 15 * time.Second // silence after which a warning is given
 	watchInterval = time.Second
 )
 

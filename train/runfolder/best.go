@@ -14,6 +14,7 @@ import (
 
 	"fspda/train/config"
 	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/safetensors"
 )
 
@@ -27,9 +28,9 @@ const (
 
 // BestModel is the mean model of the row with the largest test accuracy after the start.
 type BestModel struct {
-	Row     evaluate.Row
+	Row     metric.Row
 	Mean    []float32
-	Buffers []float32 // of batch norm, with which it was measured; nil without
+	Buffers []float32 // buffers of batch norm that measured it; nil without
 }
 
 // writeBest replaces the best model by that of an evaluation, atomically.

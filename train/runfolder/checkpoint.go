@@ -35,7 +35,7 @@ const CheckpointVersion = 3
 const (
 	vectorsFile     = "agents.safetensors"
 	manifestFile    = "manifest.json"
-	buffersName     = "buffers"      // of an agent's batch norm
+	buffersName     = "buffers"      // file of the buffers of an agent's batch norm
 	meanBuffersName = "mean/buffers" // of the final mean model's
 )
 
@@ -79,9 +79,9 @@ type Content struct {
 type AgentCounters struct {
 	Ledgers []dist.Ledger      `json:"ledgers"`
 	Grads   []int              `json:"grads"`
-	Buffers int                `json:"buffers,omitempty"`     // of an agent's batch norm
+	Buffers int                `json:"buffers,omitempty"`     // length of the buffers of an agent's batch norm
 	Losses  []snapshot.Losses  `json:"losses,omitempty"`      // since the last row
-	Decodes []dist.DecodeStats `json:"decodes,omitempty"`     // of a lattice
+	Decodes []dist.DecodeStats `json:"decodes,omitempty"`     // statistics of decoding a lattice
 	Scales  []device.LossScale `json:"loss_scales,omitempty"` // of fp16
 	Clipped []int              `json:"clipped,omitempty"`     // gradients that clip_norm shortened
 	// calls of an optimizer that counts them
@@ -95,7 +95,7 @@ type AgentCounters struct {
 type VirtualTime struct {
 	Links  string              `json:"links,omitempty"`  // identifies the simulated network
 	Clocks []simnet.ClockState `json:"clocks,omitempty"` // under it
-	Live   *snapshot.RealTime  `json:"live,omitempty"`   // of an agent in real time
+	Live   *snapshot.RealTime  `json:"live,omitempty"`   // state of an agent in real time
 }
 
 // Checksum verifies the file of vectors.
@@ -160,9 +160,9 @@ func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
 
 // CheckpointData is the content of a checkpoint.
 type CheckpointData struct {
-	Snapshots   []*snapshot.Snapshot // of all agents at one iteration
+	Snapshots   []*snapshot.Snapshot // snapshots of all agents at one iteration
 	WallS       float64              // seconds of the run
-	MeanBuffers []float32            // at the end of the run: with which the mean model was scored; else nil
+	MeanBuffers []float32            // buffers that scored the mean model at the end of the run; else nil
 }
 
 // WriteCheckpoint saves the snapshots of all agents at one iteration. It writes to a temporary

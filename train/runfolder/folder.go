@@ -20,7 +20,7 @@ import (
 	"fspda/internal/bounded"
 	"fspda/internal/wholefile"
 	"fspda/train/config"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 	"fspda/train/tensorboard"
 )
 
@@ -45,7 +45,7 @@ type Folder struct {
 	Disk Disk
 	lock *flock.Flock
 
-	rows   []evaluate.Row
+	rows   []metric.Row
 	jsonl  *os.File
 	csv    *os.File
 	events *tensorboard.Writer
@@ -301,7 +301,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 		return f.metricsError(err)
 	}
 	var j, c bytes.Buffer
-	c.WriteString(strings.Join(evaluate.Columns(), ",") + "\n")
+	c.WriteString(strings.Join(metric.Columns(), ",") + "\n")
 	for _, r := range rows {
 		line, err := json.Marshal(r)
 		if err != nil {
@@ -329,7 +329,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 }
 
 // checkRows refuses rows that are not exactly those of all evaluations before iteration first.
-func (f *Folder) checkRows(s *config.Setup, rows []evaluate.Row, first int) error {
+func (f *Folder) checkRows(s *config.Setup, rows []metric.Row, first int) error {
 	n := s.EvalsBefore(first)
 	for k, r := range rows[:min(n, len(rows))] {
 		if r.Iteration != s.EvalPoint(k) {
@@ -362,13 +362,13 @@ func (f *Folder) RowsWithoutCheckpoint(s *config.Setup) (int, error) {
 
 // ReadMetrics reads the rows of a metrics.jsonl before the given iteration. It ignores a truncated
 // last line, as a killed process leaves it; any other damage is an error.
-func ReadMetrics(path string, before int) ([]evaluate.Row, error) {
+func ReadMetrics(path string, before int) ([]metric.Row, error) {
 	f, err := bounded.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var rows []evaluate.Row
+	var rows []metric.Row
 	sc := bufio.NewScanner(f)
 	sc.Buffer(nil, 1<<20)
 	var broken error
@@ -376,7 +376,7 @@ func ReadMetrics(path string, before int) ([]evaluate.Row, error) {
 		if broken != nil {
 			return nil, broken
 		}
-		var r evaluate.Row
+		var r metric.Row
 		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
 			broken = fmt.Errorf("runfolder: %s, line %d is not a row of metrics: %w", path, n, err)
 			continue
@@ -389,7 +389,7 @@ func ReadMetrics(path string, before int) ([]evaluate.Row, error) {
 }
 
 // Append adds a row to all metric files.
-func (f *Folder) Append(r evaluate.Row) error {
+func (f *Folder) Append(r metric.Row) error {
 	f.rows = append(f.rows, r)
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -435,4 +435,4 @@ func (f *Folder) Close() error {
 }
 
 // Rows returns the rows of the run so far.
-func (f *Folder) Rows() []evaluate.Row { return f.rows }
+func (f *Folder) Rows() []metric.Row { return f.rows }

@@ -16,7 +16,7 @@ type Saved struct {
 	Config    config.Config
 	Iteration int
 	Agents    int
-	Shape     []int // of an example
+	Shape     []int // shape of an example
 	Classes   int
 	Batches   int // that batch norm had seen before the run
 	// how pixels were normalised: (pixel/255 - mean)/std, by channel

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 
 	"fspda/internal/bounded"
-	"fspda/train/evaluate"
 	"fspda/train/memory"
+	"fspda/train/metric"
 )
 
 // Status is how a run ended.
@@ -23,14 +23,14 @@ const (
 // order of the keys.
 type Summary struct {
 	Outcome
-	evaluate.TestScores // this and the next seven: of the last row
-	evaluate.TrainScores
-	evaluate.DualScores
-	evaluate.Traffic
-	evaluate.DecodeScores
-	evaluate.LossScaling
-	AgentsPresent evaluate.Num `json:"agents_present"`
-	evaluate.LanguageScores
+	metric.TestScores // this and the next seven: of the last row
+	metric.TrainScores
+	metric.DualScores
+	metric.Traffic
+	metric.DecodeScores
+	metric.LossScaling
+	AgentsPresent metric.Num `json:"agents_present"`
+	metric.LanguageScores
 	VirtualTimes
 	Settings
 	Memory []memory.Forecast `json:"memory,omitempty"` // of devices with a memory of their own
@@ -49,13 +49,13 @@ type Outcome struct {
 
 // VirtualTimes are the virtual times of the run.
 type VirtualTimes struct {
-	VirtualTime evaluate.Num `json:"virtual_time"` // under simulated links, in seconds, or of an asynchronous run
+	VirtualTime metric.Num `json:"virtual_time"` // under simulated links, in seconds, or of an asynchronous run
 	// virtual time of the first evaluation with half of the best accuracy of the mean model
-	TimeTo50 evaluate.Num `json:"time_to_50"`
-	TimeTo80 evaluate.Num `json:"time_to_80"`
-	TimeTo90 evaluate.Num `json:"time_to_90"`
-	TimeTo95 evaluate.Num `json:"time_to_95"`
-	Links    string       `json:"links"` // the simulated network, in a few words
+	TimeTo50 metric.Num `json:"time_to_50"`
+	TimeTo80 metric.Num `json:"time_to_80"`
+	TimeTo90 metric.Num `json:"time_to_90"`
+	TimeTo95 metric.Num `json:"time_to_95"`
+	Links    string     `json:"links"` // the simulated network, in a few words
 }
 
 // Settings say what was run, with which program, and where.
@@ -100,7 +100,7 @@ func (f *Folder) WriteSummary(s Summary) error {
 }
 
 // Results reads the summary and the rows of a run that has ended.
-func (f *Folder) Results() (s Summary, rows []evaluate.Row, err error) {
+func (f *Folder) Results() (s Summary, rows []metric.Row, err error) {
 	if s, err = f.Summary(); err == nil {
 		rows, err = ReadMetrics(filepath.Join(f.Path, "metrics.jsonl"), math.MaxInt)
 	}

@@ -6,24 +6,21 @@ import (
 	"testing"
 
 	"fspda/train/config"
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 // Every column but the iteration has a curve in a group, and no two have the same.
 func TestScalarTags(t *testing.T) {
 	seen := map[string]string{}
-	for _, name := range evaluate.Columns() {
-		s, ok := scalarTags[name]
-		if ok == (name == "iteration") || ok && strings.Count(s.tag, "/") != 1 || seen[s.tag] != "" {
-			t.Errorf("column %s has the tag %q, as has %q", name, s.tag, seen[s.tag])
+	for _, c := range metric.Described() {
+		if (c.Tag == "") != (c.Name == "iteration") || c.Tag != "" && strings.Count(c.Tag, "/") != 1 ||
+			seen[c.Tag] != "" {
+			t.Errorf("column %s has the tag %q, as has %q", c.Name, c.Tag, seen[c.Tag])
 		}
-		seen[s.tag] = name
+		seen[c.Tag] = c.Name
 	}
-	if len(scalarTags) != len(evaluate.Columns())-1 {
-		t.Errorf("%d tags for %d columns", len(scalarTags), len(evaluate.Columns()))
-	}
-	var r evaluate.Row
-	r.Iteration, r.BitsTotal, r.TestAccAvg, r.TrainLossAvg = 7, 3e12, 0.5, evaluate.Num(math.NaN())
+	var r metric.Row
+	r.Iteration, r.BitsTotal, r.TestAccAvg, r.TrainLossAvg = 7, 3e12, 0.5, metric.Num(math.NaN())
 	got := map[string]float64{}
 	if err := scalars(r, func(tag string, v float64) error { got[tag] = v; return nil }); err != nil {
 		t.Fatal(err)

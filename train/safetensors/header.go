@@ -18,8 +18,8 @@ type Info struct {
 	Name   string
 	DType  DType
 	Shape  []int // row-major; empty for a scalar
-	Offset int64 // of the first byte, from the start of the file
-	Size   int64 // in bytes
+	Offset int64 // position of the first byte in the file
+	Size   int64 // number of bytes
 }
 
 // maxDimensions is the largest number of dimensions of a tensor, which is PyTorch's.

@@ -12,7 +12,7 @@ import (
 
 // File is a safetensors file with a validated header.
 type File struct {
-	name  string // for errors
+	name  string // name that errors give
 	r     io.ReaderAt
 	close func() error
 	*header

@@ -11,7 +11,7 @@ type port struct {
 	net    *Links
 	seed   uint64
 	uplink float64     // time from which the uplink is free
-	out    []direction // by peer, ascending
+	out    []direction // directions by peer, ascending
 }
 
 // direction is the agent's direction of the link to a peer.
@@ -69,7 +69,7 @@ type Clock struct {
 type ClockState struct {
 	At     float64         `json:"at"`
 	Uplink float64         `json:"uplink,omitempty"` // time from which the uplink is free
-	Links  map[int]float64 `json:"links,omitempty"`  // by neighbour: time from which the link to it is free
+	Links  map[int]float64 `json:"links,omitempty"`  // time from which the link to each neighbour is free
 }
 
 // NewClock makes the clock of an agent at time 0. If allReduce is not nil, each iteration with

@@ -9,10 +9,10 @@ import (
 // eventQueue orders the agents by the end of their running gradients; of two that end at the same
 // time the smaller number comes first. It is a binary heap that knows the position of each agent.
 type eventQueue struct {
-	at       []float64 // by agent: end of its gradient
+	at       []float64 // end of each agent's gradient
 	streams  []rng.Stream
 	heap     []int // agents
-	position []int // by agent: index in heap
+	position []int // index of each agent in heap
 }
 
 func newEventQueue(n int) eventQueue {

@@ -87,8 +87,8 @@ func (a agentList) all() (agents []int) {
 }
 
 const (
-	maxValue = 1e9  // of times in ms and of bandwidths in Mbit/s: keeps virtual time finite
-	maxLoss  = 0.99 // with more losses hardly a message would arrive
+	maxValue = 1e9  // largest time in ms and bandwidth in Mbit/s: keeps virtual time finite
+	maxLoss  = 0.99 // largest loss: hardly a message would arrive with more
 )
 
 // UnmarshalYAML reads a number, a range, or a list of these.

@@ -10,9 +10,9 @@ import (
 // Their values are those of the moment at which the edge fired. An agent whose exchange is in
 // flight declines others, and its next step waits for the values that it was sent.
 type inFlight struct {
-	ports []port    // by agent; none: values arrive at once
-	bits  float64   // of an exchange, in each direction
-	until []float64 // by agent: when the last values that it was sent arrive
+	ports []port    // port of each agent; none: values arrive at once
+	bits  float64   // bits of an exchange, in each direction
+	until []float64 // arrival of the last values that each agent was sent
 	count int       // exchanges so far: the key of their losses
 }
 

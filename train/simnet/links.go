@@ -26,11 +26,11 @@ type Links struct {
 	n    int
 
 	base    linkSpec
-	zone    []int // of an agent; -1: none
+	zone    []int // zone of each agent; -1: none
 	inside  []linkSpec
-	between map[[2]int]linkSpec // by zones, the smaller first
-	at      []linkSpec          // by agent
-	pairs   map[[2]int]linkSpec // by agents, the smaller first
+	between map[[2]int]linkSpec // links by zones, the smaller first
+	at      []linkSpec          // links by agent
+	pairs   map[[2]int]linkSpec // links by agents, the smaller first
 
 	uplink   []float64 // bit/s by agent; +Inf: no uplink
 	gradient ComputeTimes

@@ -26,7 +26,7 @@ type Timeline struct {
 
 	algo     Protocol
 	edges    []dist.Edge
-	rate     float64 // of all edges together
+	rate     float64 // rate of all edges together
 	times    ComputeTimes
 	inFlight *inFlight
 
@@ -50,7 +50,7 @@ type TimelineOptions struct {
 	Times  ComputeTimes
 	Seed   uint64
 	Links  *Links  // nil: an exchange takes no time, and the unit of time is a gradient of mean 1
-	Bits   float64 // of an exchange in each direction, for Links
+	Bits   float64 // bits of an exchange in each direction, for Links
 }
 
 // Op is what an agent does at one event.

@@ -16,10 +16,10 @@ type Snapshot struct {
 	Save     bool // it is to be saved
 	Missing  bool // a placeholder for the snapshot of an agent that is absent
 
-	Device  device.Device      // of the vectors
+	Device  device.Device      // device of the vectors
 	X       device.Vector      // the model
-	Aux     []device.Vector    // as named by [algo.Names]
-	Buffers device.Vector      // of batch norm; nil: the network has none
+	Aux     []device.Vector    // vectors named by [algo.Names]
+	Buffers device.Vector      // buffers of batch norm; nil: the network has none
 	Edges   []*algo.EdgeMemory // memory of the algorithm for the agent's edges
 	Counters
 
@@ -27,9 +27,9 @@ type Snapshot struct {
 
 	// of snapshots that are to be saved
 	Streams  []byte                // state of the streams between processes
-	LastRow  []Counters            // of all agents, in the last row before T; set by the coordinator
+	LastRow  []Counters            // counters of all agents in the last row before T; set by the coordinator
 	RealTime *RealTime             // nil: the run is not in real time
-	Duals    map[int]device.Vector // in real time: of the agent's edges, by peer
+	Duals    map[int]device.Vector // duals of the agent's edges by peer, in real time
 }
 
 // Counters are the numbers that an agent keeps about its run so far.

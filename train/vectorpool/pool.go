@@ -49,7 +49,7 @@ type Shared struct {
 
 	mu        sync.Mutex
 	gradients []device.Vector
-	waiting   []chan device.Vector // for a gradient vector
+	waiting   []chan device.Vector // goroutines that wait for a gradient vector
 	mailboxes []device.Vector      // zeros
 }
 

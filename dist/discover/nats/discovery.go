@@ -31,8 +31,9 @@ type Options struct {
 	// TLS is the configuration of connections between embedded servers, at both ends. Without it
 	// nobody is authenticated.
 	TLS *tls.Config
-	// Client is the configuration of a connection to a cluster whose URL begins with tls://. Without
-	// it the authorities of this machine are trusted, and the agent presents no certificate.
+	// Client is the configuration of a connection to a cluster whose URL begins with tls://.
+	// Without it the authorities of this machine are trusted, and the agent presents no
+	// certificate.
 	Client *tls.Config
 	// File is the name of a NATS credentials file (nkey and JWT) for the cluster.
 	File string

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,7 +74,8 @@ func open(t *testing.T, o Options) *Discovery {
 
 // echo is an agent whose address is its rank.
 func echo(rank int) discover.Agent {
-	return discover.Agent{Addresses: []string{at(rank)}, Connected: func() int { return 1 }, Fail: func(error) {},
+	return discover.Agent{Addresses: func() []string { return []string{at(rank)} },
+		Connected: func() int { return 1 }, Fail: func(error) {},
 		Connect: func(context.Context) (net.Conn, error) {
 			outer, inner := net.Pipe()
 			go func() {
@@ -187,8 +189,8 @@ func TestRelayEndsAfterItsData(t *testing.T) {
 	}
 }
 
-// An agent that is started again accepts connections at another address. Nobody is told the address of
-// its earlier process, which the last answer to a comparison of routes has named.
+// An agent that is started again accepts connections at another address. Nobody is told the address
+// of its earlier process, which the last answer to a comparison of routes has named.
 func TestAddressOfEarlierProcess(t *testing.T) {
 	often := func(o *Options) { o.Server.check = 10 * time.Millisecond }
 	m := openMesh(t, 2, often)
@@ -239,8 +241,55 @@ func TestNoAddressWhileClosing(t *testing.T) {
 	}
 }
 
-// Packets that are not of the run, or of another version, are dropped. Without certificates an agent
-// that nobody is connected to ends if the others have another version.
+// The addresses of an agent may change while it runs. A flood of asks is not answered one by one.
+func TestAsks(t *testing.T) {
+	m := openMesh(t, 2, nil)
+	m.check(t)
+	var asked atomic.Int64
+	const elsewhere = "10.0.0.7:4700"
+	m[0].Close()
+	o := options(t, 0, 2)
+	o.Server.Join = []string{m[1].Address()}
+	d, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	a := echo(0)
+	a.Addresses = func() []string {
+		if asked.Add(1) == 1 {
+			return []string{at(0)}
+		}
+		return []string{elsewhere}
+	}
+	if err := d.Start(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	for ctx := testContext(t); ; {
+		got, err := m[1].Addresses(ctx, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got[0] == elsewhere {
+			break
+		}
+	}
+	before, began := asked.Load(), time.Now()
+	for range 5000 {
+		if err := m[1].peers[0].publish(packetAsk, 0, 0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := roundTrip(m[1], 0); err != nil { // The packets before it have arrived.
+		t.Fatal(err)
+	}
+	if n, most := asked.Load()-before, 2+int64(time.Since(began)/(minAsk/2)); n > most {
+		t.Errorf("%d asks were answered in %v, want at most %d", n, time.Since(began), most)
+	}
+}
+
+// Packets that are not of the run, or of another version, are dropped. Without certificates an
+// agent that nobody is connected to ends if the others have another version.
 func TestForeignPackets(t *testing.T) {
 	m := openMesh(t, 2, nil)
 	m.check(t)
@@ -273,7 +322,8 @@ func TestForeignPackets(t *testing.T) {
 }
 
 // A client that may publish on the subjects floods an agent with packets: connections that it opens
-// and others, offers, and garbage. This is logged once and occupies no memory, and the run continues.
+// and others, offers, and garbage. This is logged once and occupies no memory, and the run
+// continues.
 func TestFloodOfPackets(t *testing.T) {
 	core, lines := observer.New(zapcore.WarnLevel)
 	m := openMesh(t, 3, func(o *Options) { o.Log = zap.New(core) })
@@ -364,8 +414,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// certified writes certificates for all agents of the run in a folder, and returns an edit that gives
-// each its own.
+// certified writes certificates for all agents of the run in a folder, and returns an edit that
+// gives each its own.
 func certified(t *testing.T, dir string, agents int) func(*Options) {
 	t.Helper()
 	if err := link.WriteCredentials(dir, "test", agents, time.Hour); err != nil {

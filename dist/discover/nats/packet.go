@@ -27,15 +27,15 @@ const packetHeader = 24
 const magic = "FSPW"
 
 const (
-	packetAsk   = iota + 1 // where does the receiver listen?
-	packetOffer            // the answer, an offer as JSON
-	packetData             // bytes of a relayed connection; the first packet opens it
-	packetEnd              // the relayed connection has ended
+	packetAsk   = iota + 1 // Asks where the receiver listens.
+	packetOffer            // Answers with an offer as JSON.
+	packetData             // Carries bytes of a relayed connection. The first packet opens it.
+	packetEnd              // Says that the relayed connection has ended.
 )
 
 const (
-	maxRelayPacket = 64 << 10 // bytes of a relayed connection in one packet
-	relayQueue     = 512      // packets of a relayed connection that wait to be read
+	maxRelayPacket = 64 << 10 // The maximal number of bytes of a relayed connection in one packet.
+	relayQueue     = 512      // The maximal number of packets of a connection that wait to be read.
 	minAsk         = 50 * time.Millisecond
 	maxAsk         = time.Second
 )
@@ -47,12 +47,13 @@ type peer struct {
 	offers    chan offer   // The latest answer of the peer to an ask. The capacity is 1.
 	routes    atomic.Int64 // The number of routes of its NATS server, as it says in that answer.
 	relay     relaySlot
+	answered  time.Time // The time of the latest offer. The goroutine that receives uses it.
 }
 
 // offer says where a node listens.
 type offer struct {
-	Addresses []string `json:"addresses"` // HOST:PORT, in the order in which to dial them; none: relayed only
-	Routes    int      `json:"routes"`    // of the NATS server of the node's process
+	Addresses []string `json:"addresses"` // HOST:PORT, in the order in which to dial them. None: relayed only.
+	Routes    int      `json:"routes"`    // The number of routes of the NATS server in the node's process.
 }
 
 // maxAddressLen bounds the length of an address in an offer.
@@ -112,7 +113,7 @@ func (d *Discovery) receive(m *client.Msg) {
 	if err == nil && m.Data[4] != discover.Version {
 		err = fmt.Errorf("nats: agent %d uses version %d of the protocol, this one %d: use the same program on all "+
 			"machines", from, m.Data[4], discover.Version)
-		if d.opt.TLS == nil && d.agent.Connected() == 0 { // with certificates, packets are not to be trusted
+		if d.opt.TLS == nil && d.agent.Connected() == 0 { // With certificates, packets are not trusted.
 			d.agent.Fail(err)
 		}
 	}
@@ -138,10 +139,11 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 	d := p.discovery
 	switch {
 	case kind == packetAsk && p.id > d.opt.Self:
-		if d.open.Err() != nil { // the listener is closed
+		if d.open.Err() != nil || time.Since(p.answered) < minAsk/2 { // The agent closes, or is asked too often.
 			return nil
 		}
-		return p.publish(packetOffer, 0, 0, encodeOffer(offer{d.agent.Addresses, d.routes()}))
+		p.answered = time.Now()
+		return p.publish(packetOffer, 0, 0, encodeOffer(offer{d.agent.Addresses(), d.routes()}))
 	case kind == packetOffer && p.id < d.opt.Self:
 		o, err := decodeOffer(payload)
 		if err != nil {
@@ -164,8 +166,8 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 	return fmt.Errorf("nats: a packet of kind %d with %d bytes from agent %d was refused", kind, len(payload), p.id)
 }
 
-// ask asks the peer where it listens until it answers. An earlier answer may be that of a process
-// that has ended.
+// ask asks the peer where it listens until it answers. An earlier answer is not used, since the
+// process that gave it may have ended.
 func (p *peer) ask(ctx context.Context) ([]string, error) {
 	select {
 	case <-p.offers:

@@ -15,8 +15,8 @@ type relayConn struct {
 	peer  *peer
 	id    uint64
 	inner net.Conn
-	queue chan []byte // packets that were received and not read; nil: there are no more
-	next  uint64      // number of the packet that must arrive next; of the goroutine that receives
+	queue chan []byte // Packets that were received and not read. A nil packet is the last one.
+	next  uint64      // The number of the packet that must arrive next. The goroutine that receives uses it.
 	done  chan struct{}
 	once  sync.Once
 }
@@ -24,7 +24,7 @@ type relayConn struct {
 // relaySlot holds the current relayed connection of a peer.
 type relaySlot struct {
 	mu      sync.Mutex
-	current *relayConn // nil: none
+	current *relayConn // The connection; nil: none.
 }
 
 // get returns the connection with an id, nil if it is not the current one.
@@ -52,8 +52,8 @@ func randomID() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// startRelay starts a relayed connection, in place of an earlier one. The other end of inner belongs
-// to gRPC.
+// startRelay starts a relayed connection, in place of an earlier one. The other end of inner
+// belongs to gRPC.
 func (p *peer) startRelay(id uint64, inner net.Conn) *relayConn {
 	r := &relayConn{peer: p, id: id, inner: inner, queue: make(chan []byte, relayQueue), done: make(chan struct{})}
 	p.relay.mu.Lock()
@@ -71,9 +71,9 @@ func (p *peer) receiveRelayed(id, seq uint64, payload []byte) {
 	r := p.relay.get(id)
 	switch {
 	case r != nil:
-	case p.id < p.discovery.opt.Self: // of an earlier connection
+	case p.id < p.discovery.opt.Self: // The packet belongs to an earlier connection.
 		return
-	case seq != 0: // of an earlier process
+	case seq != 0: // The packet belongs to a connection of an earlier process.
 		_ = p.publish(packetEnd, id, 0, nil)
 		return
 	default:
@@ -114,7 +114,7 @@ func (r *relayConn) write() {
 	}
 }
 
-// read copies what gRPC writes to packets.
+// read copies the bytes that gRPC writes to packets.
 func (r *relayConn) read() {
 	defer r.close()
 	buf := make([]byte, maxRelayPacket)
@@ -126,8 +126,8 @@ func (r *relayConn) read() {
 	}
 }
 
-// finish closes the connection after what was received is read, since the other end has closed it.
-// A nil connection is closed.
+// finish closes the connection after the received bytes are read, since the other end has closed
+// it. A nil connection is closed.
 func (r *relayConn) finish() {
 	if r == nil {
 		return

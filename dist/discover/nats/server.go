@@ -64,7 +64,8 @@ func startServer(o Options, token string) (*server.Server, error) {
 	}
 	port = cmp.Or(port, server.RANDOM_PORT)
 	cluster := server.ClusterOpts{Name: "fspda-" + o.Run, Host: host, Port: port, Advertise: o.Server.Advertise,
-		PoolSize: -1, Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30}
+		PoolSize: -1, Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30,
+		PingInterval: routePing, MaxPingsOut: 2}
 	if t := o.TLS; t != nil {
 		cluster.TLSConfig, cluster.TLSTimeout = t, 5
 	}
@@ -101,6 +102,9 @@ func startServer(o Options, token string) (*server.Server, error) {
 	return s, nil
 }
 
+// routePing is the time between two pings of a route. A route ends when two are not answered.
+const routePing = 5 * time.Second
+
 // startTime bounds how long a server may take to listen on a loaded machine.
 const startTime = time.Minute
 
@@ -109,9 +113,9 @@ func stop(s *server.Server) {
 	s.WaitForShutdown()
 }
 
-// watchRoutes starts the server of this process anew if it has had fewer routes than that of agent
-// 0 for two intervals while an agent did not answer: then it lacks a route to a running server.
-// Servers that lose connections while others start may not find each other again.
+// watchRoutes starts the server of this process anew if it has had fewer routes than the server of
+// agent 0 for two intervals while an agent did not answer: then it lacks a route to a running
+// server. Servers that lose connections while others start may not find each other again.
 func (d *Discovery) watchRoutes() {
 	first := d.peers[coordinator]
 	if d.server == nil || first == nil {
@@ -142,7 +146,7 @@ func (d *Discovery) watchRoutes() {
 	}
 }
 
-// routes returns the number of servers to which that of this process is connected.
+// routes returns the number of servers to which the server of this process is connected.
 func (d *Discovery) routes() int {
 	if d.server == nil {
 		return 0

@@ -1,17 +1,17 @@
-package evaluate_test
+package metric_test
 
 import (
 	"fmt"
 	"math"
 
-	"fspda/train/evaluate"
+	"fspda/train/metric"
 )
 
 // A row writes numbers that are undefined as empty cells.
 func Example() {
-	var r evaluate.Row
-	r.Iteration, r.TestAccAvg, r.TestLossAvg = 100, 0.5, evaluate.Num(math.NaN())
-	cells, columns := r.CSV(), evaluate.Columns()
+	var r metric.Row
+	r.Iteration, r.TestAccAvg, r.TestLossAvg = 100, 0.5, metric.Num(math.NaN())
+	cells, columns := r.CSV(), metric.Columns()
 	fmt.Println(columns[:3])
 	fmt.Println(cells[:4], len(columns) == len(r.Values()))
 	// Output:

@@ -1,4 +1,4 @@
-package snapshot
+package metric
 
 import (
 	"encoding/json"
