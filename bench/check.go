@@ -94,6 +94,10 @@ func (e *Experiment) checkSearch() error {
 	for _, b := range s.Budgets {
 		errs = append(errs, b.check())
 	}
+	if e.HasPrinted() {
+		errs = append(errs, &train.ConfigError{Key: "printed", Want: "has no effect on a search: leave it out, or leave " +
+			"out search, grid and random"})
+	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
@@ -165,8 +169,8 @@ type part struct {
 	keys yaml.MapSlice
 }
 
-// checkUnused refuses keys without an effect: keys about draws where nothing is drawn, and keys that
-// stand in two parts of which one has precedence.
+// checkUnused refuses keys without an effect: keys about draws where nothing is drawn, and keys
+// that stand in two parts of which one has precedence.
 func (e *Experiment) checkUnused() error {
 	s := e.Search
 	random := slices.ContainsFunc(e.Runs, func(r Run) bool { return len(r.Random) > 0 })

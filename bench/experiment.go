@@ -12,8 +12,8 @@ import (
 	"fspda/train/config"
 )
 
-// Experiment describes runs, how they are searched and compared, and what shows them. A file of YAML
-// holds one; those of figures/ and replays/ belong to the program.
+// Experiment describes runs, how they are searched and compared, and what shows them. A file of
+// YAML holds one; those of figures/ and replays/ belong to the program.
 //
 // A run with a grid or random keys has several points. Without a search each run has one, and all
 // runs are made with the Seeds. A search makes each point with the seeds of the search. If the
@@ -50,8 +50,9 @@ const (
 	Replay         // a file of replays/
 )
 
-// Run is a curve, or a method with the points among which a search chooses. Its configuration merges
-// the base, the variant of the base, Set and the variant of the run; later ones take precedence.
+// Run is a curve, or a method with the points among which a search chooses. Its configuration
+// merges the base, the variant of the base, Set and the variant of the run; later ones take
+// precedence.
 type Run struct {
 	Name     string                   `yaml:"name"`  // Name of its folder. The default is its algorithm.
 	Title    string                   `yaml:"title"` // Name in legends. The default is Name.
@@ -133,9 +134,9 @@ func (e *Experiment) Kind() Kind {
 	return Figure
 }
 
-// VariantNames lists the variants of the paper's figures (the flag --flavour). printed has the values
-// of the paper's tables; released has those of the released scripts, with correct recursions;
-// bug-compat also reproduces the deviations of the released program.
+// VariantNames lists the variants of the paper's figures (the flag --flavour). printed has the
+// values of the paper's tables; released has those of the released scripts, with correct
+// recursions; bug-compat also reproduces the deviations of the released program.
 var VariantNames = []string{"printed", "released", "bug-compat"}
 
 // ownFiles are the files that an experiment writes beside the folders of its runs.

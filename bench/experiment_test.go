@@ -75,8 +75,8 @@ func TestOwnFigure(t *testing.T) {
 	}
 }
 
-// An algorithm that is added has the settings of the figure's first run, with what it admits, in each
-// group; its name says what was changed, and its own keys must have an effect.
+// An algorithm that is added has the settings of the figure's first run, with what it admits, in
+// each group; its name says what was changed, and its own keys must have an effect.
 func TestAddCurve(t *testing.T) {
 	f, err := FindFigure("1")
 	if err != nil {
@@ -124,8 +124,8 @@ func TestKeyValue(t *testing.T) {
 	}
 }
 
-// Files of earlier versions make the same runs as those of one format: the same names, titles, seeds
-// and configurations.
+// Files of earlier versions make the same runs as those of one format: the same names, titles,
+// seeds and configurations.
 func TestDialects(t *testing.T) {
 	for _, c := range []struct {
 		old, now string

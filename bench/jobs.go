@@ -80,7 +80,7 @@ func (e *Experiment) Jobs(o Options) ([]Job, error) {
 // checkOptions validates options.
 func (e *Experiment) checkOptions(o Options) error {
 	names := VariantNames
-	if e.Origin != Paper {
+	if e.Origin != Paper || e.Search != nil {
 		names = slices.Sorted(maps.Keys(e.Variants))
 	}
 	known := o.Variant == "" && (e.Origin != Paper || e.Search != nil) || slices.Contains(names, o.Variant)
@@ -103,40 +103,22 @@ func (e *Experiment) inJob(j Job, err error) error {
 	return fmt.Errorf("run %s: %w", j.Name, err)
 }
 
-// selected returns the indices of the selected runs. A name selects the run that has it, or else all
-// runs of which it is a part between dashes, such as sa for sa-sorted.
+// selected returns the indices of the selected runs. A name selects the run that has it, or else
+// all runs of which it is a part between dashes, such as sa for sa-sorted.
 func (e *Experiment) selected(o Options) (runs []int, _ error) {
 	names := e.RunNames()
-	matching := func(patterns []string) (map[int]bool, error) {
-		found := map[int]bool{}
-		for _, pattern := range patterns {
-			some := len(found)
-			if at := slices.Index(names, pattern); at >= 0 {
-				found[at] = true
-				continue
-			}
-			known := false
-			for i, name := range names {
-				if slices.Contains(strings.Split(name, "-"), pattern) {
-					found[i], known = true, true
-				}
-			}
-			if !known && some == len(found) {
-				return nil, unknownName("run", pattern, names)
-			}
+	matches := func(i int, pattern string) bool {
+		return names[i] == pattern ||
+			!slices.Contains(names, pattern) && slices.Contains(strings.Split(names[i], "-"), pattern)
+	}
+	for _, pattern := range slices.Concat(o.Only, o.Without) {
+		if !slices.ContainsFunc(e.Runs, func(r Run) bool { return matches(slices.Index(names, r.Name), pattern) }) {
+			return nil, unknownName("run", pattern, names)
 		}
-		return found, nil
-	}
-	only, err := matching(o.Only)
-	if err != nil {
-		return nil, err
-	}
-	without, err := matching(o.Without)
-	if err != nil {
-		return nil, err
 	}
 	for i := range e.Runs {
-		if (len(only) == 0 || only[i]) && !without[i] {
+		match := func(pattern string) bool { return matches(i, pattern) }
+		if (len(o.Only) == 0 || slices.ContainsFunc(o.Only, match)) && !slices.ContainsFunc(o.Without, match) {
 			runs = append(runs, i)
 		}
 	}
@@ -168,11 +150,8 @@ func (e *Experiment) maxFactor(variant string) (float64, error) {
 func (e *Experiment) job(i int, prefix string, point []setting, o Options, limit float64) (Job, error) {
 	r := &e.Runs[i]
 	j := Job{Name: r.Name, Title: r.Title, Group: r.Group, run: i, point: point}
-	switch e.Kind() {
-	case Tuning:
-		j.name(prefix, r)
-	case Ranking:
-		j.number(prefix, r)
+	if e.Search != nil {
+		j.name(prefix, r, e.Kind() == Tuning)
 	}
 	c, err := e.config(r, o.Variant, point, o.Adjust)
 	if err == nil && e.Search == nil {
@@ -213,25 +192,25 @@ func (e *Experiment) job(i int, prefix string, point []setting, o Options, limit
 	return j, c.Check()
 }
 
-// name names a run of a tuning by its method and its point.
-func (j *Job) name(prefix string, r *Run) {
-	words := []string{r.Name}
+// name names a run of a search after its run and its point. The names of earlier versions differ
+// between tunings and rankings, and are kept so that studies continue.
+func (j *Job) name(prefix string, r *Run, tuning bool) {
+	words, titles := []string{plainName(r.Name)}, []string{r.Title}
 	for _, kv := range j.point {
-		words = append(words, kv.key+"="+strings.Trim(kv.value, `"'`))
+		text := kv.key + "=" + plainName(kv.value)
+		words = append(words, text)
+		if tuning {
+			text = kv.key + "=" + strings.Trim(kv.value, `"'`)
+		}
+		titles = append(titles, text)
 	}
-	j.Name, j.Title = prefix+plainName(strings.Join(words, "-")), strings.Join(words, " ")
-}
-
-// number names a run of a ranking by its number and its point.
-func (j *Job) number(number string, r *Run) {
-	words := []string{number}
-	if r.Name != "" {
-		words = append(words, plainName(r.Name))
+	if r.Name == "" {
+		words, titles = words[1:], titles[1:]
 	}
-	for _, kv := range j.point {
-		words = append(words, kv.key+"="+plainName(kv.value))
+	j.Title, j.Name = strings.Join(titles, " "), strings.Join(append([]string{prefix}, words...), "-")
+	if tuning {
+		j.Name = prefix + plainName(strings.Join(words, "-"))
 	}
-	j.Name, j.Title = strings.Join(words, "-"), strings.Join(words[1:], " ")
 }
 
 // parts returns the parts of the configuration of a run, those with precedence last.
@@ -259,8 +238,8 @@ func apply(c *train.Config, parts []part, point []setting) error {
 	return errors.Join(errs...)
 }
 
-// config returns the configuration of a run at full length. adjust may change keys on which defaults
-// depend.
+// config returns the configuration of a run at full length. adjust may change keys on which
+// defaults depend.
 func (e *Experiment) config(r *Run, variant string, point []setting, adjust func(*train.Config)) (train.Config, error) {
 	if r.like != nil {
 		return e.fitted(r, variant)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -86,49 +87,42 @@ type Dialects struct {
 func (e *Experiment) translate() error {
 	o := e.Old
 	e.Old = Dialects{}
-	err := errors.Join(twice("base", len(e.Base), "common", len(o.Common)),
-		twice("variants", len(e.Variants), "flavours", len(o.Flavours)),
-		twice("runs", len(e.Runs), "methods", len(o.Methods)), twice("files", len(e.Files), "tasks", len(o.Tasks)),
-		twice("runs", len(e.Runs)+len(o.Methods), "grid or random", len(o.Grid)+len(o.Random)))
+	errs := []error{move(&e.Base, o.Common, "base", "common"), move(&e.Variants, o.Flavours, "variants", "flavours"),
+		move(&e.Runs, o.Methods, "runs", "methods"), move(&e.Files, o.Tasks, "files", "tasks")}
+	if len(o.Grid)+len(o.Random) > 0 {
+		errs = append(errs, move(&e.Runs, []Run{{Grid: o.Grid, Random: o.Random}}, "runs", "grid or random"))
+	}
 	for i := range e.Runs {
 		r := &e.Runs[i]
-		err = errors.Join(err, twice("set", len(r.Set), "config", len(r.OldSet)),
-			twice("variants", len(r.Variants), "flavours", len(r.OldVariants)))
-		if r.Set == nil {
-			r.Set = r.OldSet
-		}
-		if r.Variants == nil {
-			r.Variants = r.OldVariants
-		}
+		errs = append(errs, move(&r.Set, r.OldSet, "set", "config"),
+			move(&r.Variants, r.OldVariants, "variants", "flavours"))
 		r.OldSet, r.OldVariants = nil, nil
 	}
-	if err != nil {
-		return err
+	return errors.Join(append(errs, e.translateSearch(o))...)
+}
+
+// move sets a key to the value of its old name. Both are an error.
+func move[T any](to *T, old T, key, oldKey string) error {
+	switch {
+	case reflect.ValueOf(old).Len() == 0:
+		return nil
+	case reflect.ValueOf(*to).Len() > 0:
+		return &train.ConfigError{Key: oldKey, Want: "is in an old file what " + key +
+			" is now, which is set too: leave " +
+			"one of the two out"}
 	}
-	if o.Common != nil {
-		e.Base = o.Common
-	}
-	if o.Flavours != nil {
-		e.Variants = o.Flavours
-	}
-	if o.Tasks != nil {
-		e.Files = o.Tasks
-	}
-	return e.translateSearch(o)
+	*to = old
+	return nil
 }
 
 // translateSearch translates the keys of sweep and tune.
 func (e *Experiment) translateSearch(o Dialects) error {
-	switch {
-	case o.Methods != nil:
-		e.Runs = o.Methods
-	case len(o.Grid)+len(o.Random) > 0:
-		e.Runs = []Run{{Grid: o.Grid, Random: o.Random}}
-	case !o.Judging.empty() || o.Budget != (Budget{}):
+	if len(o.Methods)+len(o.Grid)+len(o.Random) == 0 {
+		if reflect.ValueOf(o.Judging).IsZero() && o.Budget == (Budget{}) {
+			return nil
+		}
 		return &train.ConfigError{Key: "search", Want: "metric, best, accounting, bits, seconds, budgets, halving, " +
 			"samples and seed are keys of search, as in search: {metric: test_acc_avg}"}
-	default:
-		return nil
 	}
 	if e.Search != nil {
 		return &train.ConfigError{Key: "search", Want: "methods, grid and random are keys of old files, which " +
@@ -153,22 +147,6 @@ func (e *Experiment) translateSearch(o Dialects) error {
 		}
 	}
 	return nil
-}
-
-// empty reports whether no key is set.
-func (j *Judging) empty() bool {
-	return j.Metric == "" && j.Best == "" && j.Accounting == "" && j.Budgets == nil && j.Halving == nil &&
-		j.Samples == 0 && j.Seed == 0
-}
-
-// twice refuses a key that is set under its new and its old name.
-func twice(key string, n int, old string, nOld int) error {
-	if n == 0 || nOld == 0 {
-		return nil
-	}
-	return &train.ConfigError{Key: old, Want: "is in an old file what " + key +
-		" is now, which is set too: leave one " +
-		"of the two out"}
 }
 
 // shipped parses the experiments in a folder of the program.
@@ -216,21 +194,11 @@ func FindFigure(name string) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, f := range all {
-		if name == f.ID || f.Number > 0 && name == strconv.Itoa(f.Number) {
-			return f, nil
-		}
-		if f.Number > 0 {
-			names = append(names, strconv.Itoa(f.Number))
-		}
-		names = append(names, f.ID)
-	}
 	if name == "3" {
 		return nil, &train.ConfigError{Key: "figure", Got: name,
 			Want: "it is a sketch of a random graph: there is nothing to run"}
 	}
-	return nil, unknownName("figure", name, names)
+	return findIn(all, "figure", name, nil)
 }
 
 // FindReplay returns the experiment of a name.
@@ -239,12 +207,38 @@ func FindReplay(name string) (*Experiment, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := []string{"base-graph"}
+	return findIn(all, "replay", name, []string{"base-graph"})
+}
+
+// Find returns the figure or the replay of a name.
+func Find(name string) (*Experiment, error) {
+	figures, err := Figures()
+	if err != nil {
+		return nil, err
+	}
+	replays, err := Replays()
+	if err != nil {
+		return nil, err
+	}
+	e, err := findIn(append(figures, replays...), "experiment", name, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%w; there is no file of this name either", err)
+	}
+	return e, nil
+}
+
+// findIn returns the experiment with a number or id. The error lists their names after others.
+func findIn(all []*Experiment, kind, name string, others []string) (*Experiment, error) {
+	names := others
 	for _, e := range all {
-		if e.ID == name {
+		number := strconv.Itoa(e.Number)
+		if name == e.ID || e.Number > 0 && name == number {
 			return e, nil
+		}
+		if e.Number > 0 {
+			names = append(names, number)
 		}
 		names = append(names, e.ID)
 	}
-	return nil, unknownName("replay", name, names)
+	return nil, unknownName(kind, name, names)
 }

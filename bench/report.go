@@ -4,7 +4,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -95,9 +94,10 @@ func (e *Experiment) WriteMarkdown(w io.Writer, results []Result) error {
 		lines := [][]string{{"method", "grid", "chosen", "on the grid's edge", "failed points", "search", s.Metric,
 			"bits", "virtual seconds"}}
 		for _, c := range r.Choices {
-			cells := []string{c.Run.Name, "`" + c.Grid + "`", c.Chosen, c.edge(), strconv.Itoa(c.Failed),
-				short(c.Search),
-				fmt.Sprintf("%s ± %s", short(c.Value), short(c.Deviation)), inBits(float64(c.Bits)), short(c.Seconds)}
+			cells := []string{c.Method, "`" + c.Grid + "`", c.Chosen, c.edge(), strconv.Itoa(c.Failed),
+				short(float64(c.Search)),
+				fmt.Sprintf("%s ± %s", short(float64(c.Mean)), short(float64(c.Std))), inBits(float64(c.Bits)),
+				short(float64(c.Seconds))}
 			if c.Chosen == "" {
 				cells[2], cells[3], cells[6], cells[7], cells[8] = s.noChoice(), "", "", "", ""
 			}
@@ -130,57 +130,22 @@ func (e *Experiment) WriteCSV(w io.Writer, results []Result) error {
 	lines := [][]string{head}
 	for _, r := range results {
 		for _, c := range r.Choices {
-			cells := []string{plain(r.Bits), plain(r.Seconds), c.Run.Name, c.Grid, c.Chosen, strings.Join(c.Edge, " "),
-				strconv.Itoa(c.Runs), strconv.Itoa(c.Failed), plain(c.Search), plain(c.Value), plain(c.Deviation),
-				strconv.FormatUint(c.Bits, 10), plain(c.Seconds)}
+			cells := []string{plain(c.MaxBits), plain(c.MaxSeconds), c.Method, c.Grid, c.Chosen,
+				strings.Join(c.Edge, " "),
+				strconv.Itoa(c.Runs), strconv.Itoa(c.Failed), plain(float64(c.Search)), plain(float64(c.Mean)),
+				plain(float64(c.Std)),
+				strconv.FormatUint(c.Bits, 10), plain(float64(c.Seconds))}
 			for i := range e.Seeds {
-				v := math.NaN()
+				text := ""
 				if i < len(c.Values) {
-					v = c.Values[i]
+					text = plain(float64(c.Values[i]))
 				}
-				cells = append(cells, plain(v))
+				cells = append(cells, text)
 			}
 			lines = append(lines, cells)
 		}
 	}
 	return csv.NewWriter(w).WriteAll(lines)
-}
-
-// ChoiceLine is a line of a tuning in JSON.
-type ChoiceLine struct {
-	MaxBits    float64     `json:"budget_bits"` // 0: no limit
-	MaxSeconds float64     `json:"budget_seconds"`
-	Method     string      `json:"method"`
-	Grid       string      `json:"grid"`
-	Chosen     string      `json:"chosen"`
-	Edge       []string    `json:"edge"` // keys whose chosen value is at an end of the grid
-	Runs       int         `json:"search_runs"`
-	Failed     int         `json:"failed_points"`
-	Metric     string      `json:"metric"`
-	Search     train.Num   `json:"search"`
-	Mean       train.Num   `json:"mean"` // null where there is none
-	Std        train.Num   `json:"std"`
-	Values     []train.Num `json:"values"` // by seed
-	Bits       uint64      `json:"bits"`
-	Seconds    train.Num   `json:"virtual_seconds"`
-}
-
-// Lines returns the tables of a tuning for JSON.
-func (e *Experiment) Lines(results []Result) []ChoiceLine {
-	lines := []ChoiceLine{}
-	for _, r := range results {
-		for _, c := range r.Choices {
-			l := ChoiceLine{r.Bits, r.Seconds, c.Run.Name, c.Grid, c.Chosen, append([]string{}, c.Edge...), c.Runs,
-				c.Failed, e.Search.Metric, train.Num(c.Search), train.Num(c.Value), train.Num(c.Deviation),
-				[]train.Num{},
-				c.Bits, train.Num(c.Seconds)}
-			for _, v := range c.Values {
-				l.Values = append(l.Values, train.Num(v))
-			}
-			lines = append(lines, l)
-		}
-	}
-	return lines
 }
 
 // RankedLine is a line of a ranking in JSON.

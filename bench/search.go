@@ -16,8 +16,8 @@ import (
 )
 
 // Halving gives points up early: at each share of At, the best Keep of the points of a run go on,
-// judged by the metric at the last evaluation up to there, and the others stop with a checkpoint. The
-// runs follow the schedule of their full length.
+// judged by the metric at the last evaluation up to there, and the others stop with a checkpoint.
+// The runs follow the schedule of their full length.
 type Halving struct {
 	At   []float64 `yaml:"at"`   // ascending; empty: 0.25 and 0.5
 	Keep float64   `yaml:"keep"` // above 0 and below 1; 0: 0.5
@@ -44,8 +44,8 @@ func (h *Halving) check() error {
 	return nil
 }
 
-// Run makes the runs of a campaign whose jobs are the first of the experiment. The outcomes are those
-// of [Campaign.Run], and of points that were given up on the way.
+// Run makes the runs of a campaign whose jobs are the first of the experiment. The outcomes are
+// those of [Campaign.Run], and of points that were given up on the way.
 func (e *Experiment) Run(ctx context.Context, c *Campaign) ([]*Outcome, error) {
 	if e.Search == nil || e.Search.Halving == nil {
 		return RunAll(ctx, c)
@@ -86,8 +86,8 @@ func (e *Experiment) Run(ctx context.Context, c *Campaign) ([]*Outcome, error) {
 // RunAll makes all runs of a campaign.
 func RunAll(ctx context.Context, c *Campaign) ([]*Outcome, error) { return c.Run(ctx) }
 
-// Column returns the column of the metrics that curves show: the metric, or the accuracy that was to
-// be reached.
+// Column returns the column of the metrics that curves show: the metric, or the accuracy that was
+// to be reached.
 func (s *Search) Column() string {
 	if s.metric.reach != "" {
 		return "test_acc_avg"
@@ -202,10 +202,10 @@ type Ranked struct {
 	Verdict
 }
 
-// Rank sorts settings, the best first, without runs that were left out. Settings that were given up
-// come after those that went on, and those with runs that have no value after those without. Equal
-// values keep the order of the experiment. Times of runs that have virtual time and of runs that have
-// not cannot be compared: an error.
+// Rank sorts settings, the best first, without runs that were left out. Settings that were given
+// up come after those that went on, and those with runs that have no value after those without.
+// Equal values keep the order of the experiment. Times of runs that have virtual time and of runs
+// that have not cannot be compared: an error.
 func (e *Experiment) Rank(b Budget, outcomes []*Outcome) ([]Ranked, error) {
 	s := e.Search
 	if s.metric.reach == "time" {
@@ -262,19 +262,28 @@ type Result struct {
 	Choices []Choice // choices of each run
 }
 
-// Choice is the point that the search chose for a run, with the verdict of the runs with fresh seeds.
+// Choice is the point that the search chose for a run, with the verdict of the runs with fresh
+// seeds. Its keys in JSON are those of a line of the table; numbers that do not exist are null.
 type Choice struct {
-	Run    *Run
-	Algo   string
-	Grid   string
-	Chosen string   // nothing if every point has a run without a value
-	Edge   []string // keys whose chosen value is the least or the largest of several numbers
-	Search float64  // mean of the metric over the seeds of the search
-	Failed int      // points with a run that diverged or had no evaluation within the budget
-	Runs   int      // runs of the search
+	MaxBits    float64     `json:"budget_bits"` // 0 without a limit
+	MaxSeconds float64     `json:"budget_seconds"`
+	Method     string      `json:"method"`
+	Grid       string      `json:"grid"`
+	Chosen     string      `json:"chosen"`          // Empty if every point has a run without a value.
+	Edge       []string    `json:"edge"`            // Keys whose chosen value is at an end of its range.
+	Runs       int         `json:"search_runs"`     // Number of runs of the search.
+	Failed     int         `json:"failed_points"`   // Points with a run that has no value.
+	Metric     string      `json:"metric"`          // Name of the metric.
+	Search     train.Num   `json:"search"`          // Mean of the metric over the seeds of the search.
+	Mean       train.Num   `json:"mean"`            // Mean over the fresh seeds, if all have a value.
+	Std        train.Num   `json:"std"`             // Sample standard deviation.
+	Values     []train.Num `json:"values"`          // Value of each fresh seed.
+	Bits       uint64      `json:"bits"`            // Mean at the evaluations that were judged.
+	Seconds    train.Num   `json:"virtual_seconds"` // The same.
 
-	Verdict  // verdict on the fresh seeds; Value and Deviation are NaN if one has no value
-	Outcomes []*Outcome
+	Run      *Run       `json:"-"`
+	Algo     string     `json:"-"`
+	Outcomes []*Outcome `json:"-"` // Runs with the fresh seeds.
 
 	run   int
 	point []setting
@@ -293,16 +302,17 @@ func (e *Experiment) Choose(outcomes []*Outcome) (results []Result, _ error) {
 			if err != nil {
 				return nil, err
 			}
-			c := Choice{Run: &e.Runs[i], Algo: own[0].Job.Config.Algo, Grid: flow(slices.Concat(e.Runs[i].Grid,
-				e.Runs[i].Random)), Search: math.NaN(), Runs: len(own), run: i}
-			c.Value, c.Deviation = math.NaN(), math.NaN()
+			run, none := &e.Runs[i], train.Num(math.NaN())
+			c := Choice{MaxBits: b.Bits, MaxSeconds: b.Seconds, Method: run.Title, Metric: e.Search.Metric,
+				Grid: flow(slices.Concat(run.Grid, run.Random)), Edge: []string{}, Runs: len(own), Search: none, Mean: none,
+				Std: none, Values: []train.Num{}, Run: run, Algo: own[0].Job.Config.Algo, run: i}
 			for _, p := range ranked {
 				if p.Missing > 0 {
 					c.Failed++
 				}
 			}
 			if best := ranked[0]; best.Missing == 0 && best.HasValue() && best.Dropped == 0 {
-				c.Search, c.point = best.Value, best.Job.point
+				c.Search, c.point = train.Num(best.Value), best.Job.point
 				c.describe()
 			}
 			r.Choices = append(r.Choices, c)
@@ -380,8 +390,13 @@ func (e *Experiment) Finish(results []Result, outcomes []*Outcome) {
 					c.Outcomes = append(c.Outcomes, o)
 				}
 			}
-			if c.Verdict = e.Search.judge(r.Budget, c.Outcomes); c.Missing > 0 || len(c.Outcomes) < len(e.Seeds) {
-				c.Value, c.Deviation = math.NaN(), math.NaN()
+			v := e.Search.judge(r.Budget, c.Outcomes)
+			c.Bits, c.Seconds = v.Bits, train.Num(v.Seconds)
+			for _, value := range v.Values {
+				c.Values = append(c.Values, train.Num(value))
+			}
+			if v.Missing == 0 && len(c.Outcomes) == len(e.Seeds) {
+				c.Mean, c.Std = train.Num(v.Value), train.Num(v.Deviation)
 			}
 		}
 	}

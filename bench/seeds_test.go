@@ -58,8 +58,8 @@ func rowAt(iteration int, acc float64, bits uint64, wall float64) train.Row {
 		Times: metric.Times{WallS: train.Num(wall)}}
 }
 
-// What an accuracy took is interpolated between two evaluations; without one before it is that of the
-// evaluation itself.
+// What an accuracy took is interpolated between two evaluations; without one before it is that of
+// the evaluation itself.
 func TestReach(t *testing.T) {
 	rows := []train.Row{rowAt(0, 0.1, 0, 0), rowAt(10, 0.5, 100, 4), rowAt(20, 0.4, 200, 8), rowAt(30, 0.9, 300, 12)}
 	nan := []train.Row{rowAt(0, math.NaN(), 0, 0), rowAt(10, 0.5, 100, 4)}
@@ -83,8 +83,9 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// The settings of a sweep are ranked by the mean over their seeds. Those that not all seeds of reach
-// the accuracy come after those that all do, and times are compared with times of one kind only.
+// The settings of a sweep are ranked by the mean over their seeds. Those that not all seeds of
+// reach the accuracy come after those that all do, and times are compared with times of one kind
+// only.
 func TestRankSeeds(t *testing.T) {
 	run := func(setting string, seed uint64, status train.Status, acc, virtual float64) *Outcome {
 		c := train.Default()
@@ -145,8 +146,8 @@ func TestRankSeeds(t *testing.T) {
 	}
 }
 
-// Runs that were read from folders belong to one setting if they differ in their seeds only, or if one
-// command named them so; two runs of one seed never do.
+// Runs that were read from folders belong to one setting if they differ in their seeds only, or if
+// one command named them so; two runs of one seed never do.
 func TestSettings(t *testing.T) {
 	run := func(folder string, seed uint64, alpha float64) *Outcome {
 		c := train.Default()
@@ -203,9 +204,9 @@ func TestTableOfSeeds(t *testing.T) {
 	}
 }
 
-// Successive halving makes the full runs of the better settings only, the rest up to where they were
-// given up; the same command takes it up where it was stopped, and a run that went on has the numbers
-// of one that was never stopped.
+// Successive halving makes the full runs of the better settings only, the rest up to where they
+// were given up; the same command takes it up where it was stopped, and a run that went on has the
+// numbers of one that was never stopped.
 func TestHalving(t *testing.T) {
 	text := "{base: {algo: dsgd, data_train: 300, data_test: 50, hidden: [4], agents: 4, batch: 8, iterations: 40, " +
 		"eval_points: 8, density: 1}, grid: {alpha: [0.000001, 0.2, 0.00001, 0.4]}, seeds: 2, metric: " +

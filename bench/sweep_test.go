@@ -97,6 +97,7 @@ func TestSweepMistakes(t *testing.T) {
 			"set is now",
 		"runs: [{set: {algo: sgd}}]\nfiles: [a.yaml]": "the file has runs too",
 		"files: [a.yaml]\nseeds: 3":                   "have no effect on them",
+		"runs: [{printed: 3, grid: {alpha: [1, 2]}}]": "printed: has no effect on a search",
 		"folder: x\nruns: [{set: {algo: sgd}}]": "set the folder of the " +
 			"runs with --out",
 		"search: {}\npanels: [{metric: consensus}]\nruns: [{set: {algo: sgd}}]": "panels: have no effect " +
@@ -247,8 +248,8 @@ func TestCheckColumns(t *testing.T) {
 	}
 }
 
-// Bits to an accuracy are interpolated between the evaluations around it, in the accounting that was
-// asked for.
+// Bits to an accuracy are interpolated between the evaluations around it, in the accounting that
+// was asked for.
 func TestTable(t *testing.T) {
 	o := &Outcome{Job: Job{Title: "a,b", Config: train.Default()}, Status: train.Finished, Rows: []train.Row{
 		{TestScores: metric.TestScores{TestAccAvg: 0.1,

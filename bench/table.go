@@ -17,9 +17,9 @@ import (
 // Milestones lists the test accuracies whose cost in bits a table shows.
 var Milestones = []float64{0.5, 0.7, 0.8, 0.9, 0.95}
 
-// Table summarizes several settings, each by one run or by runs of several seeds, whose numbers are
-// then means and sample standard deviations. Milestones are given for the worst agent and for the mean
-// model.
+// Table summarizes several settings, each by one run or by runs of several seeds, whose numbers
+// are then means and sample standard deviations. Milestones are given for the worst agent and for
+// the mean model.
 type Table struct {
 	Accounting string // accounting of the bits to reach an accuracy
 	Levels     []float64
@@ -340,8 +340,8 @@ func minutes(s float64) string {
 	return strconv.FormatFloat(s/60, 'f', 1, 64) + " min"
 }
 
-// WriteJSON writes the table as a list of objects, one per setting, keyed by the CSV columns; unknown
-// numbers are null.
+// WriteJSON writes the table as a list of objects, one per setting, keyed by the CSV columns;
+// unknown numbers are null.
 func (t *Table) WriteJSON(w io.Writer) error {
 	runs := []map[string]any{}
 	settings, names := Settings(t.Outcomes), t.names()

@@ -21,7 +21,8 @@ report: [1, 2, 3]
 bits: 150
 `
 
-// ending is a run of a job whose accuracy is value at 100 bits, and better later, beyond the budget.
+// ending is a run of a job whose accuracy is value at 100 bits, and better later, beyond the
+// budget.
 func ending(job Job, value float64) *Outcome {
 	row := func(bits uint64, acc float64) train.Row {
 		return train.Row{Traffic: metric.Traffic{BitsSharedSeed: bits},
@@ -49,8 +50,8 @@ func TestLanguageTunings(t *testing.T) {
 	}
 }
 
-// The point with the best mean over the seeds of the search is chosen, within the budget of bits; the
-// reported numbers are those of the fresh seeds alone.
+// The point with the best mean over the seeds of the search is chosen, within the budget of bits;
+// the reported numbers are those of the fresh seeds alone.
 func TestTuningChooses(t *testing.T) {
 	s, err := experiment(t, twoMethods)
 	if err != nil {
@@ -87,12 +88,12 @@ func TestTuningChooses(t *testing.T) {
 	}
 	choices := results[0].Choices
 	first, second := choices[0], choices[1]
-	if first.Run.Name != "dual" || first.Chosen != "alpha 1, eta auto" || strings.Join(first.Edge, " ") != "alpha" ||
-		first.Failed != 0 || first.Runs != 12 || math.Abs(first.Search-0.8) > 1e-12 {
+	if first.Method != "dual" || first.Chosen != "alpha 1, eta auto" || strings.Join(first.Edge, " ") != "alpha" ||
+		first.Failed != 0 || first.Runs != 12 || math.Abs(float64(first.Search)-0.8) > 1e-12 {
 		t.Errorf("%+v", first)
 	}
-	if second.Run.Name != "dsgd" || second.Chosen != "alpha 0.2, order atc" || len(second.Edge) != 0 ||
-		second.Failed != 2 || math.Abs(second.Search-0.65) > 1e-12 {
+	if second.Method != "dsgd" || second.Chosen != "alpha 0.2, order atc" || len(second.Edge) != 0 ||
+		second.Failed != 2 || math.Abs(float64(second.Search)-0.65) > 1e-12 {
 		t.Errorf("%+v", second)
 	}
 	fresh, err := s.Fresh(results, Options{})
@@ -102,11 +103,11 @@ func TestTuningChooses(t *testing.T) {
 	}
 	s.Finish(results, []*Outcome{ending(fresh[0], 0.7), ending(fresh[1], 0.8), ending(fresh[2], 0.9),
 		ending(fresh[3], 0.5), nil, ending(fresh[5], 0.5)})
-	if c := choices[0]; math.Abs(c.Value-0.8) > 1e-12 || math.Abs(c.Deviation-0.1) > 1e-12 || c.Bits != 100 {
+	if c := choices[0]; math.Abs(float64(c.Mean)-0.8) > 1e-12 || math.Abs(float64(c.Std)-0.1) > 1e-12 || c.Bits != 100 {
 		t.Errorf("%+v", c)
 	}
-	if !math.IsNaN(choices[1].Value) {
-		t.Errorf("a run without an outcome gives %v", choices[1].Value)
+	if !math.IsNaN(float64(choices[1].Mean)) {
+		t.Errorf("a run without an outcome gives %v", choices[1].Mean)
 	}
 	var md, csv strings.Builder
 	if err := errors.Join(s.WriteMarkdown(&md, results), s.WriteCSV(&csv, results)); err != nil {
@@ -180,7 +181,7 @@ func TestTuningBudgets(t *testing.T) {
 		made = append(made, ending(j, 0.1*j.Config.Alpha))
 	}
 	s.Finish(results, made)
-	if a, b := results[0].Choices[0], results[1].Choices[1]; a.Value != 0.1 || a.Bits != 100 || b.Value != 0.99 ||
+	if a, b := results[0].Choices[0], results[1].Choices[1]; a.Mean != 0.1 || a.Bits != 100 || b.Mean != 0.99 ||
 		b.Bits != 200 || s.Search.Within(results[0].Budget, made[0]) != 2 {
 		t.Errorf("%+v, %+v", a, b)
 	}

@@ -103,6 +103,7 @@ func TestStepSizesAsJSON(t *testing.T) {
 
 // A queue checks the commands of all tasks before it starts the first.
 func TestQueueChecksTasks(t *testing.T) {
+	own := "base: " + small + "runs: [{name: a, set: {algo: dsgd}}]\n"
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
 	if err := os.WriteFile(bad, []byte("alpha: -2\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -129,6 +130,17 @@ func TestQueueChecksTasks(t *testing.T) {
 		all = append(all, refusal{"queue in.yaml --list", "tasks:\n- {name: good, priority: 1, command: figure 9}\n" +
 			"- {name: bad, command: " + strings.Replace(command, "bad.yaml", bad, 1) + "}\n", words})
 	}
+	list := filepath.Join(t.TempDir(), "list.yaml")
+	if err := os.WriteFile(list, []byte("files: [a.yaml]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	all = append(all, refusal{"experiment in.yaml", "files: [" + list + "]", "the file lists others: list these here"},
+		refusal{"experiment in.yaml", "files: [nosuch.yaml]", "nosuch.yaml"},
+		refusal{"experiment in.yaml --scale 0.1", "files: [nosuch.yaml]", "has no effect on a file that lists others"},
+		refusal{"experiment in.yaml --cores 2", own, "--cores has an effect on a file that lists others only"},
+		refusal{"experiment in.yaml --scale 0.1", "runs: [{grid: {alpha: [1, 2]}}]", "in.yaml has no --scale"},
+		refusal{"experiment nosuch", "", "no file of this name either"},
+		refusal{"experiment relysgd", "", "did you mean relaysgd?"})
 	all = append(all, refusal{"queue in.yaml", "tasks: [{name: a.json, command: figure 9}]",
 		"a file that the queue writes"})
 	refused(t, all)

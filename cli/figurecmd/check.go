@@ -12,30 +12,41 @@ import (
 	"fspda/train"
 )
 
-// checkTasks checks the commands of the tasks that are not finished, each once, as the program does
-// before it runs one. A mistake is then found before the first task starts, not when its turn comes.
-func (q *queue) checkTasks() error {
+// read reads the list and the records of its tasks, and checks the commands of tasks that are not
+// finished, each once, as the program does before it runs one. A mistake is then found before the
+// first task starts.
+func (q *queue) read() error {
+	e, err := bench.Read(q.path)
+	if err != nil {
+		return err
+	}
+	if e.Folder != q.given {
+		return &train.ConfigError{Key: q.path, Got: "folder " + e.Folder,
+			Want: "it was " + q.given + " when the queue began: start another queue for another folder"}
+	}
+	q.tasks = e.Files
 	var errs []error
 	for _, t := range q.tasks {
-		line := strings.Join(append([]string{t.Name}, t.Command...), "\x00")
-		if q.checked[line] {
+		if q.running[t.Name] != nil { // its record is that of the command that runs
 			continue
 		}
 		r, err := readRecord(q.folder, t)
-		if err == nil && r.Status != Finished {
+		q.records[t.Name] = r
+		line := strings.Join(append([]string{t.Name}, t.Command...), "\x00")
+		if err == nil && r.Status != Finished && !q.checked[line] {
 			err = parseTask(t, q.root(), q.folder)
 		}
-		if err != nil {
+		if q.checked[line] = err == nil; err != nil {
 			errs = append(errs, &train.ConfigError{Key: q.path + ": task " + strconv.Quote(t.Name),
 				Got: "command " + strconv.Quote(strings.Join(t.Command, " ")), Err: err})
 		}
-		q.checked[line] = err == nil
 	}
 	return errors.Join(errs...)
 }
 
-// parseTask reads the command line of a task and the files that it names, with a program of its own, and
-// runs nothing. folder is that of the queue: a file below it may be a result of another task.
+// parseTask reads the command line of a task and the files that it names, with a program of its
+// own, and runs nothing. folder is that of the queue: a file below it may be a result of another
+// task.
 func parseTask(t bench.Task, root *cobra.Command, folder string) error {
 	cmd, _, err := root.Find(t.Command)
 	if err != nil {
@@ -58,7 +69,11 @@ func parseTask(t bench.Task, root *cobra.Command, folder string) error {
 		case check == nil, file != "" && below(folder, file):
 			return nil
 		}
-		return check(cmd, args)
+		err := check(cmd, args)
+		if e, readErr := bench.Read(file); err == nil && readErr == nil && e.Kind() == bench.Queue {
+			return errors.New("the file lists others: list these here")
+		}
+		return err
 	}
 	root.SetArgs(t.Command)
 	if err := root.Execute(); err != nil || read {

@@ -144,7 +144,7 @@ func (s *study) drawTuning(results []bench.Result, reported []*bench.Outcome) er
 				p.Title = strings.TrimPrefix(g+", "+at, ", ")
 				page.Panels = append(page.Panels, p)
 			}
-			dots.Dots = append(dots.Dots, web.Dot{Name: c.Run.Name, Mean: c.Value, Std: c.Deviation,
+			dots.Dots = append(dots.Dots, web.Dot{Name: c.Method, Mean: float64(c.Mean), Std: float64(c.Std),
 				Marked: strings.HasPrefix(c.Algo, "fspda")})
 			curve, err := s.tunedCurve(r.Budget, c)
 			if err != nil {
@@ -170,7 +170,7 @@ func (s *study) drawTuning(results []bench.Result, reported []*bench.Outcome) er
 func (s *study) tunedCurve(b bench.Budget, c bench.Choice) (web.Curve, error) {
 	var runs []web.Curve
 	for _, o := range c.Outcomes {
-		run, err := web.ReadCurve(o.Folder, c.Run.Name)
+		run, err := web.ReadCurve(o.Folder, c.Method)
 		if err != nil {
 			return run, err
 		}
@@ -181,9 +181,9 @@ func (s *study) tunedCurve(b bench.Budget, c bench.Choice) (web.Curve, error) {
 		runs = append(runs, run)
 	}
 	if len(runs) == 0 {
-		return web.Curve{Name: c.Run.Name}, nil
+		return web.Curve{Name: c.Method}, nil
 	}
-	return web.MeanCurve(c.Run.Name, "", runs), nil
+	return web.MeanCurve(c.Method, "", runs), nil
 }
 
 // writeComparison writes the printed values beside the measured ones as a table in Markdown: the

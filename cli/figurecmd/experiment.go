@@ -221,7 +221,7 @@ func (f *flags) refuse(e *bench.Experiment, name string) error {
 		}
 	}
 	if e.Search != nil {
-		for _, flag := range []string{"flavour", "scale", "retune", "with", "eval-points", "seed", "accounting"} {
+		for _, flag := range []string{"scale", "retune", "with", "eval-points", "seed", "accounting"} {
 			if f.changed(flag) {
 				return command.UsageErrorf("%s has no --%s: its methods, seeds and budgets are those of its "+
 					"file; --set "+
@@ -255,10 +255,7 @@ func find(name string) (*bench.Experiment, error) {
 	if isFile(name) {
 		return bench.Read(name)
 	}
-	if e, err := bench.FindReplay(name); err == nil {
-		return e, nil
-	}
-	return bench.FindFigure(name)
+	return bench.Find(name)
 }
 
 // options returns the options of the jobs of an experiment.
@@ -299,9 +296,7 @@ func (f *flags) folder(e *bench.Experiment) string {
 		return e.Folder
 	case kind == bench.Queue, e.Search != nil && e.Origin == bench.OwnFile:
 		base := filepath.Base(f.file)
-		return filepath.Join(command.RunsDir, string(kind)+"-"+strings.TrimSuffix(base, filepath.Ext(base)))
-	case e.Search != nil:
-		return filepath.Join(command.RunsDir, folderName(e.ID))
+		parts = []string{string(kind), strings.TrimSuffix(base, filepath.Ext(base))}
 	case kind == bench.Replayed:
 		parts = []string{"replay", e.ID}
 	case e.Number > 0:
@@ -318,7 +313,7 @@ func (f *flags) folder(e *bench.Experiment) string {
 			parts = append(parts, "retuned")
 		}
 	}
-	if e.Kind() != bench.Replayed {
+	if e.Kind() == bench.Figure {
 		if f.data != "" && e.Steps == nil {
 			parts = append(parts, f.data)
 		}

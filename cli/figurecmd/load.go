@@ -21,8 +21,8 @@ func loadOf(path string) (load float64, ok bool) {
 }
 
 // fits reports whether a task of so many cores may start while tasks of the queue use busy cores:
-// on the cores of the queue, and below the limit of the load, which others cause in part. A task that
-// wants more cores than the queue has runs alone, on those.
+// on the cores of the queue, and below the limit of the load, which others cause in part. A task
+// that wants more cores than the queue has runs alone, on those.
 func fits(cores, busy, want int, load, limit float64) bool {
 	if busy+want > cores && busy > 0 {
 		return false

@@ -60,20 +60,27 @@ func (f *queueFlags) check() error {
 // queue is the state of the command.
 type queue struct {
 	queueFlags
-	path    string // of the file
-	load    string // the file of the load averages
-	folder  string // of the results
-	given   string // the folder that the file names
+	path    string // File of the list.
+	load    string // File of the load averages.
+	folder  string // Folder of the results.
+	given   string // The folder that the file names.
 	tasks   []bench.Task
-	root    func() *cobra.Command // makes the command of the program
-	checked map[string]bool       // names with commands that were parsed
+	records map[string]Record     // Records of tasks by name.
+	root    func() *cobra.Command // Makes the command of the program.
+	checked map[string]bool       // Names with commands that were parsed.
 	lock    *flock.Flock
 	stderr  io.Writer
 	program string
-	running map[string]*process // by name of the task
-	tried   map[string]bool     // tasks that ended under this queue
+	running map[string]*process // Running tasks by name.
+	tried   map[string]bool     // Tasks that ended under this queue.
 	ended   chan *process
-	waited  time.Time // time of the last line about waiting
+	waited  time.Time // Time of the last line about waiting.
+}
+
+func newQueue(f queueFlags, path, folder, given string, root func() *cobra.Command, stderr io.Writer) *queue {
+	return &queue{queueFlags: f, path: path, load: loadFile, folder: folder, given: given, root: root, stderr: stderr,
+		records: map[string]Record{}, checked: map[string]bool{}, running: map[string]*process{},
+		tried: map[string]bool{}, ended: make(chan *process)}
 }
 
 // process is the process of a task.
@@ -90,12 +97,9 @@ const interval = 10 * time.Second
 func (f *flags) runQueue(ctx context.Context, e *bench.Experiment, root func() *cobra.Command, stdout,
 	stderr io.Writer) error {
 
-	q := &queue{queueFlags: f.queueFlags, path: f.file, load: loadFile, folder: f.folder(e), given: e.Folder,
-		tasks: e.Files, root: root,
-		stderr: stderr, checked: map[string]bool{}, running: map[string]*process{}, tried: map[string]bool{},
-		ended: make(chan *process)}
+	q := newQueue(f.queueFlags, f.file, f.folder(e), e.Folder, root, stderr)
 	q.cores = cmp.Or(q.cores, f.threads, runtime.NumCPU())
-	err := q.checkTasks()
+	err := q.read()
 	if err != nil {
 		return err
 	}
@@ -106,10 +110,7 @@ func (f *flags) runQueue(ctx context.Context, e *bench.Experiment, root func() *
 		defer q.lock.Unlock()
 		err = q.all(ctx)
 	}
-	text, tableErr := q.table()
-	if tableErr == nil {
-		_, tableErr = io.WriteString(stdout, text)
-	}
+	_, tableErr := io.WriteString(stdout, q.table())
 	return errors.Join(err, tableErr)
 }
 
@@ -204,16 +205,7 @@ func (q *queue) all(ctx context.Context) error {
 
 // next reads the file again and returns the task to start next; nil if there is none.
 func (q *queue) next() (*bench.Task, error) {
-	e, err := bench.Read(q.path)
-	if err != nil {
-		return nil, err
-	}
-	if e.Folder != q.given {
-		return nil, &train.ConfigError{Key: q.path, Got: "folder " + e.Folder,
-			Want: "it was " + q.given + " when the queue began: start another queue for another folder"}
-	}
-	q.tasks = e.Files
-	if err := q.checkTasks(); err != nil {
+	if err := q.read(); err != nil {
 		return nil, err
 	}
 	var best *bench.Task
@@ -222,11 +214,7 @@ func (q *queue) next() (*bench.Task, error) {
 		if _, ok := q.running[t.Name]; ok || q.tried[t.Name] || best != nil && best.Priority >= t.Priority {
 			continue
 		}
-		r, err := readRecord(q.folder, *t)
-		if err != nil {
-			return nil, err
-		}
-		if r.Status != Finished && (r.Status != Failed || q.retry) {
+		if s := q.records[t.Name].Status; s != Finished && (s != Failed || q.retry) {
 			best = t
 		}
 	}
@@ -258,12 +246,9 @@ func (q *queue) fits(t bench.Task) bool {
 // start starts the process of a task.
 func (q *queue) start(ctx context.Context, t bench.Task) error {
 	folder := filepath.Join(q.folder, t.Name)
-	r, err := readRecord(q.folder, t)
-	if err != nil {
-		return err
-	}
+	r := q.records[t.Name]
 	r.Status, r.Exit, r.Version = Running, 0, command.Version()
-	if err := r.write(q.folder, t.Name); err != nil {
+	if err := q.put(t.Name, r); err != nil {
 		return err
 	}
 	if t.Cores > q.cores {
@@ -337,43 +322,30 @@ func (q *queue) end(p *process) error {
 			exit = coder.ExitCode()
 		}
 	}
-	r, err := readRecord(q.folder, p.Task)
-	if err != nil {
-		return err
-	}
+	r := q.records[p.Name]
 	r.Exit, r.Status = exit, statusOf(exit)
 	q.tried[p.Name] = true
 	fmt.Fprintf(q.stderr, "%s %s after %s in all\n", p.Name, r.Status, command.Seconds(r.Seconds))
-	return errors.Join(r.write(q.folder, p.Name), q.renew())
+	return errors.Join(q.put(p.Name, r), q.renew())
 }
 
 // renew adds to the time of the running tasks and writes the table.
 func (q *queue) renew() error {
+	var errs []error
 	for name, p := range q.running {
-		r, err := readRecord(q.folder, p.Task)
-		if err != nil {
-			return err
-		}
-		now := time.Now()
+		r, now := q.records[name], time.Now()
 		r.Seconds += now.Sub(p.counted).Seconds()
 		p.counted = now
-		if err := r.write(q.folder, name); err != nil {
-			return err
-		}
+		errs = append(errs, q.put(name, r))
 	}
-	text, err := q.table()
-	return errors.Join(err, command.WriteFile(filepath.Join(q.folder, "queue.md"), text))
+	return errors.Join(append(errs, command.WriteFile(filepath.Join(q.folder, "queue.md"), q.table()))...)
 }
 
 // failures returns an error that names the tasks that failed or were stopped by others.
 func (q *queue) failures() error {
 	names := map[Status][]string{}
 	for _, t := range q.tasks {
-		r, err := readRecord(q.folder, t)
-		if err != nil {
-			r.Status = Failed
-		}
-		names[r.Status] = append(names[r.Status], t.Name)
+		names[q.records[t.Name].Status] = append(names[q.records[t.Name].Status], t.Name)
 	}
 	var errs []error
 	if failed := names[Failed]; failed != nil {

@@ -110,9 +110,7 @@ func figures() *cobra.Command {
 func TestNext(t *testing.T) {
 	path, file := tasks(t, "- {name: low, command: figure 9}\n- {name: high, priority: 3, command: figure 9}\n"+
 		"- {name: also-high, priority: 3, command: figure 9}\n")
-	q := &queue{path: path, folder: file.Folder, given: file.Folder, tasks: file.Files, root: figures,
-		checked: map[string]bool{}, running: map[string]*process{},
-		tried: map[string]bool{}}
+	q := newQueue(queueFlags{}, path, file.Folder, file.Folder, figures, io.Discard)
 	expect := func(want string) {
 		t.Helper()
 		next, err := q.next()
@@ -126,7 +124,7 @@ func TestNext(t *testing.T) {
 	}
 	set := func(name string, s Status, command ...string) {
 		t.Helper()
-		if err := (Record{Command: command, Status: s}).write(file.Folder, name); err != nil {
+		if err := q.put(name, Record{Command: command, Status: s}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,10 +178,8 @@ func TestNice(t *testing.T) {
 func TestInterruptedWait(t *testing.T) {
 	path, file := tasks(t, "- {name: a, command: figure 9}\n")
 	load := write(t, "1.00 1.00 1.00 2/300 4711\n")
-	q := &queue{queueFlags: queueFlags{cores: 1, maxLoad: 1}, path: path, load: load, folder: file.Folder,
-		given: file.Folder, tasks: file.Files, root: figures,
-		checked: map[string]bool{}, stderr: io.Discard, running: map[string]*process{},
-		tried: map[string]bool{}, ended: make(chan *process)}
+	q := newQueue(queueFlags{cores: 1, maxLoad: 1}, path, file.Folder, file.Folder, figures, io.Discard)
+	q.load = load
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := q.all(ctx); !errors.Is(err, command.ErrStopped) {
@@ -193,11 +189,14 @@ func TestInterruptedWait(t *testing.T) {
 
 // Tasks that failed and tasks whose processes were ended by others are errors.
 func TestFailures(t *testing.T) {
-	_, file := tasks(t, "- {name: a, command: figure 9}\n- {name: b, command: figure 9}\n")
-	q := &queue{folder: file.Folder, tasks: file.Files}
+	path, file := tasks(t, "- {name: a, command: figure 9}\n- {name: b, command: figure 9}\n")
+	q := newQueue(queueFlags{}, path, file.Folder, file.Folder, figures, io.Discard)
 	set := func(name string, s Status) {
 		t.Helper()
-		if err := (Record{Command: []string{"figure", "9"}, Status: s}).write(file.Folder, name); err != nil {
+		if err := q.put(name, Record{Command: []string{"figure", "9"}, Status: s}); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.read(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -70,13 +70,14 @@ func readRecord(folder string, t bench.Task) (Record, error) {
 	return old, nil
 }
 
-// write writes the record of a task.
-func (r Record) write(folder, name string) error {
+// put stores the record of a task.
+func (q *queue) put(name string, r Record) error {
+	q.records[name] = r
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return err
 	}
-	return wholefile.Write(filepath.Join(folder, name+".json"), append(text, '\n'))
+	return wholefile.Write(filepath.Join(q.folder, name+".json"), append(text, '\n'))
 }
 
 // progress is how far the runs in the folder of a task are.
@@ -110,16 +111,12 @@ func progressOf(folder string) (p progress) {
 }
 
 // table writes the state of all tasks as a table in Markdown.
-func (q *queue) table() (string, error) {
+func (q *queue) table() string {
 	var b strings.Builder
 	b.WriteString("| task | priority | status | runs finished / begun | iterations of these | hours | command |\n" +
 		"|---|---|---|---|---|---|---|\n")
 	for _, t := range q.tasks {
-		r, err := readRecord(q.folder, t)
-		if err != nil {
-			return "", err
-		}
-		p := progressOf(filepath.Join(q.folder, t.Name))
+		r, p := q.records[t.Name], progressOf(filepath.Join(q.folder, t.Name))
 		share := "–"
 		if p.total > 0 {
 			share = fmt.Sprintf("%.1f %%", 100*float64(p.done)/float64(p.total))
@@ -131,5 +128,5 @@ func (q *queue) table() (string, error) {
 		fmt.Fprintf(&b, "| %s | %d | %s | %d / %d | %s | %.3f | `fspda %s` |\n", t.Name, t.Priority, state, p.finished,
 			p.runs, share, r.Seconds/3600, strings.Join(t.Command, " "))
 	}
-	return b.String(), nil
+	return b.String()
 }

@@ -180,7 +180,8 @@ func (s *study) finishRanking(outcomes []*bench.Outcome) error {
 	return err
 }
 
-// finishTuning writes and prints what was chosen for each run, and draws the runs that are reported.
+// finishTuning writes and prints what was chosen for each run, and draws the runs that are
+// reported.
 func (s *study) finishTuning(results []bench.Result, reported []*bench.Outcome) error {
 	var md, csv strings.Builder
 	if err := errors.Join(s.WriteMarkdown(&md, results), s.WriteCSV(&csv, results),
@@ -194,7 +195,11 @@ func (s *study) finishTuning(results []bench.Result, reported []*bench.Outcome) 
 	}
 	switch {
 	case s.json:
-		return command.PrintJSON(s.stdout, s.Lines(results))
+		lines := []bench.Choice{}
+		for _, r := range results {
+			lines = append(lines, r.Choices...)
+		}
+		return command.PrintJSON(s.stdout, lines)
 	case s.quiet:
 		return nil
 	}

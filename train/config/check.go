@@ -12,17 +12,17 @@ const (
 	// MetricsFull evaluates objective and gradient over all training data, at each agent's model
 	// and at the mean model, and the test set.
 	MetricsFull = "full"
-	// MetricsTest evaluates the test set. The training loss is that of the agents' batches since
-	// the row before.
+	// MetricsTest evaluates the test set. The training loss is the mean over the agents' batches
+	// since the previous row.
 	MetricsTest = "test"
 )
 
 // The values of the key bn: where the mean model, which is never trained, gets the statistics of
 // its batch norm.
 const (
-	BNPooled      = "pooled"      // from the agents' buffers
-	BNRecalibrate = "recalibrate" // from forward passes of the mean model over training batches
-	BNLocal       = "local"       // from each agent's buffers in turn; the scores are averaged
+	BNPooled      = "pooled"      // The agents' buffers are pooled.
+	BNRecalibrate = "recalibrate" // The mean model measures them in forward passes over training batches.
+	BNLocal       = "local"       // Each agent's buffers are used in turn, and the scores averaged.
 )
 
 // The values of the key init_head.

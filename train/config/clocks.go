@@ -57,8 +57,8 @@ func (s *Setup) settleCMax() {
 	}
 }
 
-// limitedCoefficients warns of agents that compute so rarely that c_max limits their coefficients: the
-// run then ends near the optimum of an objective that gives them less weight. Exchanges cancel
+// limitedCoefficients warns of agents that compute so rarely that c_max limits their coefficients:
+// the run then ends near the optimum of an objective that gives them less weight. Exchanges cancel
 // gradients, so that how often an agent computes is counted, over 1000 iterations of logical time.
 func (s *Setup) limitedCoefficients() []string {
 	c := s.Config
@@ -142,8 +142,8 @@ func (s *Setup) settleClocksByLinks() error {
 	return nil
 }
 
-// maxLinks is the size in bytes of the longest file of links that is read: that of other YAML, and an
-// entry for each pair of agents.
+// maxLinks is the size in bytes of the longest file of links that is read: that of other YAML, and
+// an entry for each pair of agents.
 func maxLinks(agents int) int64 {
 	return bounded.MaxYAML + int64(min(128*float64(agents)*float64(agents-1)/2, 64<<20))
 }
@@ -214,6 +214,6 @@ func (s *Setup) ContactShare() float64 {
 	return float64(meetings) / 2 / iterations / float64(len(s.Graph.Edges))
 }
 
-// notClocked reports whether simulated links change the times of a run alone: those of an asynchronous
-// one decide which agents meet.
+// notClocked reports whether simulated links change nothing but the times of a run. In an
+// asynchronous run times decide which agents meet.
 func notClocked(r setting.Run) bool { return !r.(question).given.clocked() }

@@ -16,8 +16,8 @@ func usualCompressor(content dist.Content) Chosen {
 	return Chosen(first.Usual())
 }
 
-// contractive lists the compressors of values that a method of public copies converges with whatever
-// their arguments.
+// contractive lists the compressors of values that a method of public copies converges with
+// whatever their arguments.
 func contractive() string {
 	return setting.Either(dist.FormsOf(dist.CompressorsThat(func(k dist.CompressorKind) bool {
 		return k.Sends == dist.Values && !k.Unbiased

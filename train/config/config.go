@@ -1,11 +1,11 @@
 package config
 
-// Config holds every setting of a run, as a user gives it: some may be auto. What trains reads a
+// Config holds every setting of a run, as a user gives it: some may be auto. Training reads a
 // [Resolved], in which none is.
 //
-// A key is a [setting.Key] in the list of its section, from which flags, files, help, reference, checks
-// and fingerprints follow, and a field whose tag names it. The keys are flat in files and flags: the
-// sections only group them here.
+// A key is a [setting.Key] in the list of its section, from which flags, files, help, reference,
+// checks and fingerprints follow, and a field whose tag names it. The keys are flat in files and
+// flags: the sections only group them here.
 type Config struct {
 	DataKeys
 	DecodingKeys

@@ -28,7 +28,7 @@ func (q question) Value(key string) any {
 	return q.s.Value(key)
 }
 
-// needs is a condition on what the user gave.
+// needs is a condition on the values that the user gave.
 func needs(words string, holds func(c Config) bool) setting.Need {
 	return setting.Need{Words: words, Holds: func(r setting.Run) bool { return holds(r.(question).given) }}
 }
@@ -96,7 +96,7 @@ func (s *Setup) drawsTimes(c Config) bool {
 	return s.Asynchronous() && s.Links == nil && (!s.RealTime() || c.Eta.Auto)
 }
 
-// uses reports whether the algorithm of s lists a key, or uses it by what it is.
+// uses reports whether the algorithm of s lists a key, or its traits imply the key.
 func (s *Setup) uses(key string) bool { return s.method.uses(key) }
 
 // uses reports whether the method reads a key of algorithms.
@@ -114,7 +114,7 @@ func (m method) uses(key string) bool {
 type Unused struct {
 	Key   string
 	Value string
-	Needs string // what would use it, to complete "needs"
+	Needs string // The conditions under which it has an effect, to complete "needs".
 }
 
 // Error returns the refusal of the key in a run, or in several, as where says.
@@ -154,7 +154,7 @@ func (c Config) RefuseUnused(keys []string) error {
 	return errors.Join(errs...)
 }
 
-// missing says what gives a key an effect that it lacks; nothing if it has one.
+// missing returns the condition under which a key would have an effect; empty if it has one.
 func (s *Setup) missing(key string, given Config) string {
 	if methods := withFeature(func(m method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
 		return "algo " + setting.Either(methods)

@@ -62,7 +62,7 @@ func (s *Setup) settleEpochs() error {
 }
 
 // EvalAt reports whether iteration t is evaluated. Evaluated are 0, T/P, 2T/P, ..., T, or with
-// eval_epochs one iteration every so many epochs and T, all rounded.
+// eval_epochs one iteration every eval_epochs epochs and T, all rounded.
 func (s *Setup) EvalAt(t int) bool {
 	k := s.EvalsBefore(t)
 	return !s.evals.off && k <= s.EvalCount() && s.EvalPoint(k) == t

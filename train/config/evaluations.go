@@ -21,7 +21,7 @@ const (
 // evaluations says when a run is evaluated.
 type evaluations struct {
 	every float64 // iterations from one evaluation to the next; 0: as eval_points says
-	off   bool    // nothing is evaluated, in a trial run
+	off   bool    // Nothing is evaluated: it is a trial run.
 }
 
 // settleMetrics resolves metrics auto. With batch norm the objective over all data has no gradient,
@@ -81,7 +81,7 @@ func (s *Setup) warn() {
 // largeUnitStep is an alpha from which on optimizers with unit steps seldom learn.
 const largeUnitStep = 0.05
 
-// WithoutEvaluations returns a copy of the setup for a trial run of so many iterations.
+// WithoutEvaluations returns a copy of the setup for a trial run of the given length.
 func (s *Setup) WithoutEvaluations(iterations int) *Setup {
 	short := *s
 	short.Config.Iterations, short.evals.off = iterations, true

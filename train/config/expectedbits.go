@@ -15,7 +15,7 @@ func (s *Setup) ExpectedBits() float64 {
 		}
 		return bits
 	}
-	bits := float64(s.WireFormat().Bits()) // of a value
+	bits := float64(s.WireFormat().Bits()) // Bits of one value.
 	if d := s.Directed(); d != nil {
 		values := s.Dim
 		if !d.Regular() {
@@ -48,7 +48,7 @@ func (s *Setup) ExpectedBits() float64 {
 	return rates * float64(s.Bits(pair))
 }
 
-// allReduceBits are those of an all-reduce of k values.
+// allReduceBits counts the bits of an all-reduce of k values.
 func (s *Setup) allReduceBits(k int) float64 {
 	var l dist.Ledger
 	for i := range s.Graph.N {
@@ -58,7 +58,7 @@ func (s *Setup) allReduceBits(k int) float64 {
 	return float64(s.Bits(l))
 }
 
-// messageLedger is what goes over a link one way through a codec in an iteration.
+// messageLedger counts the messages that go over a link one way through a codec in an iteration.
 func (s *Setup) messageLedger() (l dist.Ledger) {
 	for which := range s.Traits.MessagesPerLink() {
 		m := s.CodedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len())

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Lengthen prepares the configuration of a run that continues a finished one beyond its end: c is that of
-// the finished run, old, with more iterations or epochs. The distance between evaluations stays as it
-// was. A configuration of the same length is left alone.
+// Lengthen prepares the configuration of a run that continues a finished one beyond its end: c is
+// that of the finished run, old, with more iterations or epochs. The distance between evaluations
+// stays as it was. A configuration of the same length is left alone.
 func (c *Config) Lengthen(old Config) error {
 	if c.Iterations == old.Iterations && c.Epochs == old.Epochs {
 		return nil
@@ -56,7 +56,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// Lengthened reports whether the resolved configuration is old with another length and nothing else.
+// Lengthened reports whether the resolved configuration is old with another length and nothing
+// else.
 func (s *Setup) Lengthened(old Config) bool {
 	old.Iterations, old.Epochs, old.EvalPoints = s.Config.Iterations, s.Config.Epochs, s.Config.EvalPoints
 	return len(s.Config.Stored().Differences(old)) == 0
@@ -109,8 +110,8 @@ func (s *Setup) epochsAt(iteration int) float64 {
 	return math.Round(s.Config.Epochs*float64(iteration)/float64(s.Config.Iterations)*1e9) / 1e9
 }
 
-// FingerprintsAt returns the fingerprints of the run and of shorter ones that ended at an iteration,
-// one of which checkpoints of a run that was lengthened there have.
+// FingerprintsAt returns the fingerprints of the run and of shorter ones that ended at an
+// iteration, one of which checkpoints of a run that was lengthened there have.
 func (s *Setup) FingerprintsAt(iteration int) []string {
 	short := s.Config.Stored()
 	all := []string{short.Fingerprint(), short.FingerprintWithDevice()}

@@ -16,7 +16,7 @@ type Factor struct {
 // Frozen lists the patterns of the key freeze.
 func (k StepKeys[N]) Frozen() []string { return split(k.Freeze) }
 
-// Factors lists those of the key layer_lr, which Check has accepted.
+// Factors lists the factors of the key layer_lr, which Check has accepted.
 func (k StepKeys[N]) Factors() []Factor {
 	all, _ := parseFactors("layer_lr", k.LayerLR)
 	return all
@@ -35,7 +35,7 @@ func someNames(key string, value any) error {
 	return nil
 }
 
-// checkFactors refuses what parseFactors cannot read.
+// checkFactors refuses texts that parseFactors cannot read.
 func checkFactors(key string, value any) error {
 	_, err := parseFactors(key, value.(string))
 	return err

@@ -84,8 +84,8 @@ func (f Field) text() string { return fmt.Sprint(f.get()) }
 // isDefault reports whether the field has the value of Default.
 func (f Field) isDefault() bool { return f.text() == fmt.Sprint(f.Initial()) }
 
-// inert reports whether a key is left out of the fingerprint of c: its value never changes the
-// trajectory, or it is that of configurations without the key.
+// inert reports whether a key is left out of the fingerprint of c: the value never changes the
+// trajectory, or configurations without the key have the same trajectory.
 func (c Config) inert(f Field) bool {
 	if f.Inert != nil {
 		return f.Inert(question{given: c})

@@ -2,9 +2,9 @@ package config
 
 import "cmp"
 
-// FitTo sets the algorithm, and keys that another algorithm may have needed to what this one admits:
-// edges to auto, a mask to all coordinates, momentum to 0 and the optimizer to auto, each where the
-// algorithm has no use for it. An unknown name is left to Check.
+// FitTo sets the algorithm, and keys that another algorithm may have needed to values that this one
+// admits: edges to auto, a mask to all coordinates, momentum to 0 and the optimizer to auto, each
+// where the algorithm has no use for it. An unknown name is left to Check.
 func (c *Config) FitTo(name string) {
 	c.Algo = name
 	m, ok := c.findMethod()

@@ -11,7 +11,7 @@ import (
 	"fspda/internal/bounded"
 )
 
-// readDigests sets s.Files: a run is the same only if these files hold what they held at its start.
+// readDigests sets s.Files: a run is the same only if the content of these files is the same.
 func (s *Setup) readDigests() error {
 	c := &s.Config
 	files := []struct{ key, value, path string }{

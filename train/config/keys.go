@@ -39,10 +39,10 @@ func init() {
 	methods = slices.Clone(builtin)
 }
 
-// RegisterKey adds a key of another package to those of every configuration: to flags, files, help
-// and reference. Call it before the first run, for instance in an init function. [Config.Value] and
-// [Setup.Value] return its value. A key that only some methods read is among their Keys. It panics if
-// the name is taken or the declaration has a fault.
+// RegisterKey adds a key of another package to every configuration: to flags, files, help and
+// reference. Call it before the first run, for instance in an init function. [Config.Value] and
+// [Setup.Value] return its value. A key that only some methods read is among their Keys. It panics
+// if the name is taken or the declaration has a fault.
 func RegisterKey(k setting.Key) {
 	err := setting.Fault([]setting.Key{k})
 	switch _, taken := Lookup(k.Name); {
@@ -118,6 +118,6 @@ func (c Config) Value(key string) any {
 	return k.Initial()
 }
 
-// Value returns the value of a key, as [Config.Resolve] has resolved it. It panics if there is no such
-// key.
+// Value returns the value of a key, as [Config.Resolve] has resolved it. It panics if there is no
+// such key.
 func (s *Setup) Value(key string) any { return s.Config.Stored().Value(key) }

@@ -36,7 +36,7 @@ var compressionKeys = []setting.Key{
 		Help: "choco: how bits_reference is counted: honest, or published, as the released program does"},
 }
 
-// ExchangeKeys choose the agents, their graph and what an exchange carries.
+// ExchangeKeys choose the agents, their graph and the coordinates that an exchange carries.
 type ExchangeKeys[N ~string] struct {
 	Agents  int     `key:"agents"`
 	Graph   string  `key:"graph"`

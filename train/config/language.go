@@ -13,7 +13,7 @@ type languageDefaults struct {
 	window, batch     int
 	iterations        int
 	alpha, min, beta2 float64
-	sample            int // tokens at a row; none of those that take long
+	sample            int // Tokens that the mean model writes at each row; 0 for large networks.
 }
 
 // languageModels lists the networks that read tokens, with the settings of nanoGPT for networks of
@@ -41,7 +41,7 @@ func (c Config) language() (d languageDefaults, ok bool) {
 	return languageModels[i], true
 }
 
-// Window returns the number of tokens of a window of text: block, or what is usual for the network.
+// Window returns the number of tokens of a window of text: block, or the network's usual number.
 func (c Config) Window() int {
 	if c.Block > 0 {
 		return c.Block
@@ -53,8 +53,8 @@ func (c Config) Window() int {
 	return d.window
 }
 
-// Defaults returns the default configuration of the network and the data set that c names. Those of
-// text, and those of language models, are those of nanoGPT: AdamW with a cosine schedule by
+// Defaults returns the default configuration of the network and the data set that c names. Text
+// and language models have the defaults of nanoGPT: AdamW with a cosine schedule by
 // iterations, and windows from anywhere. Text without a network is read by gpt-nano, and a language
 // model without a data set reads the synthetic text. Others are [Default].
 func (c Config) Defaults() Config {
@@ -88,8 +88,9 @@ func (c Config) Defaults() Config {
 	return d
 }
 
-// setLanguageOptimizer sets the defaults of the optimizer that c names, or else of the usual one where
-// the method takes it. Optimizers with unit steps have nanoGPT's alpha; others have a larger one.
+// setLanguageOptimizer sets the defaults of the optimizer that c names, or else of the usual one
+// where the method takes it. Optimizers with unit steps have nanoGPT's alpha; others have a larger
+// one.
 func (c Config) setLanguageOptimizer(d *Config, m method, of languageDefaults) {
 	if c.Optimizer == auto && m.takes(languageOptimizer) {
 		d.Optimizer = languageOptimizer

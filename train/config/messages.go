@@ -12,8 +12,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// Identity lists, by name and value, what all processes of a run must agree on, the most
-// informative first. The sizes are those of the model's tensors.
+// Identity lists the names and values on which all processes of a run must agree, the most
+// informative first. The sizes are the lengths of the model's tensors.
 func (s *Setup) Identity(sizes []int) [][2]string {
 	c := s.Config.Stored()
 	layout := sha256.Sum256(fmt.Append(nil, sizes, s.Buffers))
@@ -35,7 +35,8 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 	return id
 }
 
-// Codec returns the codec of the run's messages; nil: plain values at coordinates that both ends know.
+// Codec returns the codec of the run's messages; nil: plain values at coordinates that both ends
+// know.
 func (s *Setup) Codec() dist.Codec {
 	switch {
 	case s.Lattice != nil:
@@ -46,7 +47,7 @@ func (s *Setup) Codec() dist.Codec {
 	return nil
 }
 
-// CodedMessage describes a message of so many values on a mask, for the ledger.
+// CodedMessage describes a message of the given number of values on a mask, for the ledger.
 func (s *Setup) CodedMessage(codec dist.Codec, values, mask int) dist.Sent {
 	m := dist.Sent{Values: values, ValueBits: 32, Mask: mask, Dim: s.Dim}
 	if codec != nil {

@@ -14,8 +14,8 @@ import (
 	"fspda/train/setting"
 )
 
-// Method declares an algorithm: see [algo.Method]. Resolve refuses configurations that do not meet the
-// needs of its traits.
+// Method declares an algorithm: see [algo.Method]. Resolve refuses configurations that do not meet
+// the needs of its traits.
 type Method = algo.Method
 
 // method is a method with the traits of its algorithm with default settings.

@@ -117,9 +117,9 @@ func OptimizerTable() string {
 	return b.String() + "\n"
 }
 
-// helpWords returns the function that puts lists of names into the help text of a key: of algorithms,
-// of the optimizers that every method takes and of the others, of those that read the key, and of
-// those with decoupled weight decay, of compressors by what they send, and of graphs.
+// helpWords returns the function that puts lists of names into the help text of a key: of
+// algorithms, of the optimizers that every method takes and of the others, of those that read the
+// key, and of those with decoupled weight decay, of compressors by what they send, and of graphs.
 func helpWords() func(key, help string) string {
 	list := func(has func(o Optimizer) bool) string { return setting.Either(namesOf(optimizersWith(has))) }
 	compressors := func(has func(k dist.CompressorKind) bool) string {

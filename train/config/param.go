@@ -9,8 +9,9 @@ import (
 	"fspda/train/setting"
 )
 
-// Param is a setting of one algorithm, which Method.Params declares: a number, or a name of Choices.
-// The configuration holds it below the key params, as in "params: {beta: 0.9}"; the flag is
+// Param is a setting of one algorithm, which Method.Params declares: a number, or a name of
+// Choices. The configuration holds it below the key params, as in "params: {beta: 0.9}"; the flag
+// is
 // --param beta=0.9, and the key in a sweep or after --set is params.beta. It is part of the
 // fingerprint and of config.yaml like any other key.
 type Param = setting.Key
@@ -72,7 +73,7 @@ func (p Params) with(more Params) Params {
 // paramKey is the key of one setting.
 func paramKey(name string) string { return "params." + name }
 
-// ownParams lists the settings of the algorithm's own, and those of the optimizer.
+// ownParams lists the settings of the algorithm's own, then the optimizer's.
 func (c Config) ownParams() []Param {
 	m, _ := c.findMethod()
 	return slices.Concat(m.Params, c.optimizerOf(m).Params)
@@ -130,8 +131,8 @@ func algosOrOptimizers(methods, optimizers []string) string {
 	return strings.Join(words, ", or ")
 }
 
-// settleParams keeps the settings of the method and the optimizer, and adds the defaults of those that are not set.
-// Check has verified the values.
+// settleParams keeps the settings of the method and the optimizer, and adds the defaults of those
+// that are not set. Check has verified the values.
 func (c Config) settleParams() Params {
 	return settle(c.ownParams(), c.Params)
 }
@@ -167,8 +168,8 @@ func (s *Setup) Param(name string) float64 {
 	panic(fmt.Sprintf("config: algo %s declares no parameter %q that is a number", s.Config.Algo, name))
 }
 
-// Choice returns a name that the algorithm or the optimizer declares in its Params. It panics if they
-// declare no setting of this name with Choices.
+// Choice returns a name that the algorithm or the optimizer declares in its Params. It panics if
+// they declare no setting of this name with Choices.
 func (s *Setup) Choice(name string) string {
 	v, ok := s.Config.Params[name].(string)
 	if !ok {
@@ -177,8 +178,8 @@ func (s *Setup) Choice(name string) string {
 	return v
 }
 
-// ParamHelp lists the settings of all algorithms and optimizers that have some of their own; empty if
-// none has.
+// ParamHelp lists the settings of all algorithms and optimizers that have some of their own; empty
+// if none has.
 func ParamHelp() string {
 	var lines []string
 	registry.RLock()

@@ -5,8 +5,8 @@ import "reflect"
 // Number is the type of a number that may be auto, before and after auto is resolved.
 type Number interface{ AutoFloat | float64 }
 
-// Chosen is a name that is not auto: the value of a setting, or what auto comes to. It is empty in a
-// run that has no use for the setting.
+// Chosen is a name that is not auto: the value of a setting, or the name for which auto stands. It
+// is empty in a run that has no use for the setting.
 type Chosen string
 
 // Resolved holds the settings of a run after the defaults of its method, and auto, are resolved.
@@ -29,12 +29,12 @@ type Resolved struct {
 	OutputKeys
 	ExecutionKeys
 
-	given Config // what was resolved
+	given Config // The configuration that was resolved.
 }
 
 // resolving returns c before any auto is resolved: such names are empty, and such numbers zero.
 func resolving(c Config) Resolved {
-	c.explicit = nil // a resolved configuration can be resolved again
+	c.explicit = nil // A resolved configuration can be resolved again.
 	r := Resolved{given: c}
 	r.sections(reflect.ValueOf(&c).Elem(), func(ours, theirs reflect.Value) {
 		switch v := theirs.Interface().(type) {
@@ -101,8 +101,8 @@ type Network struct {
 	Recompute string
 }
 
-// Network resolves the settings that a network is made of, before the run is: its L2 term depends on
-// the optimizer. The error is that of the keys of the optimizer.
+// Network resolves the settings that a network is made of, before the run is: its L2 term depends
+// on the optimizer. The error is that of the keys of the optimizer.
 func (c Config) Network() (Network, error) {
 	c.FoldNames()
 	m, ok := c.findMethod()

@@ -8,11 +8,11 @@ import (
 // Schedule gives the step sizes of an iteration. Alpha and Eta keep their ratio, because the limit
 // of the duals depends on it, unless Uncoupled is set.
 type Schedule struct {
-	Alpha, Eta float64 // the largest ones
+	Alpha, Eta float64 // The largest step sizes of the run.
 	Uncoupled  bool    // Eta is constant, as in the released program's asynchronous variant
 	Cosine     bool
 	Warmup     float64 // epochs of linear rise, cosine only
-	Epochs     float64 // in the whole run
+	Epochs     float64 // The length of the run.
 	PerEpoch   float64 // iterations per epoch
 	// Cosine by iterations, in place of epochs; nil: by epochs
 	Iterations *CosineIterations
@@ -21,7 +21,7 @@ type Schedule struct {
 // CosineIterations is a cosine schedule by iterations, as nanoGPT has it.
 type CosineIterations struct {
 	Warmup, End int
-	Min         float64 // the share of the largest step size that is left at the end
+	Min         float64 // The last step size as a share of the largest one.
 }
 
 // factor returns the share of the largest step size at iteration t: (t+1)/(w+1) before w, Min after

@@ -9,8 +9,8 @@ import (
 	"fspda/train/algo"
 )
 
-// settings are what the algorithm of a run is made of. Before the graph is made, its facts are those
-// of two agents.
+// settings returns the settings from which the algorithm of a run is made. Before the graph is
+// made, they describe two agents.
 func (s *Setup) settings() algo.Settings {
 	r := s.Config.settings(s.method)
 	r.Eta, r.Descent, r.Tensors, r.Draw = s.Config.Eta, s.Descent(), s.Tensors, drawDirection(s.Config.Seed)
@@ -27,13 +27,13 @@ func (s *Setup) settings() algo.Settings {
 	return r
 }
 
-// settings are those of a method that follow from the configuration.
+// settings returns the settings of a method that follow from the configuration alone.
 func (r *Resolved) settings(m method) algo.Settings {
 	return algo.Settings{Values: r.values(m.Keys), Momentum: r.Momentum, Nesterov: r.optimizer().Nesterov, Agents: 2,
 		RoundSteps: max(1, r.LocalSteps), Rate: 1, Regular: true}
 }
 
-// optimizerSettings are what an optimizer is made of.
+// optimizerSettings returns the settings from which an optimizer is made.
 func (r *Resolved) optimizerSettings(o Optimizer, tensors []algo.Tensor) algo.Settings {
 	return algo.Settings{Values: r.values(o.Keys), Momentum: r.Momentum, Tensors: tensors}
 }

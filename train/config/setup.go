@@ -22,15 +22,15 @@ type Setup struct {
 	Warnings []string
 
 	data.Division
-	Weight       []float64 // of each f_i in F; they sum to 1
+	Weight       []float64 // The weight of each f_i in F; weights sum to 1.
 	Graph        *dist.Graph
 	Process      dist.Process
 	Mask         dist.Mask
-	Mixing       *dist.Mixing    // the fixed matrix W; nil if the algorithm uses none
-	Compressor   dist.Compressor // of broadcast vectors; nil if the algorithm has none
-	Lattice      *dist.Lattice   // nil: vectors travel as they are
+	Mixing       *dist.Mixing    // The fixed matrix W; nil if the algorithm uses none.
+	Compressor   dist.Compressor // It codes broadcast vectors; nil if the algorithm has none.
+	Lattice      *dist.Lattice   // It codes the vectors of pairs; nil if they travel uncoded.
 	Algo         algo.Algorithm
-	Traits       algo.Traits       // Those of Algo.
+	Traits       algo.Traits       // The traits of Algo.
 	Links        *simnet.Links     // simulated; nil: none
 	Files        map[string]string // digests of files that the configuration names, by key
 	ComputeTimes simnet.ComputeTimes
@@ -45,23 +45,23 @@ type Setup struct {
 // ModelSize is the size of the network, and of its programs on the device, and its L2 term.
 type ModelSize struct {
 	Dim      int   // parameters
-	Buffers  []int // as BufferSizes returns them; nil: no batch norm
+	Buffers  []int // The lengths of the buffers of batch norm; nil if there is none.
 	Programs ProgramBytes
-	Batches  int                       // that batch norm had seen before the run, as a file of weights says
-	L2       func(x []float32) float64 // the L2 term of the loss at x; NaN: not known
-	// coordinates without weight decay, ascending
+	Batches  int                       // Batches that batch norm saw before the run, by the file of weights.
+	L2       func(x []float32) float64 // L2 returns the L2 term of the loss at x; NaN if it is not known.
+	// Undecayed lists the coordinates without weight decay, ascending.
 	Undecayed []uint32
-	Tensors   []algo.Tensor // tensors as matrices of outputs × rest, or vectors
-	Window    int           // tokens of an example, each with a label; 0: examples are not windows of tokens
+	Tensors   []algo.Tensor // Tensors as matrices of outputs × rest, or vectors.
+	Window    int           // Tokens of an example, each with a label; 0 if examples are not windows of tokens.
 }
 
 // ProgramBytes is the memory of the programs of a network; 0: not known.
 type ProgramBytes struct {
-	Gradient uint64 // of one training gradient
-	Score    uint64 // of one evaluated chunk, with its gradient for full metrics
+	Gradient uint64 // Bytes of one training gradient.
+	Score    uint64 // Bytes of one evaluated chunk, with its gradient for full metrics.
 }
 
-// Model is what Resolve needs of a network. It also calls these methods where a network has them:
+// Model is a network as Resolve sees it. Resolve also calls these methods where a network has them:
 //
 //   - Shapes() [][]int: the shapes of the tensors;
 //   - Undecayed() []uint32: the coordinates without weight decay, ascending;
@@ -73,13 +73,13 @@ type ProgramBytes struct {
 //     of a batch, and of a score.
 type Model interface {
 	Dim() int
-	Sizes() []int // of the tensors of the flat parameter vector, in order
+	Sizes() []int // The lengths of the tensors of the flat parameter vector, in order.
 }
 
 // Asynchronous reports whether each agent proceeds at its own speed, without iterations in common.
 func (s *Setup) Asynchronous() bool { return s.Traits.Edges.Clocks }
 
-// tensorsOf lists the tensors of a model. Those of a model that does not tell shapes are vectors.
+// tensorsOf lists the tensors of a model. If the model does not tell shapes, they are vectors.
 func tensorsOf(m Model) (tensors []algo.Tensor) {
 	s, ok := m.(interface{ Shapes() [][]int })
 	offset := 0
@@ -314,7 +314,7 @@ const manyAgents = 200
 // accumulate and rounded up.
 func (s *Setup) MicroBatch() int { return (s.batch() + s.Config.Accum - 1) / s.Config.Accum }
 
-// batch returns the most examples of a batch: those of the largest shard if a batch is a whole
+// batch returns the most examples of a batch: the size of the largest shard if a batch is a whole
 // shard.
 func (s *Setup) batch() (most int) {
 	if s.Config.Sampling != string(data.Full) {

@@ -148,7 +148,8 @@ func when(has bool, text string) string {
 	return ""
 }
 
-// edgeWeight is the weight of an active edge in iteration t; degree counts the active edges of agents.
+// edgeWeight is the weight of an active edge in iteration t; degree counts the active edges of
+// agents.
 type edgeWeight func(e dist.Event, t int, degree []int) float64
 
 // ownWeight is that of the edge process where it has weights, else the Metropolis weight of the
@@ -217,8 +218,8 @@ func unstable(gain, dual, l float64) bool { return gain*l >= (2+dual*l/2)*(1-1e-
 
 // activeEdges looks at iterations of the edge process. static reports whether all edges are active
 // whenever one is, and meeting is the largest number of active edges at an agent. It looks at 64
-// iterations with active edges, fewer on graphs of very many edges, and searches as long as a process
-// of the smallest rates may need for the first.
+// iterations with active edges, fewer on graphs of very many edges, and searches as long as a
+// process of the smallest rates may need for the first.
 func (s *Setup) activeEdges() (static bool, meeting int) {
 	edges := len(s.Graph.Edges)
 	looks := min(64, max(8, maxLooked/edges))

@@ -50,7 +50,7 @@ func (w *Widths) Set(s string) error {
 	return nil
 }
 
-// UnmarshalYAML reads a list, or what Set reads.
+// UnmarshalYAML reads a list, or a text in the form of Set.
 func (w *Widths) UnmarshalYAML(n ast.Node) error {
 	text := setting.Plain(n)
 	if _, ok := n.(*ast.SequenceNode); ok {

@@ -88,7 +88,7 @@ func read(field, value any) error {
 	return yaml.UnmarshalWithOptions(text, field, yaml.Strict())
 }
 
-// inFile puts the name of the file before that of the key in an error.
+// inFile puts the name of the file before the key in an error.
 func inFile(name string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok && name != "" {
 		e.Key = name + ": " + e.Key
@@ -146,7 +146,7 @@ func checkKind(key string, field, value any) error {
 		want = "a number"
 		switch v := value.(type) {
 		case int, int64, uint64, float64:
-		case string: // the decoder reads 5e-05 as a text
+		case string: // The decoder reads 5e-05 as a text.
 			_, err := strconv.ParseFloat(v, 64)
 			ok = err == nil
 		default:

@@ -48,7 +48,7 @@ func (a AutoFloat) MarshalYAML() (any, error) {
 	return a.V, nil
 }
 
-// UnmarshalYAML reads what MarshalYAML writes.
+// UnmarshalYAML reads a number or auto.
 func (a *AutoFloat) UnmarshalYAML(n ast.Node) error { return a.Set(Plain(n)) }
 
 // Plain returns the text of a YAML value without quotes.

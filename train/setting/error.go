@@ -5,9 +5,9 @@ import "fmt"
 // Error reports a key with a bad value. The command exits with status 2 on it.
 type Error struct {
 	Key  string // "density"
-	Got  string // the value
-	Want string // the expected value, or what to do
-	Err  error  // its cause; may be nil
+	Got  string // The value that was found.
+	Want string // The expected value, or the advice.
+	Err  error  // The cause; it may be nil.
 }
 
 func (e *Error) Error() string {

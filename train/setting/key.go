@@ -21,48 +21,48 @@ type Key struct {
 	// Topic is the topic of help texts that lists the flag.
 	Topic string
 
-	// Default is the value of a setting that is not set, and has the type of the key: a number, a text,
-	// a bool, an [AutoFloat] or another type that flags can set. If it is nil, the default is the first
-	// of Choices, or the number 0.
+	// Default is the value of a setting that is not set, and has the type of the key: a number, a
+	// text, a bool, an [AutoFloat] or another type that flags can set. If it is nil, the default is
+	// the first of Choices, or the number 0.
 	Default any
 	// Whole says that a number is a whole one, whose type is int. Other numbers are float64.
 	Whole bool
 	// Range is the interval of admitted numbers, as in "[0, 1)", "(0, 1]" or "[1, inf)". If it is
 	// empty, every finite number is admitted.
 	Range string
-	// Want says in words which values Range admits, to complete "expected". If it is empty, Range and
-	// Help say so.
+	// Want says in words which values Range admits, to complete "expected". If it is empty, Range
+	// and Help say so.
 	Want string
 	// Choices are the admitted names of a text.
 	Choices []string
 	// Names returns the admitted names where they are not known before the program runs.
 	Names func() []string
-	// Forms says that names may have arguments in brackets, as er(p), so that Check or the reader of
-	// the setting decides.
+	// Forms says that names may have arguments in brackets, as er(p), so that Check or the reader
+	// of the setting decides.
 	Forms bool
 	// Check refuses values beyond Range and names, with an error that [Invalid] makes.
 	Check func(key string, value any) error
 
-	// Needs are the conditions under which the setting has an effect on a run. A setting that is set
-	// and has none is refused.
+	// Needs are the conditions under which the setting has an effect on a run. A setting that is
+	// set and has none is refused.
 	Needs []Need
 
-	// Since is the version that brought the key, after the first one. Configurations that were stored
-	// before do not have it: they keep their fingerprint if the default changes nothing.
+	// Since is the version that brought the key, after the first one. Configurations that were
+	// stored before do not have it: they keep their fingerprint if the default changes nothing.
 	Since string
-	// Resume says what another value means for a run that is resumed.
+	// Resume says how a run that is resumed takes another value.
 	Resume Resume
-	// Inert reports whether the value of a run is left out of its fingerprint, in place of Since and
-	// Resume. It is for keys of which that is true for several values.
+	// Inert reports whether the value of a run is left out of its fingerprint, in place of Since
+	// and Resume. It is for keys of which that is true for several values.
 	Inert func(r Run) bool
 }
 
-// Resume says what another value of a setting means for a run that is resumed.
+// Resume says how a run that is resumed takes another value of a setting.
 type Resume int
 
 const (
 	Refused  Resume = iota // The value makes another run: it is part of the fingerprint.
-	Recorded               // The run is the same; what is recorded of it, or how long it takes, may change.
+	Recorded               // The run is the same; its records, or the time that it takes, may change.
 	Computed               // Nothing but the way in which the run is computed and kept changes.
 	Moves                  // The run goes on, and differs by rounding of float32 from then on.
 )
@@ -86,7 +86,7 @@ func (n Need) Text() string {
 	return n.Words
 }
 
-// Run is what conditions may ask of a run.
+// Run answers the questions of conditions about a run.
 type Run interface {
 	Given(key string) any // Given returns the value that the user gave, or the default.
 	Value(key string) any // Value returns the value after defaults of the method and auto are resolved.
@@ -133,8 +133,8 @@ func (k Key) Admitted() []string {
 	return k.Choices
 }
 
-// Value returns a value of a file, of a flag or of Go in the type of the key, and refuses what the
-// key does not admit. The errors call the key name.
+// Value returns a value of a file, of a flag or of Go in the type of the key, and refuses values
+// that the key does not admit. The errors call the key name.
 func (k Key) Value(name string, v any) (any, error) {
 	typed, err := k.Read(name, v)
 	if err == nil {
@@ -143,7 +143,7 @@ func (k Key) Value(name string, v any) (any, error) {
 	return typed, err
 }
 
-// Read is Value without Refuse: it refuses only what has another type.
+// Read is Value without Refuse: it refuses only values of another type.
 func (k Key) Read(name string, v any) (any, error) {
 	text := Text(v)
 	typed, err := k.parse(text)
@@ -290,7 +290,7 @@ func (k Key) interval() (low, high bound, err error) {
 
 var keyName = regexp.MustCompile("^[a-z0-9_]+$")
 
-// Fault returns what is wrong with declarations that stand together, or nil.
+// Fault returns the error in a list of declarations, or nil.
 func Fault(keys []Key) error {
 	seen := map[string]bool{}
 	for _, k := range keys {
