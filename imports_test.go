@@ -91,8 +91,8 @@ var allowed = map[string][]string{
 	"train": {
 		"train/metric",
 		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/vectorpool",
-		"train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet", "train/snapshot",
-		"web",
+		"train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet",
+		"train/snapshot", "web",
 	},
 	"web": {
 		"train/metric", "internal/bounded", "internal/units", "internal/wholefile", "train/config", "train/setting",
@@ -170,8 +170,9 @@ var allowed = map[string][]string{
 	"cuda/cudnn":              {"cuda/dynlib", "cuda/driver", "internal/wholefile"},
 	"cuda/compiler":           {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
 	"cuda/executor":           {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
-	"cuda": {"cuda/compiler", "cuda/executor", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels", "cuda/driver",
-		"cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
+	"cuda/megakernel":         {"cuda/driver", "cuda/executor", "cuda/kernels"}, // apart: not every GPU runs it
+	"cuda": {"cuda/compiler", "cuda/executor", "cuda/megakernel", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels",
+		"cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
 
 	// for tests only, see TestProductHasNoStage
 	"internal/testing/fakecuda":   {"cuda/kernels", "internal/testing/hostrun"}, // NVIDIA's libraries on the host

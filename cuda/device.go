@@ -10,6 +10,7 @@ import (
 	"fspda/cuda/dynlib"
 	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
+	"fspda/cuda/megakernel"
 	"fspda/device"
 )
 
@@ -19,6 +20,7 @@ type Device struct {
 	properties driver.Properties
 	settings
 	exec      *executor.Executor
+	mega      *megakernel.Megakernel // nil where each kernel has a launch of its own
 	handles   handles
 	arena     sharedArena
 	sampler   sampler
@@ -125,7 +127,7 @@ func (d *Device) start(b backend) (err error) {
 		return err
 	}
 	if d.hasCooperativeLaunches() {
-		if err := ex.StartMegakernel(d.properties.Multiprocessors); err != nil {
+		if d.mega, err = megakernel.Start(ex, d.properties.Multiprocessors); err != nil {
 			return err
 		}
 	}

@@ -166,7 +166,7 @@ func (d *Device) sendGather(op *device.Op) {
 		made.Call = kernels.Copy(p, q, to.n)
 		made.Send = func() error { return ex.CopyWithin(driver.Pointer(p), driver.Pointer(q), bytes) }
 	}
-	if op.WithGradient && ex.Mega != nil && from.grouped.Load() {
+	if op.WithGradient && d.mega != nil && from.grouped.Load() {
 		made.Batch = withGradient{made}
 	}
 	d.declare(made, op)
@@ -326,15 +326,15 @@ func (c *batchedCombine) SendBatch(ex *executor.Executor, ops []*executor.Op) er
 // sendBatch sends operations on n numbers each: in the megakernel, or several in one launch.
 func sendBatch(ex *executor.Executor, ops []*executor.Op, n int, alone func(*executor.Op) kernels.Call,
 	together func([]*executor.Op) kernels.Call) error {
-	if ex.Mega != nil && n <= ex.Mega.MaxThreads {
+	if ex.Collector.AcceptsVectors(n) {
 		for _, p := range ops {
-			if err := ex.Mega.Append(alone(p)); err != nil {
+			if err := ex.Collector.Append(alone(p)); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	if err := ex.Mega.Flush(); err != nil {
+	if err := ex.Collector.Flush(); err != nil {
 		return err
 	}
 	if len(ops) == 1 {

@@ -329,7 +329,7 @@ func (g *group) launch(ex *executor.Executor, members []*request) error {
 	if appended, err := g.appendToMegakernel(ex, members); appended || err != nil {
 		return err
 	}
-	if err := ex.Mega.Flush(); err != nil {
+	if err := ex.Collector.Flush(); err != nil {
 		return err
 	}
 	if err := g.allocMemory(ex); err != nil {

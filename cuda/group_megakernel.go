@@ -3,6 +3,7 @@ package cuda
 import (
 	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
+	"fspda/cuda/megakernel"
 )
 
 // megakernelFLOPs is how many operations one agent's gradient in a megakernel takes at most.
@@ -19,7 +20,7 @@ type megakernelPlan struct {
 // appendToMegakernel appends the kernels of a launch to the megakernel. It is false where that does
 // not accept them: batches in slots need two streams, and 16 bits have kernels of their own.
 func (g *group) appendToMegakernel(ex *executor.Executor, members []*request) (appended bool, err error) {
-	m := ex.Mega
+	m := g.dev.mega
 	if m == nil || g.half != nil || members[0].dataset == nil || float64(g.code.FLOPs) > megakernelFLOPs {
 		return false, nil
 	}
@@ -58,7 +59,7 @@ func (g *group) appendToMegakernel(ex *executor.Executor, members []*request) (a
 }
 
 // appendSteps appends the phases of a plan, after the group's earlier phases in the same launch.
-func (g *group) appendSteps(m *executor.Megakernel, p *megakernelPlan, inputs kernels.Address, slot *stagingSlot,
+func (g *group) appendSteps(m *megakernel.Megakernel, p *megakernelPlan, inputs kernels.Address, slot *stagingSlot,
 	members int) {
 	at := m.Phase
 	if g.mem.lastLaunch == m.Launches {

@@ -277,7 +277,7 @@ func (r *launchRecorder) replace(a *driver.API) {
 	a.LaunchCooperative = func(driver.Function, [3]uint32, [3]uint32, uint32, driver.Stream,
 		[]unsafe.Pointer) driver.Result {
 		r.since = time.Now()
-		r.record(&r.device.exec.Mega.Commands)
+		r.record(&r.device.mega.Commands)
 		return driver.Success
 	}
 	query := a.EventQuery

@@ -205,8 +205,8 @@ func (g *goldenNetwork) checkAdamW(t *testing.T, d *Device, e *model.Engine, x d
 		d.Write(decayed, numbers)
 		b1, b2, power := a.Betas[0], a.Betas[1], float64(k+1)
 		d.Do(device.AdamW(device.Adam{Beta1: b1, Rest1: 1 - b1, Beta2: b2, Rest2: 1 - b2,
-			Scale1: 1 / (1 - math.Pow(b1, power)), Scale2: 1 / math.Sqrt(1-math.Pow(b2, power)), Eps: a.Eps}, u, m, v,
-			x))
+			Scale1: 1 / (1 - math.Pow(b1, power)), Scale2: 1 / math.Sqrt(1-math.Pow(b2, power)), Eps: a.Eps},
+			u, m, v, x))
 		d.Do(device.Combine(x, device.Term{A: 1, V: x}, device.Term{A: -a.LR, V: u}, device.Term{A: -a.LR, V: decayed}))
 	}
 }

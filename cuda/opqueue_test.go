@@ -7,7 +7,6 @@ import (
 
 	"fspda/cpu"
 	"fspda/cuda/driver"
-	"fspda/cuda/executor"
 	"fspda/device"
 	"fspda/internal/rng"
 	"fspda/internal/testing/fakegpu"
@@ -81,26 +80,26 @@ func history(d device.Device, seed uint64) []string {
 func TestHistories(t *testing.T) {
 	for name, c := range map[string]struct {
 		with    Option
-		prepare func(*executor.Executor, *fakegpu.Machine)
+		prepare func(*Device, *fakegpu.Machine)
 		want    []string // driver functions that are called
 	}{
-		"megakernel": {SeparateLaunches(false), func(*executor.Executor, *fakegpu.Machine) {},
+		"megakernel": {SeparateLaunches(false), func(*Device, *fakegpu.Machine) {},
 			[]string{"LaunchCooperative"}},
-		"short lists": {SeparateLaunches(false), func(ex *executor.Executor, _ *fakegpu.Machine) {
-			ex.Mega.MaxBytes = 700
+		"short lists": {SeparateLaunches(false), func(d *Device, _ *fakegpu.Machine) {
+			d.mega.MaxBytes = 700
 		}, []string{"LaunchCooperative"}},
-		"launches": {SeparateLaunches(true), func(*executor.Executor, *fakegpu.Machine) {}, []string{"LaunchKernel"}},
-		"refused at last": {SeparateLaunches(false), func(ex *executor.Executor, m *fakegpu.Machine) {
-			ex.Mega.MaxBytes = 700
+		"launches": {SeparateLaunches(true), func(*Device, *fakegpu.Machine) {}, []string{"LaunchKernel"}},
+		"refused at last": {SeparateLaunches(false), func(d *Device, m *fakegpu.Machine) {
+			d.mega.MaxBytes = 700
 			m.Fail("LaunchCooperative", 20, driver.CooperativeLaunchTooLarge)
 		}, []string{"LaunchCooperative", "LaunchKernel"}},
-		"none for some ops": {SeparateLaunches(false), func(ex *executor.Executor, _ *fakegpu.Machine) {
-			ex.Mega.MaxThreads = 64
+		"none for some ops": {SeparateLaunches(false), func(d *Device, _ *fakegpu.Machine) {
+			d.mega.MaxThreads = 64
 		}, []string{"LaunchCooperative", "LaunchKernel"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, m := openFake(t, fakegpu.Options{}, false, c.with)
-			if err := d.exec.Do(func() error { c.prepare(d.exec, m); return nil }); err != nil {
+			if err := d.exec.Do(func() error { c.prepare(d, m); return nil }); err != nil {
 				t.Fatal(err)
 			}
 			for seed := range uint64(12) {

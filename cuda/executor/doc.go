@@ -9,7 +9,7 @@
 // in a queue of dependency levels (opqueue.go) until the GPU needs work: [Executor.Enqueue] and its
 // variants return at once. Operations that do not depend on each other may share a launch: equal
 // operations of several agents ([Batchable]), and many small kernels of several levels
-// ([Megakernel]). Results are bit-identical however operations are grouped.
+// ([Collector]). Results are bit-identical however operations are grouped.
 //
 // Conventions. A method that any goroutine may call says so, or queues its work; all others are for
 // tasks and for the Send functions of operations, which run on the goroutine. Memory that kernels
@@ -18,5 +18,5 @@
 // graphs, events and library objects up through the Discard methods, which never wait (garbage.go).
 //
 // Where to look next: executor.go for the goroutine, opqueue.go for the order of operations,
-// megakernel.go for cooperative launches; device.go of package cuda opens an Executor.
+// collector.go for launches of many kernels; device.go of package cuda opens an Executor.
 package executor

@@ -69,8 +69,8 @@ func (ex *Executor) recordCompletion(s driver.Stream, all *[]completion, then []
 
 // Synchronize waits until the GPU has completed the work on the stream.
 func (ex *Executor) Synchronize() error {
-	if ex.Mega.launches() { // the driver would wait forever for one that does not end
-		return ex.syncWithin(ex.watch.limit)
+	if ex.Collector.MayHang() { // the driver would wait forever for one that does not end
+		return ex.SyncWithin(ex.watch.limit)
 	}
 	return ex.waited(ex.API.StreamSynchronize(ex.Stream), "cuStreamSynchronize")
 }
@@ -88,9 +88,9 @@ func (ex *Executor) waited(r driver.Result, call string) error {
 	return err
 }
 
-// syncWithin waits until the GPU has completed all that was sent. Where that takes longer than
+// SyncWithin waits until the GPU has completed all that was sent. Where that takes longer than
 // limit the GPU counts as hung, since nothing runs after a launch that does not end.
-func (ex *Executor) syncWithin(limit time.Duration) error {
+func (ex *Executor) SyncWithin(limit time.Duration) error {
 	e, err := ex.TakeEvent()
 	if err != nil {
 		return err

@@ -22,7 +22,7 @@ type Executor struct {
 	closers map[Closer]bool           // library objects that exist
 
 	ops          opQueue
-	Mega         *Megakernel  // nil: each kernel has a launch of its own
+	Collector    Collector    // collects kernels to launch them together
 	onStream     []completion // callbacks of stream, oldest first
 	onCopyStream []completion // callbacks of copyStream, oldest first
 	freeLists    [][]func()   // empty callback lists, kept for their memory
@@ -60,7 +60,8 @@ var ErrClosed = errors.New("cuda: the device is closed")
 // their work themselves.
 func New(api *driver.API, inline bool) *Executor {
 	ex := &Executor{gpuContext: gpuContext{API: api}, graphs: map[driver.GraphExec]bool{}, closers: map[Closer]bool{},
-		inbox: newInbox(), ended: make(chan struct{}), watch: watchdog{limit: launchLimit}}
+		Collector: separateLaunches{}, inbox: newInbox(), ended: make(chan struct{}),
+		watch: watchdog{limit: launchLimit}}
 	if inline {
 		ex.inline = &sync.Mutex{}
 	}

@@ -254,18 +254,18 @@ func (ex *Executor) sendIteration() {
 		}
 		for k, l := range q.levels[:n] {
 			q.count -= l.count()
-			shares := joins && k >= last && ex.Mega.collects() && independent(q.levels[last], q.levels[n])
+			shares := joins && k >= last && ex.Collector.Pending() && independent(q.levels[last], q.levels[n])
 			ex.sendLevel(l)
 			if !shares {
-				ex.Mega.nextLevel()
+				ex.Collector.NextLevel()
 			}
 		}
 		q.removeSent(n)
-		if !joins || !ex.Mega.collects() {
+		if !joins || !ex.Collector.Pending() {
 			break
 		}
 	}
-	ex.Fail(ex.Mega.Flush())
+	ex.Fail(ex.Collector.Flush())
 	ex.callAfter(ex.CopyStream, &ex.onCopyStream, &q.copied)
 	ex.callAfter(ex.Stream, &ex.onStream, &q.computed)
 }
@@ -346,7 +346,7 @@ func (ex *Executor) runAll(all []func()) {
 
 // sendLevel sends the operations of a level and empties it.
 func (ex *Executor) sendLevel(l *level) {
-	ex.Mega.sortAcceptedLast(l.single)
+	ex.sortAcceptedLast(l.single)
 	for i, p := range l.single {
 		if ex.Err() == nil {
 			ex.Fail(ex.Send(p))
@@ -370,10 +370,10 @@ func (ex *Executor) sendLevel(l *level) {
 // Send sends one operation. It is for operations of batches that go alone.
 func (ex *Executor) Send(p *Op) error {
 	switch {
-	case ex.Mega.accepts(p.Call):
-		return ex.Mega.Append(p.Call)
+	case ex.Collector.Accepts(p.Call):
+		return ex.Collector.Append(p.Call)
 	case !p.OnCopyStream:
-		if err := ex.Mega.Flush(); err != nil {
+		if err := ex.Collector.Flush(); err != nil {
 			return err
 		}
 	}

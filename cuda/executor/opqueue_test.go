@@ -49,7 +49,7 @@ func (c batchAll) SendBatch(_ *Executor, ops []*Op) error {
 func TestBatchesInLaterIterations(t *testing.T) {
 	var sent [][]*Op
 	var ahead, late Dependency
-	ex := &Executor{}
+	ex := &Executor{Collector: separateLaunches{}}
 	ask := func(on *Dependency) *Op {
 		p := &Op{accesses: []Access{Writes(on)}, Batch: batchAll{&sent}}
 		ex.ops.add(p)

@@ -17,15 +17,16 @@ type watchdog struct {
 // launchLimit is far above the time of an iteration of all agents of a GPU.
 const launchLimit = 3 * time.Minute
 
-// launches reports whether cooperative launches are made.
-func (m *Megakernel) launches() bool { return m != nil && m.Launches > 0 }
+// SeparateLaunchesVariable is an environment variable. If it is not empty, devices behave as with
+// the option SeparateLaunches.
+const SeparateLaunchesVariable = "FSPDA_CUDA_LAUNCHES"
 
 // checkAge gives up the GPU if it has completed nothing for too long, with a cooperative launch
 // before it.
 func (ex *Executor) checkAge() {
 	w := &ex.watch
 	switch {
-	case !ex.Mega.launches() || !ex.busy():
+	case !ex.Collector.MayHang() || !ex.busy():
 	case w.since.IsZero():
 		w.since = time.Now()
 	case time.Since(w.since) > w.limit:

@@ -28,10 +28,15 @@ func onFake(t *testing.T, o fakegpu.Options) *Executor {
 	return ex
 }
 
+// hanging is a Collector after a launch that may not end.
+type hanging struct{ separateLaunches }
+
+func (hanging) MayHang() bool { return true }
+
 // A launch that does not end is reported, and closing the executor does not wait for it.
 func TestHungLaunch(t *testing.T) {
 	ex := onFake(t, fakegpu.Options{EventDelay: 50 * time.Millisecond})
-	err := ex.Do(func() error { return ex.syncWithin(time.Millisecond) })
+	err := ex.Do(func() error { return ex.SyncWithin(time.Millisecond) })
 	if err == nil || !strings.Contains(err.Error(), SeparateLaunchesVariable) {
 		t.Errorf("%v, want an error that names %s", err, SeparateLaunchesVariable)
 	}
@@ -45,7 +50,7 @@ func TestHungLaunch(t *testing.T) {
 func TestHungLaunchLater(t *testing.T) {
 	ex := onFake(t, fakegpu.Options{EventDelay: time.Hour})
 	ex.watch.limit = 20 * time.Millisecond
-	if err := ex.Do(func() error { ex.Mega = &Megakernel{ex: ex, Launches: 1}; return nil }); err != nil {
+	if err := ex.Do(func() error { ex.Collector = hanging{}; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	completed := make(chan bool)
@@ -64,7 +69,7 @@ func TestSynchronizeHungLaunch(t *testing.T) {
 	ex := onFake(t, fakegpu.Options{EventDelay: time.Hour})
 	ex.watch.limit = 20 * time.Millisecond
 	err := ex.Do(func() error {
-		ex.Mega = &Megakernel{ex: ex, Launches: 1}
+		ex.Collector = hanging{}
 		return ex.Synchronize()
 	})
 	if err == nil || !strings.Contains(err.Error(), SeparateLaunchesVariable) {

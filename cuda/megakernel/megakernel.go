@@ -1,4 +1,4 @@
-package executor
+package megakernel
 
 import (
 	"errors"
@@ -8,61 +8,57 @@ import (
 	"unsafe"
 
 	"fspda/cuda/driver"
+	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 )
 
 // Megakernel collects the small kernels of several levels and runs them in one cooperative launch:
-// see kernels.CommandList. A kernel that it does not accept has a launch of its own, after the
-// kernels that were collected of earlier levels. A nil megakernel accepts nothing. It belongs to
-// the executor.
+// see kernels.CommandList. Larger kernels have launches of their own. It belongs to the executor.
 type Megakernel struct {
-	ex         *Executor
+	ex         *executor.Executor
 	Commands   kernels.CommandList // the list that is collected
 	list       *commandList        // its memory; nil: nothing is collected
 	freeLists  []*commandList
-	deviceList Block // the list's copy on the device
-	counter    Block // counts the thread blocks that have arrived at a barrier
-	blocks     int   // thread blocks of a launch
-	MaxBytes   int   // the most bytes of a list
-	MaxThreads int   // the most threads of a call, and the most numbers of a vector that is combined
-	Phase      int   // the first phase of the current level
-	next       int   // the first phase of the next level
+	deviceList executor.Block // the list's copy on the device
+	counter    executor.Block // counts the thread blocks that have arrived at a barrier
+	blocks     int            // thread blocks of a launch
+	MaxBytes   int            // the most bytes of a list
+	MaxThreads int            // the most threads of a call, and the most numbers of a vector that is combined
+	Phase      int            // the first phase of the current level
+	next       int            // the first phase of the next level
 	Launches   uint64
 	refused    bool // the driver has refused a launch, so that each call has a launch of its own
 }
 
 // commandList is pinned memory for a list of kernel calls.
 type commandList struct {
-	buffer  *Buffer
+	buffer  *executor.Buffer
 	release func() // called when the GPU has read the list
 }
 
-// megakernelThreads is how many threads a call in a megakernel has at most. Larger calls fill a GPU
-// alone, and hide the latency of memory better than the few threads of a megakernel.
-const megakernelThreads = 1 << 18
+// maxThreads is the most threads of a call in a megakernel. Larger calls fill a GPU alone, and hide
+// the latency of memory better than the few threads of a megakernel.
+const maxThreads = 1 << 18
 
-// SeparateLaunchesVariable is an environment variable. If it is not empty, devices behave as with
-// the option SeparateLaunches.
-const SeparateLaunchesVariable = "FSPDA_CUDA_LAUNCHES"
-
-// StartMegakernel makes the megakernel, with a block for each multiprocessor, if a probe shows that
-// the driver runs it. Without one each kernel has a launch of its own.
-func (ex *Executor) StartMegakernel(multiprocessors int) (err error) {
-	m := &Megakernel{ex: ex, blocks: multiprocessors, MaxBytes: MediumBytes, MaxThreads: megakernelThreads}
+// Start makes the megakernel of an executor's GPU, with a block for each multiprocessor, and has the
+// executor use it. It returns nil if a probe shows that the driver does not run it.
+func Start(ex *executor.Executor, multiprocessors int) (m *Megakernel, err error) {
+	m = &Megakernel{ex: ex, blocks: multiprocessors, MaxBytes: executor.MediumBytes, MaxThreads: maxThreads}
 	if m.deviceList, err = ex.Alloc(m.MaxBytes); err != nil {
-		return err
+		return nil, err
 	}
 	if m.counter, err = ex.Alloc(4); err != nil {
-		return err
+		return nil, err
 	}
 	if err := ex.SetBytes(m.counter.At, 0, 4); err != nil {
-		return err
+		return nil, err
 	}
 	runs, err := m.probe()
-	if runs {
-		ex.Mega = m
+	if err != nil || !runs {
+		return nil, err
 	}
-	return err
+	ex.Collector = m
+	return m, nil
 }
 
 // probe copies a word from host memory to host memory by a megakernel. It is false where the driver
@@ -90,7 +86,7 @@ func (m *Megakernel) probe() (runs bool, err error) {
 	}
 	sent := m.launch()
 	m.freeLists, m.list = append(m.freeLists, m.list), nil
-	if err := ex.syncWithin(probeTimeout); err != nil {
+	if err := ex.SyncWithin(probeTimeout); err != nil {
 		return false, err
 	}
 	if isRefusal(sent) {
@@ -114,31 +110,17 @@ func isRefusal(err error) bool {
 	return errors.As(err, &e) && (e.Result == driver.CooperativeLaunchTooLarge || e.Result == driver.NotSupported)
 }
 
-// accepts reports whether a call can run in the megakernel.
-func (m *Megakernel) accepts(c kernels.Call) bool {
-	if m == nil || c.Kernel == nil || !c.Listable() {
+// Accepts implements executor.Collector.
+func (m *Megakernel) Accepts(c kernels.Call) bool {
+	if c.Kernel == nil || !c.Listable() {
 		return false
 	}
 	threads := uint64(c.Block[0]) * uint64(c.Grid[0]) * uint64(c.Grid[1]) * uint64(c.Grid[2])
 	return threads <= uint64(m.MaxThreads)
 }
 
-// sortAcceptedLast puts the operations that the megakernel accepts after the others, which would
-// split its list.
-func (m *Megakernel) sortAcceptedLast(ops []*Op) {
-	if m == nil {
-		return
-	}
-	slices.SortStableFunc(ops, func(a, b *Op) int {
-		switch x, y := m.accepts(a.Call), m.accepts(b.Call); {
-		case x == y:
-			return 0
-		case x:
-			return 1
-		}
-		return -1
-	})
-}
+// AcceptsVectors implements executor.Collector.
+func (m *Megakernel) AcceptsVectors(n int) bool { return n <= m.MaxThreads }
 
 // Reserve makes space in the list for phases, steps, arguments and bytes of data. If there is too
 // little, it launches the list first. It is false if even an empty list is too short.
@@ -161,7 +143,7 @@ func (m *Megakernel) begin() error {
 	if n := len(m.freeLists); n > 0 {
 		m.list, m.freeLists = m.freeLists[n-1], m.freeLists[:n-1]
 	} else {
-		b, err := m.ex.AllocBuffer(MediumBytes)
+		b, err := m.ex.AllocBuffer(executor.MediumBytes)
 		if err != nil {
 			return err
 		}
@@ -174,7 +156,7 @@ func (m *Megakernel) begin() error {
 	return nil
 }
 
-// Append adds a call to the list.
+// Append implements executor.Collector.
 func (m *Megakernel) Append(c kernels.Call) error {
 	fits, err := m.Reserve(1, 1, len(c.Args), 0)
 	if err != nil {
@@ -192,19 +174,22 @@ func (m *Megakernel) Append(c kernels.Call) error {
 // later phases if no operation can depend on them.
 func (m *Megakernel) EndAt(phase int) { m.next = max(m.next, phase) }
 
-// nextLevel begins a level, whose calls run after the calls of the current one.
-func (m *Megakernel) nextLevel() {
-	if m != nil && m.list != nil {
+// NextLevel implements executor.Collector.
+func (m *Megakernel) NextLevel() {
+	if m.list != nil {
 		m.Phase = max(m.Phase, m.next)
 	}
 }
 
-// collects reports whether something is collected and not launched yet.
-func (m *Megakernel) collects() bool { return m != nil && m.list != nil }
+// Pending implements executor.Collector.
+func (m *Megakernel) Pending() bool { return m.list != nil }
 
-// Flush launches the collected kernels.
+// MayHang implements executor.Collector: the thread blocks of a launch wait for each other.
+func (m *Megakernel) MayHang() bool { return m.Launches > 0 }
+
+// Flush implements executor.Collector.
 func (m *Megakernel) Flush() error {
-	if m == nil || m.list == nil {
+	if m.list == nil {
 		return nil
 	}
 	defer m.end()
@@ -242,7 +227,7 @@ func (m *Megakernel) launchEach() error {
 
 // end ends the list, whose memory is free when the GPU has read it.
 func (m *Megakernel) end() {
-	m.ex.ops.computed = append(m.ex.ops.computed, m.list.release)
+	m.ex.AfterSent(m.list.release)
 	m.list = nil
 	m.Launches++
 }
