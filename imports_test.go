@@ -115,6 +115,7 @@ var allowed = map[string][]string{
 	"cli": {
 		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
 		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
+		"train/setting",
 	},
 	"cli/ownmethod": {"cli", "device", "train/algo", "train/setting"}, // a test: a method of a program's own
 	"cli/benchcmd": {

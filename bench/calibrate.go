@@ -31,7 +31,7 @@ type Calibration struct {
 // cost is a measurement, in seconds.
 type cost struct {
 	Iteration float64 `json:"iteration_s"`
-	Example   float64 `json:"example_s"` // of an evaluation, one model at one example
+	Example   float64 `json:"example_s"` // time of an evaluation of one model at one example
 }
 
 // Sizes of a calibration. The shards of a run with full gradients are cut to calibrationShard

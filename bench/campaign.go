@@ -80,12 +80,12 @@ type planned struct {
 	limit  int // iteration of the last evaluation to make; 0: all
 	unused []config.Unused
 	same   int               // the earlier job that is the same run; -1: none
-	lacks  map[string]string // columns that the run does not fill, with what would fill them
+	lacks  map[string]string // columns that the run does not fill, with the settings that would fill them
 }
 
 // Run runs all jobs and returns their outcomes in order. When ctx ends, the active runs write
-// checkpoints; the outcomes of unfinished runs are nil, as are those of runs left out by Once, and
-// the error is that of ctx. A run that diverges is an outcome, not an error.
+// checkpoints; the outcomes of unfinished runs, and of runs left out by Once, are nil, and the
+// error is the cause of ctx. A run that diverges is an outcome, not an error.
 func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 	plans, err := c.plan()
 	if err != nil {

@@ -95,7 +95,8 @@ func (e *Experiment) checkSearch() error {
 		errs = append(errs, b.check())
 	}
 	if e.HasPrinted() {
-		errs = append(errs, &train.ConfigError{Key: "printed", Want: "has no effect on a search: leave it out, or leave " +
+		errs = append(errs, &train.ConfigError{Key: "printed", Want: "has no effect on a search: leave it out, " +
+			"or leave " +
 			"out search, grid and random"})
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -237,7 +238,8 @@ func (e *Experiment) checkFairness() error {
 	return nil
 }
 
-// panelAxes are the values of Panel.X, and panelScales those of Panel.Y; the first is the default.
+// panelAxes are the values of Panel.X, and panelScales the values of Panel.Y; the first is the
+// default.
 var (
 	panelAxes   = []string{"iteration", "epoch", "bits", "virtual_time"}
 	panelScales = []string{"linear", "log"}

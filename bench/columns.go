@@ -9,7 +9,7 @@ import (
 	"fspda/train/metric"
 )
 
-// columnNeeds says which runs have what columns need. Columns name their needs by these words.
+// columnNeeds maps the condition of a column, in the words of its Needs, to a check of a run.
 var columnNeeds = map[string]func(s *train.Setup) bool{
 	"data that is text": func(s *train.Setup) bool { return s.Set.Text != nil },
 	"data that is text, with a known tokenizer": func(s *train.Setup) bool {
@@ -31,7 +31,7 @@ func hasDuals(s *train.Setup) bool {
 	return s.Traits.Tracked.Name != ""
 }
 
-// lacking returns the columns that a run does not fill, each with what would fill it.
+// lacking returns the columns that a run does not fill, each with the settings that would fill it.
 func lacking(s *train.Setup) map[string]string {
 	all := map[string]string{}
 	for _, c := range metric.Described() {

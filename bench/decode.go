@@ -20,7 +20,7 @@ type form struct{ key, example string }
 // topKey matches the start of a line with a key of the file itself.
 var topKey = regexp.MustCompile(`^([A-Za-z_]+)[ \t]*:`)
 
-// decode reads an experiment. Errors name the line and the key, and show what it holds.
+// decode reads an experiment. Errors name the line and the key, and show the value.
 func decode(path string, text []byte, to *Experiment) error {
 	if err := bounded.YAML(text); err != nil {
 		return &train.ConfigError{Key: path, Err: err}

@@ -12,8 +12,8 @@ import (
 	"fspda/train/config"
 )
 
-// Experiment describes runs, how they are searched and compared, and what shows them. A file of
-// YAML holds one; those of figures/ and replays/ belong to the program.
+// Experiment describes runs, their search and comparison, and the plots and tables that show them.
+// A file of YAML holds one; the files in figures/ and replays/ belong to the program.
 //
 // A run with a grid or random keys has several points. Without a search each run has one, and all
 // runs are made with the Seeds. A search makes each point with the seeds of the search. If the
@@ -90,8 +90,8 @@ type Judging struct {
 	metric Metric
 }
 
-// Budget limits what a run may spend: the metric counts at the last evaluation within it. 0 is no
-// limit.
+// Budget limits the bits and seconds of a run: the metric counts at the last evaluation within it.
+// 0 is no limit.
 type Budget struct {
 	Bits    float64 `yaml:"bits"`
 	Seconds float64 `yaml:"seconds"` // virtual time
@@ -135,7 +135,7 @@ func (e *Experiment) Kind() Kind {
 }
 
 // VariantNames lists the variants of the paper's figures (the flag --flavour). printed has the
-// values of the paper's tables; released has those of the released scripts, with correct
+// values of the paper's tables; released has the values of the released scripts, with correct
 // recursions; bug-compat also reproduces the deviations of the released program.
 var VariantNames = []string{"printed", "released", "bug-compat"}
 
@@ -181,7 +181,8 @@ func (e *Experiment) HasPrinted() bool {
 	return slices.ContainsFunc(e.Runs, func(r Run) bool { return r.Printed != nil })
 }
 
-// OwnPanels returns the panels that runs of the experiment must fill: all but those of the paper.
+// OwnPanels returns the panels that runs of the experiment must fill: all but the panels of the
+// paper.
 func (e *Experiment) OwnPanels() []Panel {
 	if e.Origin == Paper {
 		return nil
@@ -206,8 +207,8 @@ func (e *Experiment) Repeats() Seeds {
 	return e.Seeds
 }
 
-// SetSeeds replaces the seeds: those of a ranking, or those that are reported. It refuses to report
-// seeds of the search.
+// SetSeeds replaces the seeds of a ranking, or else the reported seeds. It refuses to report seeds
+// of the search.
 func (e *Experiment) SetSeeds(seeds Seeds) error {
 	if e.Kind() == Ranking {
 		e.Search.Seeds = seeds
@@ -328,7 +329,7 @@ func defaultPanels() []Panel {
 			Y: "log"}}
 }
 
-// setDefaults fills in the keys that an experiment leaves out. name is that of its file.
+// setDefaults fills in the keys that an experiment leaves out. name is the name of its file.
 func (e *Experiment) setDefaults(name string) error {
 	e.ID = cmp.Or(e.ID, name)
 	searched := slices.ContainsFunc(e.Runs, func(r Run) bool { return len(r.Grid)+len(r.Random) > 0 })

@@ -22,6 +22,22 @@ func experiment(t *testing.T, text string) (*Experiment, error) {
 	return Read(path)
 }
 
+// refuses wants an error about the configuration with the given words of each file; without words,
+// none.
+func refuses(t *testing.T, files map[string]string) {
+	t.Helper()
+	for text, words := range files {
+		e, err := experiment(t, text)
+		if err == nil {
+			_, err = e.Jobs(Options{Scale: Scale{Share: 1}})
+		}
+		_, ok := errors.AsType[*train.ConfigError](err)
+		if words == "" && err != nil || words != "" && (!ok || !strings.Contains(err.Error(), words)) {
+			t.Errorf("%s: %v, want %q", text, err, words)
+		}
+	}
+}
+
 // A figure of one's own needs runs only; its keys, its seeds and its curves are those of the file.
 func TestOwnFigure(t *testing.T) {
 	f, err := experiment(t, "common: {agents: 4, iterations: 60}\nruns:\n- {name: sa, config: {algo: fspda-sa}}\n"+
@@ -41,7 +57,7 @@ func TestOwnFigure(t *testing.T) {
 	if jobs[0].Title != "sa 10 %" || jobs[4].Title != "whole" {
 		t.Errorf("titles %q and %q", jobs[0].Title, jobs[4].Title)
 	}
-	for text, words := range map[string]string{
+	refuses(t, map[string]string{
 		"runs: []": "has no runs: there is nothing to run",
 		"runs: [{name: a}]\npanels: [{metric: acc}]":                 "metric",
 		"runs: [{name: a}]\npanels: [{metric: consensus, x: time}]":  "did you mean virtual_time?",
@@ -56,15 +72,7 @@ func TestOwnFigure(t *testing.T) {
 		"runs: [{name: a, config: {bta: 1}}]":                        `did you mean "eta"?`,
 		"runs: [{name: a, config: {algo: dgd}}]":                     "did you mean dsgd?",
 		"runs: [{name: a, config: {alpha: 0.1}}]\nseeds: [1,1]":      "different seeds",
-	} {
-		f, err := experiment(t, text)
-		if err == nil {
-			_, err = f.Jobs(Options{Scale: Scale{Share: 1}})
-		}
-		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: %v, want %q", text, err, words)
-		}
-	}
+	})
 	if _, err := f.Jobs(Options{Points: -1, Scale: Scale{Share: 1}}); err == nil ||
 		!strings.Contains(err.Error(), "--eval-points -1: expected 1 or more") {
 		t.Errorf("error %v", err)
@@ -75,7 +83,7 @@ func TestOwnFigure(t *testing.T) {
 	}
 }
 
-// An algorithm that is added has the settings of the figure's first run, with what it admits, in
+// An algorithm that is added has the settings of the figure's first run, with what it allows, in
 // each group; its name says what was changed, and its own keys must have an effect.
 func TestAddCurve(t *testing.T) {
 	f, err := FindFigure("1")

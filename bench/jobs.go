@@ -21,13 +21,13 @@ type Options struct {
 	Only    []string            // Names, or parts of names between dashes; empty is all.
 	Without []string            // The same, of runs to leave out.
 	Adjust  func(*train.Config) // Adjust changes every configuration last, such as its data and threads.
-	Points  int                 // Number of evaluations; 0 is that of the experiment.
+	Points  int                 // Number of evaluations; 0 is the experiment's.
 }
 
 // Job is one run of a campaign.
 type Job struct {
 	Name   string // Name of its folder.
-	Title  string // Title in legends, with what it exchanges.
+	Title  string // Title in legends, with a description of its exchanges.
 	Group  string
 	Config train.Config
 	Shared []string // Keys that were set for all runs: they must have an effect on at least one of them.
@@ -38,7 +38,7 @@ type Job struct {
 	point []setting
 }
 
-// Jobs returns the first runs of an experiment: those of the search, or else all.
+// Jobs returns the first runs of an experiment: the runs of the search, or else all.
 func (e *Experiment) Jobs(o Options) ([]Job, error) {
 	if err := e.checkOptions(o); err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func (e *Experiment) parts(r *Run, variant string) []part {
 		{"variant " + variant, r.Variants[variant]}}
 }
 
-// apply sets the keys of parts, and then those of a point.
+// apply sets the keys of parts, and then the keys of a point.
 func apply(c *train.Config, parts []part, point []setting) error {
 	var errs []error
 	for _, p := range parts {

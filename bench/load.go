@@ -69,12 +69,12 @@ func parse(file string, text []byte, origin Origin) (*Experiment, error) {
 	return e, nil
 }
 
-// Dialects are the keys that old files have. translate moves them to those of an [Experiment].
+// Dialects are the keys that old files have. translate moves them to the keys of an [Experiment].
 type Dialects struct {
 	Common   yaml.MapSlice            `yaml:"common"`   // figure: base
 	Flavours map[string]yaml.MapSlice `yaml:"flavours"` // figure: variants
 	Methods  []Run                    `yaml:"methods"`  // tune: runs
-	Report   Seeds                    `yaml:"report"`   // tune: seeds, where seeds were those of the search
+	Report   Seeds                    `yaml:"report"`   // tune: seeds, where seeds meant the search's seeds
 	Grid     yaml.MapSlice            `yaml:"grid"`     // sweep: grid of its only run
 	Random   yaml.MapSlice            `yaml:"random"`   // sweep: random keys of its only run
 	Tasks    []Task                   `yaml:"tasks"`    // queue: files
@@ -82,7 +82,7 @@ type Dialects struct {
 	Budget   `yaml:",inline"`         // sweep and tune: the only budget
 }
 
-// translate turns the keys of the old dialects of figure, sweep, tune and queue into those of an
+// translate turns the keys of the old dialects of figure, sweep, tune and queue into the keys of an
 // experiment.
 func (e *Experiment) translate() error {
 	o := e.Old

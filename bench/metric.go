@@ -10,8 +10,8 @@ import (
 	"fspda/train"
 )
 
-// Metric is a number by which runs are compared: a column of metrics.csv, or what it took to reach
-// an accuracy of the mean model, as in bits_to(0.9), time_to(0.9) and iterations_to(0.9).
+// Metric is a number by which runs are compared: a column of metrics.csv, or the cost to reach an
+// accuracy of the mean model, as in bits_to(0.9), time_to(0.9) and iterations_to(0.9).
 type Metric struct {
 	Name string
 
@@ -20,7 +20,7 @@ type Metric struct {
 	level  float64 // the accuracy
 }
 
-// reaches lists what an accuracy can cost.
+// reaches lists the costs of reaching an accuracy.
 var reaches = []string{"bits", "time", "iterations"}
 
 // ParseMetric reads the name of a metric.

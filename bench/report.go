@@ -12,7 +12,7 @@ import (
 	"fspda/train"
 )
 
-// Criterion says by what runs are judged, and the effort with which they were tuned.
+// Criterion names the metric by which runs are judged, and the effort with which they were tuned.
 func (e *Experiment) Criterion() string {
 	s := e.Search
 	if e.Kind() == Ranking {
@@ -150,15 +150,15 @@ func (e *Experiment) WriteCSV(w io.Writer, results []Result) error {
 
 // RankedLine is a line of a ranking in JSON.
 type RankedLine struct {
-	Rank       *int      `json:"rank"` // from 1; null where there is no value
+	Rank       *int      `json:"rank"` // rank from 1; null where there is no value
 	Run        string    `json:"run"`
-	Folder     string    `json:"folder"` // of the first run
+	Folder     string    `json:"folder"` // folder of the first run
 	Metric     string    `json:"metric"`
 	Value      train.Num `json:"value"` // null where there is none
 	Deviation  train.Num `json:"std"`   // sample standard deviation over the seeds
 	Runs       int       `json:"runs"`
 	Missing    int       `json:"runs_without_value"`
-	Resolution train.Num `json:"resolution"` // of what it took to reach an accuracy
+	Resolution train.Num `json:"resolution"` // resolution of the cost to reach an accuracy
 	Iteration  int       `json:"iteration"`
 	Bits       uint64    `json:"bits"`
 	Status     string    `json:"status"`

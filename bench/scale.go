@@ -14,9 +14,9 @@ import (
 //
 // Share s runs s·T of T iterations. Algorithms with rounds can only be evaluated between rounds;
 // their number of rounds is the nearest that their evaluations divide. The number of evaluations is
-// that of the figure, but at most one per 400 iterations (and at least ten). A warm-up is shortened
-// with the run, of which it keeps its share. Local steps, coins, broadcast probabilities and masks,
-// and so the bits of an iteration, are unchanged.
+// the figure's, but at most one per 400 iterations (and at least ten). A warm-up is shortened with
+// the run, of which it keeps its share. Local steps, coins, broadcast probabilities and masks, and
+// so the bits of an iteration, are unchanged.
 //
 // Networks other than the MLP are evaluated on the test set, which costs as much at any length of
 // the run. In a shortened run an evaluation scores each model on at most three times as many test
@@ -52,7 +52,7 @@ import (
 //
 //	density → c·density                  of masks and of compressors
 //	local_steps → local_steps/c          rounded
-//	coin(p), bernoulli(p) → c·p          of what sends all coordinates
+//	coin(p), bernoulli(p) → c·p          where all coordinates are sent
 //	one pair → a random maximal matching swarm, if c is at least 2: pairs are all it can have more of
 //
 // c is limited by the run of the figure with the least headroom. The bits of the whole figure

@@ -44,8 +44,8 @@ func (h *Halving) check() error {
 	return nil
 }
 
-// Run makes the runs of a campaign whose jobs are the first of the experiment. The outcomes are
-// those of [Campaign.Run], and of points that were given up on the way.
+// Run makes the runs of a campaign whose jobs are the first of the experiment. It returns the
+// outcomes of [Campaign.Run], and the outcomes of points that were given up on the way.
 func (e *Experiment) Run(ctx context.Context, c *Campaign) ([]*Outcome, error) {
 	if e.Search == nil || e.Search.Halving == nil {
 		return RunAll(ctx, c)
@@ -263,7 +263,7 @@ type Result struct {
 }
 
 // Choice is the point that the search chose for a run, with the verdict of the runs with fresh
-// seeds. Its keys in JSON are those of a line of the table; numbers that do not exist are null.
+// seeds. It is encoded in JSON as a line of the table; numbers that do not exist are null.
 type Choice struct {
 	MaxBits    float64     `json:"budget_bits"` // 0 without a limit
 	MaxSeconds float64     `json:"budget_seconds"`
@@ -304,7 +304,8 @@ func (e *Experiment) Choose(outcomes []*Outcome) (results []Result, _ error) {
 			}
 			run, none := &e.Runs[i], train.Num(math.NaN())
 			c := Choice{MaxBits: b.Bits, MaxSeconds: b.Seconds, Method: run.Title, Metric: e.Search.Metric,
-				Grid: flow(slices.Concat(run.Grid, run.Random)), Edge: []string{}, Runs: len(own), Search: none, Mean: none,
+				Grid: flow(slices.Concat(run.Grid, run.Random)), Edge: []string{}, Runs: len(own),
+				Search: none, Mean: none,
 				Std: none, Values: []train.Num{}, Run: run, Algo: own[0].Job.Config.Algo, run: i}
 			for _, p := range ranked {
 				if p.Missing > 0 {

@@ -59,7 +59,7 @@ func (s *Seeds) Set(text string) error {
 // Type is the name of the type in help texts.
 func (Seeds) Type() string { return "seeds" }
 
-// UnmarshalYAML reads what Set reads, or a list of seeds.
+// UnmarshalYAML reads the texts that Set reads, or a list of seeds.
 func (s *Seeds) UnmarshalYAML(text []byte) error {
 	var v any
 	if err := yaml.Unmarshal(text, &v); err != nil {

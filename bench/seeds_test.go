@@ -31,7 +31,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %q", text, s, err, want)
 		}
 	}
-	for text, words := range map[string]string{
+	refuses(t, map[string]string{
 		"{base: {seed: 4}, grid: {alpha: [0.1]}, seeds: 2}":       "seeds 1,2 are set too",
 		"{grid: {alpha: [0.1], seed: [4]}, seeds: 2}":             "grid or random has the key seed too",
 		"{grid: {alpha: [0.1]}, halving: {at: [0.5, 0.25]}}":      "ascending shares",
@@ -40,15 +40,7 @@ func TestSeeds(t *testing.T) {
 		"{grid: {alpha: [0.1]}, metric: bites_to(0.9)}":           "bits_to(0.9)",
 		"{grid: {alpha: [0.1]}, metric: 'iterations_to(0.9'}":     "an accuracy above 0 and at most 1",
 		"{grid: {alpha: [0.1]}, metric: test_acc_avgg, seeds: 2}": "did you mean test_acc_avg?",
-	} {
-		s, err := experiment(t, text)
-		if err == nil {
-			_, err = s.Jobs(Options{})
-		}
-		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: %v, want %q", text, err, words)
-		}
-	}
+	})
 }
 
 // rowAt is an evaluation.

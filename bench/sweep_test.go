@@ -84,7 +84,7 @@ func TestSweepJobs(t *testing.T) {
 }
 
 func TestSweepMistakes(t *testing.T) {
-	for text, word := range map[string]string{
+	refuses(t, map[string]string{
 		"base: {algo: dsgd}": "there is nothing to run",
 		"metric: test_acc_avg": "are keys of search, as " +
 			"in search: {metric",
@@ -149,21 +149,7 @@ func TestSweepMistakes(t *testing.T) {
 		"grid: {alpha: [1]}\nbase: {alpha: 2}":                 "base has this key too",
 		"grid: {alpha: [1]}\nrandom: {alpha: [2]}\nsamples: 1": "grid has this key too",
 		"grid: {compress: ['lattice(1,2)', 'randk', 3]}":       "",
-	} {
-		s, err := experiment(t, text)
-		if err == nil {
-			_, err = s.Jobs(Options{})
-		}
-		if word == "" {
-			if err != nil {
-				t.Errorf("%s: %v", text, err)
-			}
-			continue
-		}
-		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), word) {
-			t.Errorf("%s: %v, want an error that speaks of %q", text, err, word)
-		}
-	}
+	})
 }
 
 // Runs are judged at a budget, by more or by less, and those without a number come last.

@@ -71,7 +71,7 @@ func (t *Table) quantities() []quantity {
 
 var wallTime = quantity{name: "wall_s", value: func(o *Outcome) float64 { return o.WallS }}
 
-// bitsTo is what it took to reach an accuracy, interpolated between evaluations.
+// bitsTo is the number of bits to reach an accuracy, interpolated between evaluations.
 func (t *Table) bitsTo(name string, level float64, accuracy func(train.Row) train.Num) quantity {
 	return quantity{name: name, whole: true, some: true,
 		value: func(o *Outcome) float64 { return t.reach(o, level, accuracy).At }}
@@ -230,7 +230,7 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// Costs returns the table of the bits to reach accuracies, the head first, and what it says.
+// Costs returns the table of the bits to reach accuracies, the head first, and a note on it.
 func (t *Table) Costs() (lines [][]string, note string) {
 	lines = [][]string{t.levelHead()}
 	least, most := math.Inf(1), 0.0

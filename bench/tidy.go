@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -67,7 +66,7 @@ func differing(outcomes []*Outcome) (keys []string) {
 	return keys
 }
 
-// keyNames lists the keys of a configuration in order, those of its algorithm's own last.
+// keyNames lists the keys of a configuration in order, its algorithm's own keys last.
 func keyNames(c train.Config) (keys []string) {
 	for _, f := range c.Fields() {
 		if f.Name != "params" {
@@ -81,7 +80,7 @@ func keyNames(c train.Config) (keys []string) {
 func valuesOf(c train.Config) map[string]string {
 	values := map[string]string{}
 	for _, f := range c.Fields() {
-		values[f.Name] = fmt.Sprint(reflect.ValueOf(f.Value).Elem())
+		values[f.Name] = f.Text()
 	}
 	for name, v := range c.Params {
 		values["params."+name] = fmt.Sprint(v)

@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -225,7 +226,7 @@ func TestTuningFigures(t *testing.T) {
 
 func TestTuningMistakes(t *testing.T) {
 	method := func(grid string) string { return "{set: {algo: dsgd}, grid: " + grid + "}" }
-	for text, want := range map[string]string{
+	refuses(t, map[string]string{
 		"base: {algo: dsgd}":                      "has no runs",
 		"methods: [" + method("{alpha: 3}") + "]": "list of values",
 		"methods: [" + method("{alpha: [1, 2]}") + ", {name: b, set: {algo: sgd}, grid: {alpha: " +
@@ -264,13 +265,54 @@ func TestTuningMistakes(t *testing.T) {
 			"3": "the keys are",
 		"methods: [{set: {algo: dsgdd}, grid: {alpha: " +
 			"[1]}}]": "did you mean dsgd",
-	} {
-		s, err := experiment(t, text)
-		if err == nil {
-			_, err = s.Jobs(Options{})
+	})
+}
+
+// A comparison of tuned methods may draw points at random and halve them: the better half of the
+// points of each run goes on, and a point that was given up is not chosen.
+func TestTuningHalves(t *testing.T) {
+	e, err := experiment(t, "base: {data_train: 300, data_test: 50, hidden: [4], agents: 4, batch: 8, iterations: 20, "+
+		"eval_points: 4, density: 1}\nruns:\n- {set: {algo: dsgd}, random: {alpha: 'log(0.000001, 0.4)'}}\n"+
+		"- {set: {algo: fspda-sa}, random: {alpha: 'log(0.000001, 0.4)'}}\n"+
+		"search: {samples: 4, seeds: [9], metric: train_loss_avg, halving: {at: [0.5]}}\nseeds: [1]\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := e.Jobs(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Campaign{Folder: filepath.Join(t.TempDir(), "tuning"), Jobs: jobs, Open: (&lab{}).open}
+	outcomes, err := e.Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range e.Runs {
+		given := 0
+		for _, o := range ofRun(outcomes, i) {
+			if o.Dropped > 0 {
+				given++
+			}
 		}
-		if _, ok := errors.AsType[*train.ConfigError](err); !ok || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
+		if given != 2 {
+			t.Errorf("%s gave up %d of 4 points, want 2", e.Runs[i].Name, given)
 		}
+	}
+	results, err := e.Choose(outcomes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh, err := e.Fresh(results, Options{})
+	if err != nil || len(fresh) != 2 || !strings.HasPrefix(fresh[0].Name, "report-dsgd-alpha_") {
+		t.Fatalf("%d runs, %v", len(fresh), err)
+	}
+	for _, o := range ofRun(outcomes, 0) { // the best point, were it given up
+		if slices.Equal(o.Job.point, fresh[0].point) {
+			o.Dropped = 0.5
+		}
+	}
+	again, err := e.Choose(outcomes)
+	if err != nil || again[0].Choices[0].Chosen == results[0].Choices[0].Chosen {
+		t.Errorf("a point that was given up is chosen: %+v, %v", again[0].Choices[0], err)
 	}
 }

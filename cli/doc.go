@@ -8,10 +8,9 @@
 // --model and --data. train.Register, model.Register and data.Register in an init function do the same.
 // [Run] runs the command without ending the process.
 //
-// The commands are in packages by topic: traincmd (train, up, agent), modelcmd (what uses a trained
-// model), figurecmd (experiments), runscmd (run folders), datacmd,
-// benchcmd, devicecmd, docscmd. A new command goes where its topic is and is listed in the function
-// Commands of that package.
-// Package setup turns flags into a configuration, devices, data and a network; package command
-// holds what all commands share.
+// The commands are in packages by topic: traincmd (train, up, agent), modelcmd (use of a trained
+// model), figurecmd (experiments), runscmd (run folders), datacmd, benchcmd, devicecmd, docscmd. A
+// new command goes into the package of its topic and is listed in the function Commands of that
+// package. Package setup turns flags into a configuration, devices, data and a network; package
+// command holds the code that all commands share.
 package cli

@@ -51,7 +51,7 @@ func refuseTopics(root *cobra.Command) func() error {
 	return func() error { return wrong }
 }
 
-// checkTopic refuses what stands beside --help and is neither a topic nor an argument of the
+// checkTopic refuses arguments beside --help that are neither a topic nor an argument of the
 // command.
 func checkTopic(cmd *cobra.Command) error {
 	args, topics := cmd.Flags().Args(), setup.Topics(cmd)

@@ -28,14 +28,14 @@ func TestRegisteredKey(t *testing.T) {
 		}
 		return
 	}
-	train.RegisterKey(setting.Key{Name: "pull_share", Topic: "method", Default: 0.25, Range: "(0, 1]",
-		Help: "share of the way to a neighbour", Needs: []setting.Need{setting.Is("order", "cta")}, Since: "0.2.0"})
+	pullShare := setting.Key{Name: "pull_share", Topic: "method", Default: 0.25, Range: "(0, 1]",
+		Help: "share of the way to a neighbour", Needs: []setting.Need{setting.Is("order", "cta")}, Since: "0.2.0"}
 	var read []float64
-	train.Register(train.Method{Name: "puller", Keys: []string{"order", "pull_share"},
+	With(Key(pullShare), Method(train.Method{Name: "puller", Keys: []setting.Key{{Name: "order"}, pullShare},
 		New: func(s algo.Settings) algo.Algorithm {
 			read = append(read, s.Param("pull_share"))
 			return algo.DSGD{Theta: s.Param("pull_share")}
-		}})
+		}}))()
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
 	out, file, reference := in("run"), in("run.yaml"), in("reference.md")

@@ -27,26 +27,31 @@ import (
 	"fspda/data"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/setting"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// Part is something of a program's own that its command has too: an algorithm, a network or a data set.
+// Part is something of a program's own that its command has too: an algorithm, a network, a data set
+// or a setting.
 type Part func()
 
 // Method is an algorithm, a value of --algo.
 func Method(m train.Method) Part { return func() { train.Register(m) } }
 
-// Network is a network, a value of --model.
-func Network(name string, open func(model.Options) (*model.Network, error)) Part {
-	return func() { model.Register(name, open) }
+// Network is a network, a value of --model, with the keys that it reads and not every network reads.
+func Network(name string, open func(model.Options) (*model.Network, error), keys ...string) Part {
+	return func() { model.Register(name, open, keys...) }
 }
 
 // Dataset is a data set, a value of --data.
 func Dataset(name string, open func(data.OpenOptions) (*data.Set, error)) Part {
 	return func() { data.Register(name, open) }
 }
+
+// Key is a setting, a flag and a key of files.
+func Key(k setting.Key) Part { return func() { train.RegisterKey(k) } }
 
 // With collects parts.
 func With(parts ...Part) Part {
@@ -181,8 +186,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 // silentRoot is the program without output, for checks of command lines.
 func silentRoot() *cobra.Command { return newRoot(io.Discard, io.Discard) }
 
-// takeAliases lets flags have the names that other programs give them, and says what they are
-// called here.
+// takeAliases lets flags have the names that other programs give them, and tells the user their
+// names here.
 func takeAliases(root *cobra.Command) {
 	hints := map[string]bool{}
 	root.SetGlobalNormalizationFunc(setup.Aliases(func(hint string) { hints[hint] = true }))
@@ -216,8 +221,8 @@ func refuseEmpty(fs *pflag.FlagSet) (err error) {
 	return err
 }
 
-// complete makes commands refuse arguments unless they say what they take, and list their flags in
-// the order in which they were added.
+// complete makes commands refuse arguments unless they declare some, and list their flags in the
+// order in which they were added.
 func complete(cmd *cobra.Command) {
 	cmd.Flags().SortFlags, cmd.PersistentFlags().SortFlags = false, false
 	if cmd.Args == nil {

@@ -11,11 +11,11 @@ import (
 	"fspda/device"
 )
 
-// Do implements device.Device.Do. It panics before it sends anything where vectors do not fit or are
-// of another device, and returns when the results of all inner products have arrived.
+// Do implements device.Device.Do. It panics before it sends anything where vectors do not fit or
+// are of another device, and returns when the results of all inner products have arrived.
 //
-// It is the place to fuse neighbours. A kernel for each operation is what there is: agents share
-// launches instead, see batchedCombine.
+// It is the place to fuse neighbours. Today each operation has a kernel: agents share launches
+// instead, see batchedCombine.
 func (d *Device) Do(ops ...device.Op) {
 	for i := range ops {
 		ops[i].Check()
@@ -151,8 +151,8 @@ func (d *Device) sendCombine(op *device.Op) {
 }
 
 // sendGather queues a Gather. One that may be done with the gradient takes the phase in which a
-// batch group computes that, so that agents that exchange compute their next gradients together. The
-// gradient of a large network would delay it: then it takes its own.
+// batch group computes that, so that agents that exchange compute their next gradients together.
+// The gradient of a large network would delay it: then it takes its own.
 func (d *Device) sendGather(op *device.Op) {
 	to, from, x := d.operand(op.Out[0]), d.operand(op.In[0]), d.index("Do", op.Idx)
 	if to.n == 0 {

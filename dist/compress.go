@@ -40,7 +40,7 @@ type Inverter interface {
 	Signs(dst, sums, counts []float32)
 }
 
-// Content is what a receiver makes of the numbers of a message.
+// Content is the meaning of the numbers of a message to a receiver.
 type Content int
 
 const (
@@ -49,7 +49,7 @@ const (
 	Codes                       // Codes are decoded near the receiver's own vector: see [Lattice].
 )
 
-// MaskUse is what a compressor takes from the keys mask and density.
+// MaskUse is the use of the keys mask and density by a compressor.
 type MaskUse int
 
 const (
@@ -63,8 +63,8 @@ const (
 type CompressorKind struct {
 	Form
 	Example string  // Example is the spec in help texts; "": the name.
-	Sends   Content // Sends is what a receiver gets.
-	Mask    MaskUse // Mask is what it takes from mask and density.
+	Sends   Content // Sends is the content of its messages.
+	Mask    MaskUse // Mask is its use of mask and density.
 	Norms   bool    // Norms says that it sends a number for each block, as the key norms says.
 	Random  bool    // Random says that it rounds at random, with draws of the stream "quant".
 	// Unbiased says that the mean of Q(v) is v.
@@ -154,10 +154,10 @@ func (k CompressorKind) Usual() string { return cmp.Or(k.Example, k.Name) }
 // CompressorOptions are the parameters of a compressor besides its spec.
 type CompressorOptions struct {
 	Mask  Mask  // the coordinates of randk, and the number of coordinates of topk
-	Sizes []int // of the tensors of the vector
+	Sizes []int // lengths of the tensors of the vector
 	Flat  bool  // qsgd, sign: one block of the whole vector instead of one per tensor
-	// Shapes has the rows and columns of the tensors for dct, which takes those of 0 columns, and
-	// all if it is nil, for vectors
+	// Shapes has the rows and columns of the tensors for dct. A tensor with 0 columns is a vector,
+	// and all tensors are if Shapes is nil.
 	Shapes [][2]int
 	Seed   uint64
 }
@@ -263,7 +263,7 @@ func (c identity) Compress(p *Payload, v []float32, _, _, _ int) error {
 // topK keeps the k coordinates of largest magnitude, of the whole vector or of each tensor; among
 // equal ones the first.
 type topK struct {
-	sizes, counts []int // of the parts: lengths, and numbers of kept coordinates
+	sizes, counts []int // lengths of the parts, and numbers of kept coordinates
 	dim, k        int
 }
 

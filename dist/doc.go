@@ -11,11 +11,11 @@
 // active at both of its ends or at neither. A [Transport] that cannot deliver returns [ErrIdle] to
 // both.
 //
-// A [Compressor] selects what is sent by the values themselves, for algorithms that keep a public
-// copy of each model. A [Lattice] sends colours, which the receiver decodes relative to its own
-// vector. Within a process, compressed values stay in device vectors: a [Message] holds the numbers
-// as they arrive, their coordinates in [Buffer.Coords], and the [Codec] that writes exactly the
-// bits that the Ledger counts. A transport between processes runs the codec; the numbers are
+// A [Compressor] selects the sent numbers by the values themselves, for algorithms that keep a
+// public copy of each model. A [Lattice] sends colours, which the receiver decodes relative to its
+// own vector. Within a process, compressed values stay in device vectors: a [Message] holds the
+// numbers as they arrive, their coordinates in [Buffer.Coords], and the [Codec] that writes exactly
+// the bits that the Ledger counts. A transport between processes runs the codec; the numbers are
 // bit-identical.
 //
 // Duties of an agent at iteration t, in this order:

@@ -23,7 +23,7 @@ const (
 type Arg struct {
 	Name string
 	Kind ArgKind
-	Read func(text string) (float64, error) // Read returns an error that says what is expected.
+	Read func(text string) (float64, error) // Read returns an error that names the expected values.
 }
 
 // canonical returns the text of a value that reads as the same value.

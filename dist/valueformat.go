@@ -97,7 +97,7 @@ func toFP16(x float32) uint16 {
 	const (
 		overflow = 0x477ff000       // 65520, halfway between the largest number and the next power of two
 		normal   = (127 - 14) << 23 // 2^-14, the smallest number of full precision
-		half     = 126 << 23        // ½: its unit in the last place equals that of subnormal numbers
+		half     = 126 << 23        // ½: its unit in the last place equals the spacing of subnormal numbers
 	)
 	switch {
 	case b > infinity:

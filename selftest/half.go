@@ -16,7 +16,7 @@ var halfBounds = map[string]devicetest.HalfPrecision{
 	"bf16": {Round: dist.BF16.Round, Unit: 0x1p-8, Smallest: 0x1p-126},
 }
 
-// halfPrecision returns checks of every kernel of a 16-bit program, in place of those of the
+// halfPrecision returns checks of every kernel of a 16-bit program, in place of the checks of the
 // contract.
 func (t Target) halfPrecision() (all []Check) {
 	s, ok := halfBounds[t.Precision]

@@ -30,9 +30,9 @@ func (t Target) memory() []Check {
 	return []Check{{"memory/after closing", guarded(t.reopen)}, {"memory/of vectors", guarded(t.forget)}}
 }
 
-// reopen counts what each of several rounds costs. The driver and the libraries load kernels at
-// first use, now and then many MB, and keep them while the process has the GPU; a leak comes back in
-// every round.
+// reopen counts the memory that each of several rounds costs. The driver and the libraries load
+// kernels at first use, now and then many MB, and keep them while the process has the GPU; a leak
+// comes back in every round.
 func (t Target) reopen() (string, error) {
 	if err := t.workOnce(); err != nil {
 		return "", err

@@ -93,7 +93,7 @@ func (e example) windows(length int) device.Batch {
 	return b
 }
 
-// compare compares a gradient and a loss with the CPU's, and with those of a second run.
+// compare compares a gradient and a loss with the CPU's, and with a second run.
 func (t Target) compare(e example) (string, error) {
 	net, b, err := e.open()
 	if err != nil {

@@ -39,7 +39,7 @@ type Selection struct {
 	After string // leaves out the check of this name and all before it, all if there is none; empty: none
 }
 
-// Check is one check. Run returns a short description of what it measured, or an error; a SkipError
+// Check is one check. Run returns a short description of its measurement, or an error; a SkipError
 // says why nothing was checked.
 type Check struct {
 	Name string
@@ -81,7 +81,7 @@ const (
 )
 
 // Run runs the selected checks, and continues after a failure, unless it is one of the device
-// itself. It passes each result to then. The error is that of the context.
+// itself. It passes each result to then. The error is the context's.
 func (t Target) Run(ctx context.Context, which Selection, then func(Result)) (Report, error) {
 	r := Report{Device: t.Device.Name(), Precision: t.Precision}
 	checks := t.selected(which)

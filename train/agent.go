@@ -21,7 +21,7 @@ const lossLimit = 1e5
 type agent struct {
 	*core
 	state     *algo.State
-	stages    []algo.Stage // what posts messages, before each exchange of an iteration
+	stages    []algo.Stage // parts of an iteration that each post the messages of one exchange
 	gradients gradients
 	exchange  exchange
 	snapshots *snapshot.Pool
@@ -29,7 +29,7 @@ type agent struct {
 	time      float64 // virtual time at the head of this iteration, in seconds or mean gradients
 }
 
-// core is what the parts of an agent share.
+// core holds the fields that the parts of an agent share.
 type core struct {
 	id     int
 	run    *run
@@ -52,7 +52,8 @@ type clock interface {
 	Restore(simnet.ClockState)
 }
 
-// newAgent makes agent id with the first model of the run. Its first batch is that of step first.
+// newAgent makes agent id with the first model of the run. Its first batch is the batch of step
+// first.
 func newAgent(r *run, id, first int) (*agent, error) {
 	s := r.setup
 	loader, err := s.Loader(id, first)
@@ -98,7 +99,7 @@ func (a *agent) newSnapshotOf(id int) *snapshot.Snapshot {
 	return snapshot.New(a.dev, a.state, s.BufferLen(), algo.NewEdges(s.Algo, a.dev, s.Dim, s.Graph.Neighbours(id)))
 }
 
-// release returns what the agent borrowed for an iteration.
+// release returns the buffers, masks and vectors that the agent borrowed for an iteration.
 func (a *agent) release() {
 	a.exchange.release()
 	a.gradients.release()
@@ -182,7 +183,7 @@ type DivergedError struct {
 	Agent, T int
 	Event    int // number of the event in virtual time; else 0
 	Loss     float64
-	Cause    error // what failed before the loss showed it; mostly nil
+	Cause    error // the failure that led to the divergence; nil if it is not known
 }
 
 // step is the step of the agent that diverged, as its driver counts.

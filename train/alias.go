@@ -7,7 +7,7 @@ import (
 	"fspda/train/setting"
 )
 
-// These names are those of fspda/train/config that users of this package need most.
+// Users of this package need these names of fspda/train/config most.
 type (
 	Config      = config.Config
 	Setup       = config.Setup
@@ -32,10 +32,10 @@ func Algorithms() []string { return config.Algorithms() }
 // Register adds an algorithm to those that Config.Algo can name. See [config.Register].
 func Register(m Method) { config.Register(m) }
 
-// RegisterKey adds a key to those of every configuration. See [config.RegisterKey].
+// RegisterKey adds a key to every configuration. See [config.RegisterKey].
 func RegisterKey(k setting.Key) { config.RegisterKey(k) }
 
-// These names are those of fspda/train/evaluate that users of this package need most.
+// Users of this package need these names of fspda/train/evaluate most.
 type (
 	Row = metric.Row
 	Num = metric.Num
@@ -61,7 +61,7 @@ const (
 	Diverged = runfolder.Diverged
 )
 
-// OpenFolder creates the run folder of a setup, or opens that of a run to be resumed. See
+// OpenFolder creates the run folder of a setup, or opens the folder of a run to be resumed. See
 // [runfolder.OpenFolder].
 func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {
 	return runfolder.OpenFolder(path, s, resume)

@@ -42,7 +42,7 @@ type plainClipper struct {
 	limit float64
 }
 
-// factor is that of a gradient of the loss.
+// factor returns the number by which clipping multiplies a gradient of the loss.
 func (c plainClipper) factor(loss device.Vector) float64 {
 	return c.limit / (math.Sqrt(device.InnerProduct(c.dev, loss, loss)) + 1e-6)
 }

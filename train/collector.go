@@ -14,8 +14,8 @@ import (
 	"fspda/train/snapshot"
 )
 
-// collector gathers the agents' snapshots and, when those of one iteration are complete, evaluates
-// them or hands them on to be saved. Snapshots of an agent arrive in the order of iterations, so
+// collector gathers the agents' snapshots and, when all of one iteration are there, evaluates them
+// or hands them on to be saved. Snapshots of an agent arrive in the order of iterations, so
 // complete sets do too.
 type collector struct {
 	run     *run

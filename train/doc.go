@@ -7,7 +7,7 @@
 //     (gradients.go), messages with their account (exchange.go, pack.go), and a pool of snapshots;
 //   - one driver (driver.go), which steps the agents through their iterations. There is one for
 //     each way to run: synchronous.go, virtual.go for asynchronous runs in virtual time, and
-//     realtime.go for those in real time;
+//     realtime.go for asynchronous runs in real time;
 //   - one process group (group.go): all agents are in this process, or each has its own
 //     (processes.go, fspda/train/process);
 //   - one collector (collector.go), which turns the snapshots of all agents at one iteration into a
@@ -19,9 +19,9 @@
 // (fspda/train/snapshot) and goes on. A checkpoint or a stop is requested at the first iteration
 // that no agent has reached (progress.go).
 //
-// A [Method] describes what an algorithm needs of graph, exchange and schedule; Resolve checks the
-// configuration against it. fspda/train/config has a line for each algorithm of this module;
-// [Register] adds those of other programs. The mathematics is in fspda/train/algo.
+// A [Method] describes the needs of an algorithm for graph, exchange and schedule; Resolve checks
+// the configuration against it. fspda/train/config has a line for each algorithm of this module;
+// [Register] adds the algorithms of other programs. The mathematics is in fspda/train/algo.
 //
 // The package states the interface that it needs of a network ([Model]); the device's is in
 // fspda/device. If a model computes asynchronously ([AsyncModel]), agents read their losses some

@@ -14,9 +14,10 @@ type driver interface {
 	// run steps an agent from iteration first to where [progress] stops it. When ctx is canceled it
 	// returns its cause. Each agent has a goroutine of its own.
 	run(ctx context.Context, a *agent, first int) error
-	// direct does what belongs to no single agent, beside them, from iteration first.
+	// direct does the work that belongs to no single agent, in parallel with the agents, from
+	// iteration first.
 	direct(ctx context.Context, first int)
-	// close ends what goes on after the agents have stopped.
+	// close ends the work that goes on after the agents have stopped.
 	close()
 	// overlapsGradients reports whether an agent may go on while losses are pending.
 	overlapsGradients() bool

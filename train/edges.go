@@ -44,5 +44,5 @@ func (e *activeEdges) setArcs(d dist.Directed, n, t int) {
 	}
 }
 
-// share is the part of what an agent has that goes to each agent to which it sends, and to itself.
+// share is the fraction of its values that an agent sends to each of its receivers, and keeps.
 func (e *activeEdges) share(agent int) float64 { return 1 / float64(1+e.out[agent]) }

@@ -12,8 +12,8 @@ import (
 	"fspda/train/algo"
 )
 
-// exchange is an agent's communication: the links of an iteration, what is sent and received over
-// them, and the account of it.
+// exchange is an agent's communication: the links of an iteration, the messages sent and received
+// over them, and their account.
 type exchange struct {
 	*core
 	ledger dist.Ledger
@@ -32,7 +32,7 @@ type exchange struct {
 	sendErr   error          // the first of this run
 }
 
-// init sets what does not change over the iterations.
+// init sets the fields that do not change over the iterations.
 func (x *exchange) init() {
 	s, r := x.run.setup, &x.round
 	r.Acquire, r.Post, r.Retain = x.acquire, x.post, x.retain
@@ -165,7 +165,7 @@ func (x *exchange) acquire(n int) device.Vector {
 	return b.V
 }
 
-// swap is Round.Swap: it exchanges the vector for that of a buffer to post.
+// swap is Round.Swap: it exchanges the vector for the vector of a buffer to post.
 func (x *exchange) swap(v device.Vector) device.Vector {
 	x.acquire(v.Len())
 	b := x.own[len(x.own)-1]
@@ -211,11 +211,11 @@ func (x *exchange) post(link int, values ...device.Vector) {
 	}
 }
 
-// shortCopy is a buffer of the algorithm, and what is sent of it in every message.
+// shortCopy is a buffer of the algorithm, and the buffer that every message sends in its place.
 type shortCopy struct{ of, sent *dist.Buffer }
 
-// shorten returns what is sent of a buffer: itself, or in a format of short values a rounded copy.
-// Both ends compare the numbers that are sent, and the algorithm keeps its own. See
+// shorten returns the buffer that is sent in place of b: b itself, or a rounded copy in a format of
+// short values. Both ends compare the numbers that are sent, and the algorithm keeps its own. See
 // [dist.ValueFormat].
 func (x *exchange) shorten(b *dist.Buffer) *dist.Buffer {
 	wire := x.run.setup.WireFormat()
@@ -262,7 +262,7 @@ func (x *exchange) arrived(link int) bool {
 	return ok && p.Arrived(x.id, x.round.Links[link].Peer) >= x.expect
 }
 
-// take adds a message to what was received over a link.
+// take adds a message to the received vectors of a link.
 func (x *exchange) take(link int, m dist.Message) {
 	l := &x.round.Links[link]
 	x.clock.Receive(m.Arrives)
@@ -325,7 +325,7 @@ func (x *exchange) account() {
 	}
 }
 
-// countSent counts one message of plain values. In one process its wire bytes are those of the
+// countSent counts one message of plain values. In one process its wire bytes are the bytes of the
 // vectors that change hands.
 func (x *exchange) countSent(m dist.Sent) {
 	m.ValueBits, m.Dim = x.run.setup.WireFormat().Bits(), x.run.setup.Dim

@@ -20,7 +20,7 @@ type Forecast struct {
 	Unit       string            `json:"unit"`              // unit of ImagesPerS: images or tokens
 	Bits       float64           `json:"bits"`              // expected, in the accounting asked for
 	Memory     uint64            `json:"memory_bytes"`      // most memory of this process
-	Devices    []memory.Forecast `json:"devices,omitempty"` // that have a memory of their own
+	Devices    []memory.Forecast `json:"devices,omitempty"` // devices that have a memory of their own
 }
 
 // How long a calibration tries a run that is short, and one that is long.
@@ -56,7 +56,7 @@ func ForecastRun(
 	}
 	f.Step = step
 	f.Total = time.Duration(float64(step)*float64(f.Iterations)) + rows
-	debug.FreeOSMemory() // what was tried is not used any more
+	debug.FreeOSMemory() // the memory of the trials is not used any more
 	f.Row = rows / time.Duration(max(1, s.EvalCount()+1-s.EvalsBefore(from)))
 	f.Unit = "images"
 	if s.Window > 0 {
@@ -78,7 +78,7 @@ func timeSteps(ctx context.Context, s *Setup, on Options, left int) (time.Durati
 	if took*time.Duration(left/k) > longRun {
 		budget = longTrial
 	}
-	tau := s.RoundLength() // an exchange of rounds comes once in so many iterations
+	tau := s.RoundLength() // number of iterations from one exchange of rounds to the next
 	k = min(left, max(2, int(budget/(took/time.Duration(k)+1))))
 	if k > tau {
 		k -= k % tau

@@ -73,7 +73,7 @@ type gradients struct {
 	meter     snapshot.Losses // losses since the last row
 
 	scaler lossScaler
-	scale  device.LossScale // after the latest gradient whose loss was read
+	scale  device.LossScale // loss scale after the latest gradient whose loss was read
 	scaled device.Vector    // the vector that holds the loss scale while losses are pending
 }
 

@@ -20,8 +20,8 @@ type processGroup interface {
 	open() (*runfolder.Checkpoint, error)
 	// start connects the processes, after the local agents were made.
 	start() error
-	// Serve starts what runs beside the agents until wait returns. It calls fail when that goes
-	// wrong.
+	// Serve starts the work that runs in parallel with the agents until wait returns. It calls fail
+	// when that work fails.
 	Serve(ctx context.Context, fail context.CancelCauseFunc)
 	// Deliver takes a snapshot of a local agent.
 	Deliver(ctx context.Context, sn *snapshot.Snapshot) error
@@ -142,8 +142,8 @@ func (r *run) requestCheckpoints(ctx, stop context.Context, done <-chan struct{}
 }
 
 // evaluationGrace is how long a run that is told to stop waits for an evaluation. A longer one is
-// abandoned: the checkpoint is then that of its iteration, and a resumed run repeats it. A
-// supervisor that sends SIGTERM often kills after ten seconds.
+// abandoned: the checkpoint then holds the iteration of the evaluation, and a resumed run repeats
+// it. A supervisor that sends SIGTERM often kills after ten seconds.
 const evaluationGrace = 3 * time.Second
 
 // abandonEvaluations ends evaluations when they have had their time.

@@ -19,7 +19,7 @@ type masks struct {
 	scratch      sync.Pool // *[]uint32 to draw in
 
 	mu       sync.Mutex
-	drawn    map[maskKey]*mask // that some agent has still to release
+	drawn    map[maskKey]*mask // masks that some agent has still to release
 	idle     []*mask           // their memory is reused
 	next     int               // the first iteration whose masks the device has not drawn
 	list     []comingMask
@@ -53,7 +53,8 @@ const (
 	drawnTogether = 1 << 20
 )
 
-// newMasks makes the masks of a worker. coming lists those of an iteration; nil: they are not known.
+// newMasks makes the masks of a worker. coming lists the masks of an iteration; nil: they are not
+// known.
 func newMasks(dev device.Device, distribution dist.Mask, coming func(dst []comingMask, t int) []comingMask) *masks {
 	m := &masks{dev: dev, distribution: distribution, coming: coming, drawn: map[maskKey]*mask{},
 		scratch: sync.Pool{New: func() any { return new([]uint32) }}}

@@ -34,8 +34,8 @@ func (r *run) forecastMemory(replicas []Replica) []memory.Forecast {
 	return forecasts
 }
 
-// compareMemory asks the devices how much memory was taken, after so many iterations of this run or
-// within it (0), and logs it with the forecast.
+// compareMemory asks the devices how much memory was taken, and logs it with the forecast.
+// iterations is the number of iterations of this run, or 0 while it goes on.
 func (r *run) compareMemory(iterations int) []memory.Forecast {
 	all, err := memory.Compare(r.memory, iterations, devicesOf(r.opt.replicas())...)
 	if err != nil {

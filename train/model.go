@@ -5,8 +5,8 @@ import (
 	"fspda/train/evaluate"
 )
 
-// Model is what training needs of a network. All methods are safe for concurrent use. The package
-// fspda/model implements it.
+// Model is the interface that training needs of a network. All methods are safe for concurrent use.
+// The package fspda/model implements it.
 type Model interface {
 	evaluate.Model
 	// Dim returns d, the length of the flat parameter vector.

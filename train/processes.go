@@ -22,14 +22,14 @@ type Process struct {
 }
 
 // manyProcesses is the processGroup of a run in which each agent has a process of its own. This
-// process has one agent and a [process.Node], which does what runs beside it.
+// process has one agent and a [process.Node], which does the work beside it.
 type manyProcesses struct {
 	*process.Node // made by open
 	r             *run
 	p             *Process
 }
 
-// Local reports whether the agent is that of this process.
+// Local reports whether the agent belongs to this process.
 func (g *manyProcesses) Local(agent int) bool { return agent == g.p.Rank }
 
 func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
@@ -127,8 +127,8 @@ func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
 }
 
 // results returns the results in the folder of the coordinator: its process has ended after they
-// were written, so that some of the others may have ended, too. Those of a run that is being
-// lengthened are of its former end.
+// were written, so that some of the others may have ended, too. The results of a run that is being
+// lengthened describe its former end.
 func (g *manyProcesses) results() *Result {
 	f := g.r.opt.Folder
 	if f == nil || !g.Coordinates() {

@@ -32,7 +32,7 @@ func newProgress(agents []int, first, last int) *progress {
 	return p
 }
 
-// order is what an agent is told at the head of a step.
+// order tells an agent at the head of a step how to go on.
 type order struct {
 	stop  bool // it ends here
 	save  bool // it leaves its state for a checkpoint

@@ -86,8 +86,8 @@ type realTimeAgent struct {
 	loss      float64      // loss of the latest gradient
 	reported  int          // evaluations so far
 	moves     int          // gradients applied since this process started
-	exchanges int          // since this process started
-	logical   atomic.Int64 // time
+	exchanges int          // exchanges since this process started
+	logical   atomic.Int64 // logical time
 	out       outbox
 }
 
@@ -113,8 +113,8 @@ func newRealTimeAgent(a *agent, sessions dist.SessionOpener) *realTimeAgent {
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// Gradient implements [live.Trainer]. If the previous gradient was discarded, it is that of the
-// same batch.
+// Gradient implements [live.Trainer]. If the previous gradient was discarded, it uses the same
+// batch again.
 func (l *realTimeAgent) Gradient(ctx context.Context, dst, x device.Vector) error {
 	g := &l.gradients
 	begin := time.Now()
@@ -122,7 +122,8 @@ func (l *realTimeAgent) Gradient(ctx context.Context, dst, x device.Vector) erro
 		return err
 	}
 	if l.applied != nil {
-		// a discarded gradient has changed the buffers, or the agent has joined with those of others
+		// a discarded gradient has changed the buffers, or the agent has joined with another
+		// agent's buffers
 		l.dev.Do(device.Gather(g.buffers, l.applied, nil))
 	}
 	wait, err := g.start(dst, x)

@@ -33,8 +33,8 @@ func (a *agent) loadEdges(ck *runfolder.Checkpoint) (v live.Snapshot, err error)
 	return v, nil
 }
 
-// saveEdges copies the clock and the edges of an agent for a checkpoint. The duals are those of edges
-// with exchanges.
+// saveEdges copies the clock and the edges of an agent for a checkpoint. Only edges with exchanges
+// have a dual.
 func saveEdges(v live.Snapshot, dev device.Device) (*snapshot.RealTime, map[int]device.Vector) {
 	r, duals := &snapshot.RealTime{Clock: v.Clock}, map[int]device.Vector{}
 	for _, e := range v.Edges {

@@ -17,7 +17,7 @@ import (
 	"fspda/train/snapshot"
 )
 
-// Options are what a run needs besides its Setup.
+// Options are the inputs of a run besides its Setup.
 type Options struct {
 	Device    device.Device
 	Model     Model
@@ -33,7 +33,7 @@ type Options struct {
 	Version   string         // version of the program, for summary.json; empty: the main module's
 	NoReport  bool           // no plots and no report in Folder at the end
 
-	grace time.Duration // that an evaluation has to end after the stop; 0: evaluationGrace, below 0: none
+	grace time.Duration // time for an evaluation to end after the stop; 0: evaluationGrace, below 0: none
 	lend  bool          // lends vectors as a run of memory.LendFrom agents does
 }
 
@@ -45,7 +45,7 @@ type Result struct {
 	Status    Status
 	Iteration int // reached
 	Rows      []Row
-	WallS     float64 // since the start, earlier parts of a resumed run included
+	WallS     float64 // seconds since the start, earlier parts of a resumed run included
 	First     int     // iteration at which this part began
 	Summary   Summary // summary as in Folder; empty without one, and of a run that was stopped
 	Diverged  *DivergedError
@@ -133,7 +133,7 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 		}
 		return nil, err
 	}
-	if res.Status == Finished { // before this call
+	if res.Status == Finished { // the run had finished before this call
 		return res, r.group.endAgain(res)
 	}
 	return res, r.execute(ctx, res)
@@ -295,7 +295,7 @@ func (r *run) releaseSnapshots(set []*snapshot.Snapshot) {
 	}
 }
 
-// finish completes the result of a run whose last complete snapshots are those of iteration last.
+// finish completes the result of a run whose last complete snapshots are of iteration last.
 func (r *run) finish(res *Result, last int, interrupted bool) error {
 	res.Iteration = last
 	lost := r.divergence()

@@ -10,9 +10,9 @@ import (
 )
 
 // virtualTime is the driver of an asynchronous run in virtual time. Each agent has a goroutine, and
-// the director plays the timeline and queues for each agent what it has to do, far ahead of where
-// the agents are. Agents wait for nothing but the other end of an exchange. Iteration m of the run
-// is the moment, in virtual time, at which an agent first reaches logical time m.
+// the director plays the timeline and queues the operations of each agent, far ahead of the agents.
+// Agents wait for nothing but the other end of an exchange. Iteration m of the run is the moment,
+// in virtual time, at which an agent first reaches logical time m.
 //
 // The run's progress counts those iterations, for the director; the agents' steps are the events.
 type virtualTime struct {
@@ -22,7 +22,7 @@ type virtualTime struct {
 	next map[int][]op      // the list that the director makes
 }
 
-// op is what an agent does at one event: an operation of the timeline, or a copy of its state.
+// op is the work of an agent at one event: an operation of the timeline, or a copy of its state.
 type op struct {
 	simnet.Op
 	leave      bool
@@ -37,7 +37,8 @@ type op struct {
 // agents before that are queued already, in every process.
 const eventsAhead = 16
 
-// contactBits is what an agent sends to arrange an exchange, or to decline one: its counter.
+// contactBits is the size of the counter that an agent sends to arrange an exchange, or to decline
+// one.
 const contactBits = 64
 
 // director is the number by which the run's progress knows the director.

@@ -15,7 +15,7 @@ type Replica struct {
 	Model  Model
 }
 
-// worker is a device with the network on it, and what the agents on this device share.
+// worker is a device with the network on it, and the memory that the agents on this device share.
 type worker struct {
 	Replica
 	pool    *dist.Pool      // pool of messages

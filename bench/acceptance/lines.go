@@ -40,7 +40,7 @@ const (
 	curveTarget = 1e-4
 )
 
-// Lines compares the results with the targets, those of the headline first.
+// Lines compares the results with the targets, the targets of the headline first.
 func (r *Results) Lines() []Line {
 	precisions := r.options.judged()
 	slices.Reverse(precisions) // fp16 is named before bf16
@@ -93,7 +93,7 @@ func (r *Results) Lines() []Line {
 			}))
 }
 
-// newLine returns the line of what has not been run.
+// newLine returns the line of a measurement that has not been run.
 func newLine(what, bar string) Line {
 	return Line{What: what, Bar: bar, Measured: "–", Verdict: "could not run: it has not yet been run"}
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Options configures what to run, where, and for how long.
+// Options configures the parts to run, the device, and the time limits.
 type Options struct {
 	Program string        // path of fspda
 	Device  string        // one device, as in train
@@ -25,7 +25,7 @@ type Options struct {
 	AddChoices  func(lines []byte) error
 
 	Version  string    // version of the program
-	Machine  []Fact    // what it runs on
+	Machine  []Fact    // facts about the machine
 	Progress io.Writer // progress messages
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Part is one unit of work. It adds its findings to its Outcome as it proceeds.
 type Part struct {
-	Name  string // group/what
+	Name  string // group/measurement
 	Limit time.Duration
 	Run   func(ctx context.Context, b *job) error
 	// Begin starts work in the background when the call starts. Most parts have none.

@@ -75,8 +75,8 @@ func (b *job) benchNetwork(model, precision string, batch int, turn string, more
 }
 
 // tuning has the device choose the convolutions of a gradient, half a second each, which would
-// otherwise happen within the limit of the gradient. What it has chosen when its time is over is
-// kept, and the gradient chooses the rest.
+// otherwise happen within the limit of the gradient. The choices made when its time is over are
+// kept, and the gradient makes the rest.
 func (o *Options) tuning(g gradient) Part {
 	return Part{Name: g.network + "/tune-" + g.shape(), Limit: o.limit(45 * time.Second),
 		Run: func(ctx context.Context, b *job) error {

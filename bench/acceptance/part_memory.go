@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// memory is a run of several agents of the large network on the device: what was forecast of its
-// memory, and what it took.
+// memory runs several agents of the large network on the device, and compares its memory with the
+// forecast.
 func (o *Options) memory() Part {
 	return Part{Name: "memory/agents", Limit: o.limit(2 * time.Minute), Run: func(ctx context.Context, b *job) error {
 		out, err := b.folder("memory")

@@ -100,7 +100,7 @@ func (o *Options) megakernel() Part {
 	}}
 }
 
-// checks counts those of a self-test.
+// checks counts the checks of a self-test.
 type checks struct {
 	all, failed, leftOut int
 	last                 string // name
@@ -112,14 +112,14 @@ func (c *checks) add(more checks) {
 
 func (c checks) String() string { return fmt.Sprintf("%d checks (%d do not apply)", c.all, c.leftOut) }
 
-// checkLine is a line of fspda selftest: the name, the verdict, the seconds, and what it saw.
+// checkLine is a line of fspda selftest: the name, the verdict, the seconds, and the finding.
 var checkLine = regexp.MustCompile(`^(\S.*?) +(ok|left out|FAILED) +[0-9.]+ s(?:  (.*))?$`)
 
 // readChecks counts the checks that were made, and notes those that failed.
 func (b *job) readChecks(text string) (seen checks) {
 	for line := range strings.Lines(text) {
 		m := checkLine.FindStringSubmatch(strings.TrimRight(line, "\r\n"))
-		if m == nil { // the head, or more of what is wrong
+		if m == nil { // the head, or a further line of an error
 			continue
 		}
 		seen.all, seen.last = seen.all+1, m[1]

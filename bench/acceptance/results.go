@@ -21,12 +21,12 @@ type Results struct {
 	Began    time.Time  `json:"began"`
 	Machine  []Fact     `json:"machine"`
 	Table    []Line     `json:"lines"`
-	Outcomes []*Outcome `json:"parts"` // in the order in which they ran
+	Outcomes []*Outcome `json:"parts"` // outcomes in the order in which the parts ran
 
 	options *Options
 }
 
-// resultsFile holds the results as JSON, tableFile as text, and choicesFile what was chosen.
+// resultsFile holds the results as JSON, tableFile as text, and choicesFile the choices.
 const (
 	resultsFile = "card.json"
 	tableFile   = "card.md"
@@ -65,7 +65,7 @@ func open(o *Options) (*Results, error) {
 	return old, nil
 }
 
-// takeChoices adds the choices of an earlier call to those of the machine.
+// takeChoices adds the choices of an earlier call to the choices of the machine.
 func (o *Options) takeChoices() error {
 	path := filepath.Join(o.Out, choicesFile)
 	lines, err := os.ReadFile(path)

@@ -20,7 +20,7 @@ const minTime = 5 * time.Second
 
 // Run runs the selected parts, or all unfinished ones, and saves the results in the folder after
 // each call of the program. A part that fails or times out is recorded, and the next one starts.
-// The error is that of the options, of the folder, or of the context.
+// The error comes from the options, the folder, or the context.
 func Run(ctx context.Context, o Options) (*Results, error) {
 	if err := o.check(); err != nil {
 		return nil, err

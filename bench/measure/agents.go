@@ -19,7 +19,7 @@ import (
 type AgentsOptions struct {
 	Counts []int // numbers of agents, ascending
 	Steps  int   // approximate number of steps of all agents together
-	// Open prepares a run of so many agents and iterations.
+	// Open prepares a run with the given numbers of agents and iterations.
 	Open func(agents, iterations int) (AgentsRun, error)
 	// Progress is called after each run, if it is not nil.
 	Progress func(AgentsRow)
@@ -53,7 +53,8 @@ type AgentsRow struct {
 }
 
 // Agents measures runs of more and more agents, each with an evaluation at its start and at its end.
-// Peak memory is that of the process: it is of the latest run, whose predecessors had fewer agents.
+// Peak memory is measured for the process, and thus belongs to the latest run, since earlier runs
+// had fewer agents.
 func Agents(ctx context.Context, o AgentsOptions) (r AgentsReport, err error) {
 	for _, n := range o.Counts {
 		run, err := o.Open(n, max(2, o.Steps/n))
@@ -62,7 +63,7 @@ func Agents(ctx context.Context, o AgentsOptions) (r AgentsReport, err error) {
 		}
 		row, err := run.measure(ctx)
 		run.Close()
-		debug.FreeOSMemory() // before the next one
+		debug.FreeOSMemory() // freed before the next run
 		if err != nil {
 			return r, fmt.Errorf("measure: measure %d agents: %w", n, err)
 		}
@@ -113,8 +114,8 @@ func (a AgentsRun) measure(ctx context.Context) (row AgentsRow, err error) {
 	return row, nil
 }
 
-// peakMemory returns the largest number of bytes that this process has had in memory, or what the
-// runtime has taken from the system where that is not known.
+// peakMemory returns the largest number of bytes that this process has had in memory, or the bytes
+// that the runtime has taken from the system where that number is not known.
 func peakMemory() uint64 {
 	if f, err := os.Open("/proc/self/status"); err == nil {
 		defer f.Close()

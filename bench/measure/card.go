@@ -17,8 +17,8 @@ type Card struct {
 	Precision string
 	// Time returns the time that the device takes for work, on its own clock.
 	Time func(work func() error) (time.Duration, error)
-	// Copy returns the bandwidth of a copy of so many bytes in device memory, reads plus writes, in
-	// GB/s.
+	// Copy returns the bandwidth of a copy of the given number of bytes in device memory, reads
+	// plus writes, in GB/s.
 	Copy func(bytes int) (float64, error)
 	// Element is the size in bytes of activations.
 	Element int
@@ -64,7 +64,7 @@ type CardNetworkReport struct {
 	Batch     int           `json:"batch"`
 	Dim       int           `json:"dim"`
 	Runs      int           `json:"runs"`
-	Fastest   time.Duration `json:"time_ns"` // of the fastest turn, on the device's clock
+	Fastest   time.Duration `json:"time_ns"` // fastest turn, on the device's clock
 	Mean      time.Duration `json:"mean_ns"`
 	Wall      time.Duration `json:"wall_ns"`  // mean, on the host's clock
 	Images    float64       `json:"images_s"` // like all rates, of the fastest turn; windows of language models
@@ -72,7 +72,7 @@ type CardNetworkReport struct {
 	FLOPs     float64       `json:"flops"`
 	Rate      float64       `json:"gflop_s"`
 	Bytes     float64       `json:"bytes"`     // see bytesMoved
-	CopyRate  float64       `json:"copy_gb_s"` // of a copy, measured in this run
+	CopyRate  float64       `json:"copy_gb_s"` // rate of a copy, measured in this run
 	Roofline  float64       `json:"roofline"`  // time of moving Bytes at CopyRate, over Fastest
 	Forecast  int           `json:"memory_forecast"`
 }

@@ -24,12 +24,12 @@ type CardStepReport struct {
 	Batch      int           `json:"batch"`
 	Dim        int           `json:"dim"`
 	Iterations int           `json:"iterations"`   // measured
-	Iteration  time.Duration `json:"iteration_ns"` // of all agents, in the fastest window, on the host's clock
+	Iteration  time.Duration `json:"iteration_ns"` // iteration of all agents in the fastest window, on the host's clock
 	PerSecond  float64       `json:"iterations_s"`
 	Images     float64       `json:"images_s"`
-	// of one agent, repeated with the same batch, on the device's clock
+	// gradient of one agent, repeated with the same batch, on the device's clock
 	Gradient time.Duration `json:"gradient_ns"`
-	// of all agents with no-op gradients: vectors, masks, messages
+	// iteration of all agents with no-op gradients: vectors, masks, messages
 	Exchange time.Duration `json:"exchange_ns"`
 	// share of an iteration in which the device is idle: 1 - (Agents·Gradient + Exchange) /
 	// Iteration, at least 0

@@ -34,7 +34,7 @@ type ExchangeReport struct {
 type ExchangeRow struct {
 	Bytes  int     `json:"bytes"` // each way
 	Wire   string  `json:"wire"`
-	Median float64 `json:"median_us"` // of an exchange, over all rounds
+	Median float64 `json:"median_us"` // median of an exchange over all rounds
 	Low    float64 `json:"low_us"`    // medians of the fastest and the slowest round
 	High   float64 `json:"high_us"`
 	Rate   float64 `json:"mb_per_s"` // both ways together, by the median

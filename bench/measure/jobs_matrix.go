@@ -12,8 +12,8 @@ type product struct {
 	transA, transB bool
 }
 
-// products lists those of an MLP 784-100-10 at batch 256, a large one in three layouts, and two of
-// convolutions.
+// products lists the products of an MLP 784-100-10 at batch 256, a large one in three layouts, and
+// two of convolutions.
 var products = []product{
 	{256, 100, 784, false, false}, {784, 100, 256, true, false}, {256, 10, 100, false, false}, {256, 100, 10, false,
 		true}, {100, 10, 256, true, false},

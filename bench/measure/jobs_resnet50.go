@@ -7,7 +7,7 @@ import (
 	"fspda/device/devicetest"
 )
 
-// epsilon is that of the batch norms of ResNet-50.
+// epsilon is the epsilon of ResNet-50's batch norms.
 const epsilon = 1e-5
 
 // convJobs returns the convolutions of ResNet-50 in three directions. The first layer needs no data

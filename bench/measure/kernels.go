@@ -25,10 +25,10 @@ type KernelsOptions struct {
 	// Bandwidth measures reading the first vectors and writing the others, element by element, in
 	// GB/s. nil omits that limit.
 	Bandwidth func(v [][]float32, reads int) float64
-	Floats    func(n int) []float32 // allocates memory like that of device vectors
+	Floats    func(n int) []float32 // allocates memory as device vectors have it
 	// Card is the asynchronous device to measure; nil measures the calling goroutine. With a Card,
-	// operands come from the host, Peak is that of the Card, and Gemm, Bandwidth and mask draws are
-	// not measured.
+	// operands come from the host, Peak is the peak rate of the Card, and Gemm, Bandwidth and mask
+	// draws are not measured.
 	Card   *Card
 	Batch  int           // images of the layers of ResNet-50
 	Filter string        // substrings of "group/name", separated by commas; "" is all

@@ -47,7 +47,7 @@ type GroupRow struct {
 
 // MeasuredRate is a measured rate and its limit.
 type MeasuredRate struct {
-	Time  time.Duration `json:"time_ns"` // of one run, the fastest
+	Time  time.Duration `json:"time_ns"` // time of the fastest run
 	Rate  float64       `json:"rate"`
 	Unit  string        `json:"unit"`            // unit of rate and limit: GFLOP/s; GB/s; ns for each item
 	Limit float64       `json:"limit,omitempty"` // rate of multiply-adds, or of a copy of as many bytes

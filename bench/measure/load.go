@@ -30,7 +30,7 @@ type LoadReport struct {
 	Copies float64   `json:"copies"` // copies of a crop per second and core
 	// target for the packed set: 70 % of Copies, at most 10,000
 	PackedBar  float64 `json:"packed_bar"`
-	PackedRate float64 `json:"packed_rate"` // over PackedBar
+	PackedRate float64 `json:"packed_rate"` // rate of the packed set over PackedBar
 }
 
 // LoadRow is the result of one source.

@@ -54,7 +54,7 @@ type GradientReport struct {
 	Images    float64       `json:"images_s"`          // like all rates, of the fastest run
 	FLOPs     float64       `json:"flops"`             // operations of the matrix kernels
 	Rate      float64       `json:"gflop_s"`
-	Product   float64       `json:"product_gflop_s"` // of the product, measured in between
+	Product   float64       `json:"product_gflop_s"` // rate of the product, measured in between
 	Share     float64       `json:"share"`           // gradient's rate over the product's, see [Network]
 	StepShare float64       `json:"step_share,omitempty"`
 	Forecast  int           `json:"memory_forecast"`  // bytes

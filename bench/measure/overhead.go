@@ -24,12 +24,12 @@ type OverheadReport struct {
 	Bytes            int     `json:"bytes"`
 	Baseline         float64 `json:"alone_ms"`  // median of a gradient
 	One              float64 `json:"one_ms"`    // time with one exchange that starts with the gradient
-	Continuous       float64 `json:"always_ms"` // with continuous exchanges
+	Continuous       float64 `json:"always_ms"` // time with continuous exchanges
 	OneSlower        float64 `json:"one_slower"`
 	ContinuousSlower float64 `json:"always_slower"`
-	// of a gradient without exchanges: half the interquartile range over the median
+	// noise of a gradient without exchanges: half the interquartile range over the median
 	Noise     float64 `json:"noise"`
-	Gradients int     `json:"gradients"` // of each kind of measurement
+	Gradients int     `json:"gradients"` // gradients in each kind of measurement
 	Exchange  float64 `json:"exchange_ms"`
 	Exchanges float64 `json:"exchanges_per_gradient"` // continuous exchanges
 }

@@ -41,15 +41,15 @@ type StepReport struct {
 	Rest      time.Duration `json:"rest_ns"`
 	FLOPs     float64       `json:"flops"`
 	Rate      float64       `json:"gflop_s"`      // FLOPs over Gradient
-	GEMM      float64       `json:"gemm_gflop_s"` // of the matrix products without other work, in this run
+	GEMM      float64       `json:"gemm_gflop_s"` // rate of the matrix products without other work, in this run
 	Fraction  float64       `json:"fraction_of_gemm"`
 	RestShare float64       `json:"rest_share"`
 
 	Cores     int           `json:"cores"`
-	Iteration time.Duration `json:"iteration_ns"` // of all agents, on all cores, in the fastest window
-	// as GEMM, on all cores at once, in the fastest window of the same length
+	Iteration time.Duration `json:"iteration_ns"` // iteration of all agents, on all cores, in the fastest window
+	// rate as in GEMM, on all cores at once, in the fastest window of the same length
 	AllGEMM   float64 `json:"all_gemm_gflop_s"`
-	OverLimit float64 `json:"iteration_over_limit"` // Iteration over what its FLOPs take at AllGEMM
+	OverLimit float64 `json:"iteration_over_limit"` // Iteration over the time of its FLOPs at AllGEMM
 }
 
 // Step measures training on one core twice: as it is, and with no-op kernels, which gives the time
@@ -363,8 +363,8 @@ func (k *clock) aroundGradient(gradient func() (float64, error)) (loss float64, 
 	return loss, err
 }
 
-// wrappedDevice wraps a device and passes its operations on vectors to compute. Its method is that of
-// a pointer, since devices are compared with ==.
+// wrappedDevice wraps a device and passes its operations on vectors to compute. Its method has a
+// pointer receiver, since devices are compared with ==.
 type wrappedDevice struct {
 	device.Device
 	compute func(d device.Device, ops []device.Op)

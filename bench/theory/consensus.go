@@ -12,10 +12,10 @@ import (
 type Consensus struct {
 	Graph, Process string
 	N              int
-	Rounds         int     // until the error is at most the tolerance; 0: not within the limit
-	Error          float64 // Frobenius norm of the product of the mixing matrices less that of exact averaging
+	Rounds         int     // rounds until the error is at most the tolerance; 0: not within the limit
+	Error          float64 // Frobenius norm of the product of the mixing matrices less the matrix of exact averaging
 	MaxDegree      int     // edges of an agent in a round, at most
-	Vectors        float64 // that an agent sends in these rounds, on average
+	Vectors        float64 // vectors that an agent sends in these rounds, on average
 }
 
 // MeasureConsensus multiplies the mixing matrices of a process, round by round, in float64, until
@@ -81,7 +81,7 @@ func contributions(p dist.Process, n, t int) (parts []contribution) {
 	return parts
 }
 
-// mixed returns W·x. The rows of W sum to 1: what an agent receives replaces its own.
+// mixed returns W·x. The rows of W sum to 1: received values replace the agent's own.
 func mixed(x [][]float64, parts []contribution) [][]float64 {
 	next := make([][]float64, len(x))
 	for i := range x {

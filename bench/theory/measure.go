@@ -27,7 +27,7 @@ type Measurement struct {
 	Seconds float64  `json:"seconds"`
 }
 
-// key identifies what is measured.
+// key identifies the measured point and seed.
 func (m Measurement) key() string {
 	return fmt.Sprint(m.Version, m.Study, "/", m.Series, "/", m.X, "/", m.Seed)
 }
@@ -47,12 +47,12 @@ type Fitted struct {
 	Seeds   int
 	X       []float64
 	Y       [][]float64 // values by seed, then by point
-	Seconds float64     // that the measurements took, together
+	Seconds float64     // time of the measurements, together
 }
 
 // Measure measures a study with seeds 1 to n, jobs points at a time. It appends each measurement to
-// a file, a JSON object a line, and takes from it what was measured before. tell, if not nil, is
-// called after each.
+// a file, a JSON object a line, and takes earlier measurements from it. tell, if not nil, is called
+// after each.
 func (s Study) Measure(ctx context.Context, path string, n, jobs int, tell func(Measurement)) ([]Fitted, error) {
 	known, err := readMeasurements(path)
 	if err != nil {

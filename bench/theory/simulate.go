@@ -19,7 +19,7 @@ type Settings struct {
 	Density      float64 // share of the coordinates of an exchange; 1: all
 	Algorithm    algo.Algorithm
 	Alpha, Eta   float64
-	Gamma        float64 // if Eta is 0, it is that of critical damping, gamma²·rho_min/4, with beta 1
+	Gamma        float64 // if Eta is 0, it is set to critical damping, gamma²·rho_min/4, with beta 1
 	Iterations   int
 	FirstBatch   float64 // the noise of the first gradient is divided by its root; 0 is 1
 	From         float64 // errors are means from this share of the iterations on
@@ -29,7 +29,7 @@ type Settings struct {
 	Central bool
 }
 
-// Result is what a run measured: means over its iterations.
+// Result holds the measurements of a run: means over its iterations.
 type Result struct {
 	GradSq    float64 // |∇F(mean model)|²
 	Consensus float64 // Σ_i |x_i - mean model|²

@@ -22,7 +22,7 @@ type Study struct {
 type Series struct {
 	Name      string
 	Predicted float64 // the slope
-	Why       string  // where the prediction comes from
+	Why       string  // source of the prediction
 	Points    []Point
 }
 
@@ -122,7 +122,7 @@ func speedup() Study {
 }
 
 // transient measures, for each graph, the T from which on the error of FSPDA-SA is at most twice
-// that of SGD on the mean gradient.
+// the error of SGD on the mean gradient.
 func transient() Study {
 	var points []Point
 	for _, graph := range []string{"ring", "grid", "hypercube", "exponential"} {
@@ -221,7 +221,7 @@ func probability() Study {
 		stationarity, agreement)
 }
 
-// sparsity makes a study of what scales rho_min.
+// sparsity makes a study of a parameter that scales rho_min.
 func sparsity(name, title, x string, stationarity, agreement []Point) Study {
 	return Study{Name: name, Title: title, X: x, Y: "error",
 		About: "The theorem on FSPDA-SA: after the transient the random graph does not change the rate of the " +

@@ -124,7 +124,7 @@ func inspectMachine(ctx context.Context, name string) (facts []acceptance.Fact, 
 	return facts, g.Lacks, nil
 }
 
-// nvidiaSMI returns what nvidia-nvidiaSMI reports about clocks and power, or nothing if it is
+// nvidiaSMI returns the report of nvidia-smi about clocks and power, or nothing if nvidia-smi is
 // missing.
 func nvidiaSMI(ctx context.Context, gpu int) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)

@@ -50,7 +50,7 @@ With --algo all, on the CPU: a line per algorithm, compared with the first one.`
 	})
 }
 
-// stepDefaults replaces settings of a run by those of a measurement.
+// stepDefaults replaces settings of a run by the settings of a measurement.
 func stepDefaults(c train.Config) train.Config {
 	if !model.IsTransformer(c.Model) {
 		c.Batch, c.DataTrain, c.DataTest = 256, 10000, 100

@@ -143,7 +143,7 @@ func trainingOf(net *model.Network, f networkFlags, e *setup.Devices) (
 // A GPU has a memory of its own, whose use is forecast.
 var _ memory.Device = (*cuda.Device)(nil)
 
-// cardOf returns a GPU with what benchmarks need of it, or nil for another device.
+// cardOf returns a GPU with the functions that benchmarks need of it, or nil for another device.
 func cardOf(dev device.Device, precision string) *measure.Card {
 	gpu, ok := dev.(*cuda.Device)
 	if !ok {

@@ -35,8 +35,8 @@ func boolFlags(cmd *cobra.Command, value string) (flags []string) {
 	return flags
 }
 
-// OnlyFlags refuses flags that were given and are not among those with an effect on what, such as
-// theory list.
+// OnlyFlags refuses flags that were given and are not among the effective ones. Its error names the
+// command on which they have no effect, such as theory list.
 func OnlyFlags(fs *pflag.FlagSet, what string, effective ...string) (err error) {
 	fs.Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains(effective, f.Name) {

@@ -20,7 +20,7 @@ const (
 	ExitFailed   = 1   // something failed
 	ExitBadInput = 2   // the user has to change something: arguments, files, folders
 	ExitDiverged = 3   // the run diverged
-	ExitDiskFull = 4   // a disk is full: what is on it is complete, and the same can be tried again
+	ExitDiskFull = 4   // a disk is full: the files on it are complete, and the command can be tried again
 	ExitStopped  = 130 // stopped by a signal or the stop button
 )
 
@@ -49,8 +49,8 @@ var ErrStopped error = stoppedError{}
 // exitCoder is an error with an exit status. exec.ExitError is one too.
 type exitCoder interface{ ExitCode() int }
 
-// ExitStatus returns the exit status of an error: that of a full disk, or its own, or that of bad
-// input for a file that does not exist, or 1.
+// ExitStatus returns the exit status of an error: ExitDiskFull for a full disk, else the error's
+// own status, else ExitBadInput for a file that does not exist, or 1.
 func ExitStatus(err error) int {
 	var coder exitCoder
 	switch {
@@ -66,8 +66,8 @@ func ExitStatus(err error) int {
 	return ExitFailed
 }
 
-// FlagError suggests the most similar flag where a flag is unknown, and says what a flag takes where
-// its value is wrong.
+// FlagError suggests the most similar flag where a flag is unknown, and names the values that a
+// flag takes where its value is wrong.
 func FlagError(cmd *cobra.Command, err error) error {
 	if value, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := value.GetFlag()
@@ -82,7 +82,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return &usageError{msg}
 }
 
-// wants says what values a flag takes. cause is the error that its type gave for the wrong value.
+// wants says which values a flag takes. cause is the error that its type gave for the wrong value.
 func wants(f *pflag.Flag, given string, cause error) string {
 	switch {
 	case errors.Is(cause, strconv.ErrRange):

@@ -61,8 +61,8 @@ func (e *writeError) Unwrap() error { return e.err }
 // ExitCode returns 2, the exit status for bad input.
 func (e *writeError) ExitCode() int { return ExitBadInput }
 
-// CannotWrite adds to an error of the file system what could not be written and what to do. Other
-// errors stay as they are.
+// CannotWrite adds the path and a hint to an error of the file system. Other errors stay as they
+// are.
 func CannotWrite(path, hint string, err error) error {
 	if !errors.As(err, new(*fs.PathError)) && !errors.As(err, new(*os.LinkError)) {
 		return err

@@ -26,7 +26,8 @@ func NewProgressMeter(s *train.Setup) *ProgressMeter { return &ProgressMeter{set
 // newestShare is the weight of the latest row in the smoothed time of an iteration.
 const newestShare = 0.3
 
-// Expect sets the estimate before the first rows: so many iterations are left, and take so long.
+// Expect sets the estimate before the first rows: the number of iterations that are left, and the
+// time that they take.
 func (p *ProgressMeter) Expect(left int, took time.Duration) {
 	if left > 0 {
 		p.each = took.Seconds() / float64(left)
@@ -60,7 +61,7 @@ func (p *ProgressMeter) Left(iteration int) float64 {
 // latest two rows; 0 if it is not known.
 func (p *ProgressMeter) Rate() float64 { return p.rate }
 
-// Unit is what Rate counts: images or tokens.
+// Unit is the unit that Rate counts: images or tokens.
 func (p *ProgressMeter) Unit() string {
 	if p.setup.Window > 0 {
 		return "tokens"

@@ -38,8 +38,8 @@ func newDataFashionMNIST() *cobra.Command {
 		func(dir string) string { return dir })
 }
 
-// newDataFetch returns the command that fetches a set. path returns what --data-dir is for the set
-// in a folder.
+// newDataFetch returns the command that fetches a set. path returns the value of --data-dir for the
+// set in a folder.
 func newDataFetch(name, short string, set fetch.Set, path func(dir string) string) *cobra.Command {
 	var dir string
 	var bases []string
@@ -150,7 +150,7 @@ func newDataImageNet() *cobra.Command {
 	return cmd
 }
 
-// imageNetVerdict prints which files are intact and what to do next.
+// imageNetVerdict prints which files are intact, and the next step.
 func imageNetVerdict(w io.Writer, dir string, reports []fetch.Report) error {
 	var wrong []error
 	for _, r := range reports {

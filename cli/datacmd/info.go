@@ -34,7 +34,7 @@ type dataReport struct {
 type splitReport struct {
 	Pictures int         `json:"pictures"`
 	PerClass [2]int      `json:"per_class"`       // the fewest and the most pictures of a class
-	Bytes    int64       `json:"bytes,omitempty"` // as stored, if known without reading
+	Bytes    int64       `json:"bytes,omitempty"` // size as stored, if known without reading
 	Sizes    *sizeReport `json:"sizes,omitempty"`
 	Bad      []string    `json:"bad,omitempty"`
 }

@@ -27,7 +27,7 @@ type textReport struct {
 
 type streamReport struct {
 	Tokens int    `json:"tokens"`
-	Bytes  int64  `json:"bytes,omitempty"` // as text, if the tokenizer is known
+	Bytes  int64  `json:"bytes,omitempty"` // size as text, if the tokenizer is known
 	SHA256 string `json:"sha256"`          // SHA-256 of the tokens, as train.bin and val.bin hold them behind a header
 }
 

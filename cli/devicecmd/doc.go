@@ -1,5 +1,5 @@
-// Package devicecmd holds the commands about devices: devices lists them, selftest checks what they
-// compute.
+// Package devicecmd holds the commands about devices: devices lists them, selftest checks their
+// results.
 package devicecmd
 
 import "github.com/spf13/cobra"

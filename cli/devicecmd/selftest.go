@@ -91,8 +91,8 @@ func (f selftestFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// selftestTarget adds to a device what package selftest must not import: how to train, and access
-// to a GPU.
+// selftestTarget adds to a device the functions that package selftest must not import: training,
+// and access to a GPU.
 func selftestTarget(dev device.Device, c train.Config) selftest.Target {
 	t := selftest.Target{Device: dev, Precision: c.Precision, Train: func(ctx context.Context,
 		dev device.Device) ([]float32, float64, error) {

@@ -31,7 +31,7 @@ type opener struct {
 	sets map[setKey]*data.Set
 }
 
-// setKey is what a data set depends on.
+// setKey holds the values on which a data set depends.
 type setKey struct {
 	name    string
 	options data.OpenOptions
@@ -143,7 +143,7 @@ type runState struct {
 	meter    *command.ProgressMeter // nil: not begun
 	row      train.Row
 	reported int       // tenths that were printed
-	said     time.Time // of the latest line before the first tenth
+	said     time.Time // time of the latest line before the first tenth
 }
 
 func newStatusLines(w io.Writer, jobs []bench.Job) *statusLines {
@@ -173,7 +173,7 @@ func (b *statusLines) on(e bench.Event) {
 		return
 	case bench.Started:
 		s.running, s.at, s.reported, s.row, s.said = true, 0, 0, train.Row{}, time.Now()
-		s.total = e.Setup.Config.Iterations // that of the job may follow from its epochs
+		s.total = e.Setup.Config.Iterations // the job may give epochs in place of iterations
 		if !b.live {
 			fmt.Fprintln(b.w, b.beginning(e))
 		}
@@ -214,7 +214,7 @@ func (b *statusLines) on(e bench.Event) {
 // earlyLines is the time between the lines of a run before its first tenth.
 const earlyLines = time.Minute
 
-// beginning writes what a run that starts, or goes on, has before it.
+// beginning describes the work that lies before a run that starts or goes on.
 func (b *statusLines) beginning(e bench.Event) string {
 	verb, c := "begins", e.Setup.Config
 	if e.Iteration > 0 {

@@ -27,7 +27,7 @@ func (q *queue) read() error {
 	q.tasks = e.Files
 	var errs []error
 	for _, t := range q.tasks {
-		if q.running[t.Name] != nil { // its record is that of the command that runs
+		if q.running[t.Name] != nil { // its record describes the command that runs
 			continue
 		}
 		r, err := readRecord(q.folder, t)
@@ -45,7 +45,7 @@ func (q *queue) read() error {
 }
 
 // parseTask reads the command line of a task and the files that it names, with a program of its
-// own, and runs nothing. folder is that of the queue: a file below it may be a result of another
+// own, and runs nothing. folder is the queue's folder: a file below it may be a result of another
 // task.
 func parseTask(t bench.Task, root *cobra.Command, folder string) error {
 	cmd, _, err := root.Find(t.Command)

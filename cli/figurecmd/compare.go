@@ -100,14 +100,14 @@ func runCompare(folders []string, levels []float64, accounting, out string, raw,
 }
 
 // readRuns reads the outcomes of runs. Of several paths, as the shell makes of runs/*, it leaves
-// out those that hold no run, with a note, and those that cannot be read, with their errors.
+// out folders that hold no run, with a note, and runs that cannot be read, with their errors.
 func readRuns(paths []string, stderr io.Writer) (made []*bench.Outcome, err error) {
 	runs, unread := paths, []error(nil)
 	if len(paths) > 1 {
 		runs = slices.DeleteFunc(slices.Clone(paths), bench.HoldsNoRun)
 	}
 	if len(runs) == 0 {
-		runs = paths[:1] // for its error
+		runs = paths[:1] // reading the first path gives the error
 	}
 	for _, folder := range runs {
 		o, err := bench.ReadOutcome(folder)
@@ -166,7 +166,7 @@ func costTable(t *bench.Table) web.PageTable {
 	return web.PageTable{Title: "Cost of an accuracy", Note: note, Lines: lines}
 }
 
-// seedNote says what means and bands are, if a curve has some.
+// seedNote explains means and bands, if a curve has some.
 func seedNote(curves []web.Curve) []string {
 	if slices.ContainsFunc(curves, func(c web.Curve) bool { return c.Spread != nil }) {
 		return []string{"Curves of several seeds are means, with a band of one sample standard deviation at each side."}
@@ -189,7 +189,7 @@ func titled(settings []bench.Setting) []string {
 	return names
 }
 
-// differing names curves by what differs between the configurations of their runs.
+// differing names curves by the differences between the configurations of their runs.
 func differing(settings []bench.Setting) []string {
 	folders := make([]string, len(settings))
 	for i, s := range settings {

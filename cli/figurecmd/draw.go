@@ -189,7 +189,7 @@ func (s *study) tunedCurve(b bench.Budget, c bench.Choice) (web.Curve, error) {
 // writeComparison writes the printed values beside the measured ones as a table in Markdown: the
 // mean accuracy of the agents at the last evaluation, its difference, the share of the iterations
 // that was made, and the hours that the whole run takes at this speed. The runs are a share of the
-// figure's. The settings of the runs follow, as they may differ from those of the source.
+// figure's. The settings of the runs follow, as they may differ from the settings of the source.
 func (s *study) writeComparison(made []*bench.Outcome, settings []string) error {
 	var b strings.Builder
 	b.WriteString("| run | paper | ours | difference | share of the iterations | seconds | hours for all |\n" +

@@ -75,7 +75,7 @@ func (f *flags) declare(fs *pflag.FlagSet) {
 // spelling is a command that reads an experiment and runs it.
 type spelling struct {
 	use, short, long, example string
-	args                      string // What its argument is; empty if it has none.
+	args                      string // Description of its argument; empty if it has none.
 	flags                     string // Names of its flags.
 	find                      func(name string) (*bench.Experiment, error)
 	list                      func(f *flags, cmd *cobra.Command) error // Prints the list of experiments; may be nil.
@@ -168,7 +168,7 @@ func (f *flags) check(args []string) error {
 	return errors.Join(f.queueFlags.check(), setKeys(&probe, f.set))
 }
 
-// read reads the experiment that the arguments name, and adds what the flags add to it.
+// read reads the experiment that the arguments name, and adds the settings of the flags to it.
 func (f *flags) read(s spelling, args []string) (*bench.Experiment, error) {
 	find := bench.Read
 	if f.file == "" {

@@ -58,7 +58,7 @@ type figureLine struct {
 	Title    string   `json:"title"`
 	Runs     []string `json:"runs"`
 	Expected string   `json:"expected"`
-	Seconds  *float64 `json:"seconds"` // on this machine; null if not requested or not known
+	Seconds  *float64 `json:"seconds"` // estimated time on this machine; null if not requested or not known
 	time     string   // the same as text; empty if not requested
 }
 

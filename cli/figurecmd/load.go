@@ -20,9 +20,9 @@ func loadOf(path string) (load float64, ok bool) {
 	return load, err == nil && n == 1
 }
 
-// fits reports whether a task of so many cores may start while tasks of the queue use busy cores:
-// on the cores of the queue, and below the limit of the load, which others cause in part. A task
-// that wants more cores than the queue has runs alone, on those.
+// fits reports whether a task that wants a number of cores may start while tasks of the queue use
+// busy cores. It must fit on the cores of the queue, and stay below the limit of the load, which
+// others cause in part. A task that wants more cores than the queue has runs alone, on all of them.
 func fits(cores, busy, want int, load, limit float64) bool {
 	if busy+want > cores && busy > 0 {
 		return false

@@ -87,7 +87,7 @@ func newQueue(f queueFlags, path, folder, given string, root func() *cobra.Comma
 type process struct {
 	bench.Task
 	counted time.Time // the record has its time until then
-	err     error     // at its end
+	err     error     // error at its end
 }
 
 // interval is how often the queue looks at the load and renews its table.

@@ -21,8 +21,8 @@ type Record struct {
 	Command []string `json:"command"`
 	Status  Status   `json:"status"`
 	Exit    int      `json:"exit"`    // status of the process that ended last
-	Seconds float64  `json:"seconds"` // that its processes ran, together
-	Version string   `json:"version"` // of the program that ran it last
+	Seconds float64  `json:"seconds"` // run time of its processes, together
+	Version string   `json:"version"` // version of the program that ran it last
 }
 
 // Status is the state of a task.
@@ -30,10 +30,10 @@ type Status string
 
 const (
 	Waiting  Status = "waiting"  // it has not run yet
-	Running  Status = "running"  // or its queue was killed
-	Stopped  Status = "stopped"  // with checkpoints; the queue continues it
-	Finished Status = "finished" // with exit status 0, or 3: a run diverged
-	Failed   Status = "failed"   // with another one; --retry gives it again
+	Running  Status = "running"  // it is running, or its queue was killed
+	Stopped  Status = "stopped"  // it has checkpoints; the queue continues it
+	Finished Status = "finished" // its exit status was 0, or 3: a run diverged
+	Failed   Status = "failed"   // its exit status was another; --retry starts it again
 )
 
 // statusOf returns the status of a task by the exit status of its process.
@@ -47,8 +47,8 @@ func statusOf(exit int) Status {
 	return Failed
 }
 
-// readRecord reads the record of a task. A task without one, or with that of another command, is
-// waiting.
+// readRecord reads the record of a task. A task without a record, or with the record of another
+// command, is waiting.
 func readRecord(folder string, t bench.Task) (Record, error) {
 	path := filepath.Join(folder, t.Name+".json")
 	r := Record{Command: t.Command, Status: Waiting}

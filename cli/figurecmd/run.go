@@ -21,7 +21,7 @@ type study struct {
 	*flags
 	*bench.Experiment
 	folder     string
-	accounting string // how bits are counted
+	accounting string // name of the way in which bits are counted
 	stdout     io.Writer
 }
 
@@ -180,8 +180,7 @@ func (s *study) finishRanking(outcomes []*bench.Outcome) error {
 	return err
 }
 
-// finishTuning writes and prints what was chosen for each run, and draws the runs that are
-// reported.
+// finishTuning writes and prints the choice for each run, and draws the runs that are reported.
 func (s *study) finishTuning(results []bench.Result, reported []*bench.Outcome) error {
 	var md, csv strings.Builder
 	if err := errors.Join(s.WriteMarkdown(&md, results), s.WriteCSV(&csv, results),

@@ -137,7 +137,7 @@ slow network: each is tuned by the same number of runs, as fspda tune does it, a
 seen. The folder holds ranking.png, tuning.md with grids, choices and results, and tuning.html with the curves.
 
 --with adds an algorithm, also one that your own program registers: with the settings of the figure's first run, and
-edges, mask and momentum that it admits. -c reads an experiment from a file, as fspda experiment does:
+edges, mask and momentum that it allows. -c reads an experiment from a file, as fspda experiment does:
 
   title: My method against two others
   base: {data: mnist, agents: 10, iterations: 2000}

@@ -148,7 +148,7 @@ func theStudies(names []string) (studies []theory.Study, err error) {
 	return studies, nil
 }
 
-// theoryPage is what theory writes besides plots.
+// theoryPage is the output of theory besides plots.
 type theoryPage struct {
 	table, csv, about string
 	seconds           float64

@@ -18,7 +18,7 @@ type textReport struct {
 	Data    string       `json:"data"`
 	Split   string       `json:"split"`
 	Windows int          `json:"windows"`
-	Tokens  int          `json:"tokens"` // that were predicted
+	Tokens  int          `json:"tokens"` // tokens that were predicted
 	Models  []textScores `json:"models"`
 }
 

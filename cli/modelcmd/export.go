@@ -80,7 +80,7 @@ mean model has the statistics that its last row was measured with, or before the
 type exported struct {
 	of        string // "mean", "agent3", "best"
 	iteration int
-	batches   int // that its batch norm has seen
+	batches   int // batches that its batch norm has seen
 	x, norms  []float32
 }
 
@@ -121,7 +121,8 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 // weightFiles are the extensions of files of weights.
 var weightFiles = []string{".safetensors", ".onnx", ".pth", ".pt", ".bin", ".ckpt", ".h5", ".npz"}
 
-// checkOut refuses a name that says another format, and to replace what export did not write.
+// checkOut refuses a name with the extension of another format, and refuses to replace a file that
+// export did not write.
 func (f *exportFlags) checkOut() error {
 	if ext := strings.ToLower(filepath.Ext(f.out)); ext != "."+f.format && slices.Contains(weightFiles, ext) {
 		return command.UsageErrorf("--out %s: the format is %s, which %s does not say: give the path another "+

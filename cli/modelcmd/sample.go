@@ -70,7 +70,7 @@ largest. The same seed gives the same text.`,
 	return command.CompleteRuns(cmd)
 }
 
-// check refuses flags out of range, and those of which a temperature of 0 leaves no effect.
+// check refuses flags out of range, and flags that have no effect at temperature 0.
 func (f *sampleFlags) check(fs *pflag.FlagSet) error {
 	if f.options.Temperature == 0 {
 		for _, name := range []string{"top-k", "seed", "samples"} {

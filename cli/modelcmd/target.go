@@ -24,7 +24,7 @@ import (
 	"fspda/train/runfolder"
 )
 
-// target is what eval and predict work on: models of one network, and examples.
+// target is the input of eval and predict: models of one network, and examples.
 type target struct {
 	Network string
 	models  []exported
@@ -178,13 +178,13 @@ func (t *target) openData(c train.Config, split string, classes int) (err error)
 	return err
 }
 
-// checkTokens refuses a text whose tokens mean other characters than those of the run.
+// checkTokens refuses a text whose tokens mean other characters than the tokens of the run.
 func (t *target) checkTokens(run, name string) error {
 	if t.set.Text == nil || t.set.Text.Tokenizer == nil {
 		return nil
 	}
 	trained, err := text.ReadTokenizer(run, runfolder.TokenizerFile)
-	if errors.Is(err, fs.ErrNotExist) { // the run does not know what its tokens mean
+	if errors.Is(err, fs.ErrNotExist) { // the run has no tokenizer to compare with
 		return nil
 	}
 	if err == nil && !text.Same(trained, t.set.Text.Tokenizer) {

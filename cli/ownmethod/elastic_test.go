@@ -40,7 +40,7 @@ func (elastic) Traits() algo.Traits {
 	return algo.Traits{
 		Memory:   algo.Memory{Aux: []string{"slow"}},
 		Exchange: algo.Exchange{Edges: algo.AnyEdges},
-		About: algo.About{Travels: "the model", Bits: "nE 2 v d", Keeps: "1", Skew: "bias, proportional to alpha",
+		About: algo.About{Travels: "the model", Bits: "2·v·d·|E_t|", Keeps: "1", Skew: "bias, proportional to alpha",
 			Graphs: "any graph and process", Source: "a test of one file"},
 	}
 }

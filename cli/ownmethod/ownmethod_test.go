@@ -67,7 +67,7 @@ func TestHelp(t *testing.T) {
 	if help != methods || !strings.Contains(help, "\nelastic\n") {
 		t.Error("the help of algo and the command methods do not both have the method")
 	}
-	for _, want := range []string{"pull (0.1), start (model)", "a test of one file", "nE 2 v d", "optimizers"} {
+	for _, want := range []string{"pull (0.1), start (model)", "a test of one file", "2·v·d·|E_t|", "optimizers"} {
 		if _, own, _ := strings.Cut(help, "\nelastic\n"); !strings.Contains(own, want) {
 			t.Errorf("its help has no %q:\n%s", want, own)
 		}

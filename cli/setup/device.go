@@ -51,8 +51,8 @@ func OpenAgentDevice(c train.Config, threads, rank int) (*Devices, error) {
 }
 
 // OpenDevices opens the devices that a configuration names, at most one for each agent. The device
-// auto is a usable GPU, or else the CPU with so many threads for each Program. It is an error if a
-// device given by name cannot be used.
+// auto is a usable GPU, or else the CPU with the given number of threads for each Program. It is an
+// error if a device given by name cannot be used.
 func OpenDevices(c train.Config, threads, agents int) (*Devices, error) {
 	o := device.Options{Threads: threads, Precision: c.Precision, Deterministic: c.Deterministic}
 	if c.Device == "auto" {

@@ -42,8 +42,8 @@ func FlagUsages(cmd *cobra.Command) string {
 	return shortUsages(flags)
 }
 
-// Topics lists what may follow --help: topics of the help of a command with all keys of the
-// configuration, and all. It is nil for other commands.
+// Topics lists the words that may follow --help: for a command with all keys of the configuration,
+// the topics of its help, and the word all. It is nil for other commands.
 func Topics(cmd *cobra.Command) []string {
 	flags := cmd.LocalFlags()
 	if flags.Lookup(usual[0]) == nil || flags.Lookup("density") == nil {
@@ -99,7 +99,7 @@ func heading(topic string) string {
 	return strings.ToUpper(topic[:1]) + topic[1:]
 }
 
-// chosen returns the flags of a topic that are not hidden; "" is that of flags without a topic.
+// chosen returns the flags of a topic that are not hidden; "" is the topic of flags without one.
 func chosen(flags *pflag.FlagSet, topic string) *pflag.FlagSet {
 	some := pflag.NewFlagSet("", pflag.ContinueOnError)
 	some.SortFlags = false

@@ -8,7 +8,7 @@ import (
 	"fspda/train/config"
 )
 
-// An Engine has what training needs of a model with batch norm.
+// An Engine has the methods that training needs of a model with batch norm.
 var _ train.Buffered = (*model.Engine)(nil)
 
 // Transformer returns the sizes of the language model that c names, as far as it says them.

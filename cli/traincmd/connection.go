@@ -26,7 +26,7 @@ type connection struct {
 	certs     string
 	insecure  bool
 	packing   string
-	direct    string // where other agents connect; after check an address, or empty for nowhere
+	direct    string // address at which other agents connect; empty after check: none
 
 	compression link.Compression // set by check
 	tls         link.Credentials // set by check

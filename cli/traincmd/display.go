@@ -50,7 +50,7 @@ func newDisplay(f *trainFlags, s *train.Setup, model, device string, stdout, std
 		meter: command.NewProgressMeter(s), log: newLogger(f, stderr)}
 	if file, ok := stderr.(*os.File); ok && term.IsTerminal(int(file.Fd())) && !f.quiet && !f.json {
 		d.terminal = newTerminal(file)
-		// the bar shows what log lines of lower levels say
+		// the bar shows the content of log lines of lower levels
 		d.log = zap.New(zapcore.NewCore(newLineEncoder(), zapcore.AddSync(d.terminal), zapcore.WarnLevel))
 	}
 	return d
@@ -76,7 +76,7 @@ func newLogger(f *trainFlags, w io.Writer) *zap.Logger {
 	return zap.New(zapcore.NewCore(enc, zapcore.Lock(zapcore.AddSync(w)), level))
 }
 
-// begin logs what is about to run, and starts the bar.
+// begin logs a description of the run that is about to start, and starts the bar.
 func (d *display) begin(folder string) {
 	c := d.setup.Config
 	d.log.Info("training", zap.Strings("what", d.what()), zap.Int("iterations", c.Iterations),
@@ -114,7 +114,7 @@ func (d *display) begin(folder string) {
 	})
 }
 
-// what describes the run in a few lines.
+// what returns a description of the run in a few lines.
 func (d *display) what() []string {
 	c := d.setup.Config
 	lines := []string{

@@ -41,7 +41,7 @@ func forecastLine(f train.Forecast) string {
 		command.Duration(f.Row.Seconds()), command.Bits(uint64(f.Bits)), command.Bytes(f.Memory))
 }
 
-// memoryLines list the memory of each GPU that a run needs, and for what.
+// memoryLines list the memory of each GPU that a run needs, by its use.
 func memoryLines(f train.Forecast) []string {
 	var lines []string
 	for _, d := range f.Devices {

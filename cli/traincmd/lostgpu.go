@@ -16,7 +16,7 @@ type lostGPUError struct {
 	saved  bool // there is a checkpoint
 }
 
-// explainLostGPU adds what to do to the error of a training in a folder, if a GPU was lost.
+// explainLostGPU adds advice to the error of a training in a folder, if a GPU was lost.
 func explainLostGPU(err error, folder string) error {
 	if !device.Lost(err) {
 		return err

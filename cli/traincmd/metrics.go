@@ -19,7 +19,7 @@ import (
 	"fspda/web"
 )
 
-// metrics is what an agent's process serves to monitoring.
+// metrics serves the metrics of an agent's process to monitoring.
 type metrics interface {
 	serve(live *train.LiveState, node *link.Node, log *zap.Logger) // until close
 	close()

@@ -15,8 +15,8 @@ import (
 	"fspda/train"
 )
 
-// mode is what differs between the commands that train in this process: train holds all agents,
-// agent holds one.
+// mode holds the differences between the commands that train in this process: train holds all
+// agents, agent holds one.
 type mode interface {
 	// configure combines defaults, files, flags and environment, and checks the result.
 	configure(fs *pflag.FlagSet) (train.Config, error)
@@ -45,7 +45,7 @@ type run struct {
 	cleanup []func() // called by close, the last one first
 }
 
-// openRun opens what a run needs: configuration, devices, data set, network. It writes no file.
+// openRun opens the inputs of a run: configuration, devices, data set, network. It writes no file.
 func openRun(m mode, f *trainFlags, fs *pflag.FlagSet, stdout, stderr io.Writer) (*run, error) {
 	c, err := m.configure(fs)
 	if err != nil {
@@ -97,7 +97,8 @@ func (r *run) train(ctx context.Context, m mode) error {
 	return m.conclude(r, res)
 }
 
-// announce logs the warnings of the configuration and what is about to run.
+// announce logs the warnings of the configuration and a description of the run that is about to
+// start.
 func (r *run) announce(folder string) {
 	for _, w := range r.setup.Warnings {
 		r.display.log.Warn(w)

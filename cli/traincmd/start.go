@@ -15,8 +15,8 @@ import (
 // certsValid is how long the certificates of a run on this machine are valid.
 const certsValid = 10 * 365 * 24 * time.Hour
 
-// startFolder holds what fspda up gives to the agents that it starts: the configuration and
-// certificates. It is agents/up in the run folder, so that nothing is left elsewhere if this
+// startFolder holds the files that fspda up gives to the agents that it starts: the configuration
+// and certificates. It is agents/up in the run folder, so that nothing is left elsewhere if this
 // process is killed. Its lock keeps every other fspda up out of the run folder.
 type startFolder struct {
 	dir  string
@@ -72,7 +72,7 @@ func inUse(run string) bool {
 func (s *startFolder) close() {
 	_ = os.RemoveAll(s.certs())
 	_ = os.Remove(s.config())
-	_ = os.Remove(s.lock.Path()) // while it is held: another start makes a lock of its own
+	_ = os.Remove(s.lock.Path()) // removed while it is held: another start makes a lock of its own
 	_ = s.lock.Unlock()
 	for _, path := range s.made {
 		_ = os.Remove(path)

@@ -30,8 +30,8 @@ type trainFlags struct {
 	dry         bool
 }
 
-// config returns the configuration that the flags describe. With --resume it is that of the run in
-// --out, with what the flags change, and it may be longer.
+// config returns the configuration that the flags describe. With --resume it is the configuration
+// of the run in --out, with the changes of the flags, and it may be longer.
 func (f *trainFlags) config(fs *pflag.FlagSet) (train.Config, error) {
 	if !f.resume {
 		return setup.ReadConfig(f.file, "", fs)
@@ -159,7 +159,7 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 		m.out = command.NextFreeName(r.setup.Config.Algo + "-" + r.setup.Config.Data)
 	}
 	var err error
-	if m.page, err = openLivePage(m.web); err != nil { // before the folder: a bad address leaves nothing behind
+	if m.page, err = openLivePage(m.web); err != nil { // opened before the folder: a bad address leaves nothing behind
 		return ctx, err
 	}
 	r.onClose(m.page.close)

@@ -285,7 +285,7 @@ func (u *agentProcesses) run(ctx context.Context) error {
 	return worst(errs)
 }
 
-// worst picks the error to report: that of an agent that failed, or else that of agent 0, which
+// worst picks the error to report: the error of an agent that failed, or else of agent 0, which
 // ends as the run does.
 func worst(errs []error) error {
 	for _, err := range errs {

@@ -44,7 +44,7 @@ var conv1D = regexp.MustCompile(`\.(attn\.c_attn|attn\.c_proj|mlp\.c_fc|mlp\.c_p
 // unused matches tensors of files that hold no weights: masks and angles.
 var unused = regexp.MustCompile(`\.attn\.(masked_)?bias$|\.rotary_emb\.inv_freq$`)
 
-// transpose writes a matrix of so many rows to dst with its axes exchanged.
+// transpose writes a matrix with the given number of rows to dst with its axes exchanged.
 func transpose(dst, values []float32, rows int) {
 	columns := len(values) / rows
 	for r := range rows {
@@ -54,8 +54,9 @@ func transpose(dst, values []float32, rows int) {
 	}
 }
 
-// languageTensors returns the tensors of a language model as transformers has them: those of a GPT-2
-// under its prefix, with weights as inputs × outputs, and biases of zeros where the network has none.
+// languageTensors returns the tensors of a language model as transformers has them. The tensors of
+// a GPT-2 are under its prefix, with weights as inputs × outputs, and biases of zeros where the
+// network has none.
 func languageTensors(net *model.Network, x []float32) (ts []safetensors.Tensor) {
 	gpt := hasTensor(net, gptTokens)
 	for _, t := range net.Layout().Parts() {
@@ -179,7 +180,8 @@ func (r *reader) language() error {
 	return r.tied()
 }
 
-// languageConfig is what config.json of a GPT-2 or a Llama says that its tensors do not show.
+// languageConfig holds the settings in config.json of a GPT-2 or a Llama that its tensors do not
+// show.
 type languageConfig struct {
 	Type       string  `json:"model_type"`
 	GPTHeads   int     `json:"n_head"`

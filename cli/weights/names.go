@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// wrappers are what PyTorch puts before all names of a network that is wrapped: for several GPUs,
-// or compiled.
+// wrappers are the prefixes that PyTorch puts before all names of a network that is wrapped: for
+// several GPUs, or compiled.
 var wrappers = []string{"module.", "_orig_mod."}
 
-// names maps torchvision's names of tensors to those of a file: of PyTorch, or of Hugging Face's
-// ResNet.
+// names maps torchvision's names of tensors to the names in a file: PyTorch's, or Hugging Face's
+// for a ResNet.
 func names(file []string) map[string]string {
 	ours, prefix := map[string]string{}, commonPrefix(file)
 	for _, name := range file {

@@ -91,7 +91,7 @@ func (m *pickle) popMark() ([]any, error) {
 	return values, err
 }
 
-// number reads an integer of so many bytes, little-endian.
+// number reads an integer of size bytes, little-endian.
 func (m *pickle) number(size int) uint64 {
 	var b [8]byte
 	if _, err := io.ReadFull(m.r, b[:size]); err != nil {
@@ -100,7 +100,7 @@ func (m *pickle) number(size int) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// text reads so many bytes.
+// text reads size bytes.
 func (m *pickle) text(size uint64) (string, error) {
 	if size > uint64(m.r.Len()) {
 		return "", errPickle

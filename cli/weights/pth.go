@@ -12,8 +12,8 @@ import (
 )
 
 // pthFile is a file of torch.save: a zip of a pickle, which describes the tensors, and of their
-// numbers. The pickle is read by an interpreter that knows only what a dictionary of tensors needs
-// and calls nothing; it refuses everything else.
+// numbers. The pickle is read by an interpreter that knows only the operations for a dictionary of
+// tensors and calls nothing; it refuses everything else.
 type pthFile struct {
 	path    string
 	zip     *zip.ReadCloser
@@ -35,7 +35,7 @@ type pthStorage struct {
 	key   string
 }
 
-// maxPickle is the largest pickle that is read; that of ResNet-152 has 100 kB.
+// maxPickle is the largest pickle that is read; the pickle of ResNet-152 has 100 kB.
 const maxPickle = 16 << 20
 
 func openPTH(name string) (f *pthFile, err error) {
@@ -149,8 +149,8 @@ func storageOf(id any) (any, error) {
 	return nil, fmt.Errorf("it refers to something that is no storage of numbers")
 }
 
-// construct does what a class or function in a pickle does with its arguments, for those that a
-// dictionary of tensors needs.
+// construct applies a class or function in a pickle to its arguments. It knows only the classes and
+// functions that a dictionary of tensors needs.
 func construct(g pickleGlobal, args []any) (any, error) {
 	switch {
 	case g == "collections.OrderedDict" && len(args) == 0:

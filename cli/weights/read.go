@@ -22,7 +22,7 @@ import (
 // Weights are the parameters and buffers of a network, as a file holds them.
 type Weights struct {
 	X, Buffers []float32
-	Batches    int // that its batch norm has seen: the largest num_batches_tracked
+	Batches    int // batches that its batch norm has seen: the largest num_batches_tracked
 }
 
 // Options say how Read takes a file.
@@ -30,13 +30,13 @@ type Options struct {
 	Key string // configuration key that named the file, for errors; empty is init
 	// NewHead are parameters from which the tensors of the last layer are taken; nil: from the file
 	NewHead []float32
-	// Sizes are those of a language model; config.json beside the file has to say the same
+	// Sizes are the sizes of a language model; config.json beside the file has to say the same
 	Sizes model.Transformer
 }
 
 // Read reads the weights of a network from a file: safetensors, or a state_dict that torch.save
 // wrote. The file must hold exactly the tensors of the network, in their shapes, and finite
-// numbers, which are converted to float32. The names are torchvision's, those of Hugging Face's
+// numbers, which are converted to float32. The names are torchvision's, or Hugging Face's for a
 // ResNet, or either within a wrapper of PyTorch.
 func Read(path string, net *model.Network, o Options) (w Weights, err error) {
 	r := reader{path: path, net: net, o: o, known: map[string]bool{}}
@@ -66,7 +66,7 @@ type reader struct {
 	o     Options
 	names map[string]string // names in the file by names in the network
 	infos map[string]safetensors.Info
-	head  string          // what the names of a new last layer begin with; empty: it is read
+	head  string          // prefix of the names of a new last layer; empty: it is read
 	known map[string]bool // the names of the file that belong to the network
 	// the weights of a GPT-2 are inputs × outputs, as transformers has them
 	transposed bool

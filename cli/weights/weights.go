@@ -98,7 +98,7 @@ func Exported(path string) bool {
 	return f.Close() == nil && meta["network"] != "" && meta["run"] != ""
 }
 
-// onnxStart is what the files of SaveONNX begin with: the version and the producer.
+// onnxStart is the beginning of the files of SaveONNX: the version and the producer.
 var onnxStart = string(onnx.Start())
 
 // saveFile writes a file and moves it to its path when it is complete.

@@ -53,7 +53,7 @@ func (w *CodecTransport) Send(ctx context.Context, m dist.Message) error {
 	}
 	w.Bits.Add(counted.SharedSeed)
 	w.Bytes.Add(uint64(len(text)))
-	// as many as the mask has, which both ends draw
+	// the number of coordinates is the mask's, which both ends draw
 	back := dist.Payload{Dim: p.Dim, Coords: make([]uint32, len(p.Vectors[0]))}
 	if err := codec.Decode(&back, text, dist.SharedSeed, false); err != nil {
 		return fmt.Errorf("disttest: the message of iteration %d from agent %d cannot be decoded: %w", m.T, m.From, err)

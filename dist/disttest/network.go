@@ -116,7 +116,7 @@ func (b *Network) Cut(i, j int, cut bool) {
 }
 
 // Held returns the records that wait for Deliver from one agent to another in a scripted network.
-// Those of a cut link cannot be delivered and are not returned.
+// Records of a cut link cannot be delivered and are not returned.
 func (b *Network) Held(from, to int) [][]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -139,7 +139,7 @@ func (b *Network) queue(from, to int) *queue {
 }
 
 // Deliver delivers record k of [Network.Held]; k > 0 reorders. With keep, the record stays, so that
-// it can be duplicated. Both go beyond what a [dist.Session] allows.
+// it can be duplicated. A [dist.Session] allows neither.
 func (b *Network) Deliver(from, to, k int, keep bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"fspda/device"
+	"fspda/train/setting"
 )
 
 // Async is the asynchronous FSPDA-SA of the paper's appendix "Asynchronous Implementation". There
@@ -86,8 +87,40 @@ type Protocol struct {
 
 var _ RealTime = Async{}
 
+// The keys of this method.
+var (
+	coefficient = setting.Key{Name: "coef", Topic: "method", Default: string(Inverse),
+		Choices: []string{string(Inverse), string(One), string(Printed)},
+		Help: "fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's " +
+			"appendix)"}
+	coefficientLimit = setting.Key{Name: "c_max", Topic: "method", Default: setting.AutoFloat{Auto: true},
+		Range: "(0, inf)", Want: "a coefficient above 0, or auto",
+		Help: "fspda-async: the largest gradient coefficient; auto is 10, or twice the factor between the slowest " +
+			"and the fastest agent if that is more"}
+	contacts = setting.Key{Name: "contacts", Topic: "method", Default: 1, Range: "[0, 1e4]", Want: "0 to 1e4",
+		Help: "fspda-async: mean number of exchanges to which an agent is called in a unit of virtual time"}
+	clock = setting.Key{Name: "clock", Topic: "method", Default: "virtual", Choices: []string{"virtual", "real"},
+		Since: "0.1.0",
+		Help: "fspda-async: virtual (the same run every time) or real (between processes: agents compute and " +
+			"exchange at their own pace, without waiting for each other)"}
+	giveUp = setting.Key{Name: "give_up", Topic: "method", Default: 5, Range: "(0, 1e6]",
+		Want: "above 0 and at most 1e6 seconds", Resume: setting.Recorded,
+		Help: "clock real: seconds after which an unfinished exchange no longer keeps an agent from other exchanges"}
+	dropAfter = setting.Key{Name: "drop_after", Topic: "method", Range: "[0, 1e9]",
+		Want: "0, for never, or 1 to 1e9 seconds", Check: neverOrLong, Resume: setting.Recorded,
+		Help: "clock real: seconds of silence after which an agent is dropped from the run; 0 is never"}
+)
+
+// neverOrLong refuses a silence of less than a second.
+func neverOrLong(key string, value any) error {
+	if v := value.(float64); v != 0 && v < 1 {
+		return setting.Invalid(key, v, "expected %s", "0, for never, or 1 to 1e9 seconds")
+	}
+	return nil
+}
+
 var fspdaAsync = Method{Name: "fspda-async",
-	Keys:  []string{"gamma", "beta", "coef", "c_max", "contacts", "clock", "give_up", "drop_after"},
+	Keys:  []setting.Key{Gamma, Beta, coefficient, coefficientLimit, contacts, clock, giveUp, dropAfter},
 	Check: asyncStable, New: func(s Settings) Algorithm {
 		return Async{SA{Gamma: s.Param("gamma"), Beta: s.Param("beta")}, newProtocol(s)}
 	}}
@@ -121,7 +154,7 @@ func (a Async) Traits() Traits {
 	t.Aux, t.Mailbox = append(t.Aux, "mail"), []int{asyncMail}
 	t.Edges, t.Asynchronous, t.RealTime = Clocks, a, a
 	t.Updates, t.Constant = Updates{}, true
-	t.About = About{"k values of the model", "nE 2 v k", "2", exactOnSkew, "any graph, a clock on every edge",
+	t.About = About{"k values of the model", "2·v·k·|E_t|", "2", exactOnSkew, "any graph, a clock on every edge",
 		"FSPDA, appendix on asynchronous implementation"}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"fspda/device"
+	"fspda/train/setting"
 )
 
 // AsyncSTORM is FSPDA-STORM without a common clock, by the protocol of [Async]. The paper says that
@@ -42,7 +43,7 @@ type AsyncSTORM struct {
 var _ Asynchronous = AsyncSTORM{}
 
 var fspdaAsyncSTORM = Method{Name: "fspda-async-storm",
-	Keys:  []string{"gamma", "beta", "a_x", "a_lambda", "coef", "c_max", "contacts"},
+	Keys:  []setting.Key{Gamma, Beta, primalWeight, dualWeight, coefficient, coefficientLimit, contacts},
 	Check: asyncStable, New: func(s Settings) Algorithm { return AsyncSTORM{newSTORM(s), newProtocol(s)} }}
 
 func (AsyncSTORM) Name() string { return "fspda-async-storm" }
@@ -55,7 +56,7 @@ func (a AsyncSTORM) Traits() Traits {
 	}
 	t.Mailbox = a.mailbox()
 	t.Edges, t.Asynchronous, t.Constant, t.Gradients = Clocks, a, true, 2
-	t.About = About{"k values of two models", "nE 4 v k", "5, or 7", exactOnSkew,
+	t.About = About{"k values of two models", "4·v·k·|E_t|", "5, or 7", exactOnSkew,
 		"any graph, a clock on every edge", "derived from FSPDA, equation 10 and that appendix"}
 	return t
 }

@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // BEER is gradient tracking with compressed differences of both models and trackers (Zhao, Li, Li,
 // Richtárik and Chi 2022, algorithm 1). H and G are public copies of the models x and the trackers
@@ -28,7 +31,7 @@ type BEER struct {
 
 var _ Algorithm = BEER{}
 
-var beer = Method{Name: "beer", Keys: []string{"theta", "compress", "norms"}, Check: checkCompressed,
+var beer = Method{Name: "beer", Keys: []setting.Key{Theta, compress, norms}, Check: checkCompressed,
 	New: func(s Settings) Algorithm { return BEER{Theta: s.Param("theta")} }}
 
 const (

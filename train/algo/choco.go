@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // CHOCO is CHOCO-SGD (Koloskova, Stich, Jaggi, 2019, algorithm 2): gossip with compressed
 // differences. Every agent has a public copy xhat_i of its model, known to all its neighbours, and
@@ -38,7 +41,16 @@ type CHOCO struct {
 
 var _ Algorithm = CHOCO{}
 
-var choco = Method{Name: "choco", Keys: []string{"theta", "compress", "norms", "reference_bits", "early"},
+// The keys of this method.
+var (
+	referenceBits = setting.Key{Name: "reference_bits", Topic: "exchange", Default: "honest",
+		Choices: []string{"honest", "published"},
+		Help:    "choco: how bits_reference is counted: honest, or published, as the released program does"}
+	early = setting.Key{Name: "early", Topic: "exchange", Default: false, Since: "0.2.0",
+		Help: "choco: compress and send before the gradient is computed (EF21)"}
+)
+
+var choco = Method{Name: "choco", Keys: []setting.Key{Theta, compress, norms, referenceBits, early},
 	Check: checkCompressed, New: func(s Settings) Algorithm {
 		return CHOCO{Theta: s.Param("theta"), Early: s.Flag("early"), Descent: s.Descent}
 	}}

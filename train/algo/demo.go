@@ -27,7 +27,7 @@ var _ Algorithm = DeMo{}
 var demoKind = OptimizerKind{Name: "demo",
 	Rule: "u is the sign of a momentum whose largest coefficients were averaged", UnitSteps: true, Decoupled: true}
 
-var demo = Method{Name: "demo", Keys: []string{"compress"}, Params: []setting.Key{{Name: "keep", Default: 0.999,
+var demo = Method{Name: "demo", Keys: []setting.Key{compress}, Params: []setting.Key{{Name: "keep", Default: 0.999,
 	Range: "[0, 1)", Help: "decay rate of the momentum"}}, New: func(s Settings) Algorithm {
 	return DeMo{Keep: s.Param("keep"), Decay: s.Descent.Decay}
 }}
@@ -47,7 +47,7 @@ func (a DeMo) Traits() Traits {
 		Exchange: Exchange{Edges: AllGather, Code: CoefficientCode},
 		Updates:  Updates{Descent: Descent{Decay: a.Decay}, Optimizers: []string{"demo"}},
 		About: About{"k cosine coefficients of each chunk of the momentum, to all agents",
-			"n(n-1) k (v + iota) a chunk", "1", "bias: steps are signs", "none", "Peng, Quesnelle and Kingma 2024"},
+			"n·(n-1)·k·(v + iota) a chunk", "1", "bias: steps are signs", "none", "Peng, Quesnelle and Kingma 2024"},
 	}
 }
 

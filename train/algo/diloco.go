@@ -26,7 +26,7 @@ type DiLoCo struct {
 
 var _ Algorithm = DiLoCo{}
 
-var diloco = Method{Name: "diloco", Keys: []string{"local_steps"},
+var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps},
 	Params: []setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
 	New:    func(s Settings) Algorithm { return newDiLoCo(s, s.Whole("local_steps")) }}
 
@@ -55,7 +55,7 @@ func (a DiLoCo) Traits() Traits {
 		Exchange: Exchange{Edges: AllReduce},
 		Rounds:   Rounds{Period: a.H, Scheduled: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
-		About: About{"the change of the model over a round, an all-reduce at its end", "2(n-1) v d a round", "2",
+		About: About{"the change of the model over a round, an all-reduce at its end", "2·(n-1)·v·d a round", "2",
 			"bias, which grows with local_steps", "none", "Douillard and others 2023, algorithm 1"},
 	}
 	if a.Mu == 0 {

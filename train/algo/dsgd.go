@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // DSGD is decentralized SGD on a time-varying graph. With D = own - other over each active edge at
 // time t,
@@ -22,7 +25,17 @@ type DSGD struct {
 
 var _ Algorithm = DSGD{}
 
-var dsgd = Method{Name: "dsgd", Keys: []string{"theta", "weights", "order"}, Check: dsgdStable,
+// The keys of this method.
+var (
+	weights = setting.Key{Name: "weights", Topic: "method", Default: setting.Auto,
+		Choices: []string{setting.Auto, "constant", "metropolis", "process"},
+		Help: "dsgd: constant (theta), metropolis (of the active graph), process (those of the edge process, such " +
+			"as base(2)), or auto (process where it has weights, else constant)"}
+	order = setting.Key{Name: "order", Topic: "method", Default: "cta", Choices: []string{"cta", "atc"},
+		Help: "dsgd: cta (combine then adapt) or atc (adapt then combine)"}
+)
+
+var dsgd = Method{Name: "dsgd", Keys: []setting.Key{Theta, weights, order}, Check: dsgdStable,
 	New: func(s Settings) Algorithm {
 		return DSGD{Theta: s.Param("theta"), Metropolis: s.Choice("weights") != "constant",
 			ATC: s.Choice("order") == "atc", Descent: s.Descent}
@@ -42,7 +55,7 @@ func (a DSGD) Traits() Traits {
 	return Traits{
 		Exchange: Exchange{Edges: AnyEdges, Masks: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
-		About: About{"k values of the model", "nE 2 v k", "0", biasedOnSkew, anyGraph,
+		About: About{"k values of the model", "2·v·k·|E_t|", "0", biasedOnSkew, anyGraph,
 			"Lian and others 2017; Koloskova and others 2020"},
 	}
 }

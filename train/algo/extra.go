@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // EXTRA is the exact first-order algorithm of Shi, Ling, Wu and Yin (2015) on a static graph, with
 // W~ = W + Delta·(I - W):
@@ -23,7 +26,12 @@ type EXTRA struct {
 
 var _ Algorithm = EXTRA{}
 
-var extra = Method{Name: "extra", Keys: []string{"delta"}, Check: checkMixing,
+// delta is a key of this method.
+var delta = setting.Key{Name: "delta", Topic: "method", Default: 0.5, Range: "(0, 0.5]",
+	Want: "above 0 and at most 0.5: W~ lies between W and (I+W)/2",
+	Help: "extra: W~ = W + delta (I-W), at most 0.5"}
+
+var extra = Method{Name: "extra", Keys: []setting.Key{delta}, Check: checkMixing,
 	New: func(s Settings) Algorithm { return EXTRA{Delta: s.Param("delta")} }}
 
 const extraQ = 0 // in State.Aux
@@ -36,7 +44,7 @@ func (EXTRA) Traits() Traits {
 			Tracked: Tracked{"q", func(alpha, _ float64) float64 { return alpha }}},
 		Exchange: Exchange{Edges: WholeGraph, Mixing: true},
 		Needs:    Needs{Exact: true},
-		About:    About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Shi, Ling, Wu and Yin 2015"},
+		About:    About{"the model", "2·v·d·|E_t|", "1", exactOnSkew, staticGraph, "Shi, Ling, Wu and Yin 2015"},
 	}
 }
 

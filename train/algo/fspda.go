@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // SA is FSPDA-SA, the paper's main algorithm (equation 8): stochastic gradient descent-ascent on
 // the augmented Lagrangian of consensus optimization (equation 4), over random edges and random
@@ -34,7 +37,12 @@ type SA struct {
 
 var _ Algorithm = SA{}
 
-var fspdaSA = Method{Name: "fspda-sa", Keys: []string{"gamma", "beta", "dual"}, Check: checkGossipGain,
+// dualForm is a key of this method.
+var dualForm = setting.Key{Name: "dual", Topic: "method", Default: "same-time",
+	Choices: []string{"same-time", "stale-neighbour"},
+	Help:    "fspda-sa: same-time, or stale-neighbour, the released program's dual step"}
+
+var fspdaSA = Method{Name: "fspda-sa", Keys: []setting.Key{Gamma, Beta, dualForm}, Check: checkGossipGain,
 	New: func(s Settings) Algorithm {
 		return SA{Gamma: s.Param("gamma"), Beta: s.Param("beta"), Stale: s.Choice("dual") == "stale-neighbour",
 			Descent: s.Descent}
@@ -50,7 +58,7 @@ func (a SA) Traits() Traits {
 		Exchange: Exchange{Edges: AnyEdges, Masks: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
 		Needs:    Needs{Dual: true},
-		About:    About{"k values of the model", "nE 2 v k", "1 (dual)", exactOnSkew, anyGraph, "FSPDA, equation 8"},
+		About:    About{"k values of the model", "2·v·k·|E_t|", "1 (dual)", exactOnSkew, anyGraph, "FSPDA, equation 8"},
 	}
 }
 

@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // KGT is K-GT, gradient tracking with local steps (Liu, Lin, Koloskova and Stich 2024): rounds of K
 // local steps with a correction c, then one exchange of two vectors over all edges of the graph.
@@ -25,7 +28,12 @@ type KGT struct {
 
 var _ Algorithm = KGT{}
 
-var kgt = Method{Name: "kgt", Keys: []string{"local_steps", "outer_step"}, Check: checkMixing,
+// outerStep is a key of this method.
+var outerStep = setting.Key{Name: "outer_step", Topic: "method", Default: 1, Range: "(0, inf)",
+	Want: "a step size above 0; 1 goes where the local steps went",
+	Help: "kgt: outer step eta_s; 1 keeps the result of the local steps"}
+
+var kgt = Method{Name: "kgt", Keys: []setting.Key{LocalSteps, outerStep}, Check: checkMixing,
 	New: func(s Settings) Algorithm {
 		return KGT{K: s.RoundSteps, EtaS: s.Param("outer_step"), Descent: s.Descent}
 	}}
@@ -44,7 +52,7 @@ func (a KGT) Traits() Traits {
 		Exchange: Exchange{Edges: RoundGraph, Mixing: true, Vectors: 2}, // s - x and v
 		Rounds:   Rounds{Period: a.K},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: LocalOnly},
-		About: About{"two vectors, at the end of a round", "nE 4 v d a round", "2", exactOnSkew,
+		About: About{"two vectors, at the end of a round", "4·v·d·|E_t| a round", "2", exactOnSkew,
 			staticGraph + ", in rounds", "Liu, Lin, Koloskova and Stich 2024"},
 	}
 }

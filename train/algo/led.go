@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // LED is local exact diffusion (Alghunaim 2024): rounds of Tau local steps with a dual correction,
 // then one averaging with the mixing matrix W over all edges of the graph. With D = own - other of
@@ -24,7 +27,7 @@ type LED struct {
 
 var _ Algorithm = LED{}
 
-var led = Method{Name: "led", Keys: []string{"local_steps"}, Check: checkDiffusion,
+var led = Method{Name: "led", Keys: []setting.Key{LocalSteps}, Check: checkDiffusion,
 	New: func(s Settings) Algorithm { return LED{Tau: s.RoundSteps, Descent: s.Descent} }}
 
 const ledY = 0 // in State.Aux
@@ -37,7 +40,7 @@ func (a LED) Traits() Traits {
 		Exchange: Exchange{Edges: RoundGraph, Mixing: true},
 		Rounds:   Rounds{Period: a.Tau},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
-		About: About{"the model, at the end of a round", "nE 2 v d a round", "1", exactOnSkew,
+		About: About{"the model, at the end of a round", "2·v·d·|E_t| a round", "1", exactOnSkew,
 			staticGraph + ", in rounds; eigenvalues of W above -1/3", "Alghunaim 2024"},
 	}
 }

@@ -1,18 +1,20 @@
 package algo
 
+import "fspda/train/setting"
+
 // LocalSGD is rounds of local steps, each followed by the mean of all models (McMahan and others 2017;
 // Stich 2019): [DiLoCo] with an outer step of 1 and without outer momentum.
 type LocalSGD struct{ DiLoCo }
 
 var _ Algorithm = LocalSGD{}
 
-var localSGD = Method{Name: "local-sgd", Keys: []string{"local_steps"}, New: func(s Settings) Algorithm {
+var localSGD = Method{Name: "local-sgd", Keys: []setting.Key{LocalSteps}, New: func(s Settings) Algorithm {
 	return LocalSGD{DiLoCo{H: s.Whole("local_steps"), Rate: 1, Descent: s.Descent}}
 }}
 
 func (a LocalSGD) Traits() Traits {
 	t := a.DiLoCo.Traits()
-	t.About = About{"the model, an all-reduce at the end of a round", "2(n-1) v d a round", "1",
+	t.About = About{"the model, an all-reduce at the end of a round", "2·(n-1)·v·d a round", "1",
 		"bias, which grows with local_steps", "none", "McMahan and others 2017; Stich 2019"}
 	return t
 }

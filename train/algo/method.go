@@ -7,11 +7,11 @@ import "fspda/train/setting"
 type Method struct {
 	// Name is the value of the key algo.
 	Name string
-	// Keys lists the keys of the configuration that New and Check read and that not every method reads,
+	// Keys are the keys of the configuration that New and Check read and that not every method reads,
 	// besides eta and mixing, which follow from the traits. Keys that a method does not read are refused
-	// if they are set explicitly.
-	Keys []string
-	// Params are the settings that only this method has.
+	// if they are set explicitly. A key that is declared elsewhere is here with its name alone.
+	Keys []setting.Key
+	// Params are further settings of this method, below the key params.
 	Params []setting.Key
 	// New makes the algorithm of its settings. It is called before the graph of a run is made too, for
 	// the traits of the algorithm: these must not depend on the graph.

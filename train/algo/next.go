@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // NEXT is in-network successive convex approximation (Di Lorenzo and Scutari 2016) with its linear
 // surrogate, proximal weight tau and no constraint: gradient tracking, adapt-then-combine. With W_t
@@ -19,7 +22,11 @@ type NEXT struct {
 
 var _ Algorithm = NEXT{}
 
-var next = Method{Name: "next", Keys: []string{"kappa"},
+// kappa is a key of this method.
+var kappa = setting.Key{Name: "kappa", Topic: "method", Range: "[0, 1)", Want: "at least 0 and below 1",
+	Help: "next: the step size decays as b(t+1) = b(t) (1 - kappa b(t)); 0 keeps it constant"}
+
+var next = Method{Name: "next", Keys: []setting.Key{kappa},
 	New: func(s Settings) Algorithm { return NEXT{Kappa: s.Param("kappa"), Descent: s.Descent} }}
 
 func (NEXT) Name() string { return "next" }
@@ -32,7 +39,7 @@ func (a NEXT) Traits() Traits {
 		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
 			Takes: TrackedGradient},
 		Needs: Needs{Exact: true},
-		About: About{"model and tracker", "nE 4 v d", "1", exactOnSkew, anyGraph, "Di Lorenzo and Scutari 2016"},
+		About: About{"model and tracker", "4·v·d·|E_t|", "1", exactOnSkew, anyGraph, "Di Lorenzo and Scutari 2016"},
 	}
 }
 

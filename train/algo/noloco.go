@@ -33,7 +33,7 @@ type NoLoCo struct {
 
 var _ Algorithm = NoLoCo{}
 
-var noloco = Method{Name: "noloco", Keys: []string{"local_steps"}, Check: nolocoStable,
+var noloco = Method{Name: "noloco", Keys: []setting.Key{LocalSteps}, Check: nolocoStable,
 	Params: []setting.Key{outerRate, outerMomentum(0.5, "heavy ball of the outer steps"), {Name: "pull",
 		Range: "[0, 2)", Help: "gain towards the pair's mean of the slow models; 0 is outer_lr"}},
 	New: func(s Settings) Algorithm {
@@ -70,7 +70,7 @@ func (a NoLoCo) Traits() Traits {
 		Exchange: Exchange{Edges: RoundPairs, Vectors: 2}, // D and phi
 		Rounds:   Rounds{Period: a.H, Scheduled: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
-		About: About{"the change of the model over a round, and where it began", "4 v d a pair and round", "2",
+		About: About{"the change of the model over a round, and where it began", "4·v·d a pair and round", "2",
 			"bias, which grows with local_steps", "any graph, pairs, at the end of a round",
 			"Kolehmainen and others 2025, equations 1 to 3"},
 	}

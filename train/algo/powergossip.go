@@ -57,7 +57,7 @@ func (a PowerGossip) Traits() Traits {
 		Exchange: Exchange{Edges: AnyEdges, MessageLen: a.meanMessage(), Rank: a.maxRank()},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
 		About: About{"one product of each matrix with a vector; vectors whole",
-			"nE 2 v (rows or columns of all matrices + rest)", "0; rows + columns of all matrices an edge",
+			"2·v·(rows or columns of all matrices + rest)·|E_t|", "0; rows + columns of all matrices an edge",
 			biasedOnSkew, anyGraph, "Vogels, Karimireddy and Jaggi 2020, algorithm 1, rank 1"},
 	}
 }

@@ -28,7 +28,12 @@ type ProxGPDA struct {
 
 var _ Algorithm = ProxGPDA{}
 
-var proxGPDA = Method{Name: "prox-gpda", Keys: []string{"rho"}, Check: proxStable,
+// rho is a key of this method.
+var rho = setting.Key{Name: "rho", Topic: "method", Default: setting.AutoFloat{Auto: true},
+	Range: "(0, inf)", Want: "a penalty above 0, or auto",
+	Help: "prox-gpda: penalty; its step is 1/(2 rho degree); auto makes alpha the largest of these steps"}
+
+var proxGPDA = Method{Name: "prox-gpda", Keys: []setting.Key{rho}, Check: proxStable,
 	New: func(s Settings) Algorithm { return ProxGPDA{Rho: s.Param("rho")} }}
 
 // proxStable refuses a single agent: the step size 1/(2·rho·degree) needs neighbours.
@@ -49,7 +54,7 @@ func (ProxGPDA) Traits() Traits {
 		Memory:   Memory{Aux: []string{"lambda"}, Tracked: Tracked{"lambda", unitLimit}, NewScratch: newSentModel},
 		Exchange: Exchange{Edges: WholeGraph},
 		Needs:    Needs{Exact: true, Constant: true},
-		About:    About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Hong, Hajinezhad and Zhao 2017"},
+		About:    About{"the model", "2·v·d·|E_t|", "1", exactOnSkew, staticGraph, "Hong, Hajinezhad and Zhao 2017"},
 	}
 }
 

@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // QG is DSGD with quasi-global momentum (Lin, Karimireddy, Stich and Jaggi 2021, algorithm 1): the
 // momentum follows the motion of the averaged model, so that it points the same way at agents of
@@ -31,7 +34,7 @@ type QG struct {
 
 var _ Algorithm = QG{}
 
-var qgDSGDm = Method{Name: "qg-dsgdm", Keys: []string{"local_steps"}, New: newQG, Check: qgStable}
+var qgDSGDm = Method{Name: "qg-dsgdm", Keys: []setting.Key{LocalSteps}, New: newQG, Check: qgStable}
 
 func newQG(s Settings) Algorithm {
 	return QG{Mu: s.Momentum, Nesterov: s.Nesterov, H: s.Whole("local_steps")}
@@ -80,7 +83,7 @@ func (a QG) Traits() Traits {
 		Exchange: Exchange{Edges: AnyRounds},
 		Rounds:   Rounds{Period: a.H},
 		Updates:  Updates{Optimizers: AnyMomentum},
-		About: About{"the model", "nE 2 v d", "1, or 2 with local steps", "bias of dsgd, whatever mu",
+		About: About{"the model", "2·v·d·|E_t|", "1, or 2 with local steps", "bias of dsgd, whatever mu",
 			"any graph; momentum below about 0.5 where few edges of many agents are active together",
 			"Lin, Karimireddy, Stich and Jaggi 2021, algorithm 1"},
 	}

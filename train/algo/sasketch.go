@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // SketchedSA is FSPDA-SA whose masks are the low-rank sketches of [PowerGossip]: with D what the
 // sketch of an edge tells of own - other at time t,
@@ -17,7 +20,7 @@ type SketchedSA struct {
 
 var _ Algorithm = SketchedSA{}
 
-var fspdaSASketch = Method{Name: "fspda-sa-sketch", Keys: []string{"gamma", "beta"}, Check: checkGossipGain,
+var fspdaSASketch = Method{Name: "fspda-sa-sketch", Keys: []setting.Key{Gamma, Beta}, Check: checkGossipGain,
 	New: func(s Settings) Algorithm {
 		return SketchedSA{Gamma: s.Param("gamma"), Beta: s.Param("beta"), PowerGossip: newPowerGossip(s, 0)}
 	}}
@@ -29,7 +32,7 @@ func (a SketchedSA) Traits() Traits {
 	t.Aux, t.Tracked = []string{"lambda"}, Tracked{"lambda", SA{Descent: a.Descent}.limit}
 	t.Placements, t.Dual = AnyPlacement, true
 	t.About = About{"one product of each matrix with a vector; vectors whole",
-		"nE 2 v (rows or columns of all matrices + rest)", "1; rows + columns of all matrices an edge",
+		"2·v·(rows or columns of all matrices + rest)·|E_t|", "1; rows + columns of all matrices an edge",
 		exactOnSkew + " (measured; experimental)", anyGraph, "FSPDA-SA over the sketches of powergossip"}
 	return t
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fspda/device"
+	"fspda/train/setting"
 )
 
 // Scaffnew is Decen-Scaffnew, decentralized ProxSkip (Mishchenko, Malinovsky, Stich and Richtárik
@@ -30,7 +31,12 @@ type Scaffnew struct {
 
 var _ Algorithm = Scaffnew{}
 
-var scaffnew = Method{Name: "scaffnew", Keys: []string{"local_steps", "share"}, Check: scaffnewStable,
+// share is a key of this method.
+var share = setting.Key{Name: "share", Topic: "method", Default: 1, Range: "(0, 1]",
+	Want: "above 0 and at most 1: the share c of the averaging step",
+	Help: "scaffnew: share c of the averaging step, at most 1"}
+
+var scaffnew = Method{Name: "scaffnew", Keys: []setting.Key{LocalSteps, share}, Check: scaffnewStable,
 	New: func(s Settings) Algorithm { return Scaffnew{P: s.Rate, C: s.Param("share"), Descent: s.Descent} }}
 
 // scaffnewStable warns where the averaging (1-share)·I + share·W is not that of checkDiffusion: of
@@ -57,7 +63,7 @@ func (a Scaffnew) Traits() Traits {
 		Memory:   Memory{Aux: []string{"h"}, Tracked: Tracked{"h", a.limit}},
 		Exchange: Exchange{Edges: CoinGraph, Mixing: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
-		About: About{"the model, when the coin says so", "nE 2 v d", "1", exactOnSkew,
+		About: About{"the model, when the coin says so", "2·v·d·|E_t|", "1", exactOnSkew,
 			"any graph, all edges or none", "Mishchenko, Malinovsky, Stich and Richtárik 2022"},
 	}
 }

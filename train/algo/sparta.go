@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // SPARTA averages a few coordinates of the models over all agents in every iteration (exogym 2025).
 // After a local step, on the coordinates k of a mask that all agents draw from the iteration alone,
@@ -18,7 +21,7 @@ type SPARTA struct {
 
 var _ Algorithm = SPARTA{}
 
-var sparta = Method{Name: "sparta", Keys: []string{"local_steps"},
+var sparta = Method{Name: "sparta", Keys: []setting.Key{LocalSteps},
 	New: func(s Settings) Algorithm { return SPARTA{Every: s.Whole("local_steps"), Descent: s.Descent} }}
 
 func (SPARTA) Name() string { return "sparta" }
@@ -28,7 +31,7 @@ func (a SPARTA) Traits() Traits {
 		Exchange: Exchange{Edges: AllReduce, Masks: true},
 		Rounds:   Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
-		About: About{"k values of the model, an all-reduce", "2(n-1) v k", "0", "bias, which grows as k falls",
+		About: About{"k values of the model, an all-reduce", "2·(n-1)·v·k", "0", "bias, which grows as k falls",
 			"none", "exogym 2025"},
 	}
 }

@@ -17,7 +17,7 @@ type SPARTADiLoCo struct {
 
 var _ Algorithm = SPARTADiLoCo{}
 
-var spartaDiLoCo = Method{Name: "sparta-diloco", Keys: []string{"local_steps"}, Check: wholeOuterSteps,
+var spartaDiLoCo = Method{Name: "sparta-diloco", Keys: []setting.Key{LocalSteps}, Check: wholeOuterSteps,
 	Params: []setting.Key{{Name: "outer_steps", Default: 10, Range: "[2, inf)", Whole: true,
 		Help: "iterations from one outer step to the next: a multiple of local_steps"}, outerRate,
 		outerMomentum(0.9, "Nesterov momentum of the outer steps")},
@@ -42,7 +42,7 @@ func (a SPARTADiLoCo) Traits() Traits {
 	t := a.DiLoCo.Traits()
 	t.Masks, t.Period, t.WholeEvery, t.LocalSteps = true, a.Every, a.H, 1
 	t.About = About{"as sparta, and at the end of a round the change of the model over it",
-		"2(n-1) v k, and 2(n-1) v d a round", "2", "bias, which grows with outer_steps", "none",
+		"2·(n-1)·v·k, and 2·(n-1)·v·d a round", "2", "bias, which grows with outer_steps", "none",
 		"exogym 2025; Douillard and others 2023"}
 	return t
 }

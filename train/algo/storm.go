@@ -1,6 +1,9 @@
 package algo
 
-import "fspda/device"
+import (
+	"fspda/device"
+	"fspda/train/setting"
+)
 
 // STORM is FSPDA-STORM, the paper's second algorithm (equation 10): recursive momentum, a control
 // variate, on both gradients of the Lagrangian that SA descends and ascends (equation 9). Each
@@ -45,8 +48,24 @@ type STORM struct {
 
 var _ Algorithm = STORM{}
 
+// The keys of this method.
+var (
+	primalWeight = setting.Key{Name: "a_x", Topic: "method", Default: 0.1, Range: "(0, 1]",
+		Want: "above 0 and at most 1: the weight of the newest sample",
+		Help: "fspda-storm, fspda-async-storm: weight of the newest sample in the primal momentum; 1 is fspda-sa"}
+	dualWeight = setting.Key{Name: "a_lambda", Topic: "method", Default: 0.1, Range: "(0, 1]",
+		Want: "above 0 and at most 1: the weight of the newest sample",
+		Help: "fspda-storm, fspda-async-storm: weight of the newest sample in the dual momentum"}
+	stormStart = setting.Key{Name: "storm_start", Topic: "method", Default: "gradient",
+		Choices: []string{"gradient", "zero"},
+		Help:    "fspda-storm: initial momenta: gradient (the first gradient) or zero"}
+	stormLambda = setting.Key{Name: "storm_lambda", Topic: "method", Default: "exact",
+		Choices: []string{"exact", "lagged"},
+		Help:    "fspda-storm: exact, or lagged, the released program's average of lambda"}
+)
+
 var fspdaSTORM = Method{Name: "fspda-storm",
-	Keys:  []string{"gamma", "beta", "a_x", "a_lambda", "storm_start", "storm_lambda"},
+	Keys:  []setting.Key{Gamma, Beta, primalWeight, dualWeight, stormStart, stormLambda},
 	Check: checkGossipGain, New: func(s Settings) Algorithm {
 		a := newSTORM(s)
 		a.ZeroStart, a.Lagged = s.Choice("storm_start") == "zero", s.Choice("storm_lambda") == "lagged"
@@ -74,7 +93,7 @@ func (a STORM) Traits() Traits {
 			NewScratch: gradientScratch},
 		Exchange: Exchange{Edges: AnyEdges, Vectors: 2, Masks: true}, // x^t and x^{t-1}
 		Needs:    Needs{Dual: true},
-		About: About{"k values of two models", "nE 4 v k", "4, or 5", exactOnSkew, anyGraph,
+		About: About{"k values of two models", "4·v·k·|E_t|", "4, or 5", exactOnSkew, anyGraph,
 			"FSPDA, equation 10, appendix"},
 	}
 	if a.AX != a.ALambda {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fspda/device"
+	"fspda/train/setting"
 )
 
 // Swarm is Swarm-SGD (Nadiradze et al., 2021): pairs of agents average their models after local
@@ -45,7 +46,20 @@ type Swarm struct {
 
 var _ Algorithm = Swarm{}
 
-var swarm = Method{Name: "swarm", Keys: []string{"compress", "swarm", "initiator", "local_steps"}, Check: swarmFair,
+// The keys of this method.
+var (
+	swarmForm = setting.Key{Name: "swarm", Topic: "exchange", Default: "nonblocking",
+		Choices: []string{"nonblocking", "blocking"},
+		Help:    "swarm: nonblocking, or blocking"}
+	initiator = setting.Key{Name: "initiator", Topic: "exchange", Default: "global",
+		Choices: []string{"global", "degree"},
+		Needs:   []setting.Need{setting.Is("swarm", "nonblocking")},
+		Help: "non-blocking swarm: which end of an exchange publishes its progress: global (one end, the same for " +
+			"both: the drawn edge's first, or a coin's choice), or degree (the released program's rule: an agent " +
+			"whose number is the iteration modulo its degree + 1, which may be both ends or none)"}
+)
+
+var swarm = Method{Name: "swarm", Keys: []setting.Key{compress, swarmForm, initiator, LocalSteps}, Check: swarmFair,
 	New: func(s Settings) Algorithm {
 		return Swarm{Blocking: s.Choice("swarm") == "blocking", Steps: max(1, s.Whole("local_steps")),
 			Descent: s.Descent}
@@ -73,7 +87,7 @@ func (a Swarm) Traits() Traits {
 		Memory:   Memory{Aux: []string{"o", "c"}},
 		Exchange: Exchange{Edges: Pairs, Code: LatticeCode, Vectors: 2}, // o and c
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
-		About: About{"two copies of the model, or codes of them; blocking one", "nE 4 v d; blocking nE 2 v d",
+		About: About{"two copies of the model, or codes of them; blocking one", "4·v·d·|E_t|; blocking 2·v·d·|E_t|",
 			"2; blocking 0", biasedOnSkew, "any graph, pairs", "Nadiradze and others 2021"},
 	}
 	if a.Blocking {

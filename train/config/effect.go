@@ -107,7 +107,7 @@ func (m method) uses(key string) bool {
 	case "mixing":
 		return m.traits.Mixing
 	}
-	return slices.Contains(m.Keys, key)
+	return slices.Contains(m.keys(), key)
 }
 
 // Unused is a key that has no effect on a run.
@@ -132,7 +132,7 @@ func (s *Setup) Unused(given Config) (all []Unused) {
 	}
 	for _, f := range given.Fields() {
 		if needs := s.missing(f.Name, given); needs != "" {
-			all = append(all, Unused{f.Name, f.text(), needs})
+			all = append(all, Unused{f.Name, f.Text(), needs})
 		}
 	}
 	return all
@@ -148,7 +148,7 @@ func (c Config) RefuseUnused(keys []string) error {
 			continue
 		}
 		if needs := s.missing(f.Name, c); needs != "" {
-			errs = append(errs, Unused{f.Name, f.text(), needs}.Error("this command"))
+			errs = append(errs, Unused{f.Name, f.Text(), needs}.Error("this command"))
 		}
 	}
 	return errors.Join(errs...)
@@ -181,7 +181,7 @@ func (s *Setup) Effective(given Config) string {
 	resolved := s.Config.Stored()
 	for _, f := range resolved.Fields() {
 		if s.missing(f.Name, given) == "" {
-			fmt.Fprintf(&b, "%s=%s\n", f.Name, f.text())
+			fmt.Fprintf(&b, "%s=%s\n", f.Name, f.Text())
 		}
 	}
 	return b.String()

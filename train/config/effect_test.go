@@ -129,7 +129,7 @@ func TestKeysWithoutEffect(t *testing.T) {
 	}
 	need := strings.Fields("eta mixing")
 	for _, m := range builtin {
-		need = append(need, m.Keys...)
+		need = append(need, m.keys()...)
 	}
 	for _, k := range own {
 		if len(k.Needs) > 0 {

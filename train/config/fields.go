@@ -78,11 +78,11 @@ func (f Field) get() any {
 	return reflect.ValueOf(f.Value).Elem().Interface()
 }
 
-// text returns the field's value as text.
-func (f Field) text() string { return fmt.Sprint(f.get()) }
+// Text returns the field's value as text.
+func (f Field) Text() string { return fmt.Sprint(f.get()) }
 
 // isDefault reports whether the field has the value of Default.
-func (f Field) isDefault() bool { return f.text() == fmt.Sprint(f.Initial()) }
+func (f Field) isDefault() bool { return f.Text() == fmt.Sprint(f.Initial()) }
 
 // inert reports whether a key is left out of the fingerprint of c: the value never changes the
 // trajectory, or configurations without the key have the same trajectory.
@@ -105,7 +105,7 @@ func (c Config) fingerprint(device bool) string {
 	c.Params = c.settleParams()
 	for _, f := range c.Fields() {
 		if !c.inert(f) || device && f.Resume == setting.Moves {
-			fmt.Fprintf(h, "%s=%s\n", f.Name, f.text())
+			fmt.Fprintf(h, "%s=%s\n", f.Name, f.Text())
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
@@ -117,7 +117,7 @@ func (c Config) Differences(other Config) []string {
 	c.Params, other.Params = c.settleParams(), other.settleParams()
 	a, b := c.Fields(), other.Fields()
 	for i := range a {
-		if va, vb := a[i].text(), b[i].text(); va != vb && !(c.inert(a[i]) && other.inert(b[i])) {
+		if va, vb := a[i].Text(), b[i].Text(); va != vb && !(c.inert(a[i]) && other.inert(b[i])) {
 			diff = append(diff, fmt.Sprintf("%s (%s there, %s here)", a[i].Name, vb, va))
 		}
 	}

@@ -31,12 +31,33 @@ func init() {
 		}
 	}
 	for i, k := range own {
+		if k.Help == "" {
+			k = declaredByMethod(k)
+			own[i] = k
+		}
 		places[k.Name] = i
+		if fields[k.Name] == nil {
+			panic(fmt.Sprintf("config: no field of Config has the tag key:%q", k.Name))
+		}
 		v := reflect.ValueOf(&base).Elem().FieldByIndex(fields[k.Name])
 		v.Set(reflect.ValueOf(k.Initial()).Convert(v.Type()))
 	}
 	builtin = prepareAll(algo.Methods())
 	methods = slices.Clone(builtin)
+}
+
+// declaredByMethod returns the declaration of a key, which is in the file of a method that reads it,
+// with the conditions of k.
+func declaredByMethod(k setting.Key) setting.Key {
+	for _, m := range algo.Methods() {
+		for _, d := range m.Keys {
+			if d.Name == k.Name && d.Help != "" {
+				d.Needs = slices.Concat(d.Needs, k.Needs)
+				return d
+			}
+		}
+	}
+	panic(fmt.Sprintf("config: no method declares the key %q", k.Name))
 }
 
 // RegisterKey adds a key of another package to every configuration: to flags, files, help and

@@ -22,18 +22,10 @@ var compressionKeys = []setting.Key{
 	{Name: "norms", Topic: "exchange", Default: "tensor", Choices: []string{"tensor", "flat"},
 		Needs: []setting.Need{needsNorms},
 		Help:  "NORMS: one norm for each tensor, or one for the flat vector"},
-	{Name: "early", Topic: "exchange", Default: false, Since: "0.2.0",
-		Help: "choco: compress and send before the gradient is computed (EF21)"},
-	{Name: "swarm", Topic: "exchange", Default: "nonblocking", Choices: []string{"nonblocking", "blocking"},
-		Help: "swarm: nonblocking, or blocking"},
-	{Name: "initiator", Topic: "exchange", Default: "global", Choices: []string{"global", "degree"},
-		Needs: []setting.Need{needs("swarm nonblocking",
-			func(c Config) bool { return c.Swarm != "blocking" })},
-		Help: "non-blocking swarm: which end of an exchange publishes its progress: global (one end, the same for " +
-			"both: the drawn edge's first, or a coin's choice), or degree (the released program's rule: an agent " +
-			"whose number is the iteration modulo its degree + 1, which may be both ends or none)"},
-	{Name: "reference_bits", Topic: "exchange", Default: "honest", Choices: []string{"honest", "published"},
-		Help: "choco: how bits_reference is counted: honest, or published, as the released program does"},
+	{Name: "early"},
+	{Name: "swarm"},
+	{Name: "initiator"},
+	{Name: "reference_bits"},
 }
 
 // ExchangeKeys choose the agents, their graph and the coordinates that an exchange carries.

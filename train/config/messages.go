@@ -29,7 +29,7 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 	}
 	for _, f := range c.Fields() {
 		if !c.inert(f) {
-			id = append(id, [2]string{f.Name, f.text()})
+			id = append(id, [2]string{f.Name, f.Text()})
 		}
 	}
 	return id

@@ -24,6 +24,14 @@ type method struct {
 	traits algo.Traits
 }
 
+// keys lists the names of the keys that not every method reads.
+func (m method) keys() (names []string) {
+	for _, k := range m.Keys {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
 // prepare asks a method for its traits. The error says what is wrong with its declarations.
 func prepare(m Method) (p method, err error) {
 	p.Method = m

@@ -10,9 +10,8 @@ import (
 )
 
 // Param is a setting of one algorithm, which Method.Params declares: a number, or a name of
-// Choices. The configuration holds it below the key params, as in "params: {beta: 0.9}"; the flag
-// is
-// --param beta=0.9, and the key in a sweep or after --set is params.beta. It is part of the
+// Choices. The configuration holds it below the key params, as in "params: {beta: 0.9}". Its flag
+// is --param beta=0.9, and its key in a sweep or after --set is params.beta. It is part of the
 // fingerprint and of config.yaml like any other key.
 type Param = setting.Key
 

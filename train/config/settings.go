@@ -29,7 +29,7 @@ func (s *Setup) settings() algo.Settings {
 
 // settings returns the settings of a method that follow from the configuration alone.
 func (r *Resolved) settings(m method) algo.Settings {
-	return algo.Settings{Values: r.values(m.Keys), Momentum: r.Momentum, Nesterov: r.optimizer().Nesterov, Agents: 2,
+	return algo.Settings{Values: r.values(m.keys()), Momentum: r.Momentum, Nesterov: r.optimizer().Nesterov, Agents: 2,
 		RoundSteps: max(1, r.LocalSteps), Rate: 1, Regular: true}
 }
 
@@ -66,8 +66,10 @@ func (r *Resolved) eachKey(each func(key string, value any)) {
 			each(section.Type().Field(i).Tag.Get("key"), v)
 		}
 	}
-	for _, k := range declared()[len(own):] {
-		each(k.Name, r.given.Value(k.Name))
+	for _, k := range declared() {
+		if fields[k.Name] == nil { // not settled: another package declares it
+			each(k.Name, r.given.Value(k.Name))
+		}
 	}
 }
 

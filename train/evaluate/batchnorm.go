@@ -24,7 +24,7 @@ func BatchNormMode(s *config.Setup, t int) string {
 
 // PoolBuffers combines the buffers of several agents as if their batches came from one: the mean of
 // the means, and as variance the mean of the variances plus the variance of the means. The sizes
-// are those of Setup.Buffers.
+// are Setup.Buffers.
 func PoolBuffers(sizes []int, agents [][]float32) []float32 {
 	out := make([]float32, len(agents[0]))
 	n := float64(len(agents))

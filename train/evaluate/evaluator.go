@@ -36,8 +36,8 @@ type Worker struct {
 	Model  Model
 }
 
-// Model is what an evaluation needs of a network. All methods are safe for concurrent use. If
-// the network has batch norm, the model must be a [Buffered].
+// Model is the interface that an evaluation needs of a network. All methods are safe for concurrent
+// use. If the network has batch norm, the model must be a [Buffered].
 type Model interface {
 	// Init returns the initial model of a seed.
 	Init(seed uint64) []float32
@@ -465,7 +465,7 @@ func squaredDistance(x []float32, mean []float64) float64 {
 }
 
 // batchLoss returns the mean loss of the agents' batches since the last row, weighted as in F, and
-// that of the worst agent. Agents without a batch do not count; NaN if none had a batch.
+// the mean loss of the worst agent. Agents without a batch do not count; NaN if none had a batch.
 func batchLoss(weight []float64, sn []*snapshot.Snapshot) (mean, worst metric.Num) {
 	total, worst := 0.0, metric.Num(math.Inf(-1))
 	for _, s := range sn {
@@ -483,8 +483,8 @@ func batchLoss(weight []float64, sn []*snapshot.Snapshot) (mean, worst metric.Nu
 	return mean / metric.Num(total), worst
 }
 
-// l2 returns the L2 term in TrainLossAvg: that of the mean model, or without the objective the mean
-// of those of the agents that had a batch, weighted as in batchLoss.
+// l2 returns the L2 term in TrainLossAvg: the L2 term of the mean model, or, without the objective,
+// the mean L2 term of the agents that had a batch, weighted as in batchLoss.
 func (e *Evaluator) l2(sn []*snapshot.Snapshot, models [][]float32, mean []float32) metric.Num {
 	if e.full() {
 		return metric.Num(e.setup.L2(mean))

@@ -9,10 +9,11 @@ import (
 	"fspda/train/metric"
 )
 
-// What a run must have done before it is judged.
+// Limits from which on a run is judged.
 const (
-	// judgedFrom is the number of iterations from which on a run is judged. A shorter one has failed
-	// only if its loss is more than twice that at its start: warm-up and momentum may raise it at first.
+	// judgedFrom is the number of iterations from which on a run is judged. A shorter one has
+	// failed only if its loss is more than twice its loss at the start: warm-up and momentum may
+	// raise it at first.
 	judgedFrom = 200
 	// longRun is the number of iterations from which on also few exchanges are no excuse for agents far
 	// from consensus.
@@ -24,15 +25,15 @@ const (
 
 // Failure says why a run of n agents with d parameters that finished has failed to converge:
 //
-//   - its training loss ends above where it began, or has risen again by more than half of what it had
-//     fallen;
+//   - its training loss ends above where it began, or has risen again by more than half of its
+//     fall;
 //   - or its agents are far from consensus: the training loss of the worst agent ends above where it
 //     began, or their models reach less than half of the accuracy of the mean model, or it of theirs.
 //
-// Else it is empty. Where the training loss is that of the latest batches and not of all data, the test
-// loss is judged, which may rise again for another reason. Short runs are not judged, unless the loss
-// has doubled; nor is the consensus of agents that had no time for it: random pairs need about log2(n)
-// exchanges of all d coordinates by each agent.
+// Else it is empty. Where only the training loss of the latest batches is known, not of all data,
+// the test loss is judged, which may rise again for another reason. Short runs are not judged,
+// unless the loss has doubled; nor is the consensus of agents that had no time for it: random pairs
+// need about log2(n) exchanges of all d coordinates by each agent.
 func Failure(rows []metric.Row, n, d int) string {
 	if len(rows) < 2 {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"fspda/train/generate"
 )
 
-// The samples of text at rows: as those of nanoGPT.
+// Settings of the samples of text at rows; nanoGPT has the same.
 const (
 	sampleTemperature = 0.8
 	sampleTopK        = 200

@@ -9,9 +9,10 @@ import (
 	"fspda/train/memory"
 )
 
-// teams divides the evaluator's capacity among so many models. A team is a list of worker indices
-// and evaluates one model at a time. On the host there are no more of them than models, because a
-// program there has cores of its own; on other devices the remaining ones join the teams.
+// teams divides the evaluator's capacity among a number of models. A team is a list of worker
+// indices and evaluates one model at a time. On the host no more workers are used than there are
+// models, because a program there has cores of its own; on other devices the remaining workers join
+// the teams.
 func (e *Evaluator) teams(models int) [][]int {
 	workers := e.atOnce
 	if !memory.Owned(e.workers[0].Device) {

@@ -62,8 +62,8 @@ func (e *Evaluator) TimeRows(from int) (time.Duration, error) {
 // manyRows is how many evaluations are estimated one by one.
 const manyRows = 10000
 
-// rowSeconds estimates an evaluation, if score and gradient of an example take so many seconds of
-// one core.
+// rowSeconds estimates the time of an evaluation. score and gradient are the seconds that one core
+// needs for an example.
 func (e *Evaluator) rowSeconds(t int, score, gradient float64) float64 {
 	s := e.setup
 	models := s.EvaluatedAgents() + 1

@@ -14,8 +14,8 @@ import (
 // Model is a language model on a device.
 type Model interface {
 	// Read returns a function for one text. It writes the logits of the token that follows the given
-	// ones, one for each token of the vocabulary, to out. It may keep what it computed of a call for
-	// the next one, which often has the same tokens and one more.
+	// ones, one for each token of the vocabulary, to out. It may keep results of a call for the
+	// next one, which often has the same tokens and one more.
 	Read() (next func(out []float64, x device.Vector, tokens []uint16) error, err error)
 }
 

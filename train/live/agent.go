@@ -39,7 +39,7 @@ type Options struct {
 
 // Timeouts are the limits after which an agent stops waiting for another one. 0 is the default.
 type Timeouts struct {
-	Exchange time.Duration // how long an exchange may reserve the mailbox; by default 5 s
+	Exchange time.Duration // the longest time for which an exchange may reserve the mailbox; by default 5 s
 	Drop     time.Duration // the edge of an agent that is silent for longer is dropped; 0: never
 	// Finish is used without Drop: at the end of the run, an agent silent for longer is not awaited. By
 	// default 10 s.
@@ -62,8 +62,8 @@ type Trainer interface {
 	// Finished reports that the agent has reached the end of the run and does not move any more.
 	// The snapshot is valid until it returns.
 	Finished(Snapshot)
-	// Exchanged reports an exchange in which this end sent so many values to a peer: when this end
-	// commits it, or learns later that it counts.
+	// Exchanged reports an exchange and the number of values that this end sent to the peer in it.
+	// It is called when this end commits the exchange, or learns later that it counts.
 	Exchanged(peer, values int)
 	// Called reports a call to an exchange, made or received, whatever its outcome.
 	Called()
@@ -84,7 +84,7 @@ type EdgeSnapshot struct {
 }
 
 // Agent runs one agent: it computes gradients and exchanges values over its edges. Its vectors are
-// those of Options.State.
+// in Options.State.
 type Agent struct {
 	opt   Options
 	state *algo.State
@@ -101,7 +101,7 @@ type Agent struct {
 	joining        bool
 	stopped        bool // set when Trainer.Advanced has stopped the agent
 	frozen         bool // nothing moves any more
-	final          bool // it is frozen, and its state was reported as that of the end of the run
+	final          bool // it is frozen, and its state was reported as the state at the end of the run
 	gradientID     int  // number of the current gradient
 	cancelGradient context.CancelFunc
 	gradientTime   time.Duration // moving mean of the time of a gradient; 0: unknown

@@ -32,7 +32,7 @@ type edge struct {
 	sessionState
 }
 
-// otherEnd is what an edge knows about its other end. The agent's lock guards it.
+// otherEnd is the knowledge of an edge about its other end. The agent's lock guards it.
 type otherEnd struct {
 	peerAtEnd        bool     // it has reached the end of the run
 	peerFinal        bool     // it has finished

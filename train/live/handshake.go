@@ -30,7 +30,7 @@ func (e *edge) handleHello(ctx context.Context, msg *message) error {
 			"because each was silent for the other",
 			zap.Int("peer", e.peer), zap.Int("exchanges", e.dual.N), zap.Int("theirs", msg.n))
 	}
-	var answers []*message // written now, before what notify starts changes the state
+	var answers []*message // written now, before goroutines that notify wakes change the state
 	if !msg.has(flagAnswer) || was != e.dual {
 		answers = append(answers, e.hello(flagAnswer))
 	}
@@ -112,7 +112,7 @@ func (e *edge) handleState(ctx context.Context, msg *message) error {
 		return e.lengthError(msg, a.state.X.Len())
 	}
 	a.mu.Lock()
-	if a.frozen { // a process that is started again says what it lacks
+	if a.frozen { // nothing may change; a process that is started again says in its hello which exchanges it lacks
 		a.mu.Unlock()
 		return nil
 	}
@@ -140,7 +140,7 @@ func (e *edge) handleState(ctx context.Context, msg *message) error {
 func (e *edge) countMissed(msg *message) {
 	missed := msg.n
 	switch {
-	case msg.epoch < e.dual.Epoch: // of which it has counted those
+	case msg.epoch < e.dual.Epoch: // this end has counted the exchanges of an earlier epoch
 		return
 	case msg.epoch == e.dual.Epoch:
 		missed -= e.dual.N

@@ -8,7 +8,7 @@ import (
 	"fspda/dist"
 )
 
-// message is what the two ends of an edge send to each other. Its encoding, little-endian:
+// message is a message between the two ends of an edge. Its encoding, little-endian:
 //
 //	 0  kind, flags, zero, zero   a byte each
 //	 4  call                      uint32

@@ -9,7 +9,7 @@ import (
 )
 
 // Check refuses a setup whose forecast exceeds the free memory of a device, or of the host if the
-// system tells it. The error says what would fit.
+// system tells it. The error suggests settings that would fit.
 func Check(s *config.Setup, devices ...device.Device) error {
 	forecasts, err := Devices(s, devices...)
 	if err != nil {
@@ -32,7 +32,7 @@ func Check(s *config.Setup, devices ...device.Device) error {
 // Gigabytes formats a number of bytes.
 func Gigabytes(n uint64) string { return fmt.Sprintf("%.3g GB", float64(n)/1e9) }
 
-// remedies lists what would make the run fit.
+// remedies lists changes with which the run would fit.
 func remedies(s *config.Setup, f Forecast) string {
 	var all []string
 	perAgent := max(1, (f.Parts[0].Bytes+f.Parts[1].Bytes)/uint64(f.Agents))

@@ -39,8 +39,8 @@ func SharesGradients(s *config.Setup, dev device.Device) bool {
 	return transient && !Owned(dev) && s.Config.GradientTime == 0
 }
 
-// GradientsAtOnce returns how many gradients of so many agents are begun at once on a device. The
-// programs of the host wait for memory themselves.
+// GradientsAtOnce returns how many gradients are begun at once on a device with the given number of
+// agents. The programs of the host wait for memory themselves.
 func GradientsAtOnce(s *config.Setup, dev device.Device, agents int) int {
 	switch {
 	case Owned(dev) && s.Programs.Gradient >= LargeProgram:
@@ -51,8 +51,8 @@ func GradientsAtOnce(s *config.Setup, dev device.Device, agents int) int {
 	return agents
 }
 
-// Evaluators returns how many models are evaluated at once on each of so many devices with memories
-// of their own. The models of a small network are computed together.
+// Evaluators returns how many models are evaluated at once on each of a number of devices with
+// memories of their own. The models of a small network are computed together.
 func Evaluators(s *config.Setup, devices int) int {
 	if s.Programs.Gradient >= LargeProgram {
 		return largeEvaluators

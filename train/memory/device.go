@@ -24,20 +24,20 @@ type Device interface {
 	Taken() (bytes uint64, err error)
 	// Block returns the bytes of one vector of n float32.
 	Block(n int) uint64
-	// ProgramBytes forecasts the bytes of so many programs that run one after the other: their
-	// common workspace, of which the largest needs most bytes, and the batches of each, of so many
-	// numbers.
+	// ProgramBytes forecasts the bytes of programs that run one after the other. most is the
+	// workspace of the largest, which they share. Each program also has batches of batch numbers.
 	ProgramBytes(most uint64, programs, batch int) uint64
-	// Overhead returns the bytes that the device keeps for work with so many sets of vectors:
-	// recorded graphs, and kernels that libraries load on first use. They are estimated unless
-	// earlier runs of the same work measured them. The error says why what these have stored was
-	// not used.
+	// Overhead returns the bytes that the device keeps for work with the given number of sets of
+	// vectors: recorded graphs, and kernels that libraries load on first use. They are estimated
+	// unless earlier runs of the same work measured them. The error says why stored measurements
+	// were not used.
 	Overhead(work string, sets int) (bytes uint64, measured bool, err error)
-	// KeepOverhead stores, at the end of a run, what Overhead returns for later runs of the same
-	// work, if it can be told from what else the device has done.
+	// KeepOverhead measures the overhead at the end of a run and stores it, so that Overhead
+	// returns it in later runs of the same work. It stores nothing if the overhead cannot be told
+	// apart from other work of the device.
 	KeepOverhead(work string, sets int) error
-	// Staging returns the bytes of host memory through which so many batches of so many numbers, and
-	// vectors of so many, are copied to the device.
+	// Staging returns the bytes of host memory through which data are copied to the device: batches
+	// is the number of batches, batch their length, and vector the length of vectors.
 	Staging(batches, batch, vector int) uint64
 }
 
@@ -50,13 +50,13 @@ func Owned(dev device.Device) bool {
 // Forecast is the memory that a run takes of a [Device].
 type Forecast struct {
 	Name   string `json:"name"`
-	Agents int    `json:"agents"` // of this device
+	Agents int    `json:"agents"` // number of agents of this device
 	Need   uint64 `json:"need_bytes"`
 	Parts  []Part `json:"parts"`                 // they sum to Need
 	Opened uint64 `json:"opened_bytes"`          // memory that the device itself takes: kernels, libraries
-	Free   uint64 `json:"free_bytes"`            // before the run starts
+	Free   uint64 `json:"free_bytes"`            // free memory before the run starts
 	Total  uint64 `json:"total_bytes"`           // memory of the device
-	Taken  uint64 `json:"taken_bytes,omitempty"` // by the driver's count, after the run
+	Taken  uint64 `json:"taken_bytes,omitempty"` // memory taken after the run, by the driver's count
 	// Unused says why memory that earlier runs measured was not used; nil: there is none, or it
 	// was.
 	Unused error `json:"-"`
@@ -98,10 +98,11 @@ func Devices(s *config.Setup, devices ...device.Device) ([]Forecast, error) {
 	return all, nil
 }
 
-// agentsOf returns how many of all agents the i-th of so many devices has.
+// agentsOf returns the number of agents on device i, of all agents and devices.
 func agentsOf(i, devices, agents int) int { return (agents + devices - 1 - i) / devices }
 
-// forecast forecasts a device with so many agents and evaluation workers.
+// forecast forecasts the memory of a device with the given numbers of agents and evaluation
+// workers.
 func forecast(s *config.Setup, d Device, agents, workers int) Forecast {
 	f := Forecast{Name: d.Name(), Agents: agents, Opened: d.Opened()}
 	programs := GradientsAtOnce(s, d, agents)
@@ -124,8 +125,8 @@ func forecast(s *config.Setup, d Device, agents, workers int) Forecast {
 	return f
 }
 
-// workOf names the network's programs by what decides their kernels: the shapes of the examples and
-// of the network's tensors, and the batches and sizes of the programs.
+// workOf names the network's programs by the properties that decide their kernels: the shapes of
+// the examples and of the network's tensors, and the batches and sizes of the programs.
 func workOf(s *config.Setup) string {
 	shapes := sha256.Sum256(fmt.Appendf(nil, "%v %v %v", s.Set.Shape, s.Tensors, s.Buffers))
 	return fmt.Sprintf("%s of %d parameters, shapes %x, batches of %d and %d, programs of %d and %d bytes",
@@ -136,10 +137,10 @@ func workOf(s *config.Setup) string {
 // measuredFrom is after how many iterations each agent has recorded all its graphs.
 const measuredFrom = 32
 
-// Compare returns the forecasts of devices with what the driver says was taken of each, after a run
-// of so many iterations or within one (0). Memory that other processes took meanwhile is included.
-// Devices that failed are left out. A run of enough iterations also stores what it took besides its
-// vectors and programs; the error says why that failed.
+// Compare returns the forecasts of devices with the memory taken of each, as the driver counts it.
+// iterations is the length of the run that has ended, or 0 within a run. Memory that other
+// processes took meanwhile is included. Devices that failed are left out. A run of enough
+// iterations also stores its overhead beyond vectors and programs; the error says why that failed.
 func Compare(forecasts []Forecast, iterations int, devices ...device.Device) (all []Forecast, err error) {
 	for _, dev := range devices {
 		d, ok := dev.(Device)
@@ -206,7 +207,7 @@ func agentVectors(s *config.Setup) vectors {
 // messageVectors counts the vectors that an agent has on their way to others.
 func messageVectors(s *config.Setup) vectors {
 	n := s.VectorsPerLink() * s.Traits.MessagesPerLink()
-	if s.Traits.EdgeVectors != nil { // what goes to one neighbour differs from what goes to the others
+	if s.Traits.EdgeVectors != nil { // each neighbour is sent other vectors
 		n *= linksAtOnce(s)
 	}
 	if s.Mask.Dense() {
@@ -219,8 +220,8 @@ func messageVectors(s *config.Setup) vectors {
 	return v
 }
 
-// masksOn returns how many masks so many agents have on a device, whose coordinates take four bytes
-// each. A device that draws masks itself draws them ahead.
+// masksOn returns how many masks a number of agents have on a device. A coordinate of a mask takes
+// four bytes. A device that draws masks itself draws them ahead.
 func masksOn(s *config.Setup, dev device.Device, agents int) int {
 	if s.Mask.Dense() {
 		return 0

@@ -43,8 +43,8 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 // batches.
 func AgentBytes(s *config.Setup) uint64 { return vectorMemory(s) + batchMemory(s) }
 
-// agentOverhead is about what an agent takes beside vectors: a stack, queues, lists, and its share
-// of what the garbage collector has not yet freed.
+// agentOverhead is an estimate of the memory of an agent besides vectors: a stack, queues, lists,
+// and its share of the garbage that the collector has not yet freed.
 const agentOverhead = 128 << 10
 
 // vectorMemory returns the bytes of the agents' vectors and snapshots.
@@ -70,7 +70,7 @@ func openMailboxes(s *config.Setup) int {
 }
 
 // batchMemory returns the bytes that agents take on the host whatever their device is: batches
-// prepared ahead, the workspace of compressors, the coordinates of a mask, and what is no vector.
+// prepared ahead, the workspace of compressors, the coordinates of a mask, and agentOverhead.
 func batchMemory(s *config.Setup) uint64 {
 	batch := s.Config.Batch
 	if s.Config.Sampling == "full" {
@@ -111,12 +111,12 @@ func linksAtOnce(s *config.Setup) int {
 	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
 }
 
-// plots is about what drawing the plots of the report takes, in bytes.
+// plots is an estimate of the bytes that drawing the plots of the report takes.
 const plots = 8 << 20
 
 // evaluationMemory returns the bytes of an evaluation on the host: the mean model in both
-// precisions, what is computed of the duals, and the vectors of its workers, one for each thread.
-// After the last one the result has a copy of every model, unless agents lend theirs, and plots are
+// precisions, the sums over the duals, and the vectors of its workers, one for each thread. After
+// the last one the result has a copy of every model, unless agents lend theirs, and plots are
 // drawn.
 func evaluationMemory(s *config.Setup, owned bool) uint64 {
 	during, after := 8*s.Dim, plots+4*s.BufferLen()*s.Graph.N
@@ -138,17 +138,17 @@ func evaluationMemory(s *config.Setup, owned bool) uint64 {
 	return uint64(4*s.Dim + max(during, after))
 }
 
-// writerMemory returns the bytes of what is on its way to the disk: one vector of a checkpoint,
-// whose others stay in the snapshots, and a best model.
+// writerMemory returns the bytes on their way to the disk: one vector of a checkpoint, whose others
+// stay in the snapshots, and a best model.
 func writerMemory(s *config.Setup) uint64 { return 4 * uint64(2*s.Dim+s.BufferLen()) }
 
-// sharedProgram is the size in bytes from which on programs of the host share the memory of those
-// that run at once.
+// sharedProgram is the size in bytes from which on all programs of the host share the memory of the
+// few that run at once.
 const sharedProgram = 1 << 20
 
-// ProgramBytes returns the bytes of the programs on the host: those of small programs for each
-// gradient that is computed at once and each thread that scores, and those of large programs, of
-// which no more run at once than the threads can.
+// ProgramBytes returns the bytes of the programs on the host. Small programs count for each
+// gradient that is computed at once, and for each thread that scores. Large programs count as often
+// as the threads can run them at once.
 func ProgramBytes(s *config.Setup) (bytes uint64) {
 	var shared uint64
 	for _, p := range []struct {

@@ -10,7 +10,7 @@ import (
 	"fspda/train/config"
 )
 
-// About what a run takes besides what is counted, in bytes.
+// Estimates of the bytes that a run takes besides the counted ones.
 const (
 	runtimeGrowth = 5 << 20 // growth of Go's own memory: stacks, the collector's tables, memory not yet freed
 	otherGrowth   = 5 << 20 // pages of the program file, and memory that Go had but not touched
@@ -20,8 +20,8 @@ const (
 const keptFree = 32
 
 // Process forecasts the most bytes that this process will have in memory if it trains on the given
-// devices next: what it has now, with its data set, and everything that the run will keep on the
-// host. It first frees what is not used.
+// devices next: its memory now, with its data set, and everything that the run will keep on the
+// host. It first frees unused memory.
 func Process(s *config.Setup, devices ...device.Device) uint64 {
 	debug.FreeOSMemory()
 	now, more := resident(), runtimeGrowth+host(s, devices)
@@ -32,19 +32,20 @@ func Process(s *config.Setup, devices ...device.Device) uint64 {
 }
 
 // Limit returns the memory limit of Go with which this process takes about the forecast: the
-// forecast less what Go does not count, such as the pages of the program file, but at least half.
+// forecast less the memory that Go does not count, such as the pages of the program file, but at
+// least half.
 func Limit(forecast uint64) int64 {
 	now := resident()
 	return int64(forecast - min(forecast/2, now.process-min(now.process, now.runtime)+otherGrowth))
 }
 
-// residence is what a process has in memory, in bytes.
+// residence is the size of a process in memory, in bytes.
 type residence struct {
 	process uint64 // all of it
-	runtime uint64 // what Go has taken from the system, which its memory limit counts
+	runtime uint64 // the memory that Go has taken from the system, which its memory limit counts
 }
 
-// resident returns what this process has in memory. Where the system does not say it, in
+// resident returns the size of this process in memory. Where the system does not say it, in
 // /proc/self/statm, the pages of the program file are estimated.
 func resident() residence {
 	var m runtime.MemStats

@@ -15,9 +15,9 @@ import (
 // λ_i the duals. Losses and accuracies are plain numbers, accuracies in [0,1]. The sections only
 // group the columns; their order is the order of the columns.
 //
-// A column is a field. Its tags say everything of it: json is its name in files, tag its curve in
-// TensorBoard, per the unit of that curve, and needs what a run must have to fill it. late marks
-// columns that rows of earlier versions do not have, which are then NaN.
+// A column is a field. Its tags describe it: json is its name in files, tag its curve in
+// TensorBoard, per the unit of that curve, and needs the condition under which a run fills it. late
+// marks columns that rows of earlier versions do not have, which are then NaN.
 type Row struct {
 	Position
 	TrainScores
@@ -28,8 +28,8 @@ type Row struct {
 	LossScaling
 	Steps
 	Times
-	// TrainDataLoss is F(xbar) without the L2 term. With metrics test the L2 term is that of the agents' models at the
-	// row; NaN: the network does not tell it.
+	// TrainDataLoss is F(xbar) without the L2 term. With metrics test the L2 term is computed from
+	// the agents' models at the row; NaN: the network does not tell it.
 	TrainDataLoss Num `json:"train_data_loss_avg" tag:"train/data_loss" late:"true"`
 	// Clipped counts gradients that clip_norm shortened, over all agents so far.
 	Clipped int `json:"clipped_grads" tag:"steps/clipped_gradients" needs:"clip_norm"`
@@ -65,14 +65,15 @@ type TrainScores struct {
 type TestScores struct {
 	// TestLossAvg is the cross entropy at xbar.
 	TestLossAvg Num `json:"test_loss_avg" tag:"test/loss"`
-	// TestLossMean is the mean over the agents.
+	// TestLossMean is the mean cross entropy over the agents.
 	TestLossMean Num `json:"test_loss_mean" tag:"test/loss_agents"`
-	// The accuracies are the least, the mean and the largest of the agents, and that at xbar.
+	// The accuracies are the least, the mean and the largest of the agents, and the accuracy at
+	// xbar.
 	TestAccMin  Num `json:"test_acc_min" tag:"test/accuracy_min"`
 	TestAccMean Num `json:"test_acc_mean" tag:"test/accuracy_agents"`
 	TestAccMax  Num `json:"test_acc_max" tag:"test/accuracy_max"`
 	TestAccAvg  Num `json:"test_acc_avg" tag:"test/accuracy"`
-	// TestTop5Avg is at xbar.
+	// TestTop5Avg is the top-5 accuracy at xbar.
 	TestTop5Avg Num `json:"test_top5_avg" tag:"test/top5"`
 }
 
@@ -86,7 +87,7 @@ type DualScores struct {
 
 // Traffic counts bits over all agents, so far.
 type Traffic struct {
-	// BitsTotal counts over all agents, in the accounting asked for.
+	// BitsTotal counts bits in the requested accounting.
 	BitsTotal      uint64 `json:"bits_total" tag:"bits/total_Gbit" per:"1e9"`
 	BitsAgentMax   uint64 `json:"bits_agent_max" tag:"bits/agent_max_Gbit" per:"1e9"`
 	BitsSharedSeed uint64 `json:"bits_shared_seed" tag:"bits/shared_seed_Gbit" per:"1e9"`
@@ -122,10 +123,10 @@ type Steps struct {
 
 // Times are the times of the row.
 type Times struct {
-	// Time is when the last agent was here, in seconds of the simulated network; without one 0, or of
-	// fspda-async in mean gradients.
+	// Time is the time at which the last agent was here: in seconds of the simulated network,
+	// without one in mean gradients for fspda-async, and else 0.
 	Time Num `json:"virtual_time" tag:"time/virtual" needs:"virtual time, which links give"`
-	// TimeMean is the mean over the agents.
+	// TimeMean is the mean time over the agents.
 	TimeMean Num `json:"virtual_time_mean" tag:"time/virtual_mean" needs:"virtual time, which links give"`
 	// WallS is the only column that differs between two runs of one configuration.
 	WallS Num `json:"wall_s" tag:"time/wall_s"`
@@ -135,7 +136,7 @@ type Times struct {
 type LanguageScores struct {
 	// Perplexity is e^loss.
 	Perplexity Num `json:"perplexity" tag:"test/perplexity" late:"true" needs:"data that is text"`
-	// BitsPerByte is of the text; NaN: the tokenizer is not known.
+	// BitsPerByte is the number of bits for each byte of the text; NaN: the tokenizer is not known.
 	BitsPerByte Num `json:"bits_per_byte" tag:"test/bits_per_byte" late:"true" needs:"data that is text, with a known tokenizer"`
 }
 
@@ -156,7 +157,7 @@ type Column struct {
 	Name  string
 	Tag   string  // Tag is the curve in TensorBoard, whose first part is its group; "": none.
 	Unit  float64 // Unit is the unit of that curve.
-	Needs string  // Needs says what a run must have to fill the column; "": every run does.
+	Needs string  // Needs is the condition under which a run fills the column; "": every run does.
 }
 
 // Described lists the columns in order.

@@ -2,11 +2,11 @@
 //
 // The agent runs as it does in a single process. A [Node] does the rest: the agent's checkpoints
 // are its own, made when its own clock says so, and its snapshots for evaluation are reported to
-// the process of agent 0, the [Coordinator], which evaluates those of all agents together. A
-// process that dies is started again; the agent goes on from its checkpoint and receives again what
-// it had received, so that the run is the same as without a failure.
+// the process of agent 0, the [Coordinator], which evaluates the snapshots of all agents together.
+// A process that dies is started again; the agent goes on from its checkpoint and receives the
+// messages since then again, so that the run is the same as without a failure.
 //
-// Processes tell each other what happens in a [Note]: an agent diverged, an agent has stopped, the
+// Processes tell each other about events in a [Note]: an agent diverged, an agent has stopped, the
 // run has ended. Notes and snapshots travel as reports of a [Network], which keeps them until the
 // receiver says that they are no longer needed.
 //

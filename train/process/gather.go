@@ -59,7 +59,8 @@ func (n *Node) gather(ctx context.Context, from int) error {
 			return err
 		}
 		if done > last || t < n.opt.Schedule.EvalPoint(done) {
-			// the agent has been started again, and repeats what was evaluated, with it or without it
+			// the agent has been started again, and repeats rows that were evaluated, with it or
+			// without it
 			pool.Release(sn)
 			continue
 		}
@@ -77,7 +78,7 @@ func (n *Node) acquire(ctx context.Context, pool *snapshot.Pool) (*snapshot.Snap
 	return pool.Acquire(ctx)
 }
 
-// drain takes what an agent reports after its last note, if it is started again.
+// drain takes the reports of an agent after its last note, if it is started again.
 func (n *Node) drain(from int) {
 	for {
 		if _, _, err := n.opt.Network.NextReport(n.life, from); err != nil {

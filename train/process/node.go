@@ -59,7 +59,7 @@ func (NoStore) Keeps() bool { return false }
 // Write does nothing.
 func (NoStore) Write(*snapshot.Snapshot, float64) error { return nil }
 
-// Options say which process a [Node] is, and what it works with.
+// Options say which process a [Node] is, and name the parts that it uses.
 type Options struct {
 	Rank, Agents int
 	Network      Network
@@ -72,7 +72,7 @@ type Options struct {
 	Timeout time.Duration
 	Log     *zap.Logger
 
-	// of the checkpoint that the process resumes from
+	// state in the checkpoint from which the process resumes
 	First   int
 	WallS   float64
 	Streams []byte
@@ -152,7 +152,7 @@ func (n *Node) Start() error {
 	return n.opt.Network.Start(n.opt.Streams, n.evaluations())
 }
 
-// Reservation is that of the local agent's checkpoints.
+// Reservation reserves the local agent's checkpoints.
 func (n *Node) Reservation() *snapshot.Reservation { return n.disk.Reservation }
 
 // RowsWritten tells that the first rows rows are in the metric files. The last one is of set.
@@ -165,8 +165,8 @@ func (n *Node) RowsWritten(rows int, set []*snapshot.Snapshot) {
 	n.rows.reach(rows)
 }
 
-// Serve starts what runs beside the agent until Wait returns. It calls fail with an error that ends
-// the run in this process.
+// Serve starts the goroutines that run beside the agent until Wait returns. It calls fail with an
+// error that ends the run in this process.
 func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 	n.life, n.quit = context.WithCancel(ctx)
 	check := func(err error) {
@@ -194,8 +194,9 @@ func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 }
 
 // Deliver takes a snapshot of the local agent: for the coordinator, for a checkpoint, or both. The
-// agent's goroutine calls it, so that the streams are saved where the agent stands; the report of
-// an evaluation at the same iteration belongs to what follows.
+// agent's goroutine calls it, so that the streams are saved where the agent stands. The report of
+// an evaluation at the same iteration is not part of the saved streams: a resumed process sends it
+// again.
 func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 	if sn.Eval {
 		n.reported.Add(1)

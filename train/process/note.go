@@ -18,19 +18,19 @@ const (
 // maxNote is the longest note that is accepted, in bytes.
 const maxNote = 64 << 10
 
-// Note tells other processes what happened in the run.
+// Note tells other processes about an event in the run.
 type Note struct {
 	Kind   NoteKind   `json:"kind"`
-	Agent  int        `json:"agent,omitempty"` // that diverged
+	Agent  int        `json:"agent,omitempty"` // the agent that diverged
 	T      int        `json:"t"`               // iteration
-	Event  int        `json:"event,omitempty"` // in virtual time: the event in which the agent diverged
+	Event  int        `json:"event,omitempty"` // the event in which the agent diverged, in virtual time
 	Loss   metric.Num `json:"loss"`            // loss of the agent that diverged
-	Cause  string     `json:"cause,omitempty"` // what failed before the loss showed it
+	Cause  string     `json:"cause,omitempty"` // the failure that led to the divergence; empty if it is not known
 	Status string     `json:"status,omitempty"`
 	Stop   int64      `json:"stop,omitempty"` // number of the stop that the note is about
 }
 
-// NoteKind says what a Note tells.
+// NoteKind is the kind of event that a Note tells about.
 type NoteKind string
 
 const (

@@ -27,11 +27,11 @@ const (
 	maxStopAhead = 1000            // iterations that an agent goes on for a common stop
 )
 
-// stopState is what a process knows of a stop.
+// stopState is the knowledge of a process about a stop.
 type stopState struct {
 	mu        sync.Mutex
 	number    int64         // number of the coordinator's latest stop; 0: none
-	since     time.Time     // when it was heard of
+	since     time.Time     // the time at which this process heard of it
 	positions map[int]int   // iteration at which each agent holds, at the coordinator
 	at        int           // the announced iteration; -1: each for itself
 	announced bool          // the iteration is known
@@ -149,8 +149,8 @@ func (n *Node) collectPositions(ctx context.Context, own int) int {
 	}
 }
 
-// anySilent reports whether an agent was not heard of for a while. What the others reported may wait
-// for it.
+// anySilent reports whether an agent was not heard of for a while. The reports of the others may
+// wait for it.
 func (n *Node) anySilent() bool {
 	for i := range n.opt.Agents {
 		if i != n.opt.Rank && n.opt.Network.SilentFor(i) > holdTimeout {

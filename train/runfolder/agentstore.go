@@ -91,7 +91,8 @@ func (h *AgentStore) Empty() bool {
 }
 
 // agentManifest describes the checkpoint of one agent. Its lists have an entry for each agent, of
-// which only its own is set, and with agent 0 also what rows of metrics sum over all agents.
+// which only its own is set. The checkpoint of agent 0 also sets the counters of the others that
+// rows of metrics sum over.
 type agentManifest struct {
 	Manifest
 	Rank        int    `json:"rank"`
@@ -179,7 +180,7 @@ func (m *agentManifest) spread(n int, sn *snapshot.Snapshot) {
 
 // Newest opens the newest checkpoint of the agent that is not damaged, and reads the state of its
 // streams. It returns nil if there is none. damage describes newer ones that are damaged. This costs
-// time only: the other processes keep what an earlier checkpoint needs.
+// time only: the other processes keep the messages that an earlier checkpoint needs.
 func (h *AgentStore) Newest(s *config.Setup, rank int) (c *Checkpoint, streams []byte, damage []error, err error) {
 	dir := filepath.Join(h.Path, "checkpoints")
 	names, err := listCheckpoints(dir)

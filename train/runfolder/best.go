@@ -33,7 +33,7 @@ type BestModel struct {
 	Buffers []float32 // buffers of batch norm that measured it; nil without
 }
 
-// writeBest replaces the best model by that of an evaluation, atomically.
+// writeBest replaces the best model by the mean model of an evaluation, atomically.
 func (f *Folder) writeBest(s *config.Setup, ev evaluate.Evaluation) error {
 	dir := filepath.Join(f.Path, "checkpoints", bestFolder)
 	failed := func(err error) error {

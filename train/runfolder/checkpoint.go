@@ -49,7 +49,7 @@ type Manifest struct {
 	Checksum
 }
 
-// Origin identifies what made a checkpoint.
+// Origin identifies the versions, the configuration and the data from which a checkpoint was made.
 type Origin struct {
 	Format      int    `json:"format"`
 	RNG         int    `json:"rng_version"`
@@ -64,12 +64,12 @@ type Content struct {
 	Iteration int      `json:"iteration"`
 	Agents    int      `json:"agents"`
 	Dim       int      `json:"dim"`
-	Shape     []int    `json:"shape"` // of an example
+	Shape     []int    `json:"shape"` // shape of an example
 	Classes   int      `json:"classes"`
 	Algo      string   `json:"algo"`
 	Aux       []string `json:"aux"`
 	WallS     float64  `json:"wall_s"`
-	Batches   int      `json:"batches_before,omitempty"` // that batch norm had seen before the run
+	Batches   int      `json:"batches_before,omitempty"` // batches that batch norm had seen before the run
 	// how pixels were normalised: (pixel/255 - mean)/std, by channel
 	PixelMean []float32 `json:"pixel_mean,omitempty"`
 	PixelStd  []float32 `json:"pixel_std,omitempty"`
@@ -80,13 +80,13 @@ type AgentCounters struct {
 	Ledgers []dist.Ledger      `json:"ledgers"`
 	Grads   []int              `json:"grads"`
 	Buffers int                `json:"buffers,omitempty"`     // length of the buffers of an agent's batch norm
-	Losses  []snapshot.Losses  `json:"losses,omitempty"`      // since the last row
+	Losses  []snapshot.Losses  `json:"losses,omitempty"`      // losses since the last row
 	Decodes []dist.DecodeStats `json:"decodes,omitempty"`     // statistics of decoding a lattice
-	Scales  []device.LossScale `json:"loss_scales,omitempty"` // of fp16
+	Scales  []device.LossScale `json:"loss_scales,omitempty"` // loss scales of fp16
 	Clipped []int              `json:"clipped,omitempty"`     // gradients that clip_norm shortened
 	// calls of an optimizer that counts them
 	Directions []int `json:"directions,omitempty"`
-	// of the algorithm: numbers, and for each edge of an agent, by peer, its count
+	// the algorithm's numbers, and for each edge of an agent, by peer, its count
 	Scalars    [][]float64 `json:"scalars,omitempty"`
 	EdgeCounts [][]int     `json:"edge_counts,omitempty"`
 }
@@ -94,7 +94,7 @@ type AgentCounters struct {
 // VirtualTime is the time of the agents, where they have one.
 type VirtualTime struct {
 	Links  string              `json:"links,omitempty"`  // identifies the simulated network
-	Clocks []simnet.ClockState `json:"clocks,omitempty"` // under it
+	Clocks []simnet.ClockState `json:"clocks,omitempty"` // clocks under that network
 	Live   *snapshot.RealTime  `json:"live,omitempty"`   // state of an agent in real time
 }
 
@@ -109,7 +109,8 @@ type Checksum struct {
 // noSum stands for the checksum in the text that it is computed of.
 var noSum = strings.Repeat("0", 2*sha256.Size)
 
-// manifestText returns the text of a manifest, m or what contains it, with its own checksum.
+// manifestText returns the text of m, a manifest or a struct that contains one, with its own
+// checksum.
 func manifestText(m any, sum *Checksum) ([]byte, error) {
 	sum.OwnSHA256 = noSum
 	text, err := json.MarshalIndent(m, "", "  ")
@@ -120,7 +121,8 @@ func manifestText(m any, sum *Checksum) ([]byte, error) {
 	return bytes.Replace(text, []byte(noSum), []byte(hex.EncodeToString(h[:])), 1), nil
 }
 
-// readManifest reads the text of a manifest into m, or what contains it, and verifies its checksum.
+// readManifest reads the text of a manifest into a struct that is or contains m, and verifies its
+// checksum.
 func readManifest(text []byte, into any, m *Manifest) *CheckpointError {
 	if err := json.Unmarshal(text, into); err != nil {
 		return &CheckpointError{Got: "is damaged: its manifest is not JSON", Err: err}
@@ -153,7 +155,7 @@ func (e *CheckpointError) ExitCode() int { return 2 }
 
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
-// isDamage reports whether the files of the checkpoint are not what was written.
+// isDamage reports whether the files of the checkpoint have changed since they were written.
 func (e *CheckpointError) isDamage() bool { return strings.HasPrefix(e.Got, "is damaged") }
 
 func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
@@ -537,7 +539,7 @@ func (c *Checkpoint) verify(path string) *CheckpointError {
 	return nil
 }
 
-// Restore fills the vectors, the counters and the clock of a snapshot with those of its agent.
+// Restore fills a snapshot with the vectors, the counters and the clock of its agent.
 func (c *Checkpoint) Restore(sn *snapshot.Snapshot) error {
 	i := sn.Agent
 	names := append([]string{"x"}, c.Aux...)
@@ -559,8 +561,8 @@ func (c *Checkpoint) Restore(sn *snapshot.Snapshot) error {
 	return nil
 }
 
-// Counters returns the counters of an agent. The checkpoint of agent 0 alone holds those of the
-// others in the last row before it.
+// Counters returns the counters of an agent. The checkpoint of agent 0 alone holds the counters of
+// the others at the last row before it.
 func (c *Checkpoint) Counters(agent int) (n snapshot.Counters) {
 	n.Ledger, n.Grads = c.Ledgers[agent], c.Grads[agent]
 	if c.Losses != nil { // checkpoints of old versions have none: the next row then covers fewer batches

@@ -2,7 +2,7 @@ package runfolder
 
 import "fspda/internal/wholefile"
 
-// explain joins the parts of an error message: what was found, its cause, and what to do.
+// explain joins the parts of an error message: the finding, its cause, and the advice.
 func explain(found string, cause error, hint string) string {
 	if cause != nil {
 		found += ": " + cause.Error()
@@ -13,8 +13,8 @@ func explain(found string, cause error, hint string) string {
 	return found
 }
 
-// writeHint says what to do after files could not be written because of err: resume, once the disk
-// has room if it was full.
+// writeHint returns the advice after files could not be written because of err: resume, once the
+// disk has room if it was full.
 func writeHint(err error, resume string) string {
 	if wholefile.DiskFull(err) {
 		return "make room, then " + resume

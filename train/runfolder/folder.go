@@ -34,7 +34,7 @@ const TokenizerFile = "tokenizer.json"
 //	links.yaml      a copy of the simulated network, where there is one
 //	samples.jsonl   of a language model: text that it wrote at each row
 //	shards.json     classes per agent and the graph, for the report
-//	tokenizer.json  of a text: what its tokens are
+//	tokenizer.json  of a text: the tokenizer that made its tokens
 //	summary.json    the Summary, at the end
 //	checkpoints/    see checkpoint.go; in best/ the best mean model so far, see best.go
 //	agents/         see agentstore.go: of a run of many processes
@@ -88,8 +88,8 @@ func ReadConfig(path string) (config.Config, error) {
 	return c, c.Parse(name, text)
 }
 
-// OpenFolder creates the run folder of a setup, or opens that of a run to be resumed. It refuses
-// the folder of another configuration, and one that holds this run unless resume is set.
+// OpenFolder creates the run folder of a setup, or opens the folder of a run to be resumed. It
+// refuses the folder of another configuration, and one that holds this run unless resume is set.
 func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	f := &Folder{Path: path, Disk: OSDisk{}}
 	old, err := ReadConfig(path)
@@ -228,8 +228,8 @@ type startFile struct {
 	text func(s *config.Setup) ([]byte, error) // returns nil if a run has no such file
 }
 
-// startFiles lists the files that create writes, in this order. config.yaml is the last: it makes
-// the folder that of a run.
+// startFiles lists the files that create writes, in this order. config.yaml is the last: with it
+// the folder is a run folder.
 var startFiles = []startFile{
 	{"shards.json", shardsText},
 	{TokenizerFile, func(s *config.Setup) ([]byte, error) {
@@ -328,7 +328,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	return f.metricsError(err)
 }
 
-// checkRows refuses rows that are not exactly those of all evaluations before iteration first.
+// checkRows refuses rows that are not exactly the rows of all evaluations before iteration first.
 func (f *Folder) checkRows(s *config.Setup, rows []metric.Row, first int) error {
 	n := s.EvalsBefore(first)
 	for k, r := range rows[:min(n, len(rows))] {

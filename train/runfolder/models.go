@@ -18,7 +18,7 @@ type Saved struct {
 	Agents    int
 	Shape     []int // shape of an example
 	Classes   int
-	Batches   int // that batch norm had seen before the run
+	Batches   int // batches that batch norm had seen before the run
 	// how pixels were normalised: (pixel/255 - mean)/std, by channel
 	PixelMean, PixelStd []float32
 
@@ -73,7 +73,7 @@ func (s *Saved) Agent(i int) (x, buffers []float32, err error) {
 	return x, buffers, err
 }
 
-// Mean reads the mean model. Its buffers are those of the last row, or before the end of the run
+// Mean reads the mean model. Its buffers come from the last row, or before the end of the run are
 // pooled from the agents; sizes are the lengths of the buffers, as in Setup.Buffers.
 func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 	sum := make([]float64, s.ck.Dim)

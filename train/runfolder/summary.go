@@ -33,7 +33,7 @@ type Summary struct {
 	metric.LanguageScores
 	VirtualTimes
 	Settings
-	Memory []memory.Forecast `json:"memory,omitempty"` // of devices with a memory of their own
+	Memory []memory.Forecast `json:"memory,omitempty"` // memory of devices with a memory of their own
 }
 
 // Outcome is how the run ended.
@@ -44,12 +44,12 @@ type Outcome struct {
 	Status         Status  `json:"status"`
 	Failure        string  `json:"failed_to_converge,omitempty"` // the reason; empty of a run that converged
 	WallS          float64 `json:"wall_s"`
-	IterationsPerS float64 `json:"iterations_per_s"` // over wall_s, evaluation included
+	IterationsPerS float64 `json:"iterations_per_s"` // mean over wall_s, evaluation included
 }
 
 // VirtualTimes are the virtual times of the run.
 type VirtualTimes struct {
-	VirtualTime metric.Num `json:"virtual_time"` // under simulated links, in seconds, or of an asynchronous run
+	VirtualTime metric.Num `json:"virtual_time"` // seconds under simulated links, or of an asynchronous run
 	// virtual time of the first evaluation with half of the best accuracy of the mean model
 	TimeTo50 metric.Num `json:"time_to_50"`
 	TimeTo80 metric.Num `json:"time_to_80"`
@@ -58,7 +58,7 @@ type VirtualTimes struct {
 	Links    string     `json:"links"` // the simulated network, in a few words
 }
 
-// Settings say what was run, with which program, and where.
+// Settings describe the run, the program and the device.
 type Settings struct {
 	Accounting string `json:"accounting"`
 	Device     string `json:"device"`

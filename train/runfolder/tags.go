@@ -7,8 +7,9 @@ import (
 	"fspda/train/metric"
 )
 
-// scalars calls write with the curves of a row, in the order of the columns. Counts of bits and bytes
-// would soon pass what float32 holds exactly, so they are in units that the tag names.
+// scalars calls write with the curves of a row, in the order of the columns. Counts of bits and
+// bytes would soon pass the range that float32 holds exactly, so they are in units that the tag
+// names.
 func scalars(r metric.Row, write func(tag string, value float64) error) error {
 	columns := metric.Described()
 	for i, v := range r.Values() {

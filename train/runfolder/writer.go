@@ -40,10 +40,10 @@ func (w *Writer) KeepBest(ev evaluate.Evaluation) {
 	w.bests <- ev
 }
 
-// Close ends work after what is queued.
+// Close ends Work once the queue is written.
 func (w *Writer) Close() { close(w.saves) }
 
-// Work writes what is queued until close.
+// Work writes the queue until Close.
 func (w *Writer) Work() error {
 	for {
 		select {
@@ -69,7 +69,7 @@ func (w *Writer) Work() error {
 	}
 }
 
-// Drain discards what is queued, after an error of work.
+// Drain discards the queue after an error of Work.
 func (w *Writer) Drain() {
 	for range w.saves {
 	}

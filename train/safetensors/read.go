@@ -125,7 +125,7 @@ func (f *File) Section(name string) (*io.SectionReader, error) {
 	return io.NewSectionReader(f.r, t.Offset, t.Size), nil
 }
 
-// Load returns the values of a tensor, row-major. Its element type must be that of T: there is no
+// Load returns the values of a tensor, row-major. Its element type must be T: there is no
 // conversion.
 func Load[T Element](f *File, name string) ([]T, error) {
 	t, ok := f.Info(name)

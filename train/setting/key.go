@@ -53,7 +53,7 @@ type Key struct {
 	// Resume says how a run that is resumed takes another value.
 	Resume Resume
 	// Inert reports whether the value of a run is left out of its fingerprint, in place of Since
-	// and Resume. It is for keys of which that is true for several values.
+	// and Resume. It serves keys for which several values are left out.
 	Inert func(r Run) bool
 }
 

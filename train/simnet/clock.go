@@ -52,7 +52,7 @@ func (p *port) to(peer int) *direction {
 // events alone. Let b_i be the time at which agent i begins iteration t, and g the time of its
 // gradients so far in that iteration. Then
 //
-//	what i posts arrives at A_ij ≥ b_i + g, as the link says
+//	a message of i to j arrives at A_ij ≥ b_i + g, as the link says
 //	b_i' = max(b_i + g, max_j A_ji)        over the messages that i receives
 //
 // because values are posted before the gradient where the algorithm allows it, and the mixing half
@@ -60,7 +60,7 @@ func (p *port) to(peer int) *direction {
 type Clock struct {
 	port
 	now       float64                    // begin of the iteration plus its gradients so far
-	ready     float64                    // when the last received message arrived
+	ready     float64                    // arrival of the last received message
 	allReduce func(bits float64) float64 // nil: messages go to neighbours
 	reducing  float64                    // seconds of the all-reduce that ends this iteration; 0: none
 }
@@ -73,8 +73,8 @@ type ClockState struct {
 }
 
 // NewClock makes the clock of an agent at time 0. If allReduce is not nil, each iteration with
-// messages ends with an all-reduce of vectors as long as a message, which takes so many seconds,
-// and messages take no time of their own.
+// messages ends with an all-reduce of vectors as long as a message, whose seconds it returns, and
+// messages take no time of their own.
 func NewClock(l *Links, seed uint64, agent int, allReduce func(bits float64) float64) *Clock {
 	return &Clock{port: port{id: agent, net: l, seed: seed}, allReduce: allReduce}
 }

@@ -20,7 +20,7 @@ type ComputeTimes struct {
 	Mean         []float64
 }
 
-// Multiplied returns the times of so many gradients.
+// Multiplied returns the times of k gradients in sequence.
 func (c ComputeTimes) Multiplied(k int) ComputeTimes {
 	if k == 1 {
 		return c
@@ -84,7 +84,7 @@ func Distributions() []string { return []string{"constant", "exp", "uniform", "l
 // Slownesses lists the forms that ParseSlowness reads.
 func Slownesses() []string { return []string{"equal", "linear(f)", "straggler(f)", "random(f)"} }
 
-// suggest suggests the form whose name is similar to that of a spec, if that is misspelled.
+// suggest suggests the form whose name is similar to the name in a spec, if the spec is misspelled.
 func suggest(spec string, forms []string) string {
 	if near := spelling.NearestForm(spec, forms); near != "" {
 		return "did you mean " + near + "? "

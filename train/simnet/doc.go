@@ -6,8 +6,8 @@
 //
 // Two simulations use it. In a synchronous run each agent has a [Clock]: the time of every message
 // travels with the message, so that no agent reads another agent's clock. In an asynchronous run
-// one [Timeline] plays the events of all agents in the order of virtual time and says what each
-// agent does ([Op]).
+// one [Timeline] plays the events of all agents in the order of virtual time and lists the
+// operations of each agent ([Op]).
 //
 // All times are pure functions of the seed. They do not depend on threads, on the order in which
 // messages are delivered, or on the vectors that are trained, so a resumed run repeats them

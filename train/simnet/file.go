@@ -325,7 +325,7 @@ func (r *linksReader) addPair(where string, p pairSpec) {
 	r.pairs[key] = r.pairs[key].under(p.Link)
 }
 
-// under returns the values of o, and those of s where o has none.
+// under returns the values of o, and the value of s where o has none.
 func (s linkSpec) under(o linkSpec) linkSpec {
 	pick := func(a, b *float64) *float64 {
 		if b != nil {

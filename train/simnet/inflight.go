@@ -7,7 +7,7 @@ import (
 )
 
 // inFlight tracks the exchanges of an asynchronous run that are on their way over simulated links.
-// Their values are those of the moment at which the edge fired. An agent whose exchange is in
+// Their values were taken at the moment at which the edge fired. An agent whose exchange is in
 // flight declines others, and its next step waits for the values that it was sent.
 type inFlight struct {
 	ports []port    // port of each agent; none: values arrive at once

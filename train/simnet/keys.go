@@ -31,7 +31,7 @@ func knownKeys(where string, v any, t reflect.Type) error {
 	switch v := v.(type) {
 	case []any:
 		if t.Kind() != reflect.Slice || t == reflect.TypeFor[agentList]() {
-			return nil // decoding says what it should be
+			return nil // decoding reports the expected type
 		}
 		var errs []error
 		for k, item := range v {
@@ -67,7 +67,7 @@ func knownFields(where string, m yaml.MapSlice, t reflect.Type) error {
 	return errors.Join(errs...)
 }
 
-// collectKeys visits the keys of a struct, and those of the structs that it holds inline.
+// collectKeys visits the keys of a struct, and the keys of the structs that it holds inline.
 func collectKeys(t reflect.Type, visit func(name string, field reflect.Type)) {
 	for k := range t.NumField() {
 		f := t.Field(k)

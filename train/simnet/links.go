@@ -19,8 +19,8 @@ import (
 //
 // A loss therefore costs time but never the exchange. If an agent has an uplink, all its messages
 // pass the uplink one after the other and stream from there into their links. Repeated copies
-// travel at the slower of both rates and do not occupy the uplink. Bits are those of the
-// shared-seed accounting, which are the bits that a network would carry.
+// travel at the slower of both rates and do not occupy the uplink. Bits are counted in the
+// shared-seed accounting: these are the bits that a network would carry.
 type Links struct {
 	text []byte
 	n    int

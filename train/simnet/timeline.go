@@ -9,9 +9,9 @@ import (
 )
 
 // Timeline plays the events of an asynchronous run in virtual time: gradients that end, and edges
-// that fire. What happens, and when, depends on no vector, so the whole timeline is a pure function
-// of the seed. The agents do what it says, in parallel; a resumed run replays it without them, from
-// the start to its checkpoint.
+// that fire. No event and no time depends on a vector, so the whole timeline is a pure function of
+// the seed. The agents execute its operations in parallel; a resumed run replays it without them,
+// from the start to its checkpoint.
 //
 // A gradient of agent i takes a time of [ComputeTimes]. All edges fire at the same rate, so
 // together they are one Poisson process of which each event falls on any edge with equal
@@ -32,10 +32,10 @@ type Timeline struct {
 
 	queue    eventQueue
 	clock    rng.Stream
-	nextEdge float64 // when the next edge fires
+	nextEdge float64 // time at which the next edge fires
 }
 
-// Protocol says what events do to logical clocks, as [algo.Protocol] does.
+// Protocol is the effect of events on logical clocks, a part of [algo.Protocol].
 type Protocol interface {
 	EdgeEvent(i, j *algo.LogicalClock) algo.EdgeOutcome
 	Finish(i *algo.LogicalClock, gradient bool) algo.Step
@@ -53,7 +53,7 @@ type TimelineOptions struct {
 	Bits   float64 // bits of an exchange in each direction, for Links
 }
 
-// Op is what an agent does at one event.
+// Op is the operation of an agent at one event.
 type Op struct {
 	Event int
 	Kind  OpKind
@@ -102,7 +102,7 @@ func (l *Timeline) start(i int, at float64) {
 	l.queue.set(i, at+l.times.Mean[i]*l.times.Distribution(&l.queue.streams[i]))
 }
 
-// Advance plays the next event and calls tell with what the agents have to do. Both ends of an
+// Advance plays the next event and calls tell with the operations of the agents. Both ends of an
 // exchange are told one after the other.
 func (l *Timeline) Advance(tell func(agent int, o Op)) {
 	l.Event++

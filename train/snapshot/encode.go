@@ -13,11 +13,11 @@ import (
 // maxHeader is the longest encoding of a header that is accepted, in bytes.
 const maxHeader = 4 << 20
 
-// header is what an encoded snapshot holds besides vectors.
+// header holds the parts of an encoded snapshot that are not vectors.
 type header struct {
 	Counters
 	Clock simnet.ClockState `json:"clock"`
-	Edges []edgeHeader      `json:"edges,omitempty"` // whose vectors follow those of the agent
+	Edges []edgeHeader      `json:"edges,omitempty"` // edges, whose vectors follow the vectors of the agent
 }
 
 // edgeHeader describes the memory of an edge.
@@ -53,7 +53,7 @@ func (sn *Snapshot) Encode() ([]byte, error) {
 	return b, sn.DeviceErr()
 }
 
-// withEdges lists Vectors and those of the edges.
+// withEdges lists Vectors and the vectors of the edges.
 func (sn *Snapshot) withEdges() []device.Vector {
 	vs := sn.Vectors()
 	for _, e := range sn.Edges {
@@ -62,8 +62,8 @@ func (sn *Snapshot) withEdges() []device.Vector {
 	return vs
 }
 
-// Decode fills a snapshot of the same lengths and edges from what Encode returned. Of a snapshot
-// that was not to be saved, the memory of edges is left as it is.
+// Decode fills a snapshot of the same lengths and edges from the result of Encode. It leaves the
+// memory of edges unchanged if the encoded snapshot was not to be saved.
 func (sn *Snapshot) Decode(b []byte) error {
 	if len(b) < 4 {
 		return fmt.Errorf("a snapshot of %d bytes is too short", len(b))
@@ -104,7 +104,7 @@ func (sn *Snapshot) Decode(b []byte) error {
 	return nil
 }
 
-// hasEdges reports whether the edges of a header are none, or those of the snapshot.
+// hasEdges reports whether a header has no edges, or the edges of the snapshot.
 func (sn *Snapshot) hasEdges(edges []edgeHeader) bool {
 	if len(edges) > 0 && len(edges) != len(sn.Edges) {
 		return false

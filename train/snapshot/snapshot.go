@@ -25,7 +25,7 @@ type Snapshot struct {
 
 	Clock simnet.ClockState // virtual time of the agent
 
-	// of snapshots that are to be saved
+	// set in snapshots that are to be saved
 	Streams  []byte                // state of the streams between processes
 	LastRow  []Counters            // counters of all agents in the last row before T; set by the coordinator
 	RealTime *RealTime             // nil: the run is not in real time
@@ -43,7 +43,7 @@ type Counters struct {
 	// gradients that clip_norm shortened, and calls of an optimizer that counts them
 	Clipped    int       `json:"clipped,omitempty"`
 	Directions int       `json:"directions,omitempty"`
-	Scalars    []float64 `json:"scalars,omitempty"` // of the algorithm
+	Scalars    []float64 `json:"scalars,omitempty"` // numbers that the algorithm keeps
 }
 
 // Losses is the sum of the losses of an agent's batches since the last row of metrics.
@@ -73,8 +73,8 @@ type Edge struct {
 	Fresh bool `json:"fresh,omitempty"`
 }
 
-// New allocates a snapshot of an agent with as many vectors as s has, and so many buffers of batch
-// norm. It takes ownership of edges, the memory of the agent's edges.
+// New allocates a snapshot of an agent with as many vectors as s has. buffers is the length of its
+// buffers of batch norm. It takes ownership of edges, the memory of the agent's edges.
 func New(dev device.Device, s *algo.State, buffers int, edges []*algo.EdgeMemory) *Snapshot {
 	sn := &Snapshot{Device: dev, X: dev.NewVector(s.X.Len()), Edges: edges}
 	if buffers > 0 {
@@ -96,7 +96,7 @@ func (sn *Snapshot) Vectors() []device.Vector {
 }
 
 // DeviceErr returns the error of a device that failed: values that were read from it since are
-// invalid, and must not replace what was saved before.
+// invalid, and must not replace an earlier checkpoint.
 func (sn *Snapshot) DeviceErr() error {
 	if d, ok := sn.Device.(interface{ Err() error }); ok {
 		return d.Err()
@@ -105,7 +105,7 @@ func (sn *Snapshot) DeviceErr() error {
 }
 
 // ReplaceAbsent makes sn a placeholder for the snapshot of an absent agent at iteration t. Its
-// counters are those of the agent's latest snapshot; its vectors are set by FillMissing.
+// counters come from the agent's latest snapshot; its vectors are set by FillMissing.
 func (sn *Snapshot) ReplaceAbsent(agent, t int, latest Counters) {
 	sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing = agent, t, true, false, true
 	sn.Counters, sn.Losses = latest, Losses{}
@@ -116,9 +116,9 @@ func Present(set []*Snapshot) []*Snapshot {
 	return slices.DeleteFunc(slices.Clone(set), func(sn *Snapshot) bool { return sn.Missing })
 }
 
-// FillMissing sets the models of absent agents to the mean of the others, and their duals to zero,
-// as an agent that joins has them, to be saved. The mean of a checkpoint's models is then that of
-// the present agents.
+// FillMissing prepares the snapshots of absent agents for a checkpoint: it sets their models to the
+// mean of the others, and their duals to zero, as an agent that joins has them. The mean of a
+// checkpoint's models is then the mean of the present agents.
 func FillMissing(set []*Snapshot) {
 	present := Present(set)
 	for _, sn := range set {

@@ -8,8 +8,8 @@ import (
 )
 
 // Pool provides agents with a gradient vector and a mailbox while they need them. It is safe for
-// concurrent use; a state belongs to the goroutine of its agent. Acquiring what the agent has, and
-// releasing what it has not, has no effect.
+// concurrent use; a state belongs to the goroutine of its agent. Acquiring a vector that the agent
+// has, and releasing one that it has not, has no effect.
 type Pool interface {
 	// NewState returns the state of an agent that starts at x, whose ownership it takes. A shared
 	// gradient vector and mailbox must be acquired before they are used.

@@ -21,7 +21,7 @@ type Server struct {
 	Advertise string   // HOST:PORT under which other servers reach it, if that differs
 	Join      []string // HOST:PORT of some other servers; they announce the rest
 
-	check time.Duration // how often routes are compared; changed by tests
+	check time.Duration // interval at which routes are compared; changed by tests
 }
 
 // embeddedServer is a running server. A server with routes must have a port for clients: it is

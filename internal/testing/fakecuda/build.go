@@ -25,7 +25,7 @@ var sources embed.FS
 
 // Variant selects a set of libraries.
 type Variant struct {
-	Major   int      // of CUDA; 0 means 13
+	Major   int      // major version of CUDA; 0 means 13
 	Without []string // functions to leave out
 }
 

@@ -15,7 +15,7 @@ type Machine struct {
 	Memory     int // bytes per GPU
 	NoPeers    bool
 	NoLt       bool // cuBLASLt has no algorithm for any product
-	// of the order in which streams run; multiples of 3 run as little and as late as possible
+	// seed of the order in which streams run; multiples of 3 run as little and as late as possible
 	Seed   int
 	Vanish string // the GPUs are lost as soon as this file exists
 	// "function:n:result" makes the nth call of a function return a result; "*" stands for any

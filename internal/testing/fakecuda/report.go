@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Report is what the libraries observed of a program.
+// Report holds the libraries' observations of a program.
 type Report struct {
 	Misuses []string       // misuses of the interface
 	Leaks   []string       // objects not freed when a context ended

@@ -6,7 +6,7 @@ import "fspda/cuda/cudnn"
 type attribute struct {
 	of          cudnn.AttributeType
 	least, most int                  // number of values
-	node        cudnn.DescriptorType // for descriptors: their kind; 0: any
+	node        cudnn.DescriptorType // kind of descriptors; 0: any
 	optional    bool
 }
 

@@ -61,7 +61,7 @@ func answer[T any](g *Graph, of, want cudnn.AttributeType, asked int64, got *int
 	return 0
 }
 
-// fill turns descriptors that the caller created into those of engines.
+// fill turns descriptors that the caller created into descriptors of engines.
 func (g *Graph) fill(of cudnn.AttributeType, asked int64, got *int64, values unsafe.Pointer, node cudnn.DescriptorType,
 	engines []Engine) cudnn.Status {
 	to, s := g.given(of, asked, values, node)

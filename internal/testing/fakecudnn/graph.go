@@ -25,19 +25,19 @@ type Engine struct {
 	Refuses              cudnn.Status // status of executions
 }
 
-// Convolution describes what a plan computes.
+// Convolution describes the computation of a plan.
 type Convolution struct {
 	cudnn.Direction
 	cudnn.Type
 	X, W, Y     [4]int64 // n, c, h, w
 	Stride, Pad int64
-	Alignment   int64 // of the least aligned operand, in bytes
+	Alignment   int64 // alignment of the least aligned operand, in bytes
 }
 
 // Graph implements the graph API. It is for one thread.
 type Graph struct {
 	// Offered returns the engines that heuristic A recommends for a convolution, best first, and
-	// Fallback those of the fallback heuristic.
+	// Fallback the engines of the fallback heuristic.
 	Offered, Fallback func(c Convolution) []Engine
 	// Compute executes a plan. Workspace is 0 if none was given.
 	Compute func(c Convolution, by Engine, x, w, y, workspace driver.Pointer) cudnn.Status
@@ -53,7 +53,7 @@ type node struct {
 	of        cudnn.DescriptorType
 	set       map[cudnn.Attribute][]uint64
 	finalized bool
-	engine    *Engine // of a configuration or engine that a heuristic filled in
+	engine    *Engine // engine of a configuration or engine that a heuristic filled in
 }
 
 // Live returns the number of descriptors that are not destroyed.

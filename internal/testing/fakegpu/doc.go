@@ -8,7 +8,7 @@
 // It is stricter than a GPU. Work on a stream stays queued until something waits for it, so that
 // host memory reused too early and a missing wait become visible. Every address is looked up among
 // the allocations and every handle among the live ones. A call from a thread without a current
-// context fails. A Machine records all calls ([Machine.Calls]), lists what was not freed
+// context fails. A Machine records all calls ([Machine.Calls]), lists objects that were not freed
 // ([Machine.Leaks]), and fails calls on request ([Machine.Fail], [Machine.Lose]).
 //
 // Package fspda/internal/testing/fakecuda fakes the same driver and NVIDIA's other libraries one level lower,

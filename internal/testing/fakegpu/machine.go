@@ -19,7 +19,7 @@ type Options struct {
 	GPUs          int     // default 1
 	Memory        uintptr // bytes per GPU, default 1 GiB
 	CC            int     // compute capability, default 90
-	Version       int     // of the driver, default 13000
+	Version       int     // version of the driver, default 13000
 	NoPeers       bool    // GPUs cannot access each other's memory
 	NoCooperative bool    // no cooperative launches
 

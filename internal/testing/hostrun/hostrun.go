@@ -246,9 +246,9 @@ func At[T any](m *Memory, s []T) kernels.Address {
 	return kernels.Address(uintptr(unsafe.Pointer(unsafe.SliceData(s))))
 }
 
-// Launch runs calls in order. Addresses are those of slices in m, or of other memory of the
-// program. The error reports a barrier that not all threads reach. As on a GPU, an invalid address
-// ends the program.
+// Launch runs calls in order. Addresses point to slices in m, or to other memory of the program.
+// The error reports a barrier that not all threads reach. As on a GPU, an invalid address ends the
+// program.
 func (l *Library) Launch(m *Memory, calls ...kernels.Call) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 func Path(t testing.TB, name string) string {
 	t.Helper()
 	dirs, up := []string{os.Getenv("FSPDA_DATA")}, ".."
-	for range 6 { // from the folder of a package to the repository's, and above
+	for range 6 { // searches from the folder of a package to the repository's, and above
 		dirs, up = append(dirs, filepath.Join(up, "shared", "data")), filepath.Join(up, "..")
 	}
 	for _, dir := range dirs {
