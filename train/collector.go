@@ -49,7 +49,7 @@ func (c *collector) collect() error {
 			c.pending[sn.T] = set
 		}
 		set[sn.Agent] = sn
-		if slices.Contains(set, nil) { // another agent's is missing yet
+		if slices.Contains(set, nil) { // another agent's snapshot is still missing
 			continue
 		}
 		delete(c.pending, sn.T)
@@ -119,7 +119,7 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 				return ev, err
 			}
 		}
-		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never
+		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never larger
 			c.best = ev.TestAccAvg
 			c.run.writer.KeepBest(ev)
 		}

@@ -17,7 +17,8 @@ type Process struct {
 	Rank    int
 	Network process.Network
 	Timeout time.Duration // longest silence of an agent that this one needs, after which Run fails; 0: for ever
-	// nil: the agent keeps no checkpoints, and does not survive its process; the caller closes it
+	// Store keeps the agent's checkpoints; the caller closes it. nil: the agent keeps no
+	// checkpoints, and does not survive its process
 	Store *runfolder.AgentStore
 }
 

@@ -22,8 +22,8 @@ type Options struct {
 	Device    device.Device
 	Model     Model
 	Others    []Replica      // more devices, all of one kind, which share the agents with Device
-	Transport dist.Transport // nil: between goroutines of this process
-	Folder    *Folder        // nil: nothing is written; Run closes it
+	Transport dist.Transport // transport of messages; nil: between goroutines of this process
+	Folder    *Folder        // run folder, which Run closes; nil: nothing is written
 	Log       *zap.Logger    // nil: nothing is logged
 	OnRow     func(Row)      // called after each evaluation, in order, by one goroutine
 	OnStep    func(t int)    // called by agent 0 at the head of each iteration
@@ -43,7 +43,7 @@ func (o Options) replicas() []Replica { return append([]Replica{{o.Device, o.Mod
 // Result is the outcome of a run.
 type Result struct {
 	Status    Status
-	Iteration int // reached
+	Iteration int // iteration that was reached
 	Rows      []Row
 	WallS     float64 // seconds since the start, earlier parts of a resumed run included
 	First     int     // iteration at which this part began

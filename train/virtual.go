@@ -92,7 +92,7 @@ func (d *virtualTime) queue(ctx context.Context) {
 	}
 }
 
-// direct plays the timeline from iteration first to where [progress] stops it.
+// direct plays the timeline from iteration first to the iteration at which [progress] stops it.
 func (d *virtualTime) direct(ctx context.Context, first int) {
 	defer func() {
 		d.queue(ctx)

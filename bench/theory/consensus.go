@@ -8,7 +8,7 @@ import (
 	"fspda/dist"
 )
 
-// Consensus is how far rounds of averaging bring n agents.
+// Consensus describes the effect of rounds of averaging on n agents.
 type Consensus struct {
 	Graph, Process string
 	N              int

@@ -191,7 +191,7 @@ func (m *Machine) LossCause() error {
 	return m.why
 }
 
-// Count returns how often a function was called.
+// Count returns the number of calls of a function.
 func (m *Machine) Count(name string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
