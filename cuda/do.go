@@ -51,6 +51,8 @@ func (d *Device) send(op *device.Op) {
 		d.sendMoveCopy(op)
 	case device.KindAdamW:
 		d.sendAdamW(op)
+	case device.KindMultiply:
+		d.sendMultiply(op)
 	}
 }
 
@@ -239,6 +241,13 @@ func (d *Device) sendAdamW(op *device.Op) {
 	c.Batch = c
 	d.declare(&c.Op, op)
 	d.exec.EnqueueOp(&c.Op)
+}
+
+func (d *Device) sendMultiply(op *device.Op) {
+	c, a, b := d.operand(op.Out[0]), d.operand(op.In[0]), d.operand(op.In[1])
+	if call := kernels.Multiply(c.address(), a.address(), b.address(), op.Product); !call.Empty() {
+		d.enqueue(op, call)
+	}
 }
 
 // sendDot queues a Dot with the bits of package cpu. wait stores its result, which is NaN after a

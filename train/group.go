@@ -35,8 +35,8 @@ type processGroup interface {
 	stop(ctx context.Context)
 	// wait waits for the rest of the run, after the local agents have stopped.
 	wait(ctx, stop context.Context)
-	// finish completes the result of a run that ended with err, and writes it.
-	finish(res *Result, c *collector, err error) error
+	// finish completes the result of a run that ended so, or with err, and writes it.
+	finish(res *Result, end ending, err error) error
 	// results returns the results of a run that has finished already, but whose end other processes
 	// may not know; else nil.
 	results() *Result
@@ -94,11 +94,11 @@ func (g *singleProcess) checkpoints() checkpointing {
 	return checkpointing{kept: g.r.opt.Folder != nil, Reservation: g.r.writer.Reservation}
 }
 
-func (g *singleProcess) finish(res *Result, c *collector, err error) error {
+func (g *singleProcess) finish(res *Result, end ending, err error) error {
 	if err != nil {
 		return err
 	}
-	if err := g.r.finish(res, c.last, c.interrupted); err != nil {
+	if err := g.r.finish(res, end); err != nil {
 		return err
 	}
 	return g.r.publish(res)
