@@ -53,8 +53,8 @@ type EventKind int
 
 const (
 	AlreadyDone EventKind = iota // the run was finished before
-	Started                      // or resumed, if Iteration > 0
-	Stepped                      // reached Iteration
+	Started                      // the run has started, or was resumed if Iteration > 0
+	Stepped                      // the run has reached Iteration
 	Evaluated                    // there is a new Row
 	Ended
 	LeftOut // another job is the same run
@@ -68,7 +68,7 @@ type Outcome struct {
 	Rows   []train.Row
 	WallS  float64
 
-	Failure string  // why the run has failed to converge, see train.Summary; empty: it has not
+	Failure string  // reason why the run has failed to converge, see train.Summary; empty: it has converged
 	Dropped float64 // share of the run at which a sweep gave it up; 0: it did not
 }
 
@@ -178,7 +178,7 @@ func (c *Campaign) limit(s *train.Setup) int {
 	return 0
 }
 
-// refuseUnused refuses keys that runs share and that have an effect on none of those.
+// refuseUnused refuses keys that runs share and that have an effect on none of them.
 func refuseUnused(plans []planned) error {
 	var errs []error
 	seen := map[string]bool{}

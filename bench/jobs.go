@@ -19,7 +19,7 @@ type Options struct {
 	Variant string
 	Scale   Scale               // The zero value is the full length.
 	Only    []string            // Names, or parts of names between dashes; empty is all.
-	Without []string            // The same, of runs to leave out.
+	Without []string            // The same for runs to leave out.
 	Adjust  func(*train.Config) // Adjust changes every configuration last, such as its data and threads.
 	Points  int                 // Number of evaluations; 0 is the experiment's.
 }

@@ -60,8 +60,8 @@ type Reach struct {
 	Row        int     // the evaluation that reached it; -1: none
 }
 
-// reach returns where an accuracy first was at least level, on the axis x. An accuracy before that
-// is not a number leaves At at the evaluation itself.
+// reach returns the point on the axis x at which an accuracy first was at least level. An accuracy
+// before that is not a number leaves At at the evaluation itself.
 func reach(rows []train.Row, level float64, accuracy func(train.Row) train.Num, x func(train.Row) float64) Reach {
 	for k, r := range rows {
 		a := float64(accuracy(r))
@@ -109,7 +109,7 @@ func (m Metric) of(rows []train.Row, bits, time func(train.Row) float64) score {
 	return s
 }
 
-// clock returns how the time of a run is counted: virtual time where it has one, else wall-clock
+// clock returns the clock of a run and its name: virtual time where it has one, else wall-clock
 // time.
 func (o *Outcome) clock() (name string, time func(train.Row) float64) {
 	if o.Last().Time > 0 {

@@ -128,8 +128,8 @@ func (c *Campaign) part(jobs []int, until float64, first bool) *Campaign {
 
 // Verdict is the metric of the runs of a setting within a budget.
 type Verdict struct {
-	// Value is the mean over the runs that have one: those that diverged, or had no evaluation within
-	// the budget, have none. NaN if no run has one.
+	// Value is the mean over the runs that have a value: a run that diverged, or had no evaluation
+	// within the budget, has none. It is NaN if no run has one.
 	Value      float64
 	Deviation  float64   // sample standard deviation; NaN of fewer than two
 	Values     []float64 // The value of each run, NaN if it has none.
@@ -202,10 +202,10 @@ type Ranked struct {
 	Verdict
 }
 
-// Rank sorts settings, the best first, without runs that were left out. Settings that were given
-// up come after those that went on, and those with runs that have no value after those without.
-// Equal values keep the order of the experiment. Times of runs that have virtual time and of runs
-// that have not cannot be compared: an error.
+// Rank sorts settings, the best first, without runs that were left out. Settings that were given up
+// come after settings that went on, and settings with a run without a value come after settings in
+// which every run has one. Equal values keep the order of the experiment. It is an error to compare
+// times of runs with and without virtual time.
 func (e *Experiment) Rank(b Budget, outcomes []*Outcome) ([]Ranked, error) {
 	s := e.Search
 	if s.metric.reach == "time" {

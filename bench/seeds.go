@@ -114,9 +114,9 @@ type Setting struct {
 var seedSuffix = regexp.MustCompile(`-seed-[0-9]+$`)
 
 // Settings puts outcomes together that differ in their seeds only, in the order of their first
-// runs. Outcomes that are nil are left out. Of runs that were read from folders, those belong
-// together whose configurations agree in all but the seed, and those that one command made, as
-// their names say: there, auto values of random graphs may differ too.
+// runs. Outcomes that are nil are left out. Runs that were read from folders belong together if
+// their configurations agree in all but the seed, or if one command made them, as their names say:
+// then auto values of random graphs may differ too.
 func Settings(outcomes []*Outcome) []Setting {
 	var all []Setting
 	at := map[string]int{}

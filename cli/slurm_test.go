@@ -3,9 +3,11 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,17 +75,10 @@ func installSlurm(t *testing.T, bin string) {
 	}
 }
 
-// A job of two tasks that is warned of its time limit writes checkpoints and requeues itself, and
-// the run equals that of one process.
-func TestSlurmJob(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("skipped: no bash")
-	}
-	t.Parallel() // it mostly waits
-	dir := t.TempDir()
+// slurmJob returns the configuration of a run of two agents, and a function that submits it as a job
+// of two tasks in a folder.
+func slurmJob(t *testing.T, dir string, iterations int) (config string, submit func() (*exec.Cmd, *output)) {
+	t.Helper()
 	installSlurm(t, filepath.Join(dir, "bin"))
 	script, err := filepath.Abs("../deploy/slurm.sh")
 	if err != nil {
@@ -93,12 +88,12 @@ func TestSlurmJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(dir, "run.yaml")
-	if err := os.WriteFile(config, []byte("agents: 2\ndata_train: 200\ndata_test: 50\nhidden: [6]\nbatch: "+
-		"8\niterations: 60\neval_points: 3\ngradient_time: 0.01\n"), 0o644); err != nil {
+	config = filepath.Join(dir, "run.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "agents: 2\ndata_train: 200\ndata_test: 50\nhidden: [6]\nbatch: "+
+		"8\niterations: %d\neval_points: 3\ngradient_time: 0.01\n", iterations), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	job := func() (*exec.Cmd, *output) {
+	return config, func() (*exec.Cmd, *output) {
 		cmd, out := exec.Command(filepath.Join(dir, "bin", "sbatch"), "--ntasks-per-node", "2", script,
 			config), &output{}
 		cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
@@ -110,6 +105,63 @@ func TestSlurmJob(t *testing.T) {
 		t.Cleanup(func() { _ = cmd.Process.Kill() })
 		return cmd, out
 	}
+}
+
+// An agent of a job that is killed is started again, and the run equals that of one process.
+func TestSlurmTaskDies(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("skipped: no bash")
+	}
+	t.Parallel() // it mostly waits
+	dir := t.TempDir()
+	config, job := slurmJob(t, dir, 300)
+	cmd, out := job()
+	out.find(t, `("msg":"evaluation".*"iteration":100)`)
+	killed := 0
+	folders, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, f := range folders {
+		line, _ := os.ReadFile(f)
+		vars, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "environ"))
+		if !strings.HasPrefix(string(line), os.Args[0]) || !strings.Contains(string(line), config) ||
+			!strings.Contains(string(vars), "SLURM_PROCID=1\x00") {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f))); err == nil {
+			killed++
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	if folders == nil {
+		t.Skip("skipped: no /proc, by which the process is found")
+	}
+	if killed != 1 {
+		t.Errorf("%d processes were killed, want 1", killed)
+	}
+	if err := cmd.Wait(); err != nil || strings.Count(out.String(), `"msg":"agent"`) != 3 {
+		t.Fatalf("%v; want three starts of two agents\n%s", err, out)
+	}
+	one := filepath.Join(dir, "one")
+	if status, _, stderr := call(t, "train", "--quiet", "-c", config, "--out", one); status != 0 {
+		t.Fatal(stderr)
+	}
+	sameRun(t, one, filepath.Join(dir, "runs", "fspda"))
+}
+
+// A job of two tasks that is warned of its time limit writes checkpoints and requeues itself, and
+// the run equals that of one process.
+func TestSlurmJob(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("skipped: no bash")
+	}
+	t.Parallel() // it mostly waits
+	dir := t.TempDir()
+	config, job := slurmJob(t, dir, 60)
 	first, out := job()
 	out.find(t, `("msg":"evaluation".*"iteration":20)`)
 	_ = first.Process.Signal(syscall.SIGUSR1)

@@ -283,7 +283,13 @@ func TestVectorsOfThreads(t *testing.T) {
 			device.Combine(vectors[1], device.Term{A: 0.9, V: vectors[1]}, device.Term{A: 1, V: vectors[0]}),
 			device.AddDiffs(device.Term{}, vectors[0], []device.Term{{A: 0.2, V: vectors[1]}},
 				device.Term{A: 1, V: vectors[3]}),
-			device.Gather(vectors[0], vectors[3], nil))
+			device.Gather(vectors[0], vectors[3], nil),
+			device.Multiply(device.Rows(vectors[1], 0, 300, 700), 0.3, device.Rows(vectors[3], 5, 300, 70),
+				device.Rows(vectors[0], 0, 70, 700), 1),
+			device.Multiply(device.Rows(vectors[1], 0, 1, 70_000), 1, device.Rows(vectors[3], 0, 1, 3),
+				device.Rows(vectors[0], 0, 70_000, 3).T(), 0),
+			device.Multiply(device.Rows(vectors[1], 0, 70_000, 3).T(), 0.1, device.Rows(vectors[3], 9, 3, 4),
+				device.Rows(vectors[0], 0, 70_000, 4).T(), 1))
 		many := slices.Repeat([]device.Term{{A: 0.3, V: vectors[3]}, {A: -0.7, V: vectors[1]}}, 5)
 		d.Do(device.Combine(vectors[2], many...))
 		dot := math.Float64bits(device.InnerProduct(d, vectors[3], vectors[0]))

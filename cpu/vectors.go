@@ -19,6 +19,8 @@ type LabelError = vec.LabelError
 const (
 	leastAdamW  = 32 << 10
 	leastVector = 64 << 10
+
+	leastMultiply = 128 << 10 // multiplications
 )
 
 // Do implements device.Device.Do. Neighbours that are elementwise over vectors of one length are one
@@ -30,6 +32,8 @@ func (d *Device) Do(ops ...device.Op) {
 		switch least := leastOf(ops[:count]); {
 		case n < 0 && ops[0].Kind == device.KindDot && d.shares(ops[0].In[0].Len(), least):
 			d.dot(&ops[0])
+		case n < 0 && ops[0].Kind == device.KindMultiply && d.teams != nil:
+			d.multiply(&ops[0])
 		case n < 0:
 			vec.Whole(&ops[0])
 		case d.shares(n, least):
@@ -73,5 +77,16 @@ func (d *Device) dot(op *device.Op) {
 	*op.Sum = 0
 	for _, s := range sums {
 		*op.Sum += s
+	}
+}
+
+// multiply computes a Multiply. Goroutines share its parts.
+func (d *Device) multiply(op *device.Op) {
+	p := vec.ProductOf(op)
+	parts, work := p.Size()
+	if least := 1 + leastMultiply/max(1, work); d.shares(parts, least) {
+		d.divide(parts, least, p.Part)
+	} else {
+		p.Part(0, parts)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"fspda/device"
 )
 
-// Do implements device.Device.Do. It panics before it sends anything where vectors do not fit or are
-// of another device, and returns when the results of all inner products have arrived.
+// Do implements device.Device.Do. It panics before it sends anything where vectors do not fit or
+// are of another device, and returns when the results of all inner products have arrived.
 //
-// It is the place to fuse neighbours. A kernel for each operation is what there is: agents share
-// launches instead, see batchedCombine.
+// It is the place to fuse neighbours. Today each operation has a kernel: agents share launches
+// instead, see batchedCombine.
 func (d *Device) Do(ops ...device.Op) {
 	for i := range ops {
 		ops[i].Check()
@@ -51,6 +51,8 @@ func (d *Device) send(op *device.Op) {
 		d.sendMoveCopy(op)
 	case device.KindAdamW:
 		d.sendAdamW(op)
+	case device.KindMultiply:
+		d.sendMultiply(op)
 	}
 }
 
@@ -149,8 +151,8 @@ func (d *Device) sendCombine(op *device.Op) {
 }
 
 // sendGather queues a Gather. One that may be done with the gradient takes the phase in which a
-// batch group computes that, so that agents that exchange compute their next gradients together. The
-// gradient of a large network would delay it: then it takes its own.
+// batch group computes that, so that agents that exchange compute their next gradients together.
+// The gradient of a large network would delay it: then it takes its own.
 func (d *Device) sendGather(op *device.Op) {
 	to, from, x := d.operand(op.Out[0]), d.operand(op.In[0]), d.index("Do", op.Idx)
 	if to.n == 0 {
@@ -239,6 +241,13 @@ func (d *Device) sendAdamW(op *device.Op) {
 	c.Batch = c
 	d.declare(&c.Op, op)
 	d.exec.EnqueueOp(&c.Op)
+}
+
+func (d *Device) sendMultiply(op *device.Op) {
+	c, a, b := d.operand(op.Out[0]), d.operand(op.In[0]), d.operand(op.In[1])
+	if call := kernels.Multiply(c.address(), a.address(), b.address(), op.Product); !call.Empty() {
+		d.enqueue(op, call)
+	}
 }
 
 // sendDot queues a Dot with the bits of package cpu. wait stores its result, which is NaN after a

@@ -32,7 +32,21 @@ if [ ! -f "$certs/ca.pem" ]; then
   rm -r "$private"
 fi
 
-srun --kill-on-bad-exit=0 "$fspda" agent -c "$config" --run "$run" --certs "$certs" --peers "$peers" --out "$out" --json &
+# Each task starts its agent again if it dies, at most 20 times. Bad input, divergence, a full disk and a stop end it.
+task='
+told=
+trap "told=1; kill -USR1 \$agent" USR1
+for try in {0..20}; do
+  "$@" & agent=$!
+  wait $agent; status=$?
+  [ -n "$told" ] && { wait $agent; status=$?; break; }
+  case $status in 0 | 2 | 3 | 4 | 130) break ;; esac
+  sleep 2
+  [ -n "$told" ] && break
+done
+exit $status'
+srun --kill-on-bad-exit=0 bash -c "$task" task "$fspda" agent -c "$config" --run "$run" --certs "$certs" --peers "$peers" \
+  --out "$out" --json &
 agents=$!
 requeue=
 trap 'requeue=1; kill -USR1 $agents' USR1

@@ -15,10 +15,12 @@ const (
 	KindMoveCopy
 	KindAdamW
 	KindDot
+	KindMultiply
 )
 
 // kindNames is indexed by Kind.
-var kindNames = [...]string{"Combine", "Gather", "AddDiff", "AddDiffs", "ScatterAdd", "MoveCopy", "AdamW", "Dot"}
+var kindNames = [...]string{"Combine", "Gather", "AddDiff", "AddDiffs", "ScatterAdd", "MoveCopy", "AdamW", "Dot",
+	"Multiply"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -39,6 +41,8 @@ type Op struct {
 	Parts []SparseTerm
 	Adam  Adam
 	Sum   *float64 // The result of a Dot.
+
+	Product MatrixProduct // A Multiply.
 
 	// WithGradient lets a device that computes the gradients of several agents together gather at
 	// the same time.
@@ -101,6 +105,16 @@ func AdamW(a Adam, g, m, v, x Vector) Op {
 // Dot writes Σ a[k]·b[k], accumulated in float64, to sum before [Device.Do] returns.
 func Dot(sum *float64, a, b Vector) Op { return Op{Kind: KindDot, Sum: sum, In: [2]Vector{a, b}} }
 
+// Multiply computes c = beta·c + alpha·a·b, element by element from left to right:
+//
+//	s ← beta·c[i,j], or 0 if beta is 0        s ← s + (alpha·a[i,k])·b[k,j] for k = 0, 1, …
+//
+// alpha is not rounded, but its product with a[i,k] is. No number of c is one of a or b.
+func Multiply(c Matrix, alpha float64, a, b Matrix, beta float64) Op {
+	return Op{Kind: KindMultiply, Out: [3]Vector{c.V}, In: [2]Vector{a.V, b.V},
+		Product: MatrixProduct{C: c.View, A: a.View, B: b.View, Alpha: alpha, Beta: beta}}
+}
+
 // InnerProduct returns the result of a [Dot] alone.
 func InnerProduct(d Device, a, b Vector) (sum float64) {
 	d.Do(Dot(&sum, a, b))
@@ -161,6 +175,8 @@ func (op *Op) Check() {
 		op.checkLen("x", op.In[0], n)
 	case KindDot:
 		op.checkLen("b", op.In[1], op.In[0].Len())
+	case KindMultiply:
+		op.checkProduct()
 	}
 }
 

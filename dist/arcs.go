@@ -116,7 +116,7 @@ func newExponential(p Spec, l edgeSampler) (Process, error) {
 }
 
 // newPush returns the process in which each agent sends to k of its neighbours, drawn anew in each
-// iteration, or to all if it has no more.
+// iteration, or to all if it has at most k.
 func newPush(p Spec, l edgeSampler) (Process, error) {
 	k, g, mean := p.Whole(0), l.g, 0.0
 	for i := range g.N {

@@ -157,7 +157,7 @@ func (c cycle) clique(t int, nodes ...int) {
 
 // play appends round c modulo its length of other to round t.
 func (c cycle) play(t int, other cycle, at int) {
-	if len(other) > 0 { // a single node rests
+	if len(other) > 0 { // a single node does not average
 		c[t] = append(c[t], other[at%len(other)]...)
 	}
 }

@@ -120,8 +120,8 @@ var (
 	}
 )
 
-// RegisterCompressor adds a compressor to those that the key compress can name. Call it before the
-// first run, for instance in an init function. It panics if the name is taken.
+// RegisterCompressor adds a compressor that the key compress can name. Call it before the first
+// run, for instance in an init function. It panics if the name is taken.
 func RegisterCompressor(k CompressorKind) {
 	registry.Lock()
 	defer registry.Unlock()

@@ -16,7 +16,7 @@ type graphKind struct {
 	// edges lists the edges among n agents in any order, duplicates allowed. It is nil where make is
 	// not.
 	edges func(n int) []Edge
-	// make makes graphs with arguments, and those that do not exist for every n.
+	// make makes graphs with arguments, and graphs that do not exist for every n.
 	make func(p Spec, n int, seed uint64) (*Graph, error)
 	// extremes returns the second smallest and the largest eigenvalue of the Laplacian for three
 	// agents and more; nil: they are computed.

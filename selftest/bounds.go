@@ -4,8 +4,8 @@ package selftest
 // the latter.
 type Bounds struct {
 	MLP float64 // norm of the gradient error of a network of dense layers, or of a language model
-	// the same of a residual network: batch norms over few pixels amplify rounding errors, layer by
-	// layer
+	// the same for a residual network: batch norms over few pixels amplify rounding errors, layer
+	// by layer
 	Residual float64
 	Loss     float64 // loss of a network
 	Training float64 // final loss of a short training

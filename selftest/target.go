@@ -80,8 +80,8 @@ const (
 	failed  = "FAILED"
 )
 
-// Run runs the selected checks, and continues after a failure, unless it is one of the device
-// itself. It passes each result to then. The error is the context's.
+// Run runs the selected checks, and continues after a failure, unless the device itself failed. It
+// passes each result to then. The error is the context's.
 func (t Target) Run(ctx context.Context, which Selection, then func(Result)) (Report, error) {
 	r := Report{Device: t.Device.Name(), Precision: t.Precision}
 	checks := t.selected(which)

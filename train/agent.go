@@ -46,7 +46,7 @@ type clock interface {
 	Gradient(k int)
 	Post(t, peer int, bits float64) (arrives float64)
 	Receive(arrives float64)
-	Await() // until everything received has arrived
+	Await() // waits until everything received has arrived
 	End() float64
 	State() simnet.ClockState
 	Restore(simnet.ClockState)
@@ -82,8 +82,8 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	return a, nil
 }
 
-// acquireGradient gives the agent a vector for gradients. It keeps it over several steps, since its
-// other vectors are in the processor's cache now.
+// acquireGradient gives the agent a vector for gradients. The agent keeps it over several steps,
+// since its other vectors are in the processor's cache now.
 func (a *agent) acquireGradient() { a.worker.vectors.AcquireGradient(a.state) }
 
 // releaseGradient is called before the agent waits for others.
@@ -131,8 +131,8 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 	if err := a.run.group.Deliver(ctx, sn); err != nil || !a.lends {
 		return err
 	}
-	// The others leave theirs at t before one can diverge beyond it: the set becomes complete, or
-	// this agent is halted.
+	// The other agents leave their snapshots at t before one can diverge beyond it: the set becomes
+	// complete, or this agent is halted.
 	return a.snapshots.AwaitReturn(a.ctx)
 }
 

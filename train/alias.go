@@ -29,7 +29,7 @@ func Keys() []string { return config.Keys() }
 // Algorithms lists the names that Config.Algo can have.
 func Algorithms() []string { return config.Algorithms() }
 
-// Register adds an algorithm to those that Config.Algo can name. See [config.Register].
+// Register adds an algorithm that Config.Algo can name. See [config.Register].
 func Register(m Method) { config.Register(m) }
 
 // RegisterKey adds a key to every configuration. See [config.RegisterKey].
@@ -44,7 +44,7 @@ type (
 // Columns lists the columns of metrics.csv, which are the keys of metrics.jsonl.
 func Columns() []string { return metric.Columns() }
 
-// The names of fspda/train/runfolder that users of this package need most.
+// Users of this package need these names of fspda/train/runfolder most.
 type (
 	Status          = runfolder.Status
 	Folder          = runfolder.Folder
@@ -54,7 +54,7 @@ type (
 	Summary         = runfolder.Summary
 )
 
-// How a run can end.
+// The ways in which a run can end.
 const (
 	Finished = runfolder.Finished
 	Stopped  = runfolder.Stopped

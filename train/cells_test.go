@@ -8,7 +8,7 @@ import (
 )
 
 // methodRow is a line of the table of docs/methods.md.
-type methodRow struct{ name, bits, vectors, graphs, runsIn string }
+type methodRow struct{ name, bits, vectors, graphs string }
 
 // methodRows reads the table from the documentation.
 func methodRows(t *testing.T) (rows []methodRow) {
@@ -19,8 +19,8 @@ func methodRows(t *testing.T) (rows []methodRow) {
 	}
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, " | ")
-		if len(cells) == 8 && strings.HasPrefix(line, "| `") {
-			rows = append(rows, methodRow{strings.Trim(cells[0], "| `"), cells[2], cells[3], cells[5], cells[6]})
+		if len(cells) == 7 && strings.HasPrefix(line, "| `") {
+			rows = append(rows, methodRow{strings.Trim(cells[0], "| `"), cells[2], cells[3], cells[5]})
 		}
 	}
 	return rows
@@ -59,7 +59,7 @@ func TestEveryCellOfMethods(t *testing.T) {
 			c := configOf(t, row.name)
 			c.Iterations, c.EvalPoints, c.Batch, c.Warmup = 20, 2, min(c.Batch, 4), 0
 			one := play(t, c, Options{})
-			checkClocks(t, row, c, one)
+			checkClocks(t, c, one)
 			checkCells(t, row, c, one)
 			if os.Getenv("FSPDA_LONG") != "" || i%9 == 0 { // TestTableResumes takes all, with forms
 				checkResumed(t, c, row.name, trace(t, one))
@@ -75,7 +75,7 @@ func TestEveryCellOfMethods(t *testing.T) {
 }
 
 // checkClocks runs in virtual time, and asks for real time.
-func checkClocks(t *testing.T, row methodRow, c Config, one *Result) {
+func checkClocks(t *testing.T, c Config, one *Result) {
 	t.Helper()
 	timed, real := c, c
 	timed.Links = withLinks(t, wan)
@@ -90,12 +90,8 @@ func checkClocks(t *testing.T, row methodRow, c Config, one *Result) {
 	}
 	real.Clock = "real"
 	_, err := real.Resolve(labSet, m)
-	if said := strings.Contains(row.runsIn, "real time"); said != (err == nil) || err != nil && !strings.Contains(
-		err.Error(), "clock") {
-		t.Errorf("the table says %q, and with clock real the error is %v", row.runsIn, err)
-	}
-	if !strings.Contains(row.runsIn, "virtual time") || !strings.Contains(row.runsIn, "many machines") {
-		t.Errorf("runs in %q", row.runsIn)
+	if said := s.Traits.RealTime != nil; said != (err == nil) || err != nil && !strings.Contains(err.Error(), "clock") {
+		t.Errorf("its traits say of real time %v, and with clock real the error is %v", said, err)
 	}
 }
 
@@ -153,10 +149,10 @@ func checkCells(t *testing.T, row methodRow, c Config, one *Result) {
 	}
 }
 
-// cellBits evaluates a formula of docs/methods.md over all iterations; 0: it is no formula of n, nE, v, k
+// cellBits evaluates a formula of docs/methods.md over all iterations; 0: it is no formula of n, |E_t|, v, k
 // and d alone.
 func cellBits(formula string, s *Setup) (bits uint64) {
-	whole, rounds := strings.CutSuffix(formula, " a round")
+	whole, rounds := strings.CutSuffix(strings.ReplaceAll(formula, `\|`, "|"), " a round")
 	n, d, k, v := uint64(s.Graph.N), uint64(s.Dim), uint64(s.Mask.Len()), uint64(32)
 	length := s.RoundLength()
 	if length > 1 && !rounds || length > s.Config.Iterations || strings.Contains(s.Algo.Name(), "storm") ||
@@ -169,15 +165,15 @@ func cellBits(formula string, s *Setup) (bits uint64) {
 			continue
 		}
 		switch whole {
-		case "nE 2 v k":
+		case "2·v·k·|E_t|":
 			bits += edges * 2 * v * k
-		case "nE 2 v d":
+		case "2·v·d·|E_t|":
 			bits += edges * 2 * v * d
-		case "nE 4 v d":
+		case "4·v·d·|E_t|":
 			bits += edges * 4 * v * d
-		case "2(n-1) v d":
+		case "2·(n-1)·v·d":
 			bits += 2 * (n - 1) * v * d
-		case "2(n-1) v k":
+		case "2·(n-1)·v·k":
 			bits += 2 * (n - 1) * v * k
 		}
 	}

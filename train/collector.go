@@ -24,11 +24,10 @@ type collector struct {
 	begin   time.Time
 	before  float64 // seconds of earlier parts of the run
 	pending map[int][]*snapshot.Snapshot
-	last    int // the latest iteration whose snapshots were complete
+	end     ending
 	best    Num // largest accuracy of the mean model of a row after the start
 
-	compared    bool // memory was compared with its forecast
-	interrupted bool // a row was abandoned because the run is to stop: nothing counts after it
+	compared bool // memory was compared with its forecast
 }
 
 func newCollector(r *run, res *Result) *collector {
@@ -49,7 +48,7 @@ func (c *collector) collect() error {
 			c.pending[sn.T] = set
 		}
 		set[sn.Agent] = sn
-		if slices.Contains(set, nil) { // another agent's is missing yet
+		if slices.Contains(set, nil) { // another agent's snapshot is still missing
 			continue
 		}
 		delete(c.pending, sn.T)
@@ -63,12 +62,12 @@ func (c *collector) collect() error {
 // process makes a row, then a checkpoint, of the snapshots at one iteration, if they ask for it,
 // and returns them to their pools.
 func (c *collector) process(set []*snapshot.Snapshot) error {
-	if c.interrupted {
+	if c.end.interrupted {
 		c.run.releaseSnapshots(set)
 		return nil
 	}
 	t := set[0].T
-	c.last = t
+	c.end.iteration = t
 	snapshot.FillMissing(set)
 	if t > c.res.First && !c.compared { // all memory is allocated
 		c.compared = true
@@ -78,14 +77,14 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 	if set[0].Eval {
 		var err error
 		if ev, err = c.row(set); errors.Is(err, evaluate.ErrInterrupted) {
-			c.interrupted = true
+			c.end.interrupted = true
 			c.run.log.Info("evaluation abandoned: a resumed run repeats it", zap.Int("iteration", t))
 		} else if err != nil {
 			return err
 		}
 	}
 	f := c.run.opt.Folder
-	if !set[0].Save && !c.interrupted || f == nil {
+	if !set[0].Save && !c.end.interrupted || f == nil {
 		c.run.releaseSnapshots(set)
 		return nil
 	}
@@ -93,7 +92,7 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 		return err
 	}
 	sv := runfolder.CheckpointData{Snapshots: set, WallS: c.wall()}
-	if t == c.run.setup.Config.Iterations {
+	if t == c.run.length() {
 		sv.MeanBuffers = ev.Buffers
 	}
 	c.run.writer.Save(sv)
@@ -119,7 +118,7 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 				return ev, err
 			}
 		}
-		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never
+		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never larger
 			c.best = ev.TestAccAvg
 			c.run.writer.KeepBest(ev)
 		}
@@ -128,7 +127,7 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 		c.run.opt.OnRow(ev.Row)
 	}
 	c.run.group.RowsWritten(len(c.res.Rows), set)
-	if ev.Iteration == c.run.setup.Config.Iterations {
+	if ev.Iteration == c.run.length() {
 		c.keep(set, ev)
 	}
 	return ev, nil

@@ -11,7 +11,7 @@ import (
 // use.
 type Control struct {
 	mu    sync.Mutex
-	gate  atomic.Pointer[chan struct{}] // nil: open
+	gate  atomic.Pointer[chan struct{}] // nil: the run is not paused
 	over  bool                          // the run is stopping: no pause any more
 	saves chan struct{}
 }

@@ -11,8 +11,8 @@ import (
 type driver interface {
 	// attach prepares an agent that was made, and restored from ck unless ck is nil.
 	attach(a *agent, ck *runfolder.Checkpoint) error
-	// run steps an agent from iteration first to where [progress] stops it. When ctx is canceled it
-	// returns its cause. Each agent has a goroutine of its own.
+	// run steps an agent from iteration first to the iteration at which [progress] stops it. When
+	// ctx is canceled it returns its cause. Each agent has a goroutine of its own.
 	run(ctx context.Context, a *agent, first int) error
 	// direct does the work that belongs to no single agent, in parallel with the agents, from
 	// iteration first.
@@ -23,7 +23,7 @@ type driver interface {
 	overlapsGradients() bool
 	// repeatsEvaluations reports whether a resumed run can repeat an evaluation that was abandoned.
 	repeatsEvaluations() bool
-	// snapshotLimit is how many snapshots of an agent there may be.
+	// snapshotLimit returns the largest number of snapshots of an agent.
 	snapshotLimit() int
 }
 

@@ -10,7 +10,7 @@ import (
 // a pool: an agent that finds the edges of its iteration there need not draw them again, and memory
 // does not grow with the square of the number of agents, as one per agent would.
 type activeEdges struct {
-	t       int // -1: none yet
+	t       int // iteration of the edges; -1: none yet
 	events  []dist.Event
 	weights *dist.ActiveMixing
 	arcs    []dist.Arc // arcs of a directed run

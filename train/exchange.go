@@ -24,12 +24,12 @@ type exchange struct {
 
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
-	own       []*dist.Buffer // acquired by the algorithm in this iteration
+	own       []*dist.Buffer // buffers that the algorithm acquired in this iteration
 	received  []*dist.Buffer
-	retained  []*dist.Buffer // received in earlier iterations, which the algorithm keeps
+	retained  []*dist.Buffer // buffers received in earlier iterations that the algorithm keeps
 	shortened []shortCopy    // copies of own with short values
 	host      []float32      // scratch
-	sendErr   error          // the first of this run
+	sendErr   error          // first error of a send in this run
 }
 
 // init sets the fields that do not change over the iterations.
@@ -302,8 +302,8 @@ func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
 	return own
 }
 
-// account enters the iteration's messages in the ledger: those that arrived, since an edge that
-// failed was not used.
+// account enters the messages that arrived in this iteration in the ledger. An edge that failed was
+// not used.
 func (x *exchange) account() {
 	s := x.run.setup
 	if s.AllReduces() {

@@ -12,18 +12,18 @@ import (
 
 // Forecast is the time and the memory that a run needs from an iteration to its end.
 type Forecast struct {
-	Iterations int               `json:"iterations"`        // left
+	Iterations int               `json:"iterations"`        // iterations that are left
 	Step       time.Duration     `json:"step_ns"`           // time of one iteration of all agents
 	Row        time.Duration     `json:"row_ns"`            // mean time of one evaluation
 	Total      time.Duration     `json:"total_ns"`          // time to the end
 	ImagesPerS float64           `json:"images_per_s"`      // images a second; for text, tokens a second
 	Unit       string            `json:"unit"`              // unit of ImagesPerS: images or tokens
-	Bits       float64           `json:"bits"`              // expected, in the accounting asked for
+	Bits       float64           `json:"bits"`              // expected bits in the requested accounting
 	Memory     uint64            `json:"memory_bytes"`      // most memory of this process
 	Devices    []memory.Forecast `json:"devices,omitempty"` // devices that have a memory of their own
 }
 
-// How long a calibration tries a run that is short, and one that is long.
+// A calibration trains for shortTrial, or for longTrial if the run takes more than longRun.
 const (
 	shortTrial = 100 * time.Millisecond
 	longTrial  = time.Second
@@ -32,7 +32,7 @@ const (
 
 // ForecastRun calibrates: it trains a few iterations on the real data and model, and times them and
 // the parts of an evaluation. Nothing of it is kept. The run stands at iteration from; others are
-// more devices that it is spread over.
+// further devices for its agents.
 func ForecastRun(
 	ctx context.Context, s *Setup, dev device.Device, m Model, from int, others ...Replica) (Forecast, error) {
 	on := Options{Device: dev, Model: m, Others: others}

@@ -62,7 +62,7 @@ type gradients struct {
 	batches
 	model   gradientStarter
 	depth   int
-	pending []pendingLoss // oldest first
+	pending []pendingLoss // pending losses, oldest first
 	buffers device.Vector // buffers of the agent's batch norm; nil: the network has none
 	part    device.Vector // gradient of a micro-batch; nil unless batches are split
 	clipper clipper

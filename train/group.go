@@ -11,8 +11,8 @@ import (
 	"fspda/train/snapshot"
 )
 
-// processGroup is how the agents of a run are spread over processes: all in this one, or each in
-// its own. It carries their snapshots, and owns the checkpoints.
+// processGroup spreads the agents of a run over processes: all in this one, or each in its own. It
+// carries their snapshots, and owns the checkpoints.
 type processGroup interface {
 	// Local reports whether an agent is in this process.
 	Local(agent int) bool
@@ -25,17 +25,18 @@ type processGroup interface {
 	Serve(ctx context.Context, fail context.CancelCauseFunc)
 	// Deliver takes a snapshot of a local agent.
 	Deliver(ctx context.Context, sn *snapshot.Snapshot) error
-	// RowsWritten tells that the first n rows are in the metric files. The last one is of set.
+	// RowsWritten tells that the first n rows are in the metric files. The last row was made from
+	// set.
 	RowsWritten(n int, set []*snapshot.Snapshot)
-	// checkpoints returns how to ask for checkpoints.
+	// checkpoints returns the ways to request checkpoints.
 	checkpoints() checkpointing
 	// stop tells the agents to stop at an iteration. It may wait for them to get there, and halt
 	// them.
 	stop(ctx context.Context)
 	// wait waits for the rest of the run, after the local agents have stopped.
 	wait(ctx, stop context.Context)
-	// finish completes the result of a run that ended with err, and writes it.
-	finish(res *Result, c *collector, err error) error
+	// finish completes the result of a run that ended so, or with err, and writes it.
+	finish(res *Result, end ending, err error) error
 	// results returns the results of a run that has finished already, but whose end other processes
 	// may not know; else nil.
 	results() *Result
@@ -45,7 +46,7 @@ type processGroup interface {
 	repeatsEvaluations() bool
 }
 
-// checkpointing is how checkpoints are requested.
+// checkpointing holds the ways in which checkpoints are requested.
 type checkpointing struct {
 	*snapshot.Reservation
 	kept   bool            // there is a folder for them
@@ -93,11 +94,11 @@ func (g *singleProcess) checkpoints() checkpointing {
 	return checkpointing{kept: g.r.opt.Folder != nil, Reservation: g.r.writer.Reservation}
 }
 
-func (g *singleProcess) finish(res *Result, c *collector, err error) error {
+func (g *singleProcess) finish(res *Result, end ending, err error) error {
 	if err != nil {
 		return err
 	}
-	if err := g.r.finish(res, c.last, c.interrupted); err != nil {
+	if err := g.r.finish(res, end); err != nil {
 		return err
 	}
 	return g.r.publish(res)
@@ -141,12 +142,12 @@ func (r *run) requestCheckpoints(ctx, stop context.Context, done <-chan struct{}
 	}
 }
 
-// evaluationGrace is how long a run that is told to stop waits for an evaluation. A longer one is
-// abandoned: the checkpoint then holds the iteration of the evaluation, and a resumed run repeats
-// it. A supervisor that sends SIGTERM often kills after ten seconds.
+// evaluationGrace is the time for which a run that is told to stop waits for an evaluation. A
+// longer one is abandoned: the checkpoint then holds the iteration of the evaluation, and a resumed
+// run repeats it. A supervisor that sends SIGTERM often kills after ten seconds.
 const evaluationGrace = 3 * time.Second
 
-// abandonEvaluations ends evaluations when they have had their time.
+// abandonEvaluations ends evaluations after their grace time.
 func (r *run) abandonEvaluations() {
 	if r.opt.grace < 0 {
 		close(r.hurry)

@@ -38,14 +38,14 @@ func (noObserver) evaluated([]evaluate.AgentScore) {}
 // observer can neither slow a run nor change it. Make one with NewLiveState.
 type LiveState struct {
 	agents    []agentCounters
-	exchanges atomic.Uint64 // so far
+	exchanges atomic.Uint64 // exchanges so far
 	recent    [recentEdges]atomic.Uint64
 
 	mu     sync.Mutex
 	models []evaluate.AgentScore // scores of the latest evaluation, by agent
 }
 
-// recentEdges is how many exchanges a LiveState remembers. A power of two.
+// recentEdges is the number of exchanges that a LiveState remembers, a power of two.
 const recentEdges = 512
 
 // agentCounters is the part of an agent's status that the agent stores. It fills a cache line, so
@@ -60,9 +60,9 @@ type agentCounters struct {
 
 // AgentStatus is the current state of an agent.
 type AgentStatus struct {
-	Iteration int     // the agent has entered
+	Iteration int     // the iteration that the agent has entered
 	Loss      float64 // loss of its latest batch; NaN before the first
-	Distance  float64 // squared, from the mean model, at the latest evaluation; NaN before the first
+	Distance  float64 // squared distance from the mean model at the latest evaluation; NaN before the first
 	Accuracy  float64 // test accuracy at the latest evaluation; NaN if that did not include it
 	Sent      uint64  // bits, in the accounting of the run
 }

@@ -20,7 +20,7 @@ type masks struct {
 
 	mu       sync.Mutex
 	drawn    map[maskKey]*mask // masks that some agent has still to release
-	idle     []*mask           // their memory is reused
+	idle     []*mask           // released masks, whose memory is reused
 	next     int               // the first iteration whose masks the device has not drawn
 	list     []comingMask
 	indexes  []device.Index

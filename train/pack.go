@@ -12,8 +12,8 @@ import (
 )
 
 // codec is an agent's memory for compressing and quantizing on the host. The results are copied to
-// vectors of the device, which is how they travel within the process; message says how they travel
-// between processes.
+// vectors of the device, and travel in them within the process; message encodes them between
+// processes.
 type codec struct {
 	message dist.Codec     // message writes the agent's messages; nil: float32.
 	active  []int          // active lists the agents that broadcast.
@@ -24,7 +24,7 @@ type codec struct {
 	decodes dist.DecodeStats
 }
 
-// broadcast sets the round's links for an algorithm of broadcasts: those on which an end
+// broadcast sets the round's links for an algorithm of broadcasts: the links on which an end
 // broadcasts. Messages bring their coordinates.
 func (x *exchange) broadcast(t int) {
 	s := x.run.setup
@@ -49,9 +49,9 @@ func (x *exchange) broadcast(t int) {
 	}
 }
 
-// locate adds the coordinates of a message that was received over a link of a broadcast: those that
-// follow from a seed, which do not travel and are the same for all messages of an iteration, or
-// those that came with the values.
+// locate adds the coordinates of a message that was received over a link of a broadcast.
+// Coordinates that follow from a seed do not travel and are the same for all messages of an
+// iteration; other coordinates came with the values.
 func (x *exchange) locate(link int, b *dist.Buffer) {
 	l := &x.round.Links[link]
 	which := len(l.Coords)
@@ -70,8 +70,8 @@ func (x *exchange) locate(link int, b *dist.Buffer) {
 	l.Coords = append(l.Coords, coords)
 }
 
-// broadcasters tells which agents broadcast at iteration t: those that a broadcast process names,
-// or all agents if another process has edges.
+// broadcasters tells which agents broadcast at iteration t: the agents that a broadcast process
+// names, or all agents if another process has edges.
 func (x *exchange) broadcasters(t int) func(i int) bool {
 	s := x.run.setup
 	if _, ok := s.Process.(dist.Broadcaster); ok {

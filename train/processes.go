@@ -17,7 +17,8 @@ type Process struct {
 	Rank    int
 	Network process.Network
 	Timeout time.Duration // longest silence of an agent that this one needs, after which Run fails; 0: for ever
-	// nil: the agent keeps no checkpoints, and does not survive its process; the caller closes it
+	// Store keeps the agent's checkpoints; the caller closes it. nil: the agent keeps no
+	// checkpoints, and does not survive its process
 	Store *runfolder.AgentStore
 }
 
@@ -97,18 +98,17 @@ func (g *manyProcesses) wait(ctx, stop context.Context) {
 	g.Wait(ctx, stop)
 }
 
-func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
+func (g *manyProcesses) finish(res *Result, end ending, err error) error {
 	lost := g.r.divergence()
-	end, ended := g.End()
+	note, ended := g.End()
 	switch {
 	case err != nil:
 		return err
-	case g.Coordinates() && g.StoppedTogether() && g.r.progress.stop < g.r.setup.Config.Iterations:
-		res.Status, res.Iteration = Stopped, g.r.progress.stop
-		res.dropModels()
+	case g.Coordinates() && g.StoppedTogether() && g.r.progress.stop < g.r.length():
+		res.stop(g.r.progress.stop)
 		g.Dismiss(process.Note{Kind: process.NoteEnd, T: res.Iteration, Status: string(Stopped)})
 	case g.Coordinates() && !g.Stopped():
-		if err := g.r.finish(res, c.last, false); err != nil {
+		if err := g.r.finish(res, ending{iteration: end.iteration}); err != nil {
 			return err
 		}
 		if err := g.r.publish(res); err != nil {
@@ -116,12 +116,11 @@ func (g *manyProcesses) finish(res *Result, c *collector, err error) error {
 		}
 		g.Dismiss(process.Note{Kind: process.NoteEnd, T: res.Iteration, Status: string(res.Status)})
 	case lost != nil:
-		res.Status, res.Diverged, res.Iteration = Diverged, lost, lost.T
+		res.lose(lost)
 	case ended:
-		res.Status, res.Iteration = Status(end.Status), end.T
+		res.Status, res.Iteration = Status(note.Status), note.T
 	default:
-		res.Status, res.Iteration = Stopped, g.r.progress.stop
-		res.dropModels()
+		res.stop(g.r.progress.stop)
 	}
 	return nil
 }
@@ -135,7 +134,7 @@ func (g *manyProcesses) results() *Result {
 		return nil
 	}
 	sum, rows, err := f.Results()
-	if err != nil || sum.Status != Finished || sum.Iterations != g.r.setup.Config.Iterations {
+	if err != nil || sum.Status != Finished || sum.Iterations != g.r.length() {
 		return nil
 	}
 	return &Result{Status: sum.Status, Iteration: sum.Iterations, First: sum.Iterations, Rows: rows, WallS: sum.WallS,

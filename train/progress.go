@@ -34,8 +34,8 @@ func newProgress(agents []int, first, last int) *progress {
 
 // order tells an agent at the head of a step how to go on.
 type order struct {
-	stop  bool // it ends here
-	save  bool // it leaves its state for a checkpoint
+	stop  bool // the agent ends here
+	save  bool // the agent leaves its state for a checkpoint
 	valid bool // the head of the step belongs to the run: false only beyond a divergence
 	halt  bool // the run diverged inside or before this step: the agent must not wait for others any more
 }

@@ -33,7 +33,7 @@ func newRealTime(r *run, first int) (*realTime, error) {
 		return nil, config.Invalid("clock", r.setup.Config.Clock,
 			"in real time each agent has a process of its own: use fspda up, or clock virtual")
 	}
-	r.progress = newProgress(r.localAgents(), first, r.setup.Config.Iterations)
+	r.progress = newProgress(r.localAgents(), first, r.length())
 	r.steps = r.progress
 	return &realTime{r: r, sessions: sessions, agents: map[int]*realTimeAgent{}}, nil
 }
@@ -102,7 +102,7 @@ func newRealTimeAgent(a *agent, sessions dist.SessionOpener) *realTimeAgent {
 	}
 	alpha, eta := s.Schedule.At(0)
 	l.protocol = live.New(live.Options{Self: a.id, Agents: s.Graph.N, Neighbours: s.Graph.Neighbours(a.id),
-		Edges: len(s.Graph.Edges), Until: c.Iterations,
+		Edges: len(s.Graph.Edges), Until: a.run.length(),
 		Algo: s.Traits.RealTime, Alpha: alpha, Eta: eta, Mask: s.Mask, Format: s.WireFormat(),
 		Seed: c.Seed, CallRate: c.Contacts,
 		Timeouts: live.Timeouts{Exchange: seconds(c.GiveUp), Drop: seconds(c.DropAfter),
@@ -178,9 +178,9 @@ func (l *realTimeAgent) Advanced(v live.Snapshot) (stop bool) {
 	l.logical.Store(int64(t))
 	r.live.enter(l.id, t)
 	if l.id == 0 && r.opt.OnStep != nil {
-		r.opt.OnStep(min(t, s.Config.Iterations))
+		r.opt.OnStep(min(t, r.length()))
 	}
-	last := s.Config.Iterations
+	last := r.length()
 	for l.reported < s.EvalsBefore(min(t+1, last)) {
 		l.leave(v, s.EvalPoint(l.reported), true, false)
 	}
@@ -192,7 +192,7 @@ func (l *realTimeAgent) Advanced(v live.Snapshot) (stop bool) {
 
 // Finished implements [live.Trainer]. It leaves the last snapshot.
 func (l *realTimeAgent) Finished(v live.Snapshot) {
-	l.leave(v, l.run.setup.Config.Iterations, true, true)
+	l.leave(v, l.run.length(), true, true)
 	const enough, share = 100, 0.2 // agents decline exchanges while their mailbox is full
 	want := l.run.setup.Config.Contacts
 	if l.moves >= enough && float64(l.exchanges) < share*want*float64(l.moves) {

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -22,8 +21,8 @@ type Options struct {
 	Device    device.Device
 	Model     Model
 	Others    []Replica      // more devices, all of one kind, which share the agents with Device
-	Transport dist.Transport // nil: between goroutines of this process
-	Folder    *Folder        // nil: nothing is written; Run closes it
+	Transport dist.Transport // transport of messages; nil: between goroutines of this process
+	Folder    *Folder        // run folder, which Run closes; nil: nothing is written
 	Log       *zap.Logger    // nil: nothing is logged
 	OnRow     func(Row)      // called after each evaluation, in order, by one goroutine
 	OnStep    func(t int)    // called by agent 0 at the head of each iteration
@@ -43,7 +42,7 @@ func (o Options) replicas() []Replica { return append([]Replica{{o.Device, o.Mod
 // Result is the outcome of a run.
 type Result struct {
 	Status    Status
-	Iteration int // reached
+	Iteration int // iteration that was reached
 	Rows      []Row
 	WallS     float64 // seconds since the start, earlier parts of a resumed run included
 	First     int     // iteration at which this part began
@@ -57,11 +56,6 @@ type Result struct {
 	// batch norm of the mean model, as used by the last row; nil as Mean is, or without batch norm
 	MeanBuffers []float32
 	Buffers     [][]float32 // buffers of every agent
-}
-
-// dropModels removes the models of a run that did not finish.
-func (res *Result) dropModels() {
-	res.Models, res.Mean, res.Buffers, res.MeanBuffers = nil, nil, nil, nil
 }
 
 // run is a Setup being executed.
@@ -255,7 +249,7 @@ func (r *run) execute(stop context.Context, res *Result) error {
 	r.driver.close()
 	close(r.snapshots)
 	collecting.Wait() // a stop has still an effect: the last evaluation may take long
-	res.Memory = r.compareMemory(c.last - res.First)
+	res.Memory = r.compareMemory(c.end.iteration - res.First)
 	close(done)
 	requesting.Wait()
 	r.writer.Close()
@@ -265,7 +259,7 @@ func (r *run) execute(stop context.Context, res *Result) error {
 	if f := r.opt.Folder; f != nil {
 		err = errors.Join(err, f.Close())
 	}
-	return r.group.finish(res, c, err)
+	return r.group.finish(res, c.end, err)
 }
 
 // runAgents runs the driver until all agents of this process have stopped. The first error cancels
@@ -293,26 +287,6 @@ func (r *run) releaseSnapshots(set []*snapshot.Snapshot) {
 	for i, sn := range set {
 		r.snapshotPools[i].Release(sn)
 	}
-}
-
-// finish completes the result of a run whose last complete snapshots are of iteration last.
-func (r *run) finish(res *Result, last int, interrupted bool) error {
-	res.Iteration = last
-	lost := r.divergence()
-	switch {
-	case lost != nil:
-		res.Status, res.Diverged, res.Iteration = Diverged, lost, lost.T
-		res.dropModels()
-	case last == r.setup.Config.Iterations && !interrupted:
-		res.Status = Finished
-	case last == r.progress.stop || interrupted:
-		res.Status = Stopped
-		res.dropModels()
-	default:
-		return fmt.Errorf("train: the agents stopped at iteration %d of %d for no known reason", last,
-			r.setup.Config.Iterations)
-	}
-	return nil
 }
 
 // diverged records a divergence. The earliest counts, so that the result is the same in every run.

@@ -13,7 +13,7 @@ import (
 type synchronous struct{ r *run }
 
 func newSynchronous(r *run, first int) *synchronous {
-	r.progress = newProgress(r.localAgents(), first, r.setup.Config.Iterations)
+	r.progress = newProgress(r.localAgents(), first, r.length())
 	r.steps = r.progress
 	return &synchronous{r}
 }

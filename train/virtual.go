@@ -47,10 +47,10 @@ const director = 0
 func newVirtualTime(r *run, first int) *virtualTime {
 	s := r.setup
 	local := r.localAgents()
-	r.progress = newProgress([]int{director}, first, s.Config.Iterations)
+	r.progress = newProgress([]int{director}, first, r.length())
 	r.steps = newProgress(local, 0, math.MaxInt)
 	d := &virtualTime{r: r, line: s.NewTimeline(), ops: map[int]chan []op{}, next: map[int][]op{}}
-	d.line.Skip(first, s.Config.Iterations)
+	d.line.Skip(first, r.length())
 	for _, i := range local {
 		d.ops[i] = make(chan []op, 1)
 	}
@@ -92,7 +92,7 @@ func (d *virtualTime) queue(ctx context.Context) {
 	}
 }
 
-// direct plays the timeline from iteration first to where [progress] stops it.
+// direct plays the timeline from iteration first to the iteration at which [progress] stops it.
 func (d *virtualTime) direct(ctx context.Context, first int) {
 	defer func() {
 		d.queue(ctx)
@@ -105,7 +105,7 @@ func (d *virtualTime) direct(ctx context.Context, first int) {
 	played := 0
 	for m := first; ; m++ {
 		o := d.r.progress.await(ctx, director, m)
-		if m == s.Config.Iterations && m > first {
+		if m == d.r.length() && m > first {
 			l.Drain(play)
 		}
 		if eval := s.EvalAt(m); eval || o.save {

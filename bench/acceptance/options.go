@@ -62,7 +62,7 @@ type shapes struct {
 	compiled        []string // precisions in which PyTorch compiles; nil: all
 }
 
-// modes returns how PyTorch runs in a precision: eager, and compiled.
+// modes returns the modes in which PyTorch runs in a precision: eager, and compiled.
 func (s shapes) modes(precision string) []bool {
 	if s.compiled != nil && !slices.Contains(s.compiled, precision) {
 		return []bool{false}

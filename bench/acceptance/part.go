@@ -16,7 +16,7 @@ type Part struct {
 	Begin func(ctx context.Context)
 }
 
-// Status is how a part ended.
+// Status is the way in which a part ended.
 type Status string
 
 const (
@@ -30,7 +30,7 @@ const (
 type Outcome struct {
 	Part    string                     `json:"part"`
 	Status  Status                     `json:"status"`
-	Reason  string                     `json:"why,omitempty"`    // it is not done
+	Reason  string                     `json:"why,omitempty"`    // reason why it is not done
 	Summary string                     `json:"saw,omitempty"`    // summary of the findings
 	Peer    string                     `json:"beside,omitempty"` // version of PyTorch that it was compared with
 	Seconds float64                    `json:"seconds"`

@@ -16,8 +16,8 @@ const (
 	longSelftest  = 150 * time.Second
 )
 
-// selftest is fspda selftest in a precision. Its lines come one by one, so that those until its
-// time is over count.
+// selftest is fspda selftest in a precision. Its lines come one by one, so that the lines before
+// its time is over count.
 func (o *Options) selftest(precision string, limit time.Duration) Part {
 	return Part{Name: "selftest/" + precision, Limit: o.limit(limit), Run: func(ctx context.Context, b *job) error {
 		seen, err := b.selftest(ctx, precision, b.shapes().checks)
@@ -39,8 +39,8 @@ func (o *Options) selftest(precision string, limit time.Duration) Part {
 const checksLeft = "checks are left, with --after "
 
 // selftest runs fspda selftest. Where a check ends the work of the process on the GPU, that check
-// is made again with blocking launches, whose error names the kernel, and another process makes
-// those that are left.
+// is made again with blocking launches, whose error names the kernel, and another process makes the
+// remaining checks.
 func (b *job) selftest(ctx context.Context, precision, only string) (seen checks, err error) {
 	args := []string{"selftest", "--device", b.Device, "--precision", precision}
 	these := args
@@ -103,7 +103,7 @@ func (o *Options) megakernel() Part {
 // checks counts the checks of a self-test.
 type checks struct {
 	all, failed, leftOut int
-	last                 string // name
+	last                 string // name of the last check
 }
 
 func (c *checks) add(more checks) {

@@ -47,7 +47,7 @@ func (o *Options) Parts() []Part {
 	return append(parts, o.in("tf32", o.step("tf32")))
 }
 
-// headlineNetworks is how many gradients of the large network are in the headline: one in each
+// headlineNetworks is the number of gradients of the large network in the headline: one in each
 // precision that is judged.
 const headlineNetworks = 2
 
@@ -67,8 +67,8 @@ func (o *Options) headline() []Part {
 	return append(append(parts, networks[one:]...), o.million(o.shapes()))
 }
 
-// partsOfNetwork is the number of parts of a gradient: that which measures it, after that which
-// chooses the convolutions, where there are several to choose from.
+// partsOfNetwork is the number of parts of a gradient: one chooses the convolutions, where there
+// are several to choose from, and one measures it.
 func (o *Options) partsOfNetwork() int {
 	if o.Device == "cpu" {
 		return 1
@@ -137,7 +137,7 @@ func (o *Options) names() []string {
 	return all
 }
 
-// chosen returns the parts to run: those selected by name, else all unfinished ones.
+// chosen returns the parts to run: the parts selected by name, else all unfinished ones.
 func (o *Options) chosen(r *Results) []Part {
 	return slices.DeleteFunc(o.Parts(), func(p Part) bool {
 		if o.Only != "" {

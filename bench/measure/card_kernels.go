@@ -7,7 +7,8 @@ import (
 	"fspda/device"
 )
 
-// kernelRepeats is how often one run repeats a kernel, so that the overhead of the host is small.
+// kernelRepeats is the number of times that one run repeats a kernel, so that the overhead of the
+// host is small.
 const kernelRepeats = 20
 
 // onCard returns a function that runs a kernel on the device. Its first call prepares the kernel.

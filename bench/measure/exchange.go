@@ -19,7 +19,7 @@ type Wire struct {
 // ExchangeOptions configures [Exchange].
 type ExchangeOptions struct {
 	Wires []Wire // all are compared with the first
-	Sizes []int  // bytes, each way
+	Sizes []int  // bytes in each direction
 	Each  time.Duration
 	// Progress is called after each size with its rows, if it is not nil.
 	Progress func(rows []ExchangeRow)
@@ -32,7 +32,7 @@ type ExchangeReport struct {
 
 // ExchangeRow is the result of one size over one wire.
 type ExchangeRow struct {
-	Bytes  int     `json:"bytes"` // each way
+	Bytes  int     `json:"bytes"` // bytes in each direction
 	Wire   string  `json:"wire"`
 	Median float64 `json:"median_us"` // median of an exchange over all rounds
 	Low    float64 `json:"low_us"`    // medians of the fastest and the slowest round

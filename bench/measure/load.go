@@ -161,7 +161,7 @@ func newCopies(side, jobs int) *copies {
 	return c
 }
 
-// round returns how many crops all cores copy per second.
+// round returns the number of crops that all cores copy per second.
 func (c *copies) round(d time.Duration) float64 {
 	rates := make(chan float64)
 	for i := range c.from {

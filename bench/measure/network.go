@@ -33,7 +33,7 @@ func NoTraining(context.Context, func() (more bool)) error { return nil }
 // ProductSide is the side of the matrices whose product a gradient is compared with.
 const ProductSide = 1024
 
-// perTurn is how many times a turn measures steps, gradients and products.
+// perTurn is the number of times that a turn measures steps, gradients and products.
 const perTurn = 4
 
 // mostProducts is the largest number of products that are timed together. Fewer are timed if they

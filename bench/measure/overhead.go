@@ -18,7 +18,7 @@ type OverheadOptions struct {
 	Each     time.Duration
 }
 
-// OverheadReport is how much concurrent exchanges slow a gradient down.
+// OverheadReport is the slowdown of a gradient by concurrent exchanges.
 type OverheadReport struct {
 	What             string  `json:"what"`
 	Bytes            int     `json:"bytes"`

@@ -37,7 +37,7 @@ type StepReport struct {
 	Gradient   time.Duration `json:"gradient_ns"` // forward and backward
 	Vectors    time.Duration `json:"vectors_ns"`  // the algorithm's vector kernels
 	Batches    time.Duration `json:"batches_ns"`  // pixels to normalised numbers: Step minus the other parts
-	// outside of kernels: masks, exchange, scheduling; measured with no-op kernels
+	// time outside of kernels: masks, exchange, scheduling; measured with no-op kernels
 	Rest      time.Duration `json:"rest_ns"`
 	FLOPs     float64       `json:"flops"`
 	Rate      float64       `json:"gflop_s"`      // FLOPs over Gradient

@@ -8,7 +8,7 @@ import (
 	"fspda/dist"
 )
 
-// Consensus is how far rounds of averaging bring n agents.
+// Consensus describes the effect of rounds of averaging on n agents.
 type Consensus struct {
 	Graph, Process string
 	N              int
@@ -19,8 +19,9 @@ type Consensus struct {
 }
 
 // MeasureConsensus multiplies the mixing matrices of a process, round by round, in float64, until
-// the product averages up to a tolerance, for at most limit rounds. Metropolis weights of the
-// active edges, or the weights of the process; on a directed process agents send equal shares.
+// the product averages up to a tolerance, for at most limit rounds. The weights are the Metropolis
+// weights of the active edges, or the weights of the process; on a directed process agents send
+// equal shares.
 func MeasureConsensus(graph, process string, n, limit int, tolerance float64) (Consensus, error) {
 	c := Consensus{Graph: graph, Process: process, N: n}
 	g, err := dist.ParseGraph(graph, n, 1)

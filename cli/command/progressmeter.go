@@ -9,9 +9,9 @@ import (
 	"fspda/train"
 )
 
-// ProgressMeter follows the rows of a run. It estimates how many examples, or tokens of text, its
-// agents train on in a second, and the time that is left. The time of an iteration is that between
-// two rows, evaluations included, smoothed over rows.
+// ProgressMeter follows the rows of a run. It estimates the number of examples, or tokens of text,
+// that its agents train on in a second, and the time that is left. The time of an iteration is
+// measured between two rows, evaluations included, and smoothed over rows.
 type ProgressMeter struct {
 	setup *train.Setup
 	each  float64 // seconds of an iteration; 0: not known
@@ -57,8 +57,8 @@ func (p *ProgressMeter) Left(iteration int) float64 {
 	return math.Round(math.Max(0, float64(p.setup.Config.Iterations-iteration)*p.each))
 }
 
-// Rate returns how many examples, or tokens of text, the agents processed per second between the
-// latest two rows; 0 if it is not known.
+// Rate returns the number of examples, or tokens of text, that the agents processed per second
+// between the latest two rows; 0 if it is not known.
 func (p *ProgressMeter) Rate() float64 { return p.rate }
 
 // Unit is the unit that Rate counts: images or tokens.

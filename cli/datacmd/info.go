@@ -152,7 +152,7 @@ func (r *splitReport) count(s images.Source, classes int) {
 	r.tally(labels, classes)
 }
 
-// sampled is how many images are decoded to find their sizes.
+// sampled is the number of images that are decoded to find their sizes.
 const sampled = 200
 
 // decode decodes all images, or some spread evenly over the list, on all cores.

@@ -86,11 +86,11 @@ func newQueue(f queueFlags, path, folder, given string, root func() *cobra.Comma
 // process is the process of a task.
 type process struct {
 	bench.Task
-	counted time.Time // the record has its time until then
+	counted time.Time // time until which the record counts the run time
 	err     error     // error at its end
 }
 
-// interval is how often the queue looks at the load and renews its table.
+// interval is the time after which the queue looks at the load and renews its table again.
 const interval = 10 * time.Second
 
 // runQueue runs the files and commands that an experiment lists.

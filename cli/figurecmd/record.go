@@ -80,7 +80,7 @@ func (q *queue) put(name string, r Record) error {
 	return wholefile.Write(filepath.Join(q.folder, name+".json"), append(text, '\n'))
 }
 
-// progress is how far the runs in the folder of a task are.
+// progress is the progress of the runs in the folder of a task.
 type progress struct {
 	runs, finished int
 	done, total    int // iterations of the runs that have begun

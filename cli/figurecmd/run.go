@@ -21,7 +21,7 @@ type study struct {
 	*flags
 	*bench.Experiment
 	folder     string
-	accounting string // name of the way in which bits are counted
+	accounting string // accounting of the bits, a value of --accounting
 	stdout     io.Writer
 }
 

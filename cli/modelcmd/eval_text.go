@@ -32,7 +32,7 @@ type textScores struct {
 	Top5        float64    `json:"top5"`
 }
 
-// windowTokens is about how many tokens are scored at a time.
+// windowTokens is about the number of tokens that are scored at a time.
 const windowTokens = 4096
 
 // evalText scores language models on all windows of a split.

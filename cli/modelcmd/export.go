@@ -30,7 +30,7 @@ type exportFlags struct {
 
 // choice says which model of a run is meant: the mean if nothing is set.
 type choice struct {
-	agent int // -1: none
+	agent int // number of an agent; -1: none
 	best  bool
 }
 
@@ -203,7 +203,7 @@ func (e exported) save(f exportFlags, saved *train.Saved, net *model.Network, me
 	return len(ts), weights.Save(f.out, ts, meta)
 }
 
-// preprocessing returns how evaluation prepares the images of a run.
+// preprocessing returns the preparation of the images of a run for evaluation.
 func preprocessing(s *train.Saved) weights.Preprocessing {
 	p := weights.Preprocessing{Mean: s.PixelMean, Std: s.PixelStd, Crop: 1}
 	if c := s.Config; slices.Contains([]string{"imagenet", "folder", "synthetic-images"}, c.Data) {

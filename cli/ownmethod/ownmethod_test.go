@@ -67,13 +67,15 @@ func TestHelp(t *testing.T) {
 	if help != methods || !strings.Contains(help, "\nelastic\n") {
 		t.Error("the help of algo and the command methods do not both have the method")
 	}
-	for _, want := range []string{"pull (0.1), start (model)", "a test of one file", "nE 2 v d", "optimizers"} {
+	for _, want := range []string{"--fade, pull (0.1), start (model)", "a test of one file", "2·v·d·|E_t|",
+		"optimizers"} {
 		if _, own, _ := strings.Cut(help, "\nelastic\n"); !strings.Contains(own, want) {
 			t.Errorf("its help has no %q:\n%s", want, own)
 		}
 	}
-	if _, flags, _ := call("train", "--help"); !strings.Contains(flags, "elastic") {
-		t.Error("the help of the flag --algo does not name the method")
+	if _, flags, _ := call("train", "--help", "method"); !strings.Contains(flags, "elastic") ||
+		!strings.Contains(flags, "share of the slow copy that is forgotten") {
+		t.Error("the help of flags names neither the method nor its key")
 	}
 }
 
@@ -81,9 +83,9 @@ func TestHelp(t *testing.T) {
 // all settings; others are refused in words of the declaration.
 func TestSettings(t *testing.T) {
 	t.Chdir(t.TempDir())
-	train(t, "flag", "--param", "pull=0.3,start=zero")
-	for name, text := range map[string]string{"params": "params: {pull: 0.3, start: zero}\n",
-		"dotted": "params.pull: 0.3\nparams.start: zero\n"} {
+	train(t, "flag", "--param", "pull=0.3,start=zero", "--fade", "0.2")
+	for name, text := range map[string]string{"params": "fade: 0.2\nparams: {pull: 0.3, start: zero}\n",
+		"dotted": "params.pull: 0.3\nparams.start: zero\nfade: 0.2\n"} {
 		if err := os.WriteFile(name+".yaml", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -91,6 +93,10 @@ func TestSettings(t *testing.T) {
 		if rows(t, name) != rows(t, "flag") {
 			t.Errorf("%s: another run than with flags", name)
 		}
+	}
+	train(t, "unfaded", "--param", "pull=0.3,start=zero")
+	if rows(t, "unfaded") == rows(t, "flag") {
+		t.Error("fade changes nothing")
 	}
 	train(t, "usual")
 	text, err := os.ReadFile(filepath.Join("usual", "config.yaml"))
@@ -108,6 +114,8 @@ func TestSettings(t *testing.T) {
 		"--mask=randk":               "elastic averages whole vectors",
 		"--gamma=0.3":                "gamma 0.3: has no effect on this run",
 		"--param=pull=0 --gamma=0.3": "gamma 0.3",
+		"--fade=1":                   "fade 1: expected a number in [0, 1)",
+		"--algo=dsgd --fade=0.5":     "fade 0.5: has no effect on this run: it needs algo elastic",
 	} {
 		status, _, stderr := call(small("train", "bad", strings.Fields(args)...)...)
 		if status != 2 || !strings.Contains(stderr, want) {

@@ -202,7 +202,7 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 	})
 }
 
-// pruneAll deletes runs and reports those that it deleted, also if deleting others failed.
+// pruneAll deletes runs and reports the deleted ones, also if deleting others failed.
 func pruneAll(dir string, runs []web.RunInfo, tell func(deleted []string) error) error {
 	deleted := []string{}
 	var errs []error

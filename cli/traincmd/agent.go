@@ -201,7 +201,7 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 	r.onClose(node.Close)
 	metrics.serve(live, node, log)
 	about := []zap.Field{zap.String("listens", address), zap.Int("agents", r.setup.Config.Agents)}
-	if len(m.join) > 0 { // agent 0 is who the others join
+	if len(m.join) > 0 { // the others join agent 0
 		about = append(about, zap.Strings("joins", m.join))
 	}
 	log.Info("agent", about...)

@@ -172,7 +172,7 @@ func (p *pageServer) handleAction(action string) error {
 
 func (p *pageServer) finish() { p.ended.Store(true) }
 
-// lastUpdate is how long readers have to receive the end of a run before the page closes.
+// lastUpdate is the time in which readers can receive the end of a run before the page closes.
 const lastUpdate = 700 * time.Millisecond
 
 func (p *pageServer) close() {

@@ -12,7 +12,7 @@ import (
 	"fspda/train"
 )
 
-// certsValid is how long the certificates of a run on this machine are valid.
+// certsValid is the time for which the certificates of a run on this machine are valid.
 const certsValid = 10 * 365 * 24 * time.Hour
 
 // startFolder holds the files that fspda up gives to the agents that it starts: the configuration

@@ -181,8 +181,8 @@ func (f *upFlags) checkFolder(c train.Config) error {
 	return checkResume(f.out, c)
 }
 
-// checkResume returns why the run in a folder cannot be resumed with a configuration, which may
-// have values that are yet to be resolved.
+// checkResume returns the reason why the run in a folder cannot be resumed with a configuration,
+// which may have values that are yet to be resolved.
 func checkResume(folder string, c train.Config) error {
 	host := c
 	host.Device = "cpu"
@@ -206,8 +206,8 @@ func checkResume(folder string, c train.Config) error {
 // leastProcess is less than the bytes that the process of an agent takes, whatever it trains.
 const leastProcess = 16 << 20
 
-// metricsAddress returns where an agent serves its metrics: PORT+rank, or port 0 if PORT is 0. No
-// address gives no address.
+// metricsAddress returns the address at which an agent serves its metrics: PORT+rank, or port 0 if
+// PORT is 0. No address gives no address.
 func metricsAddress(address string, rank int) (string, error) {
 	if address == "" {
 		return "", nil
@@ -251,7 +251,7 @@ type agentProcesses struct {
 	log      *zap.Logger
 }
 
-// exitTimeout is how long the other agents may take to exit after agent 0.
+// exitTimeout is the time in which the other agents must exit after agent 0.
 const exitTimeout = 20 * time.Second
 
 // run starts all agents and supervises them until agent 0 ends.
@@ -350,7 +350,8 @@ func (u *agentProcesses) supervise(ctx context.Context, rank int) error {
 // restartsWithin is the time in which restarts are counted. A long run may have any number of them.
 const restartsWithin = time.Hour
 
-// died adds a time to those at which a process died, and removes times that are too old to count.
+// died adds a time to the times at which a process died, and removes times that are too old to
+// count.
 func died(deaths []time.Time, now time.Time) []time.Time {
 	return append(slices.DeleteFunc(deaths, func(at time.Time) bool { return now.Sub(at) > restartsWithin }), now)
 }

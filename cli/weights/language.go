@@ -142,8 +142,8 @@ func SaveLanguageModel(folder string, t model.Transformer, net *model.Network, x
 }
 
 // language prepares the reader for the file of a language model: names without the prefix, the
-// orientation of its weights, tensors that hold no weights, and those that must be zero or equal to
-// others.
+// orientation of its weights, tensors that hold no weights, and tensors that must be zero or equal
+// to others.
 func (r *reader) language() error {
 	if r.net == nil || !r.net.Tokens() {
 		return nil

@@ -39,11 +39,11 @@ func commonPrefix(file []string) (prefix string) {
 var blockName = regexp.MustCompile(
 	`^(?:resnet\.)?encoder\.stages\.(\d+)\.layers\.(\d+)\.(?:(shortcut)|layer\.(\d+))\.(convolution|normalization)\.(.+)$`)
 
-// otherNames are those outside of blocks.
+// otherNames are the names outside of blocks.
 var otherNames = strings.NewReplacer("resnet.embedder.embedder.convolution.", "conv1.",
 	"resnet.embedder.embedder.normalization.", "bn1.", "classifier.1.", "fc.")
 
-// torchvisionName translates a name of Hugging Face's ResNet; others it returns as they are.
+// torchvisionName translates a name of Hugging Face's ResNet; it returns others unchanged.
 func torchvisionName(name string) string {
 	m := blockName.FindStringSubmatch(name)
 	if m == nil {

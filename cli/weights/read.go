@@ -239,7 +239,7 @@ func (r *reader) rest() (batches int, err error) {
 	return batches, nil
 }
 
-// Describe sets the network in c to that which wrote a file, unless the network is known, and
+// Describe sets the network in c to the network that wrote a file, unless the network is known, and
 // returns the number of classes; 0: the file does not tell.
 func Describe(path string, c *train.Config, known bool) (classes int, err error) {
 	r := reader{path: path, o: Options{Key: "weights"}}

@@ -130,8 +130,12 @@ func TestVectorOperationsAllocateNothing(t *testing.T) {
 		"ScatterAdd":   func() { d.Do(device.ScatterAdd(x, parts...)) },
 		"AddDiff all":  func() { d.Do(device.AddDiff(x, y, nil, terms[:2]...)) },
 		"Dot":          func() { d.Do(device.Dot(&sum, x, y)) },
-		"neighbours":   func() { d.Do(device.Combine(x, terms[:3]...), device.Gather(y, x, nil)) },
-		"NewIndex":     func() { idx = d.NewIndex([]uint32{2, 3}, idx); idx = d.NewIndex([]uint32{1, 50, 999}, idx) },
+		"Multiply": func() {
+			a, b := device.Rows(y, 0, 20, 9), device.Rows(y, 300, 30, 9).T()
+			d.Do(device.Multiply(device.Rows(x, 0, 20, 30), 0.3, a, b, 1))
+		},
+		"neighbours": func() { d.Do(device.Combine(x, terms[:3]...), device.Gather(y, x, nil)) },
+		"NewIndex":   func() { idx = d.NewIndex([]uint32{2, 3}, idx); idx = d.NewIndex([]uint32{1, 50, 999}, idx) },
 	} {
 		if n := testing.AllocsPerRun(5, f); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)

@@ -103,6 +103,10 @@ func Whole(op *device.Op) {
 		moveAt(op)
 	case device.KindDot:
 		*op.Sum = dot(numbers(op.In[0]), numbers(op.In[1]))
+	case device.KindMultiply:
+		p := ProductOf(op)
+		parts, _ := p.Size()
+		p.Part(0, parts)
 	}
 }
 

@@ -35,7 +35,9 @@ func (separateLaunches) Accepts(kernels.Call) bool { return false }
 
 func (separateLaunches) AcceptsVectors(int) bool { return false }
 
-func (separateLaunches) Append(kernels.Call) error { panic("cuda: a kernel is appended, but none is collected") }
+func (separateLaunches) Append(kernels.Call) error {
+	panic("cuda: a kernel is appended, but none is collected")
+}
 
 func (separateLaunches) NextLevel() {}
 

@@ -36,6 +36,8 @@ var _ = define("vector.cu",
 		numbered("v", Pointer)+numbered("x", Pointer)+
 		"beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f most:f",
 	"move_average y:p x:p avg:p momentum:p a:d n:l",
+	"multiply_views c:p a:p b:p rows:l cols:l inner:l c_down:l c_right:l a_down:l a_right:l b_down:l b_right:l "+
+		"alpha:d beta:f",
 	"dot_blocks part:p x:p y:p n:l",
 	"dot_sum out64:p out32:p part:p parts:l scale:d stride:l",
 )
@@ -224,4 +226,16 @@ func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
 		call("dot_blocks", blocks(32*parts, 32*warps), part, x, y, n),
 		call("dot_sum", blocks(threads, threads), out64, out32, part, parts, scale, 1),
 	}
+}
+
+// productTile is the rows and columns that a block of multiply_views computes, PRODUCT_TILE of vector.cu.
+const productTile = 32
+
+// Multiply is device.Multiply of views of the vectors c, a and b.
+func Multiply(c, a, b Address, p device.MatrixProduct) Call {
+	tiles := func(n int) int { return (n + productTile - 1) / productTile }
+	at := func(v Address, w device.View) Address { return v + 4*Address(w.Offset) }
+	return call("multiply_views", blocks(threads*tiles(p.C.Rows)*tiles(p.C.Cols), threads), at(c, p.C), at(a, p.A),
+		at(b, p.B), p.C.Rows, p.C.Cols, p.A.Cols, p.C.Down, p.C.Right, p.A.Down, p.A.Right, p.B.Down, p.B.Right,
+		p.Alpha, float32(p.Beta))
 }

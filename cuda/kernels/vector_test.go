@@ -257,3 +257,33 @@ func TestCombineEach(t *testing.T) {
 		}
 	}
 }
+
+// A product has the CPU's bits, with more tiles than one in each direction.
+func TestMultiply(t *testing.T) {
+	h, d := onHost(t), cpu.New()
+	for _, size := range [][3]int{{1, 1, 1}, {33, 70, 65}, {1, 200, 90}, {200, 1, 90}, {64, 31, 0}} {
+		for layout := range 8 {
+			m, n, k := size[0], size[1], size[2]
+			matrix := func(seed uint64, rows, cols int, columns bool) ([]float32, device.View) {
+				w := device.View{Offset: 3, Rows: rows, Cols: cols, Down: cols + 2, Right: 1}
+				if columns {
+					w = device.View{Offset: 3, Rows: cols, Cols: rows, Down: rows + 1, Right: 1}.T()
+				}
+				return numbers(seed, 3+(rows+2)*(cols+2)), w
+			}
+			a, va := matrix(1, m, k, layout&1 > 0)
+			b, vb := matrix(2, k, n, layout&2 > 0)
+			c, vc := matrix(3, m, n, layout&4 > 0)
+			beta := []float64{0, 1, 0.6}[layout%3]
+			cc := onCPU(d, c)
+			op := device.Multiply(device.Matrix{V: cc, View: vc}, 0.3, device.Matrix{V: onCPU(d, a), View: va},
+				device.Matrix{V: onCPU(d, b), View: vb}, beta)
+			d.Do(op)
+			got, at3 := copied(h, c)
+			if call := kernels.Multiply(at3, at(h, a), at(h, b), op.Product); !call.Empty() {
+				h.run(call)
+			}
+			sameBits(t, fmt.Sprint("product of ", size, " in layout ", layout), got, fromCPU(d, cc))
+		}
+	}
+}

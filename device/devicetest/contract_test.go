@@ -185,6 +185,11 @@ var faults = map[string]struct {
 		}
 		*op.Sum = float64(sum)
 	}}},
+	"Multiply rounds alpha": {"multiply", faulty{kind: device.KindMultiply, do: func(d *cpu.Device, op *device.Op) {
+		rounded := *op
+		rounded.Product.Alpha = float64(float32(op.Product.Alpha))
+		d.Do(rounded)
+	}}},
 	"Run is inexact": {"linear", faulty{run: func(p device.Program, params, grad device.Vector, b device.Batch,
 		out []float64) error {
 		err := p.Run(params, grad, b, out)

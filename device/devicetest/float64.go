@@ -94,6 +94,8 @@ func (d float64Device) do(op *device.Op) {
 		d.adamW(op)
 	case device.KindDot:
 		d.dot(op)
+	case device.KindMultiply:
+		d.multiply(op)
 	default:
 		panic(fmt.Sprintf("devicetest: operation %d", op.Kind))
 	}
@@ -191,6 +193,24 @@ func (d float64Device) dot(op *device.Op) {
 	*op.Sum = 0
 	for k, v := range numbers64(op.In[0]) {
 		*op.Sum += v * numbers64(op.In[1])[k]
+	}
+}
+
+func (d float64Device) multiply(op *device.Op) {
+	p, c, a, b := op.Product, numbers64(op.Out[0]), numbers64(op.In[0]), numbers64(op.In[1])
+	at := func(v []float64, w device.View, i, j int) *float64 { return &v[w.Offset+i*w.Down+j*w.Right] }
+	for i := range p.C.Rows {
+		for j := range p.C.Cols {
+			sum := 0.0
+			if p.Beta != 0 {
+				sum = d.times(p.Beta, *at(c, p.C, i, j))
+			}
+			for k := range p.A.Cols {
+				scaled := d.round(p.Alpha * *at(a, p.A, i, k))
+				sum = d.round(sum + d.round(scaled**at(b, p.B, k, j)))
+			}
+			*at(c, p.C, i, j) = sum
+		}
 	}
 }
 

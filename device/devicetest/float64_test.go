@@ -76,6 +76,9 @@ func TestDefinitions(t *testing.T) {
 		// m = 0.5·2 + 0.25·4 = 2, v = 2·0.5 + 0.5·16 = 9, g = 8·2/(2·3+1) + 0.5·2
 		{device.AdamW(adam, vec(4), vec(2), vec(0.5), vec(2)), []device.Vector{vec(16./7 + 1), vec(2), vec(9)}},
 		{device.AdamW(limited, vec(4), vec(2), vec(0.5), vec(2)), []device.Vector{vec(16./5 + 1), vec(2), vec(4)}},
+		// numbers 1 to 4 of the vector by rows, and the transpose of a matrix of two rows
+		{device.Multiply(device.Rows(vec(9, 1, 2, 3, 4), 1, 2, 2), 2, device.Rows(vec(1, 2, 3, 4, 5, 6), 0, 3, 2).T(),
+			device.Rows(vec(1, 0, 0, 1, 1, 1), 0, 3, 2), -1), []device.Vector{vec(9, 11, 14, 13, 16)}},
 	} {
 		d.Do(c.op)
 		got := append([]device.Vector{}, c.op.Out[:]...)

@@ -72,6 +72,7 @@ var twins = []twin{
 		}
 		return ops
 	}},
+	{"multiply", 12, products},
 	{"neighbours", 12, neighbours},
 }
 
@@ -214,4 +215,31 @@ func neighbours(o *operands, c int) (ops []device.Op) {
 		}
 	}
 	return ops
+}
+
+// products returns a product of matrices that are parts of vectors, of any layout.
+func products(o *operands, c int) []device.Op {
+	s := rng.New(5, "products", uint64(o.n), uint64(c))
+	size := func() int { return 1 + s.IntN(1+min(o.n, 70)) }
+	m, n, k := size(), size(), s.IntN(2+min(o.n, 40))
+	if long := o.n > 500; c < 3 { // a row, a column, and a product of a column and a row
+		m, n, k = []int{1, size(), size()}[c], []int{size(), 1, size()}[c], []int{size(), size(), 1}[c]
+		if long && c < 2 {
+			k = o.n / 10
+		} else if long {
+			n = o.n / 10
+		}
+	}
+	matrix := func(rows, cols, kind int) device.Matrix {
+		offset := s.IntN(5)
+		right := 1 + kind/2
+		down := cols*right + s.IntN(3)
+		w := device.View{Offset: offset, Rows: rows, Cols: cols, Down: down, Right: right}
+		if kind%2 == 1 { // stored by columns
+			w = device.View{Offset: offset, Rows: cols, Cols: rows, Down: rows*right + s.IntN(3), Right: right}.T()
+		}
+		return device.Matrix{V: o.vector(offset + rows*w.Down + cols*w.Right + s.IntN(4)), View: w}
+	}
+	alpha, beta := []float64{1, -0.3, 1}[c%3], []float64{0, 1, 0.7}[c/4]
+	return one(device.Multiply(matrix(m, n, s.IntN(4)), alpha, matrix(m, k, s.IntN(4)), matrix(k, n, s.IntN(4)), beta))
 }

@@ -17,6 +17,7 @@ var vectorChecks = append([]check{
 	{"history", checkHistory},
 	{"concurrent vectors", checkConcurrent},
 	{"caller's bugs", checkPanics},
+	{"caller's bugs with matrices", checkProductPanics},
 }, twinChecks()...)
 
 // coefficients include values that implementations may treat specially (1, 0), and some that
@@ -255,11 +256,32 @@ func checkPanics(f *field) {
 		"AdamW at a short point":           device.AdamW(device.Adam{}, v(4), v(4), v(4), v(3)),
 		"Dot of two lengths":               device.Dot(&sum, v(4), v(5)),
 	} {
-		panics(f, what, func() { d.Do(op) })
-		changed := f.vector(normal("unchanged", 4))
-		panics(f, what+", behind another", func() { d.Do(device.Combine(changed), op) })
-		if op.Kind != device.KindCombine && op.Idx != (foreign{}) { // vectors of others are found on the way
-			equal(f, "a vector after "+what, f.read(changed), widen(normal("unchanged", 4)))
-		}
+		refuses(f, what, op)
+	}
+}
+
+func checkProductPanics(f *field) {
+	v, same := f.d.NewVector, f.d.NewVector(6)
+	for what, op := range map[string]device.Op{
+		"Multiply of 2×2 and 1×2": device.Multiply(device.Rows(v(4), 0, 2, 2), 1, device.Rows(v(4), 0, 2, 2),
+			device.Rows(v(4), 0, 1, 2), 0),
+		"Multiply beyond a factor": device.Multiply(device.Rows(v(4), 0, 2, 2), 1, device.Rows(v(4), 1, 2, 2),
+			device.Rows(v(4), 0, 2, 2), 0),
+		"Multiply into repeated numbers": device.Multiply(device.Matrix{V: v(4), View: device.View{Rows: 2, Cols: 2,
+			Down: 1, Right: 1}}, 1, device.Rows(v(4), 0, 2, 2), device.Rows(v(4), 0, 2, 2), 0),
+		"Multiply into a factor": device.Multiply(device.Rows(same, 0, 2, 2), 1, device.Rows(same, 2, 2, 2),
+			device.Rows(v(4), 0, 2, 2), 0),
+	} {
+		refuses(f, what, op)
+	}
+}
+
+// refuses checks that an operation panics, also behind another one, which is then not computed.
+func refuses(f *field, what string, op device.Op) {
+	panics(f, what, func() { f.d.Do(op) })
+	changed := f.vector(normal("unchanged", 4))
+	panics(f, what+", behind another", func() { f.d.Do(device.Combine(changed), op) })
+	if op.Kind != device.KindCombine && op.Idx != (foreign{}) { // vectors of others are found on the way
+		equal(f, "a vector after "+what, f.read(changed), widen(normal("unchanged", 4)))
 	}
 }

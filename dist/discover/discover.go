@@ -34,7 +34,7 @@ type Discovery interface {
 
 // Agent is the agent that a Discovery works for.
 type Agent struct {
-	// Addresses returns where the agent accepts connections now, HOST:PORT.
+	// Addresses returns the addresses at which the agent accepts connections now, HOST:PORT.
 	Addresses func() []string
 	// Connect opens a connection to the agent's own server inside this process. The Discovery
 	// copies between this connection and one that another agent has relayed.

@@ -17,7 +17,7 @@ type CodecTransport struct {
 	pool *dist.Pool
 	dim  int
 
-	Bits, Bytes atomic.Uint64 // counted by a Ledger; encoded
+	Bits, Bytes atomic.Uint64 // bits that a Ledger counts, and encoded bytes
 }
 
 // NewCodecTransport returns a CodecTransport in front of next, for vectors of length dim.

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Ports from firstPort to below lastPort are those that a system does not give to connections: Linux
-// gives ports from 32768 on, macOS and Windows from 49152 on.
+// A system does not give the ports from firstPort to below lastPort to connections: Linux gives
+// ports from 32768 on, macOS and Windows from 49152 on.
 const firstPort, lastPort = 20000, 32768
 
 // UnusedPort returns a port of this machine at which no program listens. It is not one that the

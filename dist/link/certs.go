@@ -89,7 +89,7 @@ func authority(dir, run string, valid time.Duration) (*x509.Certificate, *ecdsa.
 		MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign}, nil, nil)
 }
 
-// clockError is how far the clock of a machine may be behind.
+// clockError is the largest time by which the clock of a machine may be behind.
 const clockError = 30 * 24 * time.Hour
 
 // issue completes a certificate, has it signed by an authority, or by itself without one, and

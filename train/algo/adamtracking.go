@@ -21,7 +21,7 @@ func NewAdamTracking(form string, d Descent) AdamTracking {
 func (a AdamTracking) Traits() Traits {
 	t := a.Tracking.Traits()
 	t.Optimizers, t.Placements, t.Takes = []string{"gt-adam"}, nil, OwnGradient
-	t.About = About{"model and tracker", "nE 4 v d", "2; form atc 3", "error of the order of alpha", anyGraph,
+	t.About = About{"model and tracker", "4·v·d·|E_t|", "2; form atc 3", "error of the order of alpha", anyGraph,
 		"Carnevale, Farina, Notarnicola and Notarstefano 2022"}
 	return t
 }

@@ -154,7 +154,7 @@ func (a Async) Traits() Traits {
 	t.Aux, t.Mailbox = append(t.Aux, "mail"), []int{asyncMail}
 	t.Edges, t.Asynchronous, t.RealTime = Clocks, a, a
 	t.Updates, t.Constant = Updates{}, true
-	t.About = About{"k values of the model", "nE 2 v k", "2", exactOnSkew, "any graph, a clock on every edge",
+	t.About = About{"k values of the model", "2·v·k·|E_t|", "2", exactOnSkew, "any graph, a clock on every edge",
 		"FSPDA, appendix on asynchronous implementation"}
 	return t
 }

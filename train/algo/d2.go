@@ -14,7 +14,7 @@ func NewD2(d Descent) D2 { return D2{LED{Tau: 1, Descent: d}} }
 func (a D2) Traits() Traits {
 	t := a.LED.Traits()
 	t.Edges = WholeGraph
-	t.About = About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph + "; eigenvalues of W above -1/3",
+	t.About = About{"the model", "2·v·d·|E_t|", "1", exactOnSkew, staticGraph + "; eigenvalues of W above -1/3",
 		"Tang, Lian, Yan, Zhang and Liu 2018"}
 	return t
 }

@@ -35,7 +35,7 @@ func (DecentLaM) Traits() Traits {
 		Memory:   Memory{Aux: []string{"momentum"}},
 		Exchange: Exchange{Edges: ManyEdges},
 		Updates:  Updates{Optimizers: HeavyBallOnly},
-		About: About{"the model", "nE 2 v d", "1", "bias of dsgd, whatever mu",
+		About: About{"the model", "2·v·d·|E_t|", "1", "bias of dsgd, whatever mu",
 			"any graph; momentum below about 0.5 where few edges are active together",
 			"Yuan and others 2021, algorithm 2"},
 	}

@@ -47,7 +47,7 @@ func (a DeMo) Traits() Traits {
 		Exchange: Exchange{Edges: AllGather, Code: CoefficientCode},
 		Updates:  Updates{Descent: Descent{Decay: a.Decay}, Optimizers: []string{"demo"}},
 		About: About{"k cosine coefficients of each chunk of the momentum, to all agents",
-			"n(n-1) k (v + iota) a chunk", "1", "bias: steps are signs", "none", "Peng, Quesnelle and Kingma 2024"},
+			"n·(n-1)·k·(v + iota) a chunk", "1", "bias: steps are signs", "none", "Peng, Quesnelle and Kingma 2024"},
 	}
 }
 

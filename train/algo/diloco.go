@@ -55,7 +55,7 @@ func (a DiLoCo) Traits() Traits {
 		Exchange: Exchange{Edges: AllReduce},
 		Rounds:   Rounds{Period: a.H, Scheduled: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
-		About: About{"the change of the model over a round, an all-reduce at its end", "2(n-1) v d a round", "2",
+		About: About{"the change of the model over a round, an all-reduce at its end", "2·(n-1)·v·d a round", "2",
 			"bias, which grows with local_steps", "none", "Douillard and others 2023, algorithm 1"},
 	}
 	if a.Mu == 0 {

@@ -24,7 +24,7 @@ func (DmSGD) Traits() Traits {
 		Memory:   Memory{Aux: []string{"momentum"}},
 		Exchange: Exchange{Edges: AnyEdges, Vectors: 2}, // x and m
 		Updates:  Updates{Optimizers: HeavyBallOnly},
-		About:    About{"model and momentum", "nE 4 v d", "1", biasedOnSkew, anyGraph, "Yu, Jin and Yang 2019"},
+		About:    About{"model and momentum", "4·v·d·|E_t|", "1", biasedOnSkew, anyGraph, "Yu, Jin and Yang 2019"},
 	}
 }
 

@@ -55,7 +55,7 @@ func (a DSGD) Traits() Traits {
 	return Traits{
 		Exchange: Exchange{Edges: AnyEdges, Masks: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
-		About: About{"k values of the model", "nE 2 v k", "0", biasedOnSkew, anyGraph,
+		About: About{"k values of the model", "2·v·k·|E_t|", "0", biasedOnSkew, anyGraph,
 			"Lian and others 2017; Koloskova and others 2020"},
 	}
 }

@@ -44,7 +44,7 @@ func (EXTRA) Traits() Traits {
 			Tracked: Tracked{"q", func(alpha, _ float64) float64 { return alpha }}},
 		Exchange: Exchange{Edges: WholeGraph, Mixing: true},
 		Needs:    Needs{Exact: true},
-		About:    About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Shi, Ling, Wu and Yin 2015"},
+		About:    About{"the model", "2·v·d·|E_t|", "1", exactOnSkew, staticGraph, "Shi, Ling, Wu and Yin 2015"},
 	}
 }
 

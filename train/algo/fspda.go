@@ -58,7 +58,7 @@ func (a SA) Traits() Traits {
 		Exchange: Exchange{Edges: AnyEdges, Masks: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
 		Needs:    Needs{Dual: true},
-		About:    About{"k values of the model", "nE 2 v k", "1 (dual)", exactOnSkew, anyGraph, "FSPDA, equation 8"},
+		About:    About{"k values of the model", "2·v·k·|E_t|", "1 (dual)", exactOnSkew, anyGraph, "FSPDA, equation 8"},
 	}
 }
 

@@ -59,7 +59,7 @@ func (a GASLoC) Traits() Traits {
 		Exchange: Exchange{Edges: RoundEdges},
 		Rounds:   Rounds{Period: a.H, Scheduled: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
-		About: About{"the slow model, at the end of a round", "nE 2 v d a round", "2",
+		About: About{"the slow model, at the end of a round", "2·v·d·|E_t| a round", "2",
 			"bias, which grows with local_steps",
 			"any graph, at the end of a round; outer_momentum below about 0.6 in pairs",
 			"Cagnasso, Belilovsky and Oyallon 2026; experimental"},

@@ -20,7 +20,7 @@ func NewGTDSGDm(form string, d Descent) GTDSGDm {
 func (a GTDSGDm) Traits() Traits {
 	t := a.Tracking.Traits()
 	t.Optimizers, t.Placements, t.Takes = AnyMomentum, nil, OwnGradient
-	t.About = About{"model and tracker", "nE 4 v d", "1; form atc 2", exactOnSkew, anyGraph,
+	t.About = About{"model and tracker", "4·v·d·|E_t|", "1; form atc 2", exactOnSkew, anyGraph,
 		"dsgt with momentum behind the tracker"}
 	return t
 }

@@ -52,7 +52,7 @@ func (a KGT) Traits() Traits {
 		Exchange: Exchange{Edges: RoundGraph, Mixing: true, Vectors: 2}, // s - x and v
 		Rounds:   Rounds{Period: a.K},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: LocalOnly},
-		About: About{"two vectors, at the end of a round", "nE 4 v d a round", "2", exactOnSkew,
+		About: About{"two vectors, at the end of a round", "4·v·d·|E_t| a round", "2", exactOnSkew,
 			staticGraph + ", in rounds", "Liu, Lin, Koloskova and Stich 2024"},
 	}
 }

@@ -40,7 +40,7 @@ func (a LED) Traits() Traits {
 		Exchange: Exchange{Edges: RoundGraph, Mixing: true},
 		Rounds:   Rounds{Period: a.Tau},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
-		About: About{"the model, at the end of a round", "nE 2 v d a round", "1", exactOnSkew,
+		About: About{"the model, at the end of a round", "2·v·d·|E_t| a round", "1", exactOnSkew,
 			staticGraph + ", in rounds; eigenvalues of W above -1/3", "Alghunaim 2024"},
 	}
 }

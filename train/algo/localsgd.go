@@ -14,7 +14,7 @@ var localSGD = Method{Name: "local-sgd", Keys: []setting.Key{LocalSteps}, New: f
 
 func (a LocalSGD) Traits() Traits {
 	t := a.DiLoCo.Traits()
-	t.About = About{"the model, an all-reduce at the end of a round", "2(n-1) v d a round", "1",
+	t.About = About{"the model, an all-reduce at the end of a round", "2·(n-1)·v·d a round", "1",
 		"bias, which grows with local_steps", "none", "McMahan and others 2017; Stich 2019"}
 	return t
 }

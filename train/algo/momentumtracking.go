@@ -15,7 +15,7 @@ var momentumTracking = Method{Name: "momentum-tracking",
 func (a MomentumTracking) Traits() Traits {
 	t := a.Tracking.Traits()
 	t.Optimizers, t.Placements, t.Takes = AnyMomentum, nil, OwnGradient
-	t.About = About{"model and tracker", "nE 4 v d", "1; form atc 2", exactOnSkew, anyGraph,
+	t.About = About{"model and tracker", "4·v·d·|E_t|", "1; form atc 2", exactOnSkew, anyGraph,
 		"Takezawa and others 2022"}
 	return t
 }

@@ -39,7 +39,7 @@ func (a NEXT) Traits() Traits {
 		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
 			Takes: TrackedGradient},
 		Needs: Needs{Exact: true},
-		About: About{"model and tracker", "nE 4 v d", "1", exactOnSkew, anyGraph, "Di Lorenzo and Scutari 2016"},
+		About: About{"model and tracker", "4·v·d·|E_t|", "1", exactOnSkew, anyGraph, "Di Lorenzo and Scutari 2016"},
 	}
 }
 

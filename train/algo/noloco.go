@@ -70,7 +70,7 @@ func (a NoLoCo) Traits() Traits {
 		Exchange: Exchange{Edges: RoundPairs, Vectors: 2}, // D and phi
 		Rounds:   Rounds{Period: a.H, Scheduled: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
-		About: About{"the change of the model over a round, and where it began", "4 v d a pair and round", "2",
+		About: About{"the change of the model over a round, and where it began", "4·v·d a pair and round", "2",
 			"bias, which grows with local_steps", "any graph, pairs, at the end of a round",
 			"Kolehmainen and others 2025, equations 1 to 3"},
 	}

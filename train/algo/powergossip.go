@@ -2,6 +2,7 @@ package algo
 
 import (
 	"math"
+	"slices"
 
 	"fspda/device"
 	"fspda/train/setting"
@@ -51,12 +52,12 @@ func (PowerGossip) Name() string { return "powergossip" }
 
 func (a PowerGossip) Traits() Traits {
 	return Traits{
-		Memory: Memory{EdgeVectors: a.directions(), NewScratch: func(func() device.Vector) any { return &sketches{} },
-			ScratchVectors: 2}, // the coordinates of all rows and columns
+		Memory: Memory{EdgeVectors: a.directions(),
+			NewScratch: func(func() device.Vector) any { return &sketches{} }},
 		Exchange: Exchange{Edges: AnyEdges, MessageLen: a.meanMessage(), Rank: a.maxRank()},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
 		About: About{"one product of each matrix with a vector; vectors whole",
-			"nE 2 v (rows or columns of all matrices + rest)", "0; rows + columns of all matrices an edge",
+			"2·v·(rows or columns of all matrices + rest)·|E_t|", "0; rows + columns of all matrices an edge",
 			biasedOnSkew, anyGraph, "Vogels, Karimireddy and Jaggi 2020, algorithm 1, rank 1"},
 	}
 }
@@ -89,22 +90,24 @@ func (a PowerGossip) maxRank() int {
 	return most
 }
 
-// lines are the coordinates of the rows and of the columns of a matrix, and its working memory. A
-// vector is one row. The first of each pair belongs to even exchanges, the second to odd ones.
-type lines struct {
-	of     [2][]device.Index // rows, columns
-	places [2][]device.Index // of the numbers of a direction: one each
-	part   [2]device.Vector  // of the length of a row, of a column
-	at     [2]device.Index   // of the sketch in the message
-	factor []float64         // the numbers of the direction
-}
-
 // sketches is the working memory of an agent.
 type sketches struct {
-	blocks []lines
-	length [2]int        // of a message
-	number device.Vector // of length 1
-	one    device.Vector
+	// at holds the coordinates of the sketch of each matrix in the message, of even exchanges and of
+	// odd ones.
+	at     [][2]device.Index
+	length [2]int        // The lengths of the messages.
+	one    device.Vector // The direction of a vector, which is a matrix of one row.
+	ops    []device.Op
+	norms  []float64
+	// directions holds the directions that multiply the matrices, all links after each other.
+	directions []edgeDirection
+}
+
+// edgeDirection is a direction of an edge.
+type edgeDirection struct {
+	device.Vector
+	edge  *EdgeMemory
+	block int
 }
 
 // prepare makes the working memory at the first exchange.
@@ -113,27 +116,14 @@ func (a PowerGossip) prepare(s *State) *sketches {
 	if w.one != nil {
 		return w
 	}
-	w.one, w.number = s.Dev.NewVector(1), s.Dev.NewVector(1)
-	s.Dev.Write(w.one, []float32{1})
+	w.one = s.newOnes(1)
 	for _, b := range a.Tensors {
-		rows, cols := b.Rows, b.Cols
-		if cols == 0 {
-			rows, cols = 1, b.Rows
-		}
-		l := lines{part: [2]device.Vector{s.Dev.NewVector(cols), s.Dev.NewVector(rows)}}
-		for k := range rows {
-			l.of[0] = append(l.of[0], s.Dev.NewIndex(sequence(b.Offset+k*cols, cols, 1), nil))
-			l.places[0] = append(l.places[0], s.Dev.NewIndex([]uint32{uint32(k)}, nil))
-		}
-		for k := 0; k < cols && b.Cols > 0; k++ {
-			l.of[1] = append(l.of[1], s.Dev.NewIndex(sequence(b.Offset+k, rows, cols), nil))
-			l.places[1] = append(l.places[1], s.Dev.NewIndex([]uint32{uint32(k)}, nil))
-		}
+		var at [2]device.Index
 		for side, n := range b.sketched() {
-			l.at[side] = s.Dev.NewIndex(sequence(w.length[side], n, 1), nil)
+			at[side] = s.Dev.NewIndex(sequence(w.length[side], n), nil)
 			w.length[side] += n
 		}
-		w.blocks = append(w.blocks, l)
+		w.at = append(w.at, at)
 	}
 	return w
 }
@@ -146,14 +136,30 @@ func (b Tensor) sketched() [2]int {
 	return [2]int{b.Cols, b.Rows}
 }
 
-// sequence is n coordinates from first on, by steps of step.
-func sequence(first, n, step int) []uint32 {
+// matrix returns the tensor as a part of x, transposed in odd exchanges. A vector is one row.
+func (b Tensor) matrix(x device.Vector, side int) device.Matrix {
+	m := device.Rows(x, b.Offset, b.Rows, b.Cols)
+	switch {
+	case b.Cols == 0:
+		return device.Rows(x, b.Offset, 1, b.Rows)
+	case side == 1:
+		return m.T()
+	}
+	return m
+}
+
+// sequence is n coordinates from first on.
+func sequence(first, n int) []uint32 {
 	at := make([]uint32, n)
 	for k := range at {
-		at[k] = uint32(first + k*step)
+		at[k] = uint32(first + k)
 	}
 	return at
 }
+
+// row and column are a vector as a matrix.
+func row(v device.Vector) device.Matrix    { return device.Rows(v, 0, 1, v.Len()) }
+func column(v device.Vector) device.Matrix { return device.Rows(v, 0, v.Len(), 1) }
 
 func (a PowerGossip) Local(s *State, r *Round) error {
 	if err := a.descend(s, r, r.Alpha, s.X); err != nil {
@@ -163,60 +169,69 @@ func (a PowerGossip) Local(s *State, r *Round) error {
 	return nil
 }
 
-// sendSketches posts a sketch of the model over each link.
+// sendSketches posts a sketch of the model over each link: the product of each matrix with the
+// direction of the edge.
 func (a PowerGossip) sendSketches(s *State, r *Round) {
 	w := a.prepare(s)
+	a.normalize(s, r, w)
 	for i := range r.Links {
 		m := s.Edge(r.Links[i].Peer)
-		side, next := m.Count%2, 0 // even: a multiplies rows; odd: s multiplies columns
+		side, next, from := m.Count%2, 0, 0 // even: a multiplies rows; odd: s multiplies columns
 		message := r.Acquire(w.length[side])
-		s.do(device.Combine(message))
-		for k, b := range a.Tensors {
-			l := &w.blocks[k]
-			if b.Cols == 0 {
-				s.do(device.Gather(l.part[0], s.X, l.of[0][0]))
-				s.add(message, device.SparseTerm{A: 1, V: l.part[0], Idx: l.at[side]})
-				continue
+		w.ops = w.ops[:0]
+		for _, b := range a.Tensors {
+			factor := w.one
+			if b.Cols > 0 {
+				factor, next = m.Vectors[next+side], next+2
 			}
-			a.normalize(s, m.Vectors[next+side], m, r.Self, k)
-			w.sketch(s, k, side, m.Vectors[next+side], message)
-			next += 2
+			n := b.sketched()[side]
+			part := device.Rows(message, from, 1, n)
+			w.ops = append(w.ops, device.Multiply(part, 1, row(factor), b.matrix(s.X, side), 0))
+			from += n
 		}
+		s.Dev.Do(w.ops...)
 		r.Post(i, message)
 	}
 }
 
-// normalize divides a direction by its norm, or draws it anew if that is 0.
-func (a PowerGossip) normalize(s *State, v device.Vector, m *EdgeMemory, self, block int) {
-	norm := math.Sqrt(s.dot(v, v))
-	if norm == 0 {
-		host := make([]float32, v.Len())
-		a.Draw(host, m.Count, min(self, m.Peer), max(self, m.Peer), block)
-		s.Dev.Write(v, host)
-		norm = math.Sqrt(s.dot(v, v))
+// normalize divides the directions of all links by their norms. One whose norm is 0 is drawn anew.
+func (a PowerGossip) normalize(s *State, r *Round, w *sketches) {
+	w.directions = w.directions[:0]
+	for i := range r.Links {
+		m, next := s.Edge(r.Links[i].Peer), 0
+		for k, b := range a.Tensors {
+			if b.Cols > 0 {
+				w.directions = append(w.directions, edgeDirection{m.Vectors[next+m.Count%2], m, k})
+				next += 2
+			}
+		}
 	}
-	s.combine(v, device.Term{A: 1 / norm, V: v})
+	w.measure(s)
+	drawn := false
+	for k, d := range w.directions {
+		if w.norms[k] == 0 {
+			host := make([]float32, d.Len())
+			a.Draw(host, d.edge.Count, min(r.Self, d.edge.Peer), max(r.Self, d.edge.Peer), d.block)
+			s.Dev.Write(d.Vector, host)
+			drawn = true
+		}
+	}
+	if drawn {
+		w.measure(s)
+	}
+	for k, d := range w.directions {
+		s.combine(d.Vector, device.Term{A: 1 / math.Sqrt(w.norms[k]), V: d.Vector})
+	}
 }
 
-// sketch adds the sum of the rows or columns of a block, times the numbers of a direction, to a
-// message.
-func (w *sketches) sketch(s *State, block, side int, direction, message device.Vector) {
-	l := &w.blocks[block]
-	for k, factor := range w.numbers(s, block, side, direction) {
-		s.do(device.Gather(l.part[side], s.X, l.of[side][k]))
-		s.add(message, device.SparseTerm{A: factor, V: l.part[side], Idx: l.at[side]})
+// measure computes the squares of the norms of all directions, which the host waits for once.
+func (w *sketches) measure(s *State) {
+	w.norms = slices.Grow(w.norms[:0], len(w.directions))[:len(w.directions)]
+	w.ops = w.ops[:0]
+	for k, d := range w.directions {
+		w.ops = append(w.ops, device.Dot(&w.norms[k], d.Vector, d.Vector))
 	}
-}
-
-// numbers returns the numbers of a direction.
-func (w *sketches) numbers(s *State, block, side int, direction device.Vector) []float64 {
-	l := &w.blocks[block]
-	l.factor = l.factor[:0]
-	for _, at := range l.places[side] {
-		s.do(device.Gather(w.number, direction, at))
-		l.factor = append(l.factor, s.dot(w.number, w.one))
-	}
-	return l.factor
+	s.Dev.Do(w.ops...)
 }
 
 func (a PowerGossip) Mix(s *State, r *Round) error {
@@ -234,24 +249,31 @@ func (a PowerGossip) addSketched(s *State, r *Round, weight LinkWeight, to ...de
 			continue
 		}
 		m := s.Edge(l.Peer)
-		sign, side, next := 1.0, m.Count%2, 0
+		side, next, from := m.Count%2, 0, 0
+		diff, forward := r.Acquire(w.length[side]), r.Acquire(w.length[side])
+		sign := 1.0
 		if r.Self > l.Peer {
 			sign = -1
 		}
+		s.combine(diff, device.Term{A: 1, V: l.Sent[0]}, device.Term{A: -1, V: l.Received[0]})
+		s.combine(forward, device.Term{A: sign, V: l.Sent[0]}, device.Term{A: -sign, V: l.Received[0]})
+		w.ops = w.ops[:0]
 		for k, b := range a.Tensors {
-			own, other := r.Acquire(b.sketched()[side]), r.Acquire(b.sketched()[side])
-			s.do(device.Gather(own, l.Sent[0], w.blocks[k].at[side]))
-			s.do(device.Gather(other, l.Received[0], w.blocks[k].at[side]))
-			if b.Cols == 0 {
-				s.do(device.AddDiff(own, other, w.blocks[k].of[0][0], s.scaled(weight(l), to)...))
-				continue
+			factor := w.one
+			if b.Cols > 0 {
+				factor = m.Vectors[next+side]
 			}
-			for n, factor := range w.numbers(s, k, side, m.Vectors[next+side]) {
-				s.do(device.AddDiff(own, other, w.blocks[k].of[side][n], s.scaled(weight(l)*factor, to)...))
+			n := b.sketched()[side]
+			for _, t := range to {
+				w.ops = append(w.ops, device.Multiply(b.matrix(t.V, side), weight(l)*t.A, column(factor),
+					device.Rows(diff, from, 1, n), 1))
 			}
-			s.combine(m.Vectors[next+1-side], device.Term{A: sign, V: own}, device.Term{A: -sign, V: other})
-			next += 2
+			if from += n; b.Cols > 0 {
+				w.ops = append(w.ops, device.Gather(m.Vectors[next+1-side], forward, w.at[k][side]))
+				next += 2
+			}
 		}
+		s.Dev.Do(w.ops...)
 		m.Count++
 	}
 }

@@ -54,7 +54,7 @@ func (ProxGPDA) Traits() Traits {
 		Memory:   Memory{Aux: []string{"lambda"}, Tracked: Tracked{"lambda", unitLimit}, NewScratch: newSentModel},
 		Exchange: Exchange{Edges: WholeGraph},
 		Needs:    Needs{Exact: true, Constant: true},
-		About:    About{"the model", "nE 2 v d", "1", exactOnSkew, staticGraph, "Hong, Hajinezhad and Zhao 2017"},
+		About:    About{"the model", "2·v·d·|E_t|", "1", exactOnSkew, staticGraph, "Hong, Hajinezhad and Zhao 2017"},
 	}
 }
 

@@ -83,7 +83,7 @@ func (a QG) Traits() Traits {
 		Exchange: Exchange{Edges: AnyRounds},
 		Rounds:   Rounds{Period: a.H},
 		Updates:  Updates{Optimizers: AnyMomentum},
-		About: About{"the model", "nE 2 v d", "1, or 2 with local steps", "bias of dsgd, whatever mu",
+		About: About{"the model", "2·v·d·|E_t|", "1, or 2 with local steps", "bias of dsgd, whatever mu",
 			"any graph; momentum below about 0.5 where few edges of many agents are active together",
 			"Lin, Karimireddy, Stich and Jaggi 2021, algorithm 1"},
 	}

@@ -61,7 +61,7 @@ func (a Relay) Traits() Traits {
 			NewScratch: func(func() device.Vector) any { return &relayed{} }},
 		Exchange: Exchange{Edges: WholeGraph, Tree: true}, // The count beside a vector is a single number.
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
-		About: About{"a sum of models", "2(n-1) v d", "1, and 1 an edge", exactOnSkew, "trees, all edges",
+		About: About{"a sum of models", "2·(n-1)·v·d", "1, and 1 an edge", exactOnSkew, "trees, all edges",
 			"Vogels and others 2021, algorithm 1"},
 	}
 }

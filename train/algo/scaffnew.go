@@ -63,7 +63,7 @@ func (a Scaffnew) Traits() Traits {
 		Memory:   Memory{Aux: []string{"h"}, Tracked: Tracked{"h", a.limit}},
 		Exchange: Exchange{Edges: CoinGraph, Mixing: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
-		About: About{"the model, when the coin says so", "nE 2 v d", "1", exactOnSkew,
+		About: About{"the model, when the coin says so", "2·v·d·|E_t|", "1", exactOnSkew,
 			"any graph, all edges or none", "Mishchenko, Malinovsky, Stich and Richtárik 2022"},
 	}
 }

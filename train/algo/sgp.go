@@ -55,7 +55,7 @@ func (a SGP) Traits() Traits {
 		Memory:   Memory{NewScratch: func(func() device.Vector) any { return &pushed{} }},
 		Exchange: Exchange{Edges: OneWay},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
-		About: About{"the model, one way; a weight on irregular graphs", "v d an arc; + 32 with a weight", "0",
+		About: About{"the model, one way; a weight on irregular graphs", "v·d an arc; + 32 with a weight", "0",
 			biasedOnSkew, "directed: one-peer-exp, static-exp, push(k), arcs(PATH)",
 			"Assran, Loizou, Ballas and Rabbat 2019, algorithm 1"},
 	}

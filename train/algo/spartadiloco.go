@@ -42,7 +42,7 @@ func (a SPARTADiLoCo) Traits() Traits {
 	t := a.DiLoCo.Traits()
 	t.Masks, t.Period, t.WholeEvery, t.LocalSteps = true, a.Every, a.H, 1
 	t.About = About{"as sparta, and at the end of a round the change of the model over it",
-		"2(n-1) v k, and 2(n-1) v d a round", "2", "bias, which grows with outer_steps", "none",
+		"2·(n-1)·v·k, and 2·(n-1)·v·d a round", "2", "bias, which grows with outer_steps", "none",
 		"exogym 2025; Douillard and others 2023"}
 	return t
 }

@@ -93,7 +93,7 @@ func (a STORM) Traits() Traits {
 			NewScratch: gradientScratch},
 		Exchange: Exchange{Edges: AnyEdges, Vectors: 2, Masks: true}, // x^t and x^{t-1}
 		Needs:    Needs{Dual: true},
-		About: About{"k values of two models", "nE 4 v k", "4, or 5", exactOnSkew, anyGraph,
+		About: About{"k values of two models", "4·v·k·|E_t|", "4, or 5", exactOnSkew, anyGraph,
 			"FSPDA, equation 10, appendix"},
 	}
 	if a.AX != a.ALambda {

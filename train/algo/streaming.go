@@ -56,7 +56,7 @@ func (a StreamingDiLoCo) Traits() Traits {
 		Exchange: Exchange{Edges: AllReduce, Masks: true, Mask: "parts"},
 		Rounds:   Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
-		About: About{"the change of one part of the model over its round, an all-reduce", "2(n-1) v k an exchange",
+		About: About{"the change of one part of the model over its round, an all-reduce", "2·(n-1)·v·k an exchange",
 			"2", "bias, which grows with local_steps / density", "none",
 			"Douillard and others 2025, without overlap"},
 	}

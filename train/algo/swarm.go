@@ -87,7 +87,7 @@ func (a Swarm) Traits() Traits {
 		Memory:   Memory{Aux: []string{"o", "c"}},
 		Exchange: Exchange{Edges: Pairs, Code: LatticeCode, Vectors: 2}, // o and c
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
-		About: About{"two copies of the model, or codes of them; blocking one", "nE 4 v d; blocking nE 2 v d",
+		About: About{"two copies of the model, or codes of them; blocking one", "4·v·d·|E_t|; blocking 2·v·d·|E_t|",
 			"2; blocking 0", biasedOnSkew, "any graph, pairs", "Nadiradze and others 2021"},
 	}
 	if a.Blocking {

@@ -162,7 +162,7 @@ type Needs struct {
 }
 
 // About is what the table of methods says of a method: docs/methods.md and fspda train --algo help.
-// In formulas nE is the number of active edges, n that of agents, d the length of the model, k the
+// In formulas |E_t| is the number of active edges, n that of agents, d the length of the model, k the
 // number of coordinates in a mask, v the bits of a value and iota those of an index.
 type About struct {
 	Travels string // What travels over an active edge, each way.

@@ -23,13 +23,16 @@ func MethodTable() string {
 	for _, m := range registered() {
 		cells := m.aboutCells()
 		cells[0] = "`" + cells[0] + "`"
+		for i, cell := range cells {
+			cells[i] = strings.ReplaceAll(cell, "|", `\|`) // of a number of edges
+		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}
 	return b.String() + "\n"
 }
 
 // methodLegend explains MethodHelp.
-const methodLegend = `In the formulas nE is the number of active edges, n that of agents, d the length of the model, k the number
+const methodLegend = `In the formulas |E_t| is the number of active edges, n that of agents, d the length of the model, k the number
 of coordinates that an exchange carries (--density), v the bits of a value (32, or 16 with --wire fp16) and iota
 those of an index. Bits are those of all agents together. Vectors are what an agent keeps besides model, gradient and
 optimizer. "exact" means that agents of different data, with exact gradients and a constant step size, reach the

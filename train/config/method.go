@@ -87,8 +87,13 @@ func prepareAll(all []Method) (prepared []method) {
 
 // Register adds an algorithm to those that Config.Algo can name. Call it before the first run, for
 // instance in an init function. It panics if the name is taken, and if the method lacks something
-// that it needs.
+// that it needs. Keys that the method declares and no configuration has yet are registered, too.
 func Register(m Method) {
+	for _, k := range m.Keys {
+		if _, ok := Lookup(k.Name); !ok && k.Help != "" {
+			RegisterKey(k)
+		}
+	}
 	p, err := prepare(m)
 	if err != nil {
 		panic(fmt.Sprintf("config: Register of %q: %v", m.Name, err))

@@ -107,7 +107,7 @@ type Evaluation struct {
 
 // AgentScore is the evaluation of an agent's model.
 type AgentScore struct {
-	Distance float64 // squared, from the mean model
+	Distance float64 // squared distance from the mean model
 	Accuracy float64 // accuracy on the test set; NaN: its model was not evaluated
 }
 

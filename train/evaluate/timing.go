@@ -59,7 +59,7 @@ func (e *Evaluator) TimeRows(from int) (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// manyRows is how many evaluations are estimated one by one.
+// manyRows is the largest number of evaluations that are estimated one by one.
 const manyRows = 10000
 
 // rowSeconds estimates the time of an evaluation. score and gradient are the seconds that one core
@@ -82,8 +82,8 @@ func (e *Evaluator) rowSeconds(t int, score, gradient float64) float64 {
 	return seconds
 }
 
-// parallel returns how many models are evaluated in the time of one. The evaluations of a device
-// with a memory of its own take turns.
+// parallel returns the number of models that are evaluated in the time of one. The evaluations of a
+// device with a memory of its own take turns.
 func (e *Evaluator) parallel(models int) int {
 	if memory.Owned(e.workers[0].Device) {
 		return len(e.workers)

@@ -100,7 +100,7 @@ type Agent struct {
 	reservedBy     *edge // the edge whose exchange reserves the mailbox; nil: none
 	joining        bool
 	stopped        bool // set when Trainer.Advanced has stopped the agent
-	frozen         bool // nothing moves any more
+	frozen         bool // the agent does not move any more
 	final          bool // it is frozen, and its state was reported as the state at the end of the run
 	gradientID     int  // number of the current gradient
 	cancelGradient context.CancelFunc

@@ -80,8 +80,8 @@ func (e *edge) reconcile(msg *message) {
 }
 
 // mustSendState reports whether the other end, which has sent a hello, lacks the state of this one:
-// it is behind and no values are on their way to it, or this end has finished and the other not. The
-// caller holds the lock.
+// it is behind and no values are on their way to it, or this end has finished and the other has
+// not. The caller holds the lock.
 func (e *edge) mustSendState(msg *message) bool {
 	switch {
 	case msg.has(flagFresh | flagFinal):

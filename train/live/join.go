@@ -9,8 +9,8 @@ import (
 	"fspda/device"
 )
 
-// joinTimeout is how long a joining agent waits for further neighbours after the first has
-// answered.
+// joinTimeout is the time for which a joining agent waits for further neighbours after the first
+// has answered.
 const joinTimeout = 2 * time.Second
 
 // join waits for the neighbours of an agent without history, and starts from the mean of their

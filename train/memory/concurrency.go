@@ -10,8 +10,8 @@ import (
 const LargeProgram = 64 << 20
 
 // largeAtOnce is the number of large gradients in progress on a device with a memory of its own:
-// one is computed, the batch of one is there, and the batch of one is on its way. More would only
-// take memory.
+// one is computed, the batch of the second is there, and the batch of the third is on its way. More
+// would only take memory.
 const largeAtOnce = 3
 
 // largeEvaluators is the number of evaluation workers of such a device for a large network: the
@@ -21,8 +21,8 @@ const largeEvaluators = 2
 // MasksDrawnAtOnce is the largest number of masks that a device draws ahead in one operation.
 const MasksDrawnAtOnce = 16
 
-// batchesAhead is for how many batches a program has memory: one that is computed with, and one
-// that is on its way.
+// batchesAhead is the number of batches for which a program has memory: one that it computes with,
+// and one that is on its way.
 const batchesAhead = 2
 
 // LendFrom is the number of agents from which on the agents of a process lend their vectors to
@@ -39,8 +39,8 @@ func SharesGradients(s *config.Setup, dev device.Device) bool {
 	return transient && !Owned(dev) && s.Config.GradientTime == 0
 }
 
-// GradientsAtOnce returns how many gradients are begun at once on a device with the given number of
-// agents. The programs of the host wait for memory themselves.
+// GradientsAtOnce returns the number of gradients that are begun at once on a device with the given
+// number of agents. The programs of the host wait for memory themselves.
 func GradientsAtOnce(s *config.Setup, dev device.Device, agents int) int {
 	switch {
 	case Owned(dev) && s.Programs.Gradient >= LargeProgram:
@@ -51,8 +51,8 @@ func GradientsAtOnce(s *config.Setup, dev device.Device, agents int) int {
 	return agents
 }
 
-// Evaluators returns how many models are evaluated at once on each of a number of devices with
-// memories of their own. The models of a small network are computed together.
+// Evaluators returns the number of models that are evaluated at once on each of the given number of
+// devices with memories of their own. The models of a small network are computed together.
 func Evaluators(s *config.Setup, devices int) int {
 	if s.Programs.Gradient >= LargeProgram {
 		return largeEvaluators

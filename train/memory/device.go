@@ -14,13 +14,13 @@ import (
 // Device is a device with a memory of its own: its vectors and programs take no memory of the host.
 type Device interface {
 	device.Device
-	// Memory returns how many bytes of its memory are free, and how many there are.
+	// Memory returns the free and the total bytes of its memory.
 	Memory() (free, total uint64, err error)
-	// Opened returns how many bytes opening the device took, besides those that the driver takes
-	// for every process.
+	// Opened returns the number of bytes that opening the device took, besides the memory that the
+	// driver takes for every process.
 	Opened() uint64
-	// Taken returns by how many bytes the free memory has shrunk since the device was opened, as
-	// the driver counts it.
+	// Taken returns the number of bytes by which the free memory has shrunk since the device was
+	// opened, as the driver counts it.
 	Taken() (bytes uint64, err error)
 	// Block returns the bytes of one vector of n float32.
 	Block(n int) uint64
@@ -134,7 +134,7 @@ func workOf(s *config.Setup) string {
 		s.Programs.Score)
 }
 
-// measuredFrom is after how many iterations each agent has recorded all its graphs.
+// measuredFrom is the number of iterations after which each agent has recorded all its graphs.
 const measuredFrom = 32
 
 // Compare returns the forecasts of devices with the memory taken of each, as the driver counts it.
@@ -164,7 +164,7 @@ func Compare(forecasts []Forecast, iterations int, devices ...device.Device) (al
 // vectors counts vectors of float32 by their lengths.
 type vectors map[int]int
 
-// on returns the bytes that they take of a device.
+// on returns the bytes that the vectors take of a device.
 func (v vectors) on(d Device) (bytes uint64) {
 	for n, count := range v {
 		if n > 0 {
@@ -174,7 +174,7 @@ func (v vectors) on(d Device) (bytes uint64) {
 	return bytes
 }
 
-// numbers returns the sum of their lengths.
+// numbers returns the sum of the lengths of the vectors.
 func (v vectors) numbers() (all int) {
 	for n, count := range v {
 		all += n * count
@@ -220,8 +220,8 @@ func messageVectors(s *config.Setup) vectors {
 	return v
 }
 
-// masksOn returns how many masks a number of agents have on a device. A coordinate of a mask takes
-// four bytes. A device that draws masks itself draws them ahead.
+// masksOn returns the number of masks that the given number of agents have on a device. A
+// coordinate of a mask takes four bytes. A device that draws masks itself draws them ahead.
 func masksOn(s *config.Setup, dev device.Device, agents int) int {
 	if s.Mask.Dense() {
 		return 0

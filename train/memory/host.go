@@ -10,8 +10,8 @@ import (
 	"fspda/train/config"
 )
 
-// ownProgram is about the bytes of the program itself and its runtime, a third of them pages of the
-// program file.
+// ownProgram is an estimate of the bytes of the program itself and its runtime, a third of them
+// pages of the program file.
 const ownProgram = 100 << 20
 
 // Footprint forecasts the bytes of a process that trains on the given devices: the program, the
@@ -57,10 +57,11 @@ func vectorMemory(s *config.Setup) uint64 {
 	return all
 }
 
-// openMailboxes is about how many agents that share vectors keep an exchange at a time. Between the
-// ends of the run, evaluations and checkpoints find them at any moment: agents are called to an
-// exchange contacts times in the time of a gradient, and keep it for at most about such a time.
-// Otherwise they keep it only while they compute, or wait for the next list of operations.
+// openMailboxes estimates the number of agents that share vectors and keep an exchange at a time.
+// Between the ends of the run, evaluations and checkpoints find them at any moment: agents are
+// called to an exchange contacts times in the time of a gradient, and keep it for at most about
+// such a time. Otherwise they keep it only while they compute, or wait for the next list of
+// operations.
 func openMailboxes(s *config.Setup) int {
 	n := s.Graph.N
 	if s.Config.EvalPoints <= 1 && s.Config.Checkpoint == 0 {
@@ -86,8 +87,8 @@ func batchMemory(s *config.Setup) uint64 {
 	return (4*uint64(compressorNumbers(s)+3*batch+mask) + agentOverhead) * uint64(s.Graph.N)
 }
 
-// compressorNumbers returns how many numbers an agent compresses with: host copies, decoded values,
-// and the compressed vector.
+// compressorNumbers returns the number of values that an agent compresses with: host copies,
+// decoded values, and the compressed vector.
 func compressorNumbers(s *config.Setup) int {
 	switch {
 	case s.Lattice != nil:
@@ -103,7 +104,7 @@ func messageMemory(s *config.Setup) uint64 {
 	return 4 * uint64(messageVectors(s).numbers()) * uint64(s.Graph.N)
 }
 
-// linksAtOnce returns over how many links an agent communicates in an iteration.
+// linksAtOnce returns the number of links over which an agent communicates in an iteration.
 func linksAtOnce(s *config.Setup) int {
 	if s.AllReduces() {
 		return 1 // all links carry one vector
@@ -168,8 +169,8 @@ func ProgramBytes(s *config.Setup) (bytes uint64) {
 	return bytes + shared*uint64(max(1, s.Threads/threads))
 }
 
-// Free returns how many bytes can be allocated without swapping, on systems that say so in
-// /proc/meminfo.
+// Free returns the number of bytes that can be allocated without swapping, on systems that say so
+// in /proc/meminfo.
 func Free() (uint64, bool) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

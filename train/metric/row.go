@@ -38,7 +38,7 @@ type Row struct {
 	AgentsPresent Num `json:"agents_present" tag:"progress/agents_present" late:"true"`
 }
 
-// Position is where the run stands.
+// Position is the progress of the run.
 type Position struct {
 	Iteration int `json:"iteration"`
 	// Epoch is the number of local epochs of the mean agent.

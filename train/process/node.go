@@ -67,8 +67,8 @@ type Options struct {
 	Run          Run
 	Schedule     Schedule
 	DropAfter    time.Duration // an agent that is silent for longer is not awaited; 0: never
-	// Timeout is how long an agent that this process needs may be silent before the run ends here
-	// with a SilentError; 0: for ever.
+	// Timeout is the longest silence of an agent that this process needs; after it the run ends
+	// here with a SilentError. 0: there is no limit.
 	Timeout time.Duration
 	Log     *zap.Logger
 
@@ -119,7 +119,7 @@ type disk struct {
 	*snapshot.Reservation
 }
 
-// How long a process waits for events that should come at once.
+// Limits of the time that a process waits for events that should come at once.
 const (
 	haltAfter       = 2 * time.Second  // time given to its own agent, which may wait for a stopped one
 	togetherTimeout = time.Minute      // time to get to the iteration at which all stop
@@ -155,7 +155,8 @@ func (n *Node) Start() error {
 // Reservation reserves the local agent's checkpoints.
 func (n *Node) Reservation() *snapshot.Reservation { return n.disk.Reservation }
 
-// RowsWritten tells that the first rows rows are in the metric files. The last one is of set.
+// RowsWritten tells that the first rows rows are in the metric files. The last row was made from
+// set.
 func (n *Node) RowsWritten(rows int, set []*snapshot.Snapshot) {
 	n.last.Lock()
 	for i, sn := range set {
@@ -308,7 +309,7 @@ func (n *Node) Decide(together bool) {
 	close(n.stop.decided)
 }
 
-// stopLimit is how long a decided stop may take.
+// stopLimit returns the longest time that a decided stop may take.
 func (n *Node) stopLimit() time.Duration {
 	if n.stop.together.Load() {
 		return togetherTimeout

@@ -117,8 +117,8 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	return f, f.lockFolder()
 }
 
-// CheckResume returns why OpenFolder would not resume the run in a folder with a setup. It writes
-// nothing.
+// CheckResume returns the error with which OpenFolder would refuse to resume the run in a folder
+// with a setup. It writes nothing.
 func CheckResume(path string, s *config.Setup) error {
 	old, err := ReadConfig(path)
 	if err != nil {
@@ -127,7 +127,7 @@ func CheckResume(path string, s *config.Setup) error {
 	return (&Folder{Path: path}).check(s, old, true)
 }
 
-// check returns why the folder of a run of configuration old cannot be opened for s.
+// check returns the reason why the folder of a run of configuration old cannot be opened for s.
 func (f *Folder) check(s *config.Setup, old config.Config, resume bool) error {
 	diff := s.Config.Stored().Differences(old)
 	switch {
@@ -146,7 +146,7 @@ func (f *Folder) check(s *config.Setup, old config.Config, resume bool) error {
 	return &FolderError{Path: f.Path, Got: "already holds this run", Hint: hint}
 }
 
-// checkLength returns why s cannot continue the run of configuration old beyond its end.
+// checkLength returns the reason why s cannot continue the run of configuration old beyond its end.
 func (f *Folder) checkLength(s *config.Setup, old config.Config) error {
 	if err := s.Continues(old); err != nil {
 		return &FolderError{Path: f.Path, Got: "holds a run that cannot be lengthened", Err: err}
@@ -162,7 +162,7 @@ func (f *Folder) checkLength(s *config.Setup, old config.Config) error {
 		return &FolderError{Path: f.Path, Got: "holds a run that " + string(done.Status),
 			Hint: "only a finished run can be lengthened"}
 	}
-	last, err := f.OpenCheckpoint(s) // before anything is written
+	last, err := f.OpenCheckpoint(s) // opened before anything is written
 	if err != nil {
 		return err
 	}

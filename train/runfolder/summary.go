@@ -10,7 +10,7 @@ import (
 	"fspda/train/metric"
 )
 
-// Status is how a run ended.
+// Status is the way in which a run ended.
 type Status string
 
 const (
@@ -36,7 +36,7 @@ type Summary struct {
 	Memory []memory.Forecast `json:"memory,omitempty"` // memory of devices with a memory of their own
 }
 
-// Outcome is how the run ended.
+// Outcome describes the end of the run.
 type Outcome struct {
 	Algo           string  `json:"algo"`
 	Agents         int     `json:"agents"`

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// port is where the messages of one agent enter the network.
+// port is the point at which the messages of one agent enter the network.
 type port struct {
 	id     int
 	net    *Links
@@ -23,7 +23,7 @@ type direction struct {
 	count int     // messages of that iteration so far
 }
 
-// send posts a message of iteration t at time now, and returns when it arrives.
+// send posts a message of iteration t at time now, and returns the time of its arrival.
 func (p *port) send(now float64, t, peer int, bits float64) float64 {
 	d := p.to(peer)
 	rate := p.net.uplink[p.id]
@@ -82,8 +82,8 @@ func NewClock(l *Links, seed uint64, agent int, allReduce func(bits float64) flo
 // Gradient adds the time of the agent's k-th gradient.
 func (c *Clock) Gradient(k int) { c.now += c.net.compute(c.seed, c.id, k) }
 
-// Post returns when a message of iteration t arrives at the peer. With an all-reduce it returns
-// when the sender is ready for the all-reduce.
+// Post returns the time at which a message of iteration t arrives at the peer. With an all-reduce
+// it returns the time at which the sender is ready for it.
 func (c *Clock) Post(t, peer int, bits float64) float64 {
 	if c.allReduce != nil {
 		c.reducing = c.allReduce(bits)

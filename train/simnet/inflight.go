@@ -41,5 +41,5 @@ func (f *inFlight) send(e dist.Edge, now float64) {
 	f.until[e.I] = f.ports[e.J].send(now, f.count, e.I, f.bits)
 }
 
-// arrival returns when agent i has all values that it was sent, now at the earliest.
+// arrival returns the time at which agent i has all values that it was sent, now at the earliest.
 func (f *inFlight) arrival(i int, now float64) float64 { return math.Max(now, f.until[i]) }

@@ -39,7 +39,7 @@ type Counters struct {
 	Grads   int              `json:"grads"`
 	Decodes dist.DecodeStats `json:"decodes"`
 	Scale   device.LossScale `json:"scale,omitzero"`
-	Time    float64          `json:"time"` // virtual
+	Time    float64          `json:"time"` // virtual time
 	// gradients that clip_norm shortened, and calls of an optimizer that counts them
 	Clipped    int       `json:"clipped,omitempty"`
 	Directions int       `json:"directions,omitempty"`

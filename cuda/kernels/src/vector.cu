@@ -141,6 +141,47 @@ KERNEL(256) move_average(float *y, const float *x, const float *avg, const float
   y[i] = (float)((1.0 - m) * (double)avg[i] + m * (a * (double)x[i]));
 }
 
+// multiply_views: c = beta·c + (alpha·a)·b for matrices whose elements are at multiples of two
+// distances. A block computes PRODUCT_TILE×PRODUCT_TILE elements, a thread four of them in one
+// column. Each sum takes its products in the order of k, so that tiles change no bits.
+#define PRODUCT_TILE 32
+#define PRODUCT_ROWS 4 // the rows of a thread
+KERNEL(256)
+multiply_views(float *c, const float *a, const float *b, i64 rows, i64 cols, i64 inner, i64 c_down, i64 c_right,
+               i64 a_down, i64 a_right, i64 b_down, i64 b_right, double alpha, float beta) {
+  __shared__ float x[PRODUCT_TILE][PRODUCT_TILE + 1], y[PRODUCT_TILE][PRODUCT_TILE + 1]; // by k
+  const i64 across = (cols + PRODUCT_TILE - 1) / PRODUCT_TILE;
+  const i64 row = (i64)blockIdx.x / across * PRODUCT_TILE, col = (i64)blockIdx.x % across * PRODUCT_TILE;
+  const int lane = threadIdx.x % PRODUCT_TILE, group = threadIdx.x / PRODUCT_TILE;
+  float sum[PRODUCT_ROWS];
+  for (int r = 0; r < PRODUCT_ROWS; r++) {
+    const i64 i = row + group + r * (PRODUCT_TILE / PRODUCT_ROWS), j = col + lane;
+    sum[r] = beta != 0.0f && i < rows && j < cols ? beta * c[i * c_down + j * c_right] : 0.0f;
+  }
+  for (i64 begin = 0; begin < inner; begin += PRODUCT_TILE) {
+    const int depth = inner - begin < PRODUCT_TILE ? (int)(inner - begin) : PRODUCT_TILE;
+    __syncthreads();
+    for (int r = 0; r < PRODUCT_ROWS; r++) {
+      const int other = group + r * (PRODUCT_TILE / PRODUCT_ROWS);
+      // the threads of a warp load adjacent numbers, where there are any
+      const int ka = a_right <= a_down ? lane : other, i = a_right <= a_down ? other : lane;
+      const int kb = b_right <= b_down ? other : lane, j = b_right <= b_down ? lane : other;
+      if (ka < depth && row + i < rows)
+        x[ka][i] = (float)(alpha * (double)a[(row + i) * a_down + (begin + ka) * a_right]);
+      if (kb < depth && col + j < cols) y[kb][j] = b[(begin + kb) * b_down + (col + j) * b_right];
+    }
+    __syncthreads();
+    for (int k = 0; k < depth; k++) {
+      const float v = y[k][lane];
+      for (int r = 0; r < PRODUCT_ROWS; r++) sum[r] = sum[r] + x[k][group + r * (PRODUCT_TILE / PRODUCT_ROWS)] * v;
+    }
+  }
+  for (int r = 0; r < PRODUCT_ROWS; r++) {
+    const i64 i = row + group + r * (PRODUCT_TILE / PRODUCT_ROWS), j = col + lane;
+    if (i < rows && j < cols) c[i * c_down + j * c_right] = sum[r];
+  }
+}
+
 KERNEL(128) dot_blocks(double *part, const float *x, const float *y, i64 n) {
   dot_blocks_of(GridBlock(), part, x, y, n);
 }

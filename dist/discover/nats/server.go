@@ -56,7 +56,7 @@ func (e *embeddedServer) restart(o Options) error {
 	return err
 }
 
-// startServer starts a server and returns when it listens.
+// startServer starts a server and returns once it listens.
 func startServer(o Options, token string) (*server.Server, error) {
 	host, port, err := discover.HostPort(o.Server.Listen)
 	if err != nil {

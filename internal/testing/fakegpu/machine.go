@@ -47,7 +47,7 @@ type Machine struct {
 	counts map[string]int // calls by function
 	faults map[string]fault
 	lost   driver.Result // result of every call once the device is lost
-	why    error         // why it was lost
+	why    error         // reason why it was lost
 }
 
 // handles holds the live objects of the driver.
@@ -191,7 +191,7 @@ func (m *Machine) LossCause() error {
 	return m.why
 }
 
-// Count returns how often a function was called.
+// Count returns the number of calls of a function.
 func (m *Machine) Count(name string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

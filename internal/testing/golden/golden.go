@@ -15,7 +15,7 @@ import (
 // RunKernel computes a kernel and returns its outputs, of the given lengths.
 type RunKernel func(k device.Kernel, attr float64, dims []int, in [][]float32, out ...int) [][]float32
 
-// kernels is that section of the file.
+// kernels is the section kernels of the file.
 type kernels struct {
 	LayerNorm rows `json:"layer-norm"`
 	RMSNorm   rows `json:"rms-norm"`
@@ -42,7 +42,7 @@ type attention struct {
 	Y, LSE, DQ, DK, DV numbers
 }
 
-// numbers is all of an output, or of a long one the norm and the ends.
+// numbers holds all of an output, or the norm and the ends of a long one.
 type numbers struct {
 	all, first, last []float64
 	norm             float64
