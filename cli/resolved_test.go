@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,9 +18,9 @@ func TestAutoIsWhatItResolvesTo(t *testing.T) {
 	for _, name := range train.Algorithms() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, iterations := t.TempDir(), "60"
+			dir, iterations := t.TempDir(), 60
 			if strings.HasPrefix(name, "fspda-async") {
-				iterations = "600" // they write their checkpoints less often
+				iterations = 600 // they write their checkpoints less often
 			}
 			given, resolved := filepath.Join(dir, "auto"), filepath.Join(dir, "resolved")
 			run := func(args ...string) {
@@ -29,9 +30,18 @@ func TestAutoIsWhatItResolvesTo(t *testing.T) {
 					t.Fatalf("%q: status %d\n%s", args, status, stderr)
 				}
 			}
-			run("--algo", name, "--alpha", "0.02", "--weight-decay", "0.3", "--data-train", "200", "--data-test", "50",
-				"--hidden", "4", "--agents", "4", "--batch", "8", "--iterations", iterations, "--eval-points", "2",
-				"--checkpoint-every", "0.001", "--keep-checkpoints", "100", "--out", given)
+			// Checkpoints depend on the clock: a run on a busy machine may end before its first one.
+			for ; ; iterations *= 4 {
+				run("--algo", name, "--alpha", "0.02", "--weight-decay", "0.3", "--data-train", "200", "--data-test", "50",
+					"--hidden", "4", "--agents", "4", "--batch", "8", "--iterations", strconv.Itoa(iterations),
+					"--eval-points", "2", "--checkpoint-every", "0.001", "--keep-checkpoints", "100", "--out", given)
+				if len(checkpoints(t, given)) > 1 {
+					break
+				}
+				if err := os.RemoveAll(given); err != nil || iterations > 1e5 {
+					t.Fatalf("%d iterations without a checkpoint before the end, %v", iterations, err)
+				}
+			}
 			run("-c", filepath.Join(given, "config.yaml"), "--out", resolved)
 			want := trained(t, given)
 			if got := trained(t, resolved); !bytes.Equal(got, want) {
@@ -58,7 +68,7 @@ func trained(t *testing.T, dir string) []byte {
 	return append([]byte(metricRows(t, dir)), vectors...)
 }
 
-// checkpoints lists those of a run, the oldest first.
+// checkpoints lists the checkpoints of a run, the oldest first.
 func checkpoints(t *testing.T, dir string) []string {
 	t.Helper()
 	all, err := filepath.Glob(filepath.Join(dir, "checkpoints", "iter-*"))
