@@ -32,8 +32,8 @@ func (k Kind) String() string { return kindNames[k] }
 type Op struct {
 	Kind Kind
 
-	Out   [3]Vector // The vectors that are written, besides those of To.
-	In    [2]Vector // The vectors that are read, besides those of Start, Terms and Parts.
+	Out   [3]Vector // The vectors that are written, besides To.
+	In    [2]Vector // The vectors that are read, besides Start, Terms and Parts.
 	Idx   Index     // The coordinates that the operation selects; nil selects all.
 	Start Term      // The start of the sum of an AddDiffs.
 	Terms []Term
@@ -86,8 +86,8 @@ func ScatterAdd(dst Vector, parts ...SparseTerm) Op {
 }
 
 // MoveCopy moves y to v, or to the sum of v and w unless w is nil, at selected coordinates, and
-// writes the moves: q[j] = v[idx[j]] + w[idx[j]] - y[idx[j]], then y[idx[j]] += q[j]. The vectors are
-// distinct.
+// writes the moves: q[j] = v[idx[j]] + w[idx[j]] - y[idx[j]], then y[idx[j]] += q[j]. The vectors
+// are distinct.
 func MoveCopy(q, y, v, w Vector, idx Index) Op {
 	return Op{Kind: KindMoveCopy, Out: [3]Vector{q, y}, In: [2]Vector{v, w}, Idx: idx}
 }
@@ -121,9 +121,9 @@ func InnerProduct(d Device, a, b Vector) (sum float64) {
 	return sum
 }
 
-// Elementwise reports whether number i of each vector that the operation writes depends on numbers i
-// alone, and returns the length of the vectors. A device may compute several such operations of one
-// length part by part, in their order.
+// Elementwise reports whether number i of each vector that the operation writes depends on numbers
+// i alone, and returns the length of the vectors. A device may compute several such operations of
+// one length part by part, in their order.
 func (op *Op) Elementwise() (n int, ok bool) {
 	switch op.Kind {
 	case KindCombine, KindAdamW:
@@ -194,7 +194,8 @@ func (op *Op) checkLen(what string, v Vector, want int) {
 	}
 }
 
-// selected returns how many of n coordinates the operation selects. It panics if one is beyond them.
+// selected returns how many of n coordinates the operation selects. It panics if one is beyond
+// them.
 func (op *Op) selected(n int) int { return op.within(op.Idx, n) }
 
 // within returns the length of idx, which nil makes n. It panics if a coordinate is not below n.

@@ -31,7 +31,7 @@ var order = []string{"start", "concepts", "training", "training-reference", "met
 
 // Page is a page of the manual.
 type Page struct {
-	Name  string // that of its file, without .md
+	Name  string // name of its file, without .md
 	Title string // its first heading
 	Text  string // Markdown
 }

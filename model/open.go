@@ -29,7 +29,7 @@ type Options struct {
 type Named struct {
 	Name string
 	// Keys lists the keys of a configuration that only some networks read and this one does, such as
-	// hidden. Those of other networks are refused if they are set.
+	// hidden. Settings of other networks are refused if they are set.
 	Keys []string
 	Open func(Options) (*Network, error)
 }

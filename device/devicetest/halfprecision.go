@@ -53,7 +53,7 @@ func (s HalfPrecision) check(t testing.TB, d device.Device, c *device.Call) {
 	case device.LayerNormGrad, device.LayerNormPlainGrad, device.LayerNormGradAdd, device.LayerNormPlainGradAdd,
 		device.RMSNormGrad:
 		setRowStatistics(c, in)
-	case device.AttentionGrad: // y and lse are those of the rounded qkv, and lse is float32
+	case device.AttentionGrad: // y and lse come from the rounded qkv, and lse is float32
 		setAttention(c, in)
 		s.Round(in[1])
 	}

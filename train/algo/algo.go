@@ -35,8 +35,8 @@ func (e Exchange) VectorsPerLink() int { return max(1, e.Vectors) }
 // RoundLength returns the number of iterations of a round; 1 for algorithms without rounds.
 func (r Rounds) RoundLength() int { return max(1, r.Period) }
 
-// AllScratchVectors returns the number of vectors of the length of the model in the working memory of
-// an agent and its optimizer.
+// AllScratchVectors returns the number of vectors of the length of the model in the working memory
+// of an agent and its optimizer.
 func (t Traits) AllScratchVectors() int {
 	n := t.ScratchVectors
 	if t.NewScratch != nil {
@@ -96,7 +96,7 @@ func NewState(a Algorithm, dev device.Device, x device.Vector) *State {
 	return s
 }
 
-// NewPooledState is NewState without a vector for gradients, and without those of a mailbox, which
+// NewPooledState is NewState without the vectors for gradients and of a mailbox, which
 // are nil. [State.SetGradient] sets the first, the caller the others.
 func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
@@ -149,7 +149,7 @@ func (m Memory) EdgeLengths(d int) []int {
 	return lengths
 }
 
-// CopyTo copies the memory of an edge to that of the same edge in a copy of the agent.
+// CopyTo copies the memory of an edge to the same edge of a copy of the agent.
 func (m *EdgeMemory) CopyTo(dev device.Device, to *EdgeMemory) {
 	to.Count = m.Count
 	for k, v := range m.Vectors {
@@ -230,8 +230,8 @@ type Round struct {
 	SelfWeight float64 // weight W_ii of the agent itself in the run's fixed mixing matrix
 	Keep       float64 // on a directed graph: the share p_ii of its own vector that the agent keeps
 	Active     bool    // with Broadcast edges: the agent is active and sends to all its links
-	// Compress returns a compressed copy of v, with a [CompressedCode]; which numbers the messages of an
-	// iteration from 0.
+	// Compress returns a compressed copy of v, with a [CompressedCode]; which numbers the messages of
+	// an iteration from 0.
 	Compress func(v device.Vector, which int) (Compressed, error)
 	// Picks returns the coordinates that Compress takes of any vector; nil: they depend on the
 	// vector, or are all. Picks may be nil.
@@ -243,7 +243,7 @@ type Round struct {
 	Transform
 }
 
-// Transform is that of a compressor that sends coefficients of a transform. Inverse sets dst to the
+// Transform belongs to a compressor that sends coefficients of a transform. Inverse sets dst to the
 // vector whose coefficients are given. Signs sets it to the signs of the vector whose coefficients
 // are sums divided by counts, and overwrites sums.
 type Transform struct {
@@ -305,7 +305,8 @@ func (s *State) send(r *Round, gather func(dst, src device.Vector, idx device.In
 }
 
 // SendModel is Send of s.X for algorithms that compute a gradient at s.X next, and overwrite all of
-// it in this iteration. It returns the model that was sent. Links without a mask get it without a copy.
+// it in this iteration. It returns the model that was sent. Links without a mask get it without a
+// copy.
 func (s *State) SendModel(r *Round) (x device.Vector) {
 	if len(r.Links) == 0 || r.Links[0].Mask != nil || r.Swap == nil {
 		s.send(r, device.GatherWithGradient, s.X)
@@ -341,8 +342,8 @@ type operations struct {
 	sum   float64     // The result of the last inner product.
 }
 
-// do computes operations on the agent's device. They are copied to a list that is reused, so that an
-// iteration allocates none.
+// do computes operations on the agent's device. They are copied to a list that is reused, so that
+// an iteration allocates none.
 func (s *State) do(ops ...device.Op) {
 	s.ops = append(s.ops[:0], ops...)
 	s.Dev.Do(s.ops...)

@@ -75,7 +75,7 @@ func (s *State) gossip(r *Round, m announcement, own device.SparseTerm, theta fl
 
 // addAnnounced adds Σ_j w_ij·q_j to s.Aux[sum] over the announcements of all active neighbours, and
 // the agent's own term if it is active, ordered by agent. Where all agents have the same sums,
-// those of a worker share one vector.
+// the agents of a worker share one vector.
 func (s *State) addAnnounced(r *Round, m announcement, own device.SparseTerm, sum int) error {
 	if err := s.collectAnnounced(r, m, own); err != nil {
 		return err

@@ -51,7 +51,7 @@ type Async struct {
 // from the logical clocks alone; the other methods move the vectors of one agent.
 type Asynchronous interface {
 	Algorithm
-	// EdgeEvent and Finish are those of Protocol.
+	// EdgeEvent and Finish implement Protocol.
 	EdgeEvent(i, j *LogicalClock) EdgeOutcome
 	Finish(i *LogicalClock, gradient bool) Step
 	// Posts lists the vectors of an exchange.
@@ -65,8 +65,8 @@ type Asynchronous interface {
 	Move(s *State, st Step, alpha, eta float64, grad func(dst, x device.Vector) error) error
 }
 
-// RealTime is an asynchronous algorithm whose edges store their duals, so that the two ends of an edge
-// can repair a failure of one of them. See [EdgeDual].
+// RealTime is an asynchronous algorithm whose edges store their duals, so that the two ends of an
+// edge can repair a failure of one of them. See [EdgeDual].
 type RealTime interface {
 	Asynchronous
 	// Commit is Deliver for an edge that stores its dual.

@@ -10,9 +10,9 @@ import (
 // AsyncSTORM is FSPDA-STORM without a common clock, by the protocol of [Async]. The paper says that
 // it follows easily and does not write it out; this is the derivation. An iteration of an agent's
 // logical time in which it completes no gradient draws the sample zero: the stochastic gradient is
-// b·c·g, with b = 1 if a gradient completes, else 0, and c ≈ 1/P(b = 1), so its mean is that of g.
-// STORM of that sample, with y the model one logical iteration ago, and D and E the differences at x
-// and at y over an exchange of this iteration, if there was one, is
+// b·c·g, with b = 1 if a gradient completes, else 0, and c ≈ 1/P(b = 1), so its mean is the mean of
+// g. STORM of that sample, with y the model one logical iteration ago, and D and E the differences
+// at x and at y over an exchange of this iteration, if there was one, is
 //
 //	mg ← c·g(x) + (1-a_x)·(mg - c·g(y)),    or (1-a_x)·mg without a gradient
 //	mc ← (1-a_x)·mc + D - (1-a_x)·E         ml ← (1-a_λ)·ml + D - (1-a_λ)·E
@@ -25,8 +25,8 @@ import (
 //	x ← x - (p + … + p^q)·(alpha·mg + gamma·mc) - eta·(q·ahead - kappa·(1 + … + r^(q-1))·ml)
 //	mg ← p^q·mg        mc ← p^q·mc        ml ← r^q·ml        ahead stays
 //
-// and y is x without the last of these iterations. x and y are constant while a gradient runs, so an
-// exchange keeps D - (1-a)·E as mail until the gradient is complete.
+// and y is x without the last of these iterations. x and y are constant while a gradient runs, so
+// an exchange keeps D - (1-a)·E as mail until the gradient is complete.
 //
 // In logical time it is therefore synchronous FSPDA-STORM with the factors b·c on both gradients of
 // each agent: every agent has the x of its own time. Invariant: Σ(ahead + (beta/a_λ)·mail) = 0.
@@ -61,8 +61,8 @@ func (a AsyncSTORM) Traits() Traits {
 	return t
 }
 
-// mailbox is where in State.Aux the mail for the dual and for the primal momenta is, which may be one
-// vector.
+// mailbox is where in State.Aux the mail for the dual and for the primal momenta is, which may be
+// one vector.
 func (a AsyncSTORM) mailbox() []int {
 	at := stormMore
 	if a.Lagged {

@@ -15,14 +15,14 @@ import (
 //	G ← G + Q(V - G)        P ← V + theta·(SG - G) - g
 //
 // P is the tracker without its newest gradient, as q is in [DIGing]: with Q the identity and theta
-// = 1, BEER is DIGing on the static graph. Message number 0 is that of the model: it leaves before
+// = 1, BEER is DIGing on the static graph. Message number 0 is the model's: it leaves before
 // the gradient is computed.
 //
-// For every compressor the mean of V is that of g, and the mean model moves by -alpha·mean(g).
+// For every compressor the mean of V is the mean of g, and the mean model moves by -alpha·mean(g).
 // Invariants: Σ P = 0, SH = W·H, SG = W·G. With exact gradients the agents reach the optimum, and P
 // tends to ∇F - ∇f_i.
 //
-// Departures: the copies start at zero, as those of [CHOCO]. The authors' program subtracts the
+// Departures: the copies start at zero, as in [CHOCO]. The authors' program subtracts the
 // gradient of the old model on the new batch, so that its mean tracker is not the mean gradient;
 // this is the paper's algorithm.
 type BEER struct {
@@ -49,7 +49,7 @@ func (BEER) Traits() Traits {
 		Memory: Memory{Aux: []string{"p", "h", "sh", "g", "sg"}, Tracked: Tracked{"p", unitLimit}, Transient: true,
 			// The terms w_ii·q of H and G that the agent sends in an iteration.
 			NewScratch: func(func() device.Vector) any { return &[2]device.SparseTerm{} }},
-		// One message is that of the model, the other that of the tracker.
+		// One message is the model's, the other the tracker's.
 		Exchange: Exchange{Edges: Broadcast, Code: CompressedCode, Messages: 2, Masks: true, Mixing: true},
 		About: About{"two compressed differences", "payloads of both; indices of randk once", "5", exactOnSkew,
 			"any graph, agents that broadcast", "Zhao, Li, Li, Richtárik and Chi 2022, algorithm 1"},

@@ -16,13 +16,14 @@ type Edges struct {
 	Own OwnProcess
 	// Fit names the other processes that fit; nil if all do.
 	Fit []string
-	// Reason completes the name of the algorithm to a sentence that says why other processes do not fit.
+	// Reason completes the name of the algorithm to a sentence that says why other processes do not
+	// fit.
 	Reason string
 
 	// Collective says that every message reaches all agents, so that graph and edges play no part.
 	Collective bool
 	// Reduces says that the exchange is an all-reduce: all links have the same mask, which is drawn
-	// from the iteration alone, and the cost is that of a ring. It takes place in every iteration, or in
+	// from the iteration alone, and the cost is a ring's. It takes place in every iteration, or in
 	// the last one of each round.
 	Reduces bool
 	// InRounds says that local_steps makes rounds that the edge process must end.
@@ -79,7 +80,7 @@ var (
 	AnyRounds = &Edges{Name: "AnyRounds", Auto: autoIs("one-edge"), Own: AnyOwnProcess, AtRoundEnds: true,
 		OptionalRounds: true}
 	// Broadcast is one-way messages: an active agent sends to all its neighbours and need not receive
-	// from them. Its links are those of the whole graph, with the weights of the mixing matrix.
+	// from them. Its links are all links of the graph, with the weights of the mixing matrix.
 	Broadcast = &Edges{Name: "Broadcast", Auto: autoIs("full"),
 		Fit: []string{"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
 		Reason: "has agents that broadcast to their neighbours (full, periodic(tau), coin(p), broadcast(p), " +
@@ -97,7 +98,8 @@ var (
 	AllGather = &Edges{Name: "AllGather", Collective: true}
 )
 
-// inPairs names the processes in which no agent has several edges, or those of which a check finds it.
+// inPairs names the processes in which no agent has several edges, or those of which a check finds
+// it.
 var inPairs = []string{"one-edge", "one-edge-round-robin", "matching", "trace", "empty"}
 
 // EdgeKinds lists the kinds of communication.

@@ -14,7 +14,7 @@ import (
 //
 // where u = Opt(g) is the direction of the optimizer, or with a Corrected descent u = Opt(g +
 // (eta/alpha)·lambda) and no other term of lambda in 8a: an adaptive optimizer then still ends at a
-// stationary point of F. All right-hand sides are those of time t. lambda is block i of Aᵀ·(edge
+// stationary point of F. All right-hand sides are at time t. lambda is block i of Aᵀ·(edge
 // duals), so no edge variable is stored.
 //
 // Departures: equation 8b prints other - own, which diverges; this is the sign of the paper's

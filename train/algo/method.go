@@ -8,8 +8,8 @@ type Method struct {
 	// Name is the value of the key algo.
 	Name string
 	// Keys are the keys of the configuration that New and Check read and that not every method reads,
-	// besides eta and mixing, which follow from the traits. Keys that a method does not read are refused
-	// if they are set explicitly. A key that is declared elsewhere is here with its name alone.
+	// besides eta and mixing, which follow from the traits. Keys that a method does not read are
+	// refused if they are set explicitly. A key that is declared elsewhere is here with its name alone.
 	Keys []setting.Key
 	// Params are further settings of this method, below the key params.
 	Params []setting.Key
@@ -22,7 +22,7 @@ type Method struct {
 
 // Run is a run whose graph, edges and exchanges are made, as the check of a method sees it.
 type Run interface {
-	// Settings are those of the algorithm, in which auto is resolved.
+	// Settings are the settings of the algorithm, in which auto is resolved.
 	Settings() Settings
 	// Text returns the resolved value of a key.
 	Text(key string) string
@@ -60,7 +60,7 @@ type GossipMomentum struct {
 	MomentumRule
 	Mu     float64
 	Steps  int     // The number of steps of a round.
-	Weight float64 // The weight of an edge; 0 if it is that of the edge process, or the Metropolis weight.
+	Weight float64 // The weight of an edge; 0 if the edge process gives it, or it is the Metropolis weight.
 }
 
 // MomentumRule says how a momentum mu contains the averaging.

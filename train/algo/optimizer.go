@@ -12,9 +12,9 @@ import (
 type Optimizer interface {
 	// Vectors names the vectors that it keeps between calls, all zero at the start.
 	Vectors() []string
-	// Direct returns the direction for the gradient [State.CorrectedGradient]. Decay is the factor of x in the
-	// direction. The vectors are s.Opt, in the order of Vectors; s.Count is for the optimizer to count
-	// its calls. The last passes may be planned only.
+	// Direct returns the direction for the gradient [State.CorrectedGradient]. Decay is the factor of x
+	// in the direction. The vectors are s.Opt, in the order of Vectors; s.Count is for the optimizer to
+	// count its calls. The last passes may be planned only.
 	Direct(s *State, x device.Vector, decay float64) device.Vector
 	// InverseGain is 1 over the limit of u for a constant gradient of 1; 0 if u is not linear in
 	// the gradient.
@@ -56,7 +56,7 @@ func (d Descent) inverseGain() float64 {
 	return d.Optimizer().InverseGain()
 }
 
-// Names lists the names of State.Aux: those of the algorithm, then those of its optimizer.
+// Names lists the names of State.Aux: the vectors of the algorithm, then of its optimizer.
 func Names(a Algorithm) []string { return a.Traits().names() }
 
 func (t Traits) names() []string { return slices.Concat(t.Aux, t.Descent.Optimizer().Vectors()) }
@@ -143,8 +143,8 @@ func (s *State) shrink(r *Round, x device.Vector, rate float64) {
 	}
 }
 
-// CorrectedGradient returns the gradient of a call of [Optimizer.Direct], with the corrections that belong to
-// it, as one vector, which the optimizer may overwrite.
+// CorrectedGradient returns the gradient of a call of [Optimizer.Direct], with the corrections that
+// belong to it, as one vector, which the optimizer may overwrite.
 func (s *State) CorrectedGradient(x device.Vector) device.Vector {
 	g := s.decayed(s.input, x, 0)
 	s.flush()

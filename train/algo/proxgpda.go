@@ -73,7 +73,7 @@ func (a ProxGPDA) Local(s *State, r *Round) error {
 func (a ProxGPDA) step(r *Round) float64 { return 1 / (2 * a.Rho * float64(len(r.Links))) }
 
 // Mix updates the model in one pass, including the delayed step of lambda, whose contribution to x
-// equals that of the penalty.
+// equals the penalty's.
 func (a ProxGPDA) Mix(s *State, r *Round) error {
 	dual := a.Rho
 	if r.T == 0 {

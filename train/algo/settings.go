@@ -3,8 +3,8 @@ package algo
 import "fmt"
 
 // Settings are what an algorithm is made of: the values of the method's keys and parameters, and
-// facts of the run. The traits of a method are asked for before the graph of a run is made: then the
-// facts are those of two agents.
+// facts of the run. The traits of a method are asked for before the graph of a run is made: then
+// the facts belong to two agents.
 type Settings struct {
 	// Values are the values of the method's keys and of its own parameters, by name.
 	Values map[string]any

@@ -41,7 +41,7 @@ func NewTracking(form string, d Descent) Tracking {
 	panic(fmt.Sprintf("algo: unknown form of gradient tracking %q", form))
 }
 
-// Traits are those of the form. Its gradients may be of batches.
+// Traits returns the traits of the form. Its gradients may be of batches.
 func (a Tracking) Traits() Traits {
 	t := a.Algorithm.Traits()
 	t.Exact = false

@@ -16,15 +16,15 @@ type Traits struct {
 // Memory says which memory an agent has besides its model and its gradient.
 type Memory struct {
 	// Aux names the vectors that an agent keeps between iterations, in the order of State.Aux,
-	// without those of its optimizer. All start at zero. Checkpoints store them.
+	// without the vectors of its optimizer. All start at zero. Checkpoints store them.
 	Aux []string
 	// Scalars are the numbers that an agent keeps as State.Scalars, as they are at the start.
 	Scalars []float64
 	// EdgeVectors are the lengths of the vectors that an agent keeps for each of its edges of the
 	// graph, in EdgeMemory.Vectors. All start at zero. ModelLength stands for the length of the model.
 	EdgeVectors []int
-	// Mailbox lists where in State.Aux the buffer of an [Asynchronous] algorithm is: vectors that are zero
-	// unless it holds an exchange.
+	// Mailbox lists where in State.Aux the buffer of an [Asynchronous] algorithm is: vectors that are
+	// zero unless it holds an exchange.
 	Mailbox []int
 	// Tracked is the vector of Aux that sums to zero over the agents, if there is one.
 	Tracked Tracked
@@ -73,9 +73,9 @@ type Exchange struct {
 	Asynchronous Asynchronous
 	// RealTime is Asynchronous if the agents may run in real time, too; nil if they may not.
 	RealTime RealTime
-	// Masks says that an exchange may carry part of the coordinates, those of a mask.
+	// Masks says that an exchange may carry the coordinates of a mask only.
 	Masks bool
-	// Mask is the mask that mask auto comes to in an all-reduce; empty if it is that of other methods.
+	// Mask is the mask that mask auto comes to in an all-reduce; empty if it is the usual one.
 	Mask string
 	// Rank is the number of directions of which an exchange carries one; 0 if it carries coordinates.
 	Rank int
@@ -101,8 +101,8 @@ const (
 // Rounds says how iterations form rounds, and what an agent does in one.
 type Rounds struct {
 	// Period is the number of iterations of a communication round; 0 stands for 1. Rounds start at
-	// iteration 0, and the agents communicate in the last iteration of each. The step sizes of its first
-	// iteration hold throughout a round, and models are evaluated between rounds only.
+	// iteration 0, and the agents communicate in the last iteration of each. The step sizes of its
+	// first iteration hold throughout a round, and models are evaluated between rounds only.
 	Period int
 	// Scheduled says that step sizes follow the schedule within a round.
 	Scheduled bool
@@ -162,8 +162,9 @@ type Needs struct {
 }
 
 // About is what the table of methods says of a method: docs/methods.md and fspda train --algo help.
-// In formulas |E_t| is the number of active edges, n that of agents, d the length of the model, k the
-// number of coordinates in a mask, v the bits of a value and iota those of an index.
+// In formulas |E_t| is the number of active edges, n the number of agents, d the length of the
+// model, k the number of coordinates in a mask, v the bits of a value and iota the bits of an
+// index.
 type About struct {
 	Travels string // What travels over an active edge, each way.
 	Bits    string // Bits of all agents in one iteration, with shared seeds.

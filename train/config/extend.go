@@ -7,7 +7,7 @@ import (
 )
 
 // Lengthen prepares the configuration of a run that continues a finished one beyond its end: c is
-// that of the finished run, old, with more iterations or epochs. The distance between evaluations
+// the finished run's, old, with more iterations or epochs. The distance between evaluations
 // stays as it was. A configuration of the same length is left alone.
 func (c *Config) Lengthen(old Config) error {
 	if c.Iterations == old.Iterations && c.Epochs == old.Epochs {

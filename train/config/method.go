@@ -285,7 +285,7 @@ func (s *Setup) Directed() dist.Directed {
 	return d
 }
 
-// settleWeights resolves weights auto, which are those of the edge process where it has some.
+// settleWeights resolves weights auto: the edge process's where it has some.
 func (s *Setup) settleWeights() error {
 	c := &s.Config
 	_, weighted := s.Process.(dist.Weighted)
@@ -327,8 +327,8 @@ func (s *Setup) roundSteps() int {
 	return int(1/s.Process.Rate(0) + 0.5)
 }
 
-// StepSizes returns alpha and eta of iteration t: those of the first iteration of its round, unless
-// they follow the schedule within a round.
+// StepSizes returns alpha and eta of iteration t: the step sizes of the first iteration of its
+// round, unless they follow the schedule within a round.
 func (s *Setup) StepSizes(t int) (alpha, eta float64) {
 	if s.Traits.Scheduled {
 		return s.Schedule.At(t)

@@ -102,7 +102,7 @@ type Network struct {
 }
 
 // Network resolves the settings that a network is made of, before the run is: its L2 term depends
-// on the optimizer. The error is that of the keys of the optimizer.
+// on the optimizer. The error names keys of the optimizer.
 func (c Config) Network() (Network, error) {
 	c.FoldNames()
 	m, ok := c.findMethod()

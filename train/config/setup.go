@@ -204,7 +204,7 @@ func (s *Setup) split() error {
 }
 
 // GradientScale returns the factor of agent i's gradient, n·Weight[i], so that the mean of the
-// agents' gradients is that of F.
+// agents' gradients is the gradient of F.
 func (s *Setup) GradientScale(i int) float64 {
 	if s.Config.Objective == "agents" {
 		return 1

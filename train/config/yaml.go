@@ -22,7 +22,7 @@ func Nearest(wrong string, names []string) string { return spelling.Nearest(wron
 // Parse reads YAML into c. Keys that the text does not contain keep their values, and those that it
 // contains are marked by [Config.SetExplicit], unless it has more than half of all keys: nobody
 // writes so many, so it is a resolved configuration, of this version or an older one. The error for
-// an unknown key names the most similar key. The name is that of the file, for error messages.
+// an unknown key names the most similar key. Error messages begin with the name, of the file.
 func (c *Config) Parse(name string, text []byte) error {
 	text = bounded.Unmarked(text)
 	if err := bounded.YAML(text); err != nil {
