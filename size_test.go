@@ -27,8 +27,8 @@ func TestSize(t *testing.T) {
 		if !below {
 			folder = "."
 		}
-		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || folder == "tools" || folder == "examples" ||
-			strings.HasPrefix(name, "internal/testing/") {
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || folder == "tools" ||
+			folder == "examples" || strings.HasPrefix(name, "internal/testing/") {
 			continue
 		}
 		text := readText(t, name)
@@ -46,8 +46,8 @@ func TestSize(t *testing.T) {
 		total, budget = total+n, budget+most
 		t.Logf("%6d of %6d lines in %s", n, most, folder)
 		if n > most {
-			t.Errorf("%s has %d lines of Go, want at most %d: make it smaller, or raise the budget and say why", folder, n,
-				most)
+			t.Errorf("%s has %d lines of Go, want at most %d: make it smaller, or raise the budget and say why",
+				folder, n, most)
 		}
 	}
 	t.Logf("%6d of %6d lines", total, budget)
