@@ -34,7 +34,8 @@ func TestAutoIsWhatItResolvesTo(t *testing.T) {
 			for ; ; iterations *= 4 {
 				run("--algo", name, "--alpha", "0.02", "--weight-decay", "0.3", "--data-train", "200",
 					"--data-test", "50", "--hidden", "4", "--agents", "4", "--batch", "8",
-					"--iterations", strconv.Itoa(iterations), "--eval-points", "2", "--checkpoint-every", "0.001", "--keep-checkpoints", "100", "--out", given)
+					"--iterations", strconv.Itoa(iterations), "--eval-points", "2",
+					"--checkpoint-every", "0.001", "--keep-checkpoints", "100", "--out", given)
 				if len(checkpoints(t, given)) > 1 {
 					break
 				}
