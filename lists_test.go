@@ -100,8 +100,8 @@ func methodTable() string {
 	return b.String() + "\n"
 }
 
-// operationTable lists the functions that make operations on vectors, and the first sentences of their
-// comments.
+// operationTable lists the functions that make operations on vectors, and the first sentences of
+// their comments.
 func operationTable(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("\n| operation | arguments | computes |\n|---|---|---|\n")

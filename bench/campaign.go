@@ -164,8 +164,8 @@ func (c *Campaign) plan() ([]planned, error) {
 	return plans, errors.Join(refuseUnused(plans), c.checkColumns(plans))
 }
 
-// limit returns the iteration of the first evaluation at the share Until of the run; 0 if that is the
-// end.
+// limit returns the iteration of the first evaluation at the share Until of the run; 0 if that is
+// the end.
 func (c *Campaign) limit(s *train.Setup) int {
 	if c.Until <= 0 || c.Until >= 1 {
 		return 0

@@ -38,7 +38,7 @@ func refuses(t *testing.T, files map[string]string) {
 	}
 }
 
-// A figure of one's own needs runs only; its keys, its seeds and its curves are those of the file.
+// A figure that a user writes needs runs only; the file gives its keys, seeds and curves.
 func TestOwnFigure(t *testing.T) {
 	f, err := experiment(t, "common: {agents: 4, iterations: 60}\nruns:\n- {name: sa, config: {algo: fspda-sa}}\n"+
 		"- {name: other, title: DSGD, config: {algo: dsgd, theta: 0.3, density: 1}}\n"+
@@ -83,7 +83,7 @@ func TestOwnFigure(t *testing.T) {
 	}
 }
 
-// An algorithm that is added has the settings of the figure's first run, with what it allows, in
+// An added algorithm has those settings of the figure's first run that it can use, in
 // each group; its name says what was changed, and its own keys must have an effect.
 func TestAddCurve(t *testing.T) {
 	f, err := FindFigure("1")
@@ -132,7 +132,7 @@ func TestKeyValue(t *testing.T) {
 	}
 }
 
-// Files of earlier versions make the same runs as those of one format: the same names, titles,
+// Files in the formats of earlier versions make the same runs as today's: the same names, titles,
 // seeds and configurations.
 func TestDialects(t *testing.T) {
 	for _, c := range []struct {
@@ -181,7 +181,7 @@ func TestDialects(t *testing.T) {
 			t.Errorf("%s: %v, %v\n%+v\nwant\n%+v", c.old, errA, errB, a, b)
 		}
 	}
-	// Names of folders are those of earlier versions, so that their studies continue.
+	// Folders keep the names that earlier versions gave, so that begun studies continue.
 	for text, want := range map[string]string{
 		"grid: {edges: ['bernoulli(0.5)'], alpha: [0.1]}\nseeds: [4]": "001-edges=bernoulli_0.5_-alpha=0.1-seed-4",
 		"methods: [{set: {algo: dsgd}, grid: {alpha: [0.1]}}]":        "search-001-dsgd-alpha_0.1-seed-101",
@@ -196,7 +196,7 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// A ranking may have several runs, whose names are part of those of the points.
+// A ranking may have several runs. The name of a point begins with the name of its run.
 func TestRankingOfRuns(t *testing.T) {
 	e, err := experiment(t, "runs: [{name: a, set: {algo: dsgd}, grid: {alpha: [0.1, 0.3]}}, {set: {algo: sgd}}]\n"+
 		"search: {metric: test_acc_min}\n")

@@ -241,8 +241,8 @@ func retune(c *train.Config, stretch float64) error {
 	return nil
 }
 
-// retuneEta keeps alpha/eta where the duals are stable, and the number of time constants of the duals
-// in a run up to critical damping: the larger of the two.
+// retuneEta keeps alpha/eta where the duals are stable, and the number of time constants of the
+// duals in a run up to critical damping: the larger of the two.
 func retuneEta(c *train.Config, m, stretch float64) error {
 	g, p, err := graphOf(c)
 	if err != nil || c.Eta.Auto {

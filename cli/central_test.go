@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Central training of n agents is training of one agent with n times the batch: one clipping and one
-// optimizer on the mean gradient. Here a batch is all data, so that both see the same examples; the
-// models differ by the order of sums.
+// Central training of n agents is training of one agent with n times the batch: one clipping and
+// one optimizer on the mean gradient. Here a batch is all data, so that both see the same examples;
+// the models differ by the order of sums.
 func TestCentralIsOneAgent(t *testing.T) {
 	dir := t.TempDir()
 	for _, optimizer := range []string{"sgd", "heavy-ball", "nesterov", "adamw"} {

@@ -5,8 +5,8 @@
 //	cli.Main(cli.With(cli.Method(mine), cli.Network("mine", open)))
 //
 // It has every command of fspda, and its algorithms, networks and data sets are values of --algo,
-// --model and --data. train.Register, model.Register and data.Register in an init function do the same.
-// [Run] runs the command without ending the process.
+// --model and --data. train.Register, model.Register and data.Register in an init function do the
+// same. [Run] runs the command without ending the process.
 //
 // The commands are in packages by topic: traincmd (train, up, agent), modelcmd (use of a trained
 // model), figurecmd (experiments), runscmd (run folders), datacmd, benchcmd, devicecmd, docscmd. A

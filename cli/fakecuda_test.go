@@ -161,8 +161,8 @@ func TestFakeCUDADevices(t *testing.T) {
 	}
 }
 
-// The self-test passes on the libraries' real interface, in an order of streams that the seed gives.
-// FSPDA_LONG=1 runs all of it, in every precision, in some 30 minutes.
+// The self-test passes on the libraries' real interface, in an order of streams that the seed
+// gives. FSPDA_LONG=1 runs all of it, in every precision, in some 30 minutes.
 func TestFakeCUDASelftest(t *testing.T) {
 	b := newFakeMachine(t, fakecuda.Variant{})
 	seeds := map[string]int{"fp16": 2}

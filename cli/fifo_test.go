@@ -17,8 +17,8 @@ import (
 	"fspda/train/safetensors"
 )
 
-// Named pipes and devices are refused as input files before they are opened: opening a pipe waits for
-// a writer, and reading a device need not end.
+// Named pipes and devices are refused as input files before they are opened: opening a pipe waits
+// for a writer, and reading a device need not end.
 func TestInputMustBeAFile(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -16,9 +16,9 @@ import (
 // registersKey says that a process of this test registers a key, which other tests must not see.
 const registersKey = "FSPDA_TEST_REGISTERS_KEY"
 
-// A key that another package registers is declared by one value: flag, file, help, completion, check,
-// reference, stored configuration, fingerprint and the refusal where it has no effect follow from it,
-// and its method reads it.
+// A key that another package registers is declared by one value: flag, file, help, completion,
+// check, reference, stored configuration, fingerprint and the refusal where it has no effect follow
+// from it, and its method reads it.
 func TestRegisteredKey(t *testing.T) {
 	if os.Getenv(registersKey) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestRegisteredKey$")

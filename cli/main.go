@@ -33,14 +33,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Part is something of a program's own that its command has too: an algorithm, a network, a data set
-// or a setting.
+// Part is something of a program's own that its command has too: an algorithm, a network, a data
+// set or a setting.
 type Part func()
 
 // Method is an algorithm, a value of --algo.
 func Method(m train.Method) Part { return func() { train.Register(m) } }
 
-// Network is a network, a value of --model, with the keys that it reads and not every network reads.
+// Network is a network, a value of --model, with the keys that it reads and not every network
+// reads.
 func Network(name string, open func(model.Options) (*model.Network, error), keys ...string) Part {
 	return func() { model.Register(name, open, keys...) }
 }

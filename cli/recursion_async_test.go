@@ -66,8 +66,8 @@ func (r *recursion) asyncSTORM() {
 }
 
 // virtualTime plays the gradients and exchanges of a run. Of an iteration of agent i, iterate gets
-// the factor of its gradient, 0 without one, and its mail. Exchanges send vectors. A batch takes the
-// time of so many gradients.
+// the factor of its gradient, 0 without one, and its mail. Exchanges send vectors. A batch takes
+// the time of so many gradients.
 func (r *recursion) virtualTime(gradients float64, vectors func() [][][]float64,
 	iterate func(i int, c float64, mail [][]float64)) {
 	agents, duration := r.asyncAgents(gradients)

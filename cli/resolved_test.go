@@ -12,8 +12,8 @@ import (
 )
 
 // A run with auto, one with the values that auto resolves to, and one that was interrupted and goes
-// on by the configuration in its folder have the same bits, whatever the method. The weight decay is
-// large, so that a second one shows.
+// on by the configuration in its folder have the same bits, whatever the method. The weight decay
+// is large, so that a second one shows.
 func TestAutoIsWhatItResolvesTo(t *testing.T) {
 	for _, name := range train.Algorithms() {
 		t.Run(name, func(t *testing.T) {

@@ -75,8 +75,8 @@ func installSlurm(t *testing.T, bin string) {
 	}
 }
 
-// slurmJob returns the configuration of a run of two agents, and a function that submits it as a job
-// of two tasks in a folder.
+// slurmJob returns the configuration of a run of two agents, and a function that submits it as a
+// job of two tasks in a folder.
 func slurmJob(t *testing.T, dir string, iterations int) (config string, submit func() (*exec.Cmd, *output)) {
 	t.Helper()
 	installSlurm(t, filepath.Join(dir, "bin"))

@@ -29,8 +29,8 @@ import (
 	"fspda/train/process"
 )
 
-// A soak is a series of runs of processes, into which faults are injected. The agents of a run reach
-// each other through proxies only.
+// A soak is a series of runs of processes, into which faults are injected. The agents of a run
+// reach each other through proxies only.
 type soak struct {
 	t      *testing.T
 	seed   uint64
@@ -80,9 +80,9 @@ const firstLiveConfig = 5
 
 const soakLanes = 4 // series of runs at a time: they mostly wait
 
-// Iterations and evaluations of the runs. In real time nothing happens to the last third of a run, as
-// the fastest agent counts: the models of agents that were absent move towards the others, which is
-// what accuracy then measures.
+// Iterations and evaluations of the runs. In real time nothing happens to the last third of a run,
+// as the fastest agent counts: the models of agents that were absent move towards the others, which
+// is what accuracy then measures.
 const (
 	soakIterations, soakEvals         = 6000, 400
 	soakLiveIterations, soakLiveEvals = 9000, 300
@@ -346,7 +346,8 @@ func (r *soakRun) pause(most int) {
 	time.Sleep(wait)
 }
 
-// event injects one fault and ends it. It returns "" if nothing could be done, as to a dead process.
+// event injects one fault and ends it. It returns "" if nothing could be done, as to a dead
+// process.
 func (r *soakRun) event() string {
 	i := r.draw.IntN(r.agents)
 	some := r.proxies[i : i+1]

@@ -23,8 +23,8 @@ const (
 	leastMultiply = 128 << 10 // multiplications
 )
 
-// Do implements device.Device.Do. Neighbours that are elementwise over vectors of one length are one
-// pass over memory. Goroutines share long vectors.
+// Do implements device.Device.Do. Neighbours that are elementwise over vectors of one length are
+// one pass over memory. Goroutines share long vectors.
 func (d *Device) Do(ops ...device.Op) {
 	vec.Check(ops)
 	for len(ops) > 0 {

@@ -173,7 +173,8 @@ func attentionOf(c *device.Call) *kernels.Attention {
 	return &kernels.Attention{Windows: d[0], T: d[1], Heads: d[2], Width: d[3]}
 }
 
-// attentionIn is attentionOf with the number type of a plan, on tensor cores where there are kernels.
+// attentionIn is attentionOf with the number type of a plan, on tensor cores where there are
+// kernels.
 func (l *lowerer) attentionIn(t *compiler.Task) kernels.Attention {
 	a := *attentionOf(t.Call)
 	a.Element = t.Element()

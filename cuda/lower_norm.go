@@ -34,8 +34,8 @@ func (x boundTask) norm(follows kernels.NormEpilogue) kernels.Norm {
 	return n
 }
 
-// normalisation is the two kernels of a normalisation or its gradient, the sums and the map, and how
-// a task becomes their operands.
+// normalisation is the two kernels of a normalisation or its gradient, the sums and the map, and
+// how a task becomes their operands.
 type normalisation struct {
 	norm        func(x boundTask) kernels.Norm
 	sums, apply func(n *kernels.Norm) kernels.Call

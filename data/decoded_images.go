@@ -12,9 +12,9 @@ import (
 	"fspda/internal/rng"
 )
 
-// decodedImages are the examples of a [Split] that are decoded on demand. Loaders and evaluations share
-// a pool of scratch memory, of which each decoding goroutine takes one: at most as many images as it
-// holds are decoded at a time. Results do not depend on which of them an image takes.
+// decodedImages are the examples of a [Split] that are decoded on demand. Loaders and evaluations
+// share a pool of scratch memory, of which each decoding goroutine takes one: at most as many
+// images as it holds are decoded at a time. Results do not depend on which of them an image takes.
 type decodedImages struct {
 	source  images.Source
 	side    int // pixels of a side of the crop
@@ -81,8 +81,8 @@ func newScratchPool(n int) chan *imageScratch {
 	return c
 }
 
-// gather fills dst with examples, on as many goroutines as the pool has scratch memory for. It stops
-// if stop is closed.
+// gather fills dst with examples, on as many goroutines as the pool has scratch memory for. It
+// stops if stop is closed.
 func (p *decodedImages) gather(s Split, dst *device.Batch, examples []int32, how Augment, key augmentKey,
 	stop <-chan struct{}) error {
 	f := s.Features()

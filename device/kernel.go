@@ -43,11 +43,11 @@ const (
 	// may be a or b.
 	AddScaled Kernel = "add-scaled"
 	// Dropout: In x[n] key[4], Out y[n], Dims n l, Attr p (0 to below 1). With the key 0, y = x.
-	// Else y = x·1/(1−p), the factor rounded first, for the numbers that are kept, and 0 for the others, also of
-	// NaN. The key is Σ key[k]·2^(16k) for whole numbers below 2^16. Its random stream, divided by l
-	// with Stream.Sub of fspda/internal/rng, has 32 bits for each number: bits 0 to 31 of Uint64 j for
-	// number 2j, bits 32 to 63 for number 2j+1. A number is kept if its bits, as an integer, are at
-	// least ⌊p·2^32⌋. l, from 1 on, tells the layers of a network apart.
+	// Else y = x·1/(1−p), the factor rounded first, for the numbers that are kept, and 0 for the
+	// others, also of NaN. The key is Σ key[k]·2^(16k) for whole numbers below 2^16. Its random stream,
+	// divided by l with Stream.Sub of fspda/internal/rng, has 32 bits for each number: bits 0 to 31 of
+	// Uint64 j for number 2j, bits 32 to 63 for number 2j+1. A number is kept if its bits, as an
+	// integer, are at least ⌊p·2^32⌋. l, from 1 on, tells the layers of a network apart.
 	Dropout Kernel = "dropout"
 	// MoveAverage: In x[n] avg[n] momentum[1], Out y[n], Dims n, Attr a. y = (1-momentum)·avg +
 	// momentum·(a·x), rounded once at the end; y may be avg.

@@ -16,8 +16,8 @@ import (
 // Arc is one direction of an edge of the graph: From sends to To.
 type Arc struct{ Edge, From, To int }
 
-// Directed is a Process in which agents send one way. An algorithm on directed graphs uses Arcs; all
-// others use Active, which returns every edge with an arc, and exchange in both directions.
+// Directed is a Process in which agents send one way. An algorithm on directed graphs uses Arcs;
+// all others use Active, which returns every edge with an arc, and exchange in both directions.
 type Directed interface {
 	Process
 	// Arcs overwrites dst with the arcs of iteration t >= 0, ascending by edge and then by From, and

@@ -31,8 +31,8 @@ type link struct {
 // cycle is a sequence of averaging rounds.
 type cycle [][]link
 
-// cycles are the graphs that are the union of a sequence of rounds, which is the edge process of the
-// same name. The agents have the exact mean after each sequence.
+// cycles are the graphs that are the union of a sequence of rounds, which is the edge process of
+// the same name. The agents have the exact mean after each sequence.
 var cycles = map[string]func(n, k int) (cycle, bool){
 	"hyper-hypercube": func(n, k int) (cycle, bool) {
 		return hyperHypercube(agentsFrom(0, n), k), smoothPart(n, k) == n
@@ -52,8 +52,8 @@ func parseCycle(p Spec, n int) (cycle, error) {
 	return rounds, nil
 }
 
-// ProcessOfGraph returns the spec of the edge process that a graph is made for, such as base(2), and
-// whether there is one: graph and process have the same name.
+// ProcessOfGraph returns the spec of the edge process that a graph is made for, such as base(2),
+// and whether there is one: graph and process have the same name.
 func ProcessOfGraph(spec string) (process string, ok bool) {
 	name, _, _, err := spell.Split(spec)
 	_, graph := rowOf(graphKinds, name)
@@ -163,8 +163,8 @@ func (c cycle) play(t int, other cycle, at int) {
 }
 
 // hyperHypercube is the k-peer hyper-hypercube of nodes whose number has no prime factor above k+1
-// (Takezawa et al. 2023, algorithm 1). In round l the nodes that differ only in digit l of the mixed
-// radix number of their position average.
+// (Takezawa et al. 2023, algorithm 1). In round l the nodes that differ only in digit l of the
+// mixed radix number of their position average.
 func hyperHypercube(nodes []int, k int) (rounds cycle) {
 	n, factors := len(nodes), []int(nil)
 	for f := min(k+1, n); f >= 2; f-- {
@@ -275,8 +275,8 @@ func (c cycle) lend(t int, parts []part, k int) {
 	}
 }
 
-// base is the Base-(k+1) graph (Takezawa et al. 2023, algorithm 3): rows that average as Simple Base
-// graphs, then columns as hyper-hypercubes, unless the Simple Base graph of all is shorter.
+// base is the Base-(k+1) graph (Takezawa et al. 2023, algorithm 3): rows that average as Simple
+// Base graphs, then columns as hyper-hypercubes, unless the Simple Base graph of all is shorter.
 func base(n, k int) cycle {
 	simple := simpleBase(agentsFrom(0, n), k)
 	rows := smoothPart(n, k)

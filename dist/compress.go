@@ -11,9 +11,9 @@ import (
 )
 
 // Compressor computes the compressed vector Q(v) that other agents receive. It is a pure function
-// of (seed, t, agent, which) and v, and safe for concurrent use. Unlike a [Mask], it may depend on the
-// values, so that the two ends of an edge do not compare the same coordinates: it is for algorithms
-// that keep a public copy of every model.
+// of (seed, t, agent, which) and v, and safe for concurrent use. Unlike a [Mask], it may depend on
+// the values, so that the two ends of an edge do not compare the same coordinates: it is for
+// algorithms that keep a public copy of every model.
 type Compressor interface {
 	Codec
 	// String returns the spec from which ParseCompressor makes this compressor.

@@ -31,9 +31,9 @@
 // the result again to avoid allocations. All other arguments are read-only. Graphs, processes,
 // masks and mixing matrices are immutable and safe for concurrent use; a Ledger belongs to one
 // agent. Iterations count from 0. Every kind of object has a spec, a name with arguments in
-// brackets, such as "ring", "er(0.5)" or "dct(64,32)", which its Parse function reads and its String
-// method writes. A table of each kind has a row for every name: its arguments, its meaning and its
-// constructor.
+// brackets, such as "ring", "er(0.5)" or "dct(64,32)", which its Parse function reads and its
+// String method writes. A table of each kind has a row for every name: its arguments, its meaning
+// and its constructor.
 //
 // Start with graph.go, process.go and mask.go; transport.go is the interface that local.go
 // implements between goroutines. Package nats implements it between processes and machines. Package

@@ -50,8 +50,8 @@ func (l edgeSampler) together(p float64) func(dst []Event, t int) []Event {
 	}
 }
 
-// one activates one edge, uniform. It draws the edge, then its orientation. Its cost is the same for
-// every t: every agent calls it at every iteration.
+// one activates one edge, uniform. It draws the edge, then its orientation. Its cost is the same
+// for every t: every agent calls it at every iteration.
 func (l edgeSampler) one(dst []Event, t int) []Event {
 	if len(l.g.Edges) == 0 {
 		return dst

@@ -37,8 +37,9 @@ func (a Arg) canonical(text string, v float64) string {
 	return text
 }
 
-// Form is the part that all tables of specs have in common: a name, the arguments in brackets behind
-// it, and one line of meaning. Several rows may have one name and different numbers of arguments.
+// Form is the part that all tables of specs have in common: a name, the arguments in brackets
+// behind it, and one line of meaning. Several rows may have one name and different numbers of
+// arguments.
 type Form struct {
 	Name    string
 	Args    []Arg
@@ -108,7 +109,8 @@ func textArg(name string) Arg {
 // pathArg is the argument of specs that read a file.
 const pathArg = "path"
 
-// Spec is a spec whose name is in a table, with the values of its arguments in the order of the row.
+// Spec is a spec whose name is in a table, with the values of its arguments in the order of the
+// row.
 type Spec struct {
 	Name    string
 	Numbers []float64

@@ -49,8 +49,8 @@ func (g *Graph) formula() (second, largest float64, ok bool) {
 	return second, largest, true
 }
 
-// gridExtremes returns the function of the extreme eigenvalues of a grid, whose sides have those that
-// side returns.
+// gridExtremes returns the function of the extreme eigenvalues of a grid, whose sides have those
+// that side returns.
 func gridExtremes(side func(n int) (second, largest float64)) func(g *Graph) (second, largest float64) {
 	return func(g *Graph) (second, largest float64) {
 		r := gridRows(g.N)

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Message is a message from one end of an edge to the other at iteration T. It has a buffer for each
-// vector.
+// Message is a message from one end of an edge to the other at iteration T. It has a buffer for
+// each vector.
 type Message struct {
 	T        int
 	From, To int

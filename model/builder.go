@@ -224,8 +224,8 @@ func (b *builder) loss(logits, labels *gorgonia.Node, o LossOptions) *gorgonia.N
 	return total
 }
 
-// gradient differentiates a loss of shape (1) by every parameter, times its factor. It creates its own seed node: the
-// one of gorgonia.Grad is shared by all graphs of the process.
+// gradient differentiates a loss of shape (1) by every parameter, times its factor. It creates its
+// own seed node: the one of gorgonia.Grad is shared by all graphs of the process.
 func (b *builder) gradient(loss *gorgonia.Node) gorgonia.Nodes {
 	b.layer, b.backward = "gradient", true
 	if s := loss.Shape(); s.Dims() != 1 || s[0] != 1 {

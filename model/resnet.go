@@ -16,8 +16,8 @@ type ResNetOptions struct {
 	Height, Width, Channels int // size of an image; Channels 0 means 3
 	Classes                 int // number of classes, at least 2
 	BaseWidth               int // channels of the first stage; 0 means 64, or 16 for CIFAR
-	// empty for batch norm, "gn" for group norm of two groups, or "evonorm" for EvoNorm-S0 of at most 32
-	// groups where a ReLU follows, and group norm elsewhere
+	// empty for batch norm, "gn" for group norm of two groups, or "evonorm" for EvoNorm-S0 of at most
+	// 32 groups where a ReLU follows, and group norm elsewhere
 	Norm           string
 	WeightDecay    float64 // see LossOptions, like the next two
 	Decay          Decay

@@ -21,9 +21,10 @@ const DifferencesBound = 0.02
 
 // BoundsOf returns the bounds of a precision. The factors of a product have 24 bits in fp32, 11 in
 // tf32 and fp16, and 8 in bf16; in 16 bits the activations are rounded too. Networks have up to 50
-// layers, whose errors add up like a random walk. With the fake libraries (fspda/internal/testing/fakecuda) the
-// gradient errors of ResNet-18 and ResNet-50 were 9e-7 and 1.4e-6 in fp32, 0.036 and 0.052 in tf32,
-// 0.036 and 0.070 in fp16; the error of ResNet-18 in bf16 was 0.11.
+// layers, whose errors add up like a random walk. With the fake libraries
+// (fspda/internal/testing/fakecuda) the gradient errors of ResNet-18 and ResNet-50 were 9e-7 and
+// 1.4e-6 in fp32, 0.036 and 0.052 in tf32, 0.036 and 0.070 in fp16; the error of ResNet-18 in bf16
+// was 0.11.
 func BoundsOf(precision string) Bounds {
 	switch precision {
 	case "tf32":

@@ -15,8 +15,8 @@ import (
 	"fspda/model"
 )
 
-// example is a network with a batch of noise. A language model has no shape: its batch is windows of
-// random tokens.
+// example is a network with a batch of noise. A language model has no shape: its batch is windows
+// of random tokens.
 type example struct {
 	name     string
 	what     string // added to the name of its checks

@@ -105,9 +105,9 @@ func (a *agent) release() {
 	a.gradients.release()
 }
 
-// leave copies the agent's state at the head of iteration t into a snapshot and delivers it; or lends
-// it, and waits until it has been evaluated and saved. step is the agent's position, as the driver
-// counts it.
+// leave copies the agent's state at the head of iteration t into a snapshot and delivers it; or
+// lends it, and waits until it has been evaluated and saved. step is the agent's position, as the
+// driver counts it.
 func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 	a.releaseGradient()
 	if err := a.gradients.drain(0); err != nil {

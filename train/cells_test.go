@@ -41,9 +41,9 @@ func configOf(t *testing.T, name string) Config {
 	return lines[at].config()
 }
 
-// Every cell of docs/methods.md that says what a method needs, costs or can do is true of a short run of
-// it: in one process, resumed, in virtual time, with the clock real, over many agents' networks, on the
-// graphs that it names and on those that it does not.
+// Every cell of docs/methods.md that says what a method needs, costs or can do is true of a short
+// run of it: in one process, resumed, in virtual time, with the clock real, over many agents'
+// networks, on the graphs that it names and on those that it does not.
 func TestEveryCellOfMethods(t *testing.T) {
 	rows := methodRows(t)
 	var names []string
@@ -149,8 +149,8 @@ func checkCells(t *testing.T, row methodRow, c Config, one *Result) {
 	}
 }
 
-// cellBits evaluates a formula of docs/methods.md over all iterations; 0: it is no formula of n, |E_t|, v, k
-// and d alone.
+// cellBits evaluates a formula of docs/methods.md over all iterations; 0: it is no formula of n,
+// |E_t|, v, k and d alone.
 func cellBits(formula string, s *Setup) (bits uint64) {
 	whole, rounds := strings.CutSuffix(strings.ReplaceAll(formula, `\|`, "|"), " a round")
 	n, d, k, v := uint64(s.Graph.N), uint64(s.Dim), uint64(s.Mask.Len()), uint64(32)

@@ -27,8 +27,8 @@
 // fspda/device. If a model computes asynchronously ([AsyncModel]), agents read their losses some
 // iterations later, but before any result of theirs is shown or saved; a divergence is attributed
 // to its own iteration. A run may have several devices, among which the agents are divided
-// ([Replica]). A network with batch norm is a [Buffered] model: each agent has running statistics of
-// its own, which its training steps update and which never travel. fspda/train/evaluate says how
+// ([Replica]). A network with batch norm is a [Buffered] model: each agent has running statistics
+// of its own, which its training steps update and which never travel. fspda/train/evaluate says how
 // the mean model, which was never trained, gets its statistics.
 //
 // Observers read the progress of a run from a [LiveState]; a [Control] pauses a run and requests

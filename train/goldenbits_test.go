@@ -23,8 +23,8 @@ func (p pebble) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float6
 	return float64(b.N()) * device.InnerProduct(p.dev, x, x) / 2, 0, 0, nil
 }
 
-// Bits of six iterations of four agents with three coordinates, by the formulas of the methods: with
-// shared seeds, packed indices and indices of 64 bits.
+// Bits of six iterations of four agents with three coordinates, by the formulas of the methods:
+// with shared seeds, packed indices and indices of 64 bits.
 func TestGoldenBits(t *testing.T) {
 	ring := func(c *Config) { c.Graph, c.Edges, c.Density = "ring", "full", 1 }
 	for _, l := range []struct {

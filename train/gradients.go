@@ -44,9 +44,9 @@ func (m blockingModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) 
 	return func() (float64, error) { return loss, err }
 }
 
-// An agent has at most maxPending pending losses, so that a GPU may run several iterations of a small
-// network in one launch while the next ones are prepared; or maxPendingLarge if a batch holds more
-// than largeBatch numbers: batches in flight take memory.
+// An agent has at most maxPending pending losses, so that a GPU may run several iterations of a
+// small network in one launch while the next ones are prepared; or maxPendingLarge if a batch holds
+// more than largeBatch numbers: batches in flight take memory.
 const (
 	maxPending      = 16
 	maxPendingLarge = 1

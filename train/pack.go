@@ -257,8 +257,8 @@ func (x *exchange) accountCoded(link int) {
 	}
 }
 
-// accountOne enters message number which of a link. Coordinates that follow from a seed are the same
-// in all messages of an iteration, and would be sent with the first.
+// accountOne enters message number which of a link. Coordinates that follow from a seed are the
+// same in all messages of an iteration, and would be sent with the first.
 func (x *exchange) accountOne(l *algo.Link, which int, sent []device.Vector) {
 	s := x.run.setup
 	values := totalLen(sent)
@@ -287,8 +287,8 @@ func (x *exchange) messageBits(vectors []device.Vector) float64 {
 	return float64(one.SharedSeed)
 }
 
-// publishedBits returns the bits that the released program counts for a message: for a broadcast one
-// message more, to the broadcasting agent itself; and without broadcast one message per agent,
+// publishedBits returns the bits that the released program counts for a message: for a broadcast
+// one message more, to the broadcasting agent itself; and without broadcast one message per agent,
 // whatever its degree.
 func (x *exchange) publishedBits(l *algo.Link, m dist.Sent) uint64 {
 	var one dist.Ledger

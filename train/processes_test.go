@@ -21,7 +21,8 @@ import (
 	"fspda/train/runfolder"
 )
 
-// processes runs a configuration with one Run for each agent, over links, as if each were a process.
+// processes runs a configuration with one Run for each agent, over links, as if each were a
+// process.
 type processes struct {
 	t    *testing.T
 	c    Config
@@ -507,8 +508,8 @@ func stopAlone(t *testing.T, first []int) {
 	}
 }
 
-// The newest checkpoint of an agent is damaged, deleted, or without its streams: the agent continues
-// from the one before, and the results are the same.
+// The newest checkpoint of an agent is damaged, deleted, or without its streams: the agent
+// continues from the one before, and the results are the same.
 func TestProcessesSurviveDamage(t *testing.T) {
 	c := small()
 	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 3, 400, 4, 0.02

@@ -113,8 +113,9 @@ func newRun(s *Setup, opt Options) *run {
 
 // Run executes a setup from its start, or from the newest checkpoint in its folder. When ctx is
 // canceled, the agents go on to the first iteration that none has reached and leave a checkpoint
-// there; Run returns with status Stopped and no error. At the end of a run that was not stopped, its
-// folder gets summary.json, plots and report; after that the other processes are told of the end.
+// there; Run returns with status Stopped and no error. At the end of a run that was not stopped,
+// its folder gets summary.json, plots and report; after that the other processes are told of the
+// end.
 func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 	r := newRun(s, opt)
 	res, err := r.start()

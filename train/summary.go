@@ -46,8 +46,8 @@ func Summarize(s *Setup, r *Result, dev, version string) Summary {
 	return sum
 }
 
-// publish writes the results of a run that ended into its folder. A stopped run gets none: it can be
-// resumed.
+// publish writes the results of a run that ended into its folder. A stopped run gets none: it can
+// be resumed.
 func (r *run) publish(res *Result) error {
 	f := r.opt.Folder
 	if f == nil || res.Status == Stopped {

@@ -58,8 +58,8 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 	}
 }
 
-// step is one iteration: the local half, the exchange, the mixing half. Some algorithms have several
-// exchanges.
+// step is one iteration: the local half, the exchange, the mixing half. Some algorithms have
+// several exchanges.
 func (d *synchronous) step(a *agent, t int) error {
 	s := d.r.setup
 	a.round.T = t

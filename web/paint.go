@@ -53,8 +53,8 @@ func (d *drawing) png() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// withPalette returns an image in its 256 most frequent colours. Rarer shades, at the edges of lines
-// and letters, become the nearest of them. The file is half as large and written sooner.
+// withPalette returns an image in its 256 most frequent colours. Rarer shades, at the edges of
+// lines and letters, become the nearest of them. The file is half as large and written sooner.
 func withPalette(img image.Image) image.Image {
 	full, ok := img.(*image.RGBA)
 	if !ok || full.Stride != 4*full.Rect.Dx() {
@@ -98,8 +98,8 @@ func withPalette(img image.Image) image.Image {
 	return small
 }
 
-// shade is a colour, as red, green, blue and opacity from the highest byte down, and how many pixels
-// have it. pixelRun is a number of successive pixels of one colour.
+// shade is a colour, as red, green, blue and opacity from the highest byte down, and how many
+// pixels have it. pixelRun is a number of successive pixels of one colour.
 type (
 	shade struct {
 		pixel uint32

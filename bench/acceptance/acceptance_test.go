@@ -308,8 +308,8 @@ func TestStoppedCallIsSaved(t *testing.T) {
 	}
 }
 
-// On a device without bf16 and tf32 the parts in these precisions are skipped, without a process and
-// for good; all others compute in the precisions that it has, and the table asks for no more.
+// On a device without bf16 and tf32 the parts in these precisions are skipped, without a process
+// and for good; all others compute in the precisions that it has, and the table asks for no more.
 func TestLackedPrecisions(t *testing.T) {
 	o := newOptions(t)
 	o.Device, o.Program = "cuda:0", filepath.Join(t.TempDir(), "program")

@@ -81,8 +81,8 @@ func (o *Options) compile(ctx context.Context, request map[string]any) error {
 	return err
 }
 
-// wait waits until all have ended, or ends them with the context. A network that was not compiled is
-// noted: the part that measures it compiles it then.
+// wait waits until all have ended, or ends them with the context. A network that was not compiled
+// is noted: the part that measures it compiles it then.
 func (c *compilation) wait(ctx context.Context, b *job) error {
 	stopped := context.AfterFunc(ctx, c.stop)
 	c.all.Wait()

@@ -85,8 +85,8 @@ func (o *Options) megakernel() Part {
 	return Part{Name: megakernelPart, Limit: o.limit(25 * time.Second), Run: func(ctx context.Context, b *job) error {
 		text, err := b.program(ctx, "selftest", "--device", b.Device, "--only", "kernels/megakernel")
 		seen := b.readChecks(string(text))
-		// A time-out before the first line is no proof of a hang, since kernels are compiled first. But if it
-		// was one, every later part would hang too.
+		// A time-out before the first line is no proof of a hang, since kernels are compiled first. But if
+		// it was one, every later part would hang too.
 		if seen.failed > 0 || err != nil &&
 			(len(text) > 0 || ctx.Err() != nil || strings.Contains(err.Error(), withoutMegakernel)) {
 			b.out.set("without", 1)

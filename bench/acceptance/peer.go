@@ -48,8 +48,8 @@ func (b *job) startPeer(ctx context.Context) (*peer, error) {
 }
 
 // newPeer starts the process on a device, with its script in dir, and returns its first answer: the
-// versions of PyTorch and cuDNN, and the device. A missing Python or PyTorch is not an error: the peer
-// then holds the reason.
+// versions of PyTorch and cuDNN, and the device. A missing Python or PyTorch is not an error: the
+// peer then holds the reason.
 func newPeer(ctx context.Context, python, device, dir string, log io.Writer) (p *peer, about answer, err error) {
 	path := filepath.Join(dir, "card.py")
 	if err := os.WriteFile(path, []byte(bench.CardPeer), 0o644); err != nil {

@@ -52,9 +52,9 @@ type AgentsRow struct {
 	Evaluation float64 `json:"evaluation_s"` // the last one, of all agents
 }
 
-// Agents measures runs of more and more agents, each with an evaluation at its start and at its end.
-// Peak memory is measured for the process, and thus belongs to the latest run, since earlier runs
-// had fewer agents.
+// Agents measures runs of more and more agents, each with an evaluation at its start and at its
+// end. Peak memory is measured for the process, and thus belongs to the latest run, since earlier
+// runs had fewer agents.
 func Agents(ctx context.Context, o AgentsOptions) (r AgentsReport, err error) {
 	for _, n := range o.Counts {
 		run, err := o.Open(n, max(2, o.Steps/n))
@@ -76,8 +76,9 @@ func Agents(ctx context.Context, o AgentsOptions) (r AgentsReport, err error) {
 	return r, nil
 }
 
-// measure runs it. Steps are timed from the third one of each agent, on average, to the last. A step is
-// a gradient: asynchronous agents also pass iterations without one, more of them in a long run.
+// measure runs it. Steps are timed from the third one of each agent, on average, to the last. A
+// step is a gradient: asynchronous agents also pass iterations without one, more of them in a long
+// run.
 func (a AgentsRun) measure(ctx context.Context) (row AgentsRow, err error) {
 	c := a.Setup.Config
 	live := train.NewLiveState(c.Agents)

@@ -280,7 +280,8 @@ func (t *target) predict(ctx context.Context, see func(model, example int, label
 	return nil
 }
 
-// softmax replaces logits by probabilities. These are NaN if a logit is NaN or +Inf, or all are -Inf.
+// softmax replaces logits by probabilities. These are NaN if a logit is NaN or +Inf, or all are
+// -Inf.
 func softmax(z []float64) {
 	largest, sum := slices.Max(z), 0.0
 	for i, v := range z {

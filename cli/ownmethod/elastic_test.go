@@ -6,8 +6,8 @@ import (
 	"fspda/train/setting"
 )
 
-// elastic is DSGD whose agents are pulled to a slow copy z of their model. With gradient g, step alpha,
-// the Metropolis weights w of the active graph and D = own - other of x - alpha·g,
+// elastic is DSGD whose agents are pulled to a slow copy z of their model. With gradient g, step
+// alpha, the Metropolis weights w of the active graph and D = own - other of x - alpha·g,
 //
 //	x ← x - alpha·g - Pull·(x - z) - Σ w·D        z ← (1 - Fade)·(z + Pull·(x - z))
 //

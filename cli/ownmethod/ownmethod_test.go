@@ -1,5 +1,5 @@
-// Package ownmethod tests that a method is one file and one line: elastic_test.go has the method, and
-// TestMain registers it. Everything else follows from the file.
+// Package ownmethod tests that a method is one file and one line: elastic_test.go has the method,
+// and TestMain registers it. Everything else follows from the file.
 package ownmethod
 
 import (
@@ -79,8 +79,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// A flag, a file with params and a file with a dotted key give the same run, whose configuration has
-// all settings; others are refused in words of the declaration.
+// A flag, a file with params and a file with a dotted key give the same run, whose configuration
+// has all settings; others are refused in words of the declaration.
 func TestSettings(t *testing.T) {
 	t.Chdir(t.TempDir())
 	train(t, "flag", "--param", "pull=0.3,start=zero", "--fade", "0.2")

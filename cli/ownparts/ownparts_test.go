@@ -1,6 +1,7 @@
-// Package ownparts tests that an optimizer and a compressor of a user's program are one file and one
-// row each: the command has them in its help, checks, runs, checkpoints and counts of bits. It is a
-// package of its own because what it registers would be in the tables that other tests compare.
+// Package ownparts tests that an optimizer and a compressor of a user's program are one file and
+// one row each: the command has them in its help, checks, runs, checkpoints and counts of bits. It
+// is a package of its own because what it registers would be in the tables that other tests
+// compare.
 package ownparts
 
 import (
@@ -103,8 +104,8 @@ func TestRunsAndResumes(t *testing.T) {
 	}
 }
 
-// TestEncodes compares the numbers that a codec writes and reads, and their bits, with those that it
-// compresses to.
+// TestEncodes compares the numbers that a codec writes and reads, and their bits, with those that
+// it compresses to.
 func TestEncodes(t *testing.T) {
 	for _, spec := range []string{"truncate(2)", "truncate(3)"} {
 		c, err := dist.ParseCompressor(spec, dist.CompressorOptions{Sizes: []int{5}})

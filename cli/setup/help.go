@@ -29,8 +29,8 @@ func Topic(fs *pflag.FlagSet, topic string, names ...string) {
 }
 
 // FlagUsages explains the flags of a command. Of a command with all keys of the configuration it
-// explains the commonest, and lists the others by topic; the argument that follows --help is a topic
-// to explain, or all.
+// explains the commonest, and lists the others by topic; the argument that follows --help is a
+// topic to explain, or all.
 func FlagUsages(cmd *cobra.Command) string {
 	flags, topics, topic := cmd.LocalFlags(), Topics(cmd), cmd.Flags().Arg(0)
 	switch {

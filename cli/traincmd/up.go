@@ -135,8 +135,8 @@ func (f *upFlags) check(agents int) error {
 	return cmp.Or(checkTimeout(f.timeout), err)
 }
 
-// change sets the keys that --processes and --async stand for. As these flags, they win over a file,
-// and beside them another value is refused.
+// change sets the keys that --processes and --async stand for. As these flags, they win over a
+// file, and beside them another value is refused.
 func (f *upFlags) change(c *train.Config, fs *pflag.FlagSet) error {
 	if fs.Changed("processes") {
 		if fs.Changed("agents") && c.Agents != f.agents {

@@ -80,8 +80,8 @@ func languageTensors(net *model.Network, x []float32) (ts []safetensors.Tensor) 
 }
 
 // SaveLanguageModel writes config.json and model.safetensors to a folder, from which transformers
-// loads the network (AutoModelForCausalLM), and returns the number of tensors. t are the sizes of the
-// network; end is the token that ends a text; -1: none.
+// loads the network (AutoModelForCausalLM), and returns the number of tensors. t are the sizes of
+// the network; end is the token that ends a text; -1: none.
 func SaveLanguageModel(folder string, t model.Transformer, net *model.Network, x []float32, end int,
 	meta map[string]string) (tensors int, err error) {
 	var eos any

@@ -25,8 +25,8 @@ func combinesDiffs(ops []device.Op) bool {
 		!slices.ContainsFunc(diffs.To[1:], is)
 }
 
-// combineDiffs computes a part of a Combine and an AddDiffs for which combinesDiffs holds. Each number
-// of the result is written once.
+// combineDiffs computes a part of a Combine and an AddDiffs for which combinesDiffs holds. Each
+// number of the result is written once.
 func combineDiffs(base, diffs *device.Op, from, to int) {
 	m := diffCombination{factor: float32(diffs.To[0].A), own: numbers(diffs.In[0])[from:to]}
 	if diffs.Start.V != nil {

@@ -2,8 +2,8 @@ package vec
 
 import "fspda/device"
 
-// fuseBlock is how many numbers of its vectors an operation computes before the next one: the blocks
-// of a dozen vectors stay in the first-level cache.
+// fuseBlock is how many numbers of its vectors an operation computes before the next one: the
+// blocks of a dozen vectors stay in the first-level cache.
 const fuseBlock = 1024
 
 // Do implements [device.Device.Do] on the calling goroutine.
@@ -28,8 +28,8 @@ func Check(ops []device.Op) {
 }
 
 // Pass returns how many of the first operations [Part] computes in one pass over memory: they are
-// elementwise, and their vectors have n numbers. If the first operation is not elementwise, count is
-// 1 and n is negative.
+// elementwise, and their vectors have n numbers. If the first operation is not elementwise, count
+// is 1 and n is negative.
 func Pass(ops []device.Op) (count, n int) {
 	n, ok := ops[0].Elementwise()
 	if !ok {
@@ -71,8 +71,8 @@ func block(ops []device.Op, from, to int) {
 	}
 }
 
-// elementwise computes a part of one operation. separate says that no other operation shares the pass, so that
-// the part may be long.
+// elementwise computes a part of one operation. separate says that no other operation shares the
+// pass, so that the part may be long.
 func elementwise(op *device.Op, from, to int, separate bool) {
 	switch op.Kind {
 	case device.KindCombine:

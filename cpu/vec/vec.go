@@ -4,8 +4,8 @@ package vec
 
 // The loops over long vectors are written twice: in Go, with names that end in Go, which are their
 // definition and run without assembly; and in assembly, for AVX-512 and AVX2, by the command in
-// tools/asm/vecgen. loops.go and the files of the topics choose. Each function divides its vectors into
-// blocks, since the scheduler cannot stop a goroutine inside assembly.
+// tools/asm/vecgen. loops.go and the files of the topics choose. Each function divides its vectors
+// into blocks, since the scheduler cannot stop a goroutine inside assembly.
 
 const (
 	vecBlock = 4096 // numbers of a vector in one call of assembly: a microsecond or two

@@ -9,8 +9,9 @@ import (
 	"fspda/cuda/driver"
 )
 
-// A first run that loses the GPU, or in which the process ends, is not made again by later programs;
-// one that fails otherwise is. A choice of the same key replaces what is known of its first run.
+// A first run that loses the GPU, or in which the process ends, is not made again by later
+// programs; one that fails otherwise is. A choice of the same key replaces what is known of its
+// first run.
 func TestAttempt(t *testing.T) {
 	lost, broken := &driver.Error{Result: driver.LaunchFailed}, errors.New("broken")
 	for _, c := range []struct {

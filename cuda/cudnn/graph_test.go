@@ -427,8 +427,8 @@ func TestProduct(t *testing.T) {
 	}
 }
 
-// Operands of measurements are aligned as in use and no better, so that what needs more is not chosen
-// for its speed. The choice depends on that.
+// Operands of measurements are aligned as in use and no better, so that what needs more is not
+// chosen for its speed. The choice depends on that.
 func TestMeasuredAlignment(t *testing.T) {
 	cache := &cudnn.ChoiceCache{Dir: t.TempDir(), GPU: "fake"}
 	for i, c := range []struct{ alignment, want [3]int }{

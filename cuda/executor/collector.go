@@ -51,8 +51,8 @@ func (separateLaunches) MayHang() bool { return false }
 // the current iteration.
 func (ex *Executor) AfterSent(then func()) { ex.ops.computed = append(ex.ops.computed, then) }
 
-// sortAcceptedLast puts the operations that the collector accepts after the others, which would split
-// its launch.
+// sortAcceptedLast puts the operations that the collector accepts after the others, which would
+// split its launch.
 func (ex *Executor) sortAcceptedLast(ops []*Op) {
 	slices.SortStableFunc(ops, func(a, b *Op) int {
 		switch x, y := ex.Collector.Accepts(a.Call), ex.Collector.Accepts(b.Call); {

@@ -124,8 +124,8 @@ func compareGroup(t *testing.T, h *host, network *model.Network, code *device.Co
 	}
 }
 
-// The gradient of figure 1's network with weight decay takes three phases: the first layer, the rows
-// of the other, and the gradients of all parameters.
+// The gradient of figure 1's network with weight decay takes three phases: the first layer, the
+// rows of the other, and the gradients of all parameters.
 func TestGroupPhases(t *testing.T) {
 	network, err := model.MLP(model.MLPOptions{Inputs: 784, Classes: 10, Hidden: []int{100}, WeightDecay: 1e-4})
 	if err != nil {

@@ -228,7 +228,8 @@ func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
 	}
 }
 
-// productTile is the rows and columns that a block of multiply_views computes, PRODUCT_TILE of vector.cu.
+// productTile is the rows and columns that a block of multiply_views computes, PRODUCT_TILE of
+// vector.cu.
 const productTile = 32
 
 // Multiply is device.Multiply of views of the vectors c, a and b.

@@ -40,8 +40,8 @@ type commandList struct {
 // the latency of memory better than the few threads of a megakernel.
 const maxThreads = 1 << 18
 
-// Start makes the megakernel of an executor's GPU, with a block for each multiprocessor, and has the
-// executor use it. It returns nil if a probe shows that the driver does not run it.
+// Start makes the megakernel of an executor's GPU, with a block for each multiprocessor, and has
+// the executor use it. It returns nil if a probe shows that the driver does not run it.
 func Start(ex *executor.Executor, multiprocessors int) (m *Megakernel, err error) {
 	m = &Megakernel{ex: ex, blocks: multiprocessors, MaxBytes: executor.MediumBytes, MaxThreads: maxThreads}
 	if m.deviceList, err = ex.Alloc(m.MaxBytes); err != nil {

@@ -87,9 +87,9 @@ type sourceFile struct {
 	end   int // position in the whole text
 }
 
-// read reads a text: a file, or the .txt files of a folder and its subfolders, in the order of their
-// names. With the files train.txt and val.txt these are the two parts; otherwise the first 90% of
-// the characters are the training part.
+// read reads a text: a file, or the .txt files of a folder and its subfolders, in the order of
+// their names. With the files train.txt and val.txt these are the two parts; otherwise the first
+// 90% of the characters are the training part.
 func read(path string) (s source, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -351,8 +351,8 @@ func Describe(t Tokenizer) ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// ReadTokenizer makes the tokenizer that the file of a folder describes: meta.json, or the output of
-// [Describe]. It returns an error that wraps [fs.ErrNotExist] if there is no such file.
+// ReadTokenizer makes the tokenizer that the file of a folder describes: meta.json, or the output
+// of [Describe]. It returns an error that wraps [fs.ErrNotExist] if there is no such file.
 func ReadTokenizer(dir, name string) (Tokenizer, error) {
 	m, err := readMeta(dir, name)
 	if err != nil {

@@ -83,8 +83,8 @@ func check(t *testing.T, what string, c *text.Corpus, want streams) {
 	}
 }
 
-// Characters and BPE of tinyshakespeare have the golden counts and hashes, from the text and from the
-// prepared files, which are those that nanoGPT's own scripts write.
+// Characters and BPE of tinyshakespeare have the golden counts and hashes, from the text and from
+// the prepared files, which are those that nanoGPT's own scripts write.
 func TestShakespeare(t *testing.T) {
 	path, g := realdata.Path(t, "tinyshakespeare.txt"), readGolden(t).Data
 	for name, want := range map[string]streams{"char": g.Char, "gpt2": g.BPE} {

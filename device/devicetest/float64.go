@@ -18,8 +18,8 @@ var _ device.Vector = (*Vector64)(nil)
 // Len is the number of elements.
 func (v *Vector64) Len() int { return len(v.Data) }
 
-// float64Device computes on the host in float64, and rounds each result by round. Its loops over the
-// vectors are the definition of the operations of a device.
+// float64Device computes on the host in float64, and rounds each result by round. Its loops over
+// the vectors are the definition of the operations of a device.
 type float64Device struct{ round arithmetic }
 
 // NewFloat64 returns a device that computes in float64 on the host, for tests of the mathematics.

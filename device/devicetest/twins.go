@@ -80,7 +80,7 @@ var twins = []twin{
 type twin struct {
 	name  string
 	cases int
-	ops   func(o *operands, c int) []device.Op // of case c
+	ops   func(o *operands, c int) []device.Op // the operations of case c
 }
 
 func twinChecks() (all []check) {
@@ -171,8 +171,8 @@ func (o *operands) selection(c int) (idx device.Index, k int) {
 
 func one(op device.Op) []device.Op { return []device.Op{op} }
 
-// neighbours returns operations that read what those before them wrote and overwrite what they read,
-// most of them elementwise over vectors of one length.
+// neighbours returns operations that read what those before them wrote and overwrite what they
+// read, most of them elementwise over vectors of one length.
 func neighbours(o *operands, c int) (ops []device.Op) {
 	s := rng.New(4, "neighbours", uint64(o.n), uint64(c))
 	v := make([]device.Vector, 5)

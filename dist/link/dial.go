@@ -281,8 +281,8 @@ type dialed struct {
 	err  error
 }
 
-// dialDirect dials the addresses of the peer side by side (RFC 8305), and starts a link over the first
-// connection on which the peer answers. It begins with the address that worked last.
+// dialDirect dials the addresses of the peer side by side (RFC 8305), and starts a link over the
+// first connection on which the peer answers. It begins with the address that worked last.
 func (p *peer) dialDirect(ctx context.Context, addresses []string) (end <-chan error, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

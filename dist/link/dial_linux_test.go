@@ -10,7 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// silentAddress returns an address of this machine at which a connection is neither accepted nor refused:
+// silentAddress returns an address of this machine at which a connection is neither accepted nor
+// refused:
 // its listener accepts nobody, and its queue is full.
 func silentAddress(t *testing.T) string {
 	t.Helper()
@@ -39,7 +40,8 @@ func silentAddress(t *testing.T) string {
 	}
 }
 
-// Addresses that cannot be reached do not hide the one that can, which is dialed first from then on.
+// Addresses that cannot be reached do not hide the one that can, which is dialed first from then
+// on.
 func TestAddressesSideBySide(t *testing.T) {
 	m := openMesh(t, 2, func(o *settings) { o.Listen, o.Log = "127.0.0.1:0", zap.NewNop() })
 	var addresses []string

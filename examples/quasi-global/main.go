@@ -1,8 +1,10 @@
-// Command quasi-global is fspda with one more algorithm, --algo quasi-global: everything in this file.
+// Command quasi-global is fspda with one more algorithm, --algo quasi-global: everything in this
+// file.
 //
 //	go run . figure -c figure.yaml
 //
-// compares it with FSPDA-SA and DSGD over three seeds. It has all commands of fspda: go run . --help.
+// compares it with FSPDA-SA and DSGD over three seeds. It has all commands of fspda: go run .
+// --help.
 package main
 
 import (
@@ -12,21 +14,22 @@ import (
 	"fspda/train/algo"
 )
 
-// quasiGlobal is DSGD with quasi-global momentum (Lin, Karimireddy, Stich and Jaggi 2021, algorithm 1).
-// Its momentum h follows the motion of the averaged models, which is the same direction at agents of
-// different data. With gradient g, step alpha and W, the weights of the active edges:
+// quasiGlobal is DSGD with quasi-global momentum (Lin, Karimireddy, Stich and Jaggi 2021, algorithm
+// 1). Its momentum h follows the motion of the averaged models, which is the same direction at
+// agents of different data. With gradient g, step alpha and W, the weights of the active edges:
 //
 //	u = mu·h + g
 //	x' = W (x - alpha·u)
 //	h ← mu·h + (1-mu)·(x - x')/alpha        x ← x'
 //
-// With D, the sum of w·(own - other) over the neighbours, x - x' = alpha·u + D, so h needs no copy of x.
+// With D, the sum of w·(own - other) over the neighbours, x - x' = alpha·u + D, so h needs no copy
+// of x.
 type quasiGlobal struct{ mu float64 }
 
 func (quasiGlobal) Name() string { return "quasi-global" }
 
-// Traits say that an agent keeps a momentum between iterations, besides its model, and that its messages
-// may go over any edges.
+// Traits say that an agent keeps a momentum between iterations, besides its model, and that its
+// messages may go over any edges.
 func (quasiGlobal) Traits() algo.Traits {
 	return algo.Traits{
 		Memory:   algo.Memory{Aux: []string{"momentum"}},
@@ -54,7 +57,8 @@ func (a quasiGlobal) Mix(s *algo.State, r *algo.Round) error {
 	return nil
 }
 
-// method is the algorithm with its setting, which is params.mu in files and sweeps, and --param mu=0.8.
+// method is the algorithm with its setting, which is params.mu in files and sweeps, and --param
+// mu=0.8.
 var method = train.Method{
 	Name: "quasi-global",
 	Params: []train.Param{

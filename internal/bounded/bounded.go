@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxYAML is the size in bytes of the longest YAML that is parsed. The parser takes a thousand times
-// as much memory in the worst case.
+// MaxYAML is the size in bytes of the longest YAML that is parsed. The parser takes a thousand
+// times as much memory in the worst case.
 const MaxYAML = 64 << 10
 
 const (

@@ -229,7 +229,7 @@ type Round struct {
 
 	SelfWeight float64 // weight W_ii of the agent itself in the run's fixed mixing matrix
 	Keep       float64 // on a directed graph: the share p_ii of its own vector that the agent keeps
-	Active     bool    // with Broadcast edges: the agent is active and sends to all its links
+	Active     bool    // the agent sends to all its links; set with Broadcast edges only
 	// Compress returns a compressed copy of v, with a [CompressedCode]; which numbers the messages of
 	// an iteration from 0.
 	Compress func(v device.Vector, which int) (Compressed, error)
@@ -373,7 +373,7 @@ func (s *State) planAdamW(a device.Adam, g, x device.Vector) {
 	op := s.planned()
 	list := op.Terms[:0]
 	*op = device.AdamW(a, g, s.Opt[0], s.Opt[1], x)
-	op.Terms = list // for a later combination
+	op.Terms = list // the next combination uses its memory
 }
 
 // planned adds an operation to the planned ones. It has the operand list of an earlier one.

@@ -143,8 +143,8 @@ func TestAsyncTrace(t *testing.T) {
 }
 
 // Replayed round by round in logical time, the events are synchronous FSPDA-SA with c·b as the
-// factor of each gradient, and FSPDA-STORM with this factor on both gradients: every agent has the x
-// of its own time. At every event the duals and the mail sum to zero.
+// factor of each gradient, and FSPDA-STORM with this factor on both gradients: every agent has the
+// x of its own time. At every event the duals and the mail sum to zero.
 func TestAsyncReplay(t *testing.T) {
 	p := Protocol{Coef: Inverse, CMax: 10}
 	storm := func(ax, al float64) STORM { return STORM{Gamma: 0.4, Beta: 0.8, AX: ax, ALambda: al} }
@@ -162,7 +162,8 @@ func TestAsyncReplay(t *testing.T) {
 	}
 }
 
-// replayAsync compares an asynchronous algorithm with the synchronous one that it is in logical time.
+// replayAsync compares an asynchronous algorithm with the synchronous one that it is in logical
+// time.
 func replayAsync(t *testing.T, a Asynchronous, same Algorithm) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		g := w.play(a, q, 0.02, 0.015)

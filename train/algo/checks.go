@@ -12,8 +12,8 @@ func checkGossipGain(r Run) ([]string, error) {
 	return r.CheckGain("gamma", s.Param("gamma"), s.Eta*s.Param("beta"))
 }
 
-// checkMixing requires all eigenvalues of W to be above -1. With an eigenvalue of -1, averaging maps a
-// difference that alternates between neighbours to its negative, so it never shrinks.
+// checkMixing requires all eigenvalues of W to be above -1. With an eigenvalue of -1, averaging
+// maps a difference that alternates between neighbours to its negative, so it never shrinks.
 func checkMixing(r Run) ([]string, error) {
 	if r.Settings().Agents == 1 {
 		return nil, nil
@@ -25,9 +25,9 @@ func checkMixing(r Run) ([]string, error) {
 	return nil, nil
 }
 
-// checkDiffusion requires the eigenvalues of W to be above -1/3, at which differences between agents
-// that no curvature shrinks stay as they are. A round maps them and y to W·(x-y) and y + (I-W)·(x-y),
-// whatever the number of its steps.
+// checkDiffusion requires the eigenvalues of W to be above -1/3, at which differences between
+// agents that no curvature shrinks stay as they are. A round maps them and y to W·(x-y) and y +
+// (I-W)·(x-y), whatever the number of its steps.
 func checkDiffusion(r Run) (warnings []string, err error) {
 	if r.Settings().Agents == 1 {
 		return nil, nil

@@ -40,8 +40,8 @@ func (a DIGing) Traits() Traits {
 	}
 }
 
-// trackedLimit is the multiple of ∇F - ∇f_i to which a tracker without its newest gradient tends: 1,
-// times 1/(1-mu) where it follows momenta.
+// trackedLimit is the multiple of ∇F - ∇f_i to which a tracker without its newest gradient tends:
+// 1, times 1/(1-mu) where it follows momenta.
 func (d Descent) trackedLimit(_, _ float64) float64 { return 1 / d.inverseGain() }
 
 func (a DIGing) Local(s *State, r *Round) error {

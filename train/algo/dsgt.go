@@ -2,8 +2,8 @@ package algo
 
 import "fspda/device"
 
-// DSGT is gradient tracking in the form adapt-then-combine (Xu, Zhu, Soh and Xie 2015). With W_t the
-// Metropolis weights of the active graph and y = g at the start,
+// DSGT is gradient tracking in the form adapt-then-combine (Xu, Zhu, Soh and Xie 2015). With W_t
+// the Metropolis weights of the active graph and y = g at the start,
 //
 //	x^{t+1} = W_t (x^t - alpha·y^t)        y^{t+1} = W_{t+1} (y^t + g^{t+1} - g^t)
 //

@@ -34,7 +34,7 @@ var delta = setting.Key{Name: "delta", Topic: "method", Default: 0.5, Range: "(0
 var extra = Method{Name: "extra", Keys: []setting.Key{delta}, Check: checkMixing,
 	New: func(s Settings) Algorithm { return EXTRA{Delta: s.Param("delta")} }}
 
-const extraQ = 0 // in State.Aux
+const extraQ = 0 // index of q in State.Aux
 
 func (EXTRA) Name() string { return "extra" }
 

@@ -15,8 +15,9 @@ import (
 //
 // Gamma 0.5 averages a pair. The momentum contains the averaging, as that of [DecentLaM] does: with
 // random pairs and Gamma 0.5, differences between agents grow if Mu is above about 0.6 to 0.8, and
-// below it they vanish faster than without. The mean of phi obeys phi ← y + Mu·(y - y') of the means, for every
-// graph. Agents that are alike follow DiLoCo exactly. With Mu 0 and H 1 it is DSGD.
+// below it they vanish faster than without. The mean of phi obeys phi ← y + Mu·(y - y') of the
+// means, for every graph. Agents that are alike follow DiLoCo exactly. With Mu 0 and H 1 it is
+// DSGD.
 type GASLoC struct {
 	H     int     // local steps of a round
 	Rate  float64 // step size of the outer optimizer

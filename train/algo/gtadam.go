@@ -7,8 +7,8 @@ import (
 	"fspda/train/setting"
 )
 
-// GTAdam is the optimizer of GT-Adam (Carnevale, Farina, Notarnicola and Notarstefano 2022), for the
-// tracker of gradients: Adam without correction of the bias, with eps inside the root,
+// GTAdam is the optimizer of GT-Adam (Carnevale, Farina, Notarnicola and Notarstefano 2022), for
+// the tracker of gradients: Adam without correction of the bias, with eps inside the root,
 //
 //	m ← Beta1·m + (1-Beta1)·g        v ← min(Beta2·v + (1-Beta2)·g², Limit)        u = m/√(v + Eps) + decay·x
 //

@@ -13,8 +13,8 @@ import (
 //	at the end of a round:  y ← y + Σ w·D        x ← x - Σ w·D
 //
 // The second line is x ← W x and y ← y + (x before - x after). The published dual step size beta is
-// 1/Tau here. It requires eigenvalues of W above -1/3, whatever Tau. Below that, differences between
-// agents grow in directions of little curvature.
+// 1/Tau here. It requires eigenvalues of W above -1/3, whatever Tau. Below that, differences
+// between agents grow in directions of little curvature.
 //
 // Invariant: Σ y = 0. The mean model moves by -alpha·mean(u) in every iteration. With exact
 // gradients the agents reach the optimum with y = alpha·Tau·(∇F - ∇f_i), times 1/(1-mu) with
@@ -45,8 +45,8 @@ func (a LED) Traits() Traits {
 	}
 }
 
-// limit is the multiple of ∇F - ∇f_i to which y tends: alpha·Tau/(1-mu), without 1/(1-mu) inside the
-// momentum.
+// limit is the multiple of ∇F - ∇f_i to which y tends: alpha·Tau/(1-mu), without 1/(1-mu) inside
+// the momentum.
 func (a LED) limit(alpha, _ float64) float64 { return alpha * float64(a.Tau) / a.inverseGain() }
 
 func (a LED) Local(s *State, r *Round) error {

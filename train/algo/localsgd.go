@@ -2,8 +2,8 @@ package algo
 
 import "fspda/train/setting"
 
-// LocalSGD is rounds of local steps, each followed by the mean of all models (McMahan and others 2017;
-// Stich 2019): [DiLoCo] with an outer step of 1 and without outer momentum.
+// LocalSGD is rounds of local steps, each followed by the mean of all models (McMahan and others
+// 2017; Stich 2019): [DiLoCo] with an outer step of 1 and without outer momentum.
 type LocalSGD struct{ DiLoCo }
 
 var _ Algorithm = LocalSGD{}

@@ -340,8 +340,8 @@ func TestSGPKeepsSums(t *testing.T) {
 	})
 }
 
-// Without gradients all agents of a tree have the exact mean of the start after as many iterations as
-// the tree is wide, since each model has then reached each agent once.
+// Without gradients all agents of a tree have the exact mean of the start after as many iterations
+// as the tree is wide, since each model has then reached each agent once.
 func TestRelaySumIsExact(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, _ quadratics) {
 		g := w.play(Relay{N: w.n}, quadratics{}, 0, 0)
@@ -455,8 +455,8 @@ func drawn(seed uint64) func(dst []float32, t, i, j, block int) {
 	}
 }
 
-// Without gradients the agents come to agree on the mean of the start; two whose difference has rank 1
-// agree after two exchanges with Theta·w = 1/2.
+// Without gradients the agents come to agree on the mean of the start; two whose difference has
+// rank 1 agree after two exchanges with Theta·w = 1/2.
 func TestPowerGossipAgrees(t *testing.T) {
 	s := rng.New(3, "start")
 	a := PowerGossip{Theta: 1, Tensors: []Tensor{{0, 3, 2}, {6, 2, 0}, {8, 2, 3}}, Draw: drawn(1)}

@@ -14,8 +14,8 @@ type OptimizerKind struct {
 	// Check refuses settings, and returns warnings. It may be nil.
 	Check func(s Settings) (warnings []string, err error)
 
-	// Keys lists the keys of the configuration that it reads and that not every optimizer reads, such as
-	// beta1. Keys that an optimizer does not read are refused if they are set.
+	// Keys lists the keys of the configuration that it reads and that not every optimizer reads, such
+	// as beta1. Keys that an optimizer does not read are refused if they are set.
 	Keys []string
 	// Params are the settings that only this optimizer has.
 	Params []setting.Key
@@ -38,8 +38,8 @@ type OptimizerKind struct {
 	LanguageAlpha float64
 }
 
-// Optimizers lists the optimizers of this package. The first one is the default. A momentum without an
-// optimizer chooses the first one that reads it.
+// Optimizers lists the optimizers of this package. The first one is the default. A momentum without
+// an optimizer chooses the first one that reads it.
 func Optimizers() []OptimizerKind {
 	return []OptimizerKind{plainKind, heavyBallKind, nesterovKind, adamWKind, gtAdamKind, demoKind}
 }

@@ -21,8 +21,8 @@ func outerWorld(a Algorithm, w world, q quadratics, h int) *game {
 	return g
 }
 
-// heavyBallSteps makes the local steps of an iteration, written out: x of every agent moves along u,
-// its gradients with momentum 0.5.
+// heavyBallSteps makes the local steps of an iteration, written out: x of every agent moves along
+// u, its gradients with momentum 0.5.
 func heavyBallSteps(g *game, t int, x, u [][]float64) {
 	grad := make([]float64, len(x[0]))
 	for i := range x {
@@ -197,8 +197,8 @@ func TestStreamingDiLoCoIsDiLoCoOfParts(t *testing.T) {
 	}
 }
 
-// The mean slow model of NoLoCo moves by the heavy ball of the mean change over a round, on any pairs,
-// also if exchanges fail; that of GASLoC by its own recursion.
+// The mean slow model of NoLoCo moves by the heavy ball of the mean change over a round, on any
+// pairs, also if exchanges fail; that of GASLoC by its own recursion.
 func TestOuterMeans(t *testing.T) {
 	const h, rate, mu = 2, 0.6, 0.5
 	for _, a := range []Algorithm{NoLoCo{H: h, Rate: rate, Mu: mu, Pull: 0.8},
@@ -239,8 +239,8 @@ func TestOuterMeans(t *testing.T) {
 	}
 }
 
-// Two agents that always meet have the slow mean of DiLoCo with a heavy ball, which is DiLoCo with a
-// step of the momentum alone: written out here.
+// Two agents that always meet have the slow mean of DiLoCo with a heavy ball, which is DiLoCo with
+// a step of the momentum alone: written out here.
 func TestNoLoCoOfTwoIsHeavyBall(t *testing.T) {
 	const h, rate, mu = 3, 0.7, 0.5
 	s := rng.New(4, "quadratics")

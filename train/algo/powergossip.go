@@ -13,9 +13,9 @@ import (
 type Tensor struct{ Offset, Rows, Cols int }
 
 // PowerGossip is DSGD, adapt-then-combine, over low-rank sketches of the differences between
-// neighbours (Vogels, Karimireddy and Jaggi 2020, algorithm 1, rank 1). For each matrix of the model
-// and each edge {i<j} both ends hold the same vectors a and s. After the local step, with X_i that
-// matrix of agent i and W_t the Metropolis weights of the active graph,
+// neighbours (Vogels, Karimireddy and Jaggi 2020, algorithm 1, rank 1). For each matrix of the
+// model and each edge {i<j} both ends hold the same vectors a and s. After the local step, with X_i
+// that matrix of agent i and W_t the Metropolis weights of the active graph,
 //
 //	even exchanges of the edge:  a ← a/|a|    sketch = X^T a    s = sketch_i - sketch_j
 //	odd ones:                    s ← s/|s|    sketch = X s      a = sketch_i - sketch_j
@@ -62,7 +62,8 @@ func (a PowerGossip) Traits() Traits {
 	}
 }
 
-// directions lists the lengths of a and s of each matrix. EdgeMemory.Count is the number of exchanges.
+// directions lists the lengths of a and s of each matrix. EdgeMemory.Count is the number of
+// exchanges.
 func (a PowerGossip) directions() []int {
 	lengths := []int{}
 	for _, b := range a.Tensors {
@@ -239,8 +240,8 @@ func (a PowerGossip) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// addSketched adds A·w·D to each V of the terms, where D is what the sketches tell of own - other on
-// each link, and updates the directions.
+// addSketched adds A·w·D to each V of the terms, where D is what the sketches tell of own - other
+// on each link, and updates the directions.
 func (a PowerGossip) addSketched(s *State, r *Round, weight LinkWeight, to ...device.Term) {
 	w := a.prepare(s)
 	for i := range r.Links {

@@ -10,9 +10,9 @@ import (
 //
 //	x ← x - alpha·u - eta·lambda - gamma·ΣD        lambda ← lambda + beta·ΣD
 //
-// D is a projection of the difference, as a mask's is, but the projection depends on the models, which
-// the paper's theory excludes: it is experimental. Invariant: Σ lambda = 0, since both ends of an edge
-// add exact negatives. The mean model moves by -alpha·mean(u).
+// D is a projection of the difference, as a mask's is, but the projection depends on the models,
+// which the paper's theory excludes: it is experimental. Invariant: Σ lambda = 0, since both ends
+// of an edge add exact negatives. The mean model moves by -alpha·mean(u).
 type SketchedSA struct {
 	Gamma, Beta float64
 	PowerGossip // its descent and its sketches

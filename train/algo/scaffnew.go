@@ -40,7 +40,8 @@ var scaffnew = Method{Name: "scaffnew", Keys: []setting.Key{LocalSteps, share}, 
 	New: func(s Settings) Algorithm { return Scaffnew{P: s.Rate, C: s.Param("share"), Descent: s.Descent} }}
 
 // scaffnewStable warns where the averaging (1-share)·I + share·W is not that of checkDiffusion: of
-// rounds of equal length, scaffnew is led with that matrix. Where a coin ends rounds it may converge.
+// rounds of equal length, scaffnew is led with that matrix. Where a coin ends rounds it may
+// converge.
 func scaffnewStable(r Run) ([]string, error) {
 	if _, err := checkMixing(r); err != nil || r.Settings().Agents == 1 {
 		return nil, err

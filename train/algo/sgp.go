@@ -7,9 +7,9 @@ import (
 	"fspda/train/setting"
 )
 
-// SGP is stochastic gradient push (Assran, Loizou, Ballas and Rabbat 2019, algorithm 1): push-sum on
-// directed graphs. What an agent has is divided among itself and those to which it sends, so that
-// the weights are column stochastic: p_ij = 1/(1+outdegree of j). A weight w, 1 at the start,
+// SGP is stochastic gradient push (Assran, Loizou, Ballas and Rabbat 2019, algorithm 1): push-sum
+// on directed graphs. What an agent has is divided among itself and those to which it sends, so
+// that the weights are column stochastic: p_ij = 1/(1+outdegree of j). A weight w, 1 at the start,
 // corrects for agents that get more than they give. With z the model,
 //
 //	X = w·z - alpha·u            with the gradient at z

@@ -11,8 +11,8 @@ import (
 //	x ← x - alpha·u        x[k] ← mean of x[k]
 //
 // The averages of the optimizer are left alone. With all coordinates it is local SGD with averages
-// after every step. All agents sum in the order of their numbers: afterwards they hold the same bits
-// on k. The mean model moves by -alpha·mean(u). It is biased if agents hold different data and
+// after every step. All agents sum in the order of their numbers: afterwards they hold the same
+// bits on k. The mean model moves by -alpha·mean(u). It is biased if agents hold different data and
 // average few coordinates.
 type SPARTA struct {
 	Every int // iterations from one average to the next; 1 is every iteration

@@ -6,10 +6,10 @@ import (
 )
 
 // StreamingDiLoCo is DiLoCo whose outer steps are taken by one part of the model after the other
-// (Douillard and others 2025, without overlap), so that each all-reduce has one part only. Each part
-// of P has its own slow model phi, which is the same at all agents, and its own outer momentum b. Its
-// rounds have P·Every local steps, and those of the parts end Every steps after each other. At the
-// end of a round of part k, with x the model after the local steps,
+// (Douillard and others 2025, without overlap), so that each all-reduce has one part only. Each
+// part of P has its own slow model phi, which is the same at all agents, and its own outer momentum
+// b. Its rounds have P·Every local steps, and those of the parts end Every steps after each other.
+// At the end of a round of part k, with x the model after the local steps,
 //
 //	D = mean of (phi[k] - x[k])
 //	b[k] ← Mu·b[k] + D        phi[k] ← phi[k] - Rate·(D + Mu·b[k])        x[k] ← phi[k]
@@ -35,8 +35,8 @@ var streamingDiLoCo = Method{Name: "streaming-diloco", Keys: []setting.Key{Local
 			Descent: s.Descent}
 	}}
 
-// inParts refuses masks of other coordinates than those of a part, whose rounds are equally long. It
-// warns a single agent.
+// inParts refuses masks of other coordinates than those of a part, whose rounds are equally long.
+// It warns a single agent.
 func inParts(r Run) ([]string, error) {
 	if mask := r.Text("mask"); mask != "parts" && mask != "all" {
 		return nil, setting.Invalid("mask", mask, "streaming-diloco sends one part of the model after the other: "+

@@ -32,8 +32,8 @@ import (
 // with uniform edges lets agents of high degree compute more often, and so gives them more weight.
 //
 // The mean of two lattice points is in the middle of a cell in half of all cases. How such a tie is
-// rounded depends on the last bit of a number, so that a replay in another precision is several cells
-// away after some time, at the same distance from the optimum.
+// rounded depends on the last bit of a number, so that a replay in another precision is several
+// cells away after some time, at the same distance from the optimum.
 //
 // Departure: the link defines the initiator, the same at both ends. The authors' reference program
 // takes the iteration modulo the agent's own degree + 1, which differs between agents of different

@@ -162,10 +162,11 @@ func TestSwarmNonBlockingMean(t *testing.T) {
 	})
 }
 
-// The non-blocking form with a lattice is its recursion to rounding if the replay reads float32 as the
-// codec does. The mean of two lattice points lies in the middle of a cell in half of all cases, an exact tie,
-// and a replay that reads float64 rounds many of these the other way. Each makes a difference of one cell;
-// they add up, while averaging and gradients damp them: the replays stay within tens of cells.
+// The non-blocking form with a lattice is its recursion to rounding if the replay reads float32 as
+// the codec does. The mean of two lattice points lies in the middle of a cell in half of all cases,
+// an exact tie, and a replay that reads float64 rounds many of these the other way. Each makes a
+// difference of one cell; they add up, while averaging and gradients damp them: the replays stay
+// within tens of cells.
 func TestSwarmLatticeReplay(t *testing.T) {
 	var worst [2]float64
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {

@@ -400,8 +400,8 @@ func TestAllSurviveFailingEdges(t *testing.T) {
 		})
 }
 
-// X, Aux, Count, Scalars and Edges are the complete persistent state: agents recreated from them at any iteration
-// continue with the same bits.
+// X, Aux, Count, Scalars and Edges are the complete persistent state: agents recreated from them at
+// any iteration continue with the same bits.
 func TestAllResumeFromState(t *testing.T) {
 	forTable(t, all, func(t *testing.T, e entry) {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {

@@ -155,8 +155,8 @@ func TestRefusalOfKeyWithoutEffect(t *testing.T) {
 	}
 }
 
-// A resolved configuration replays as it is, with each algorithm, and so does one to which a key has
-// been added since. A key that is set over it is refused as ever.
+// A resolved configuration replays as it is, with each algorithm, and so does one to which a key
+// has been added since. A key that is set over it is refused as ever.
 func TestResolvedConfigurationsReplay(t *testing.T) {
 	for _, name := range Algorithms() {
 		c := small()

@@ -46,8 +46,8 @@ func init() {
 	methods = slices.Clone(builtin)
 }
 
-// declaredByMethod returns the declaration of a key, which is in the file of a method that reads it,
-// with the conditions of k.
+// declaredByMethod returns the declaration of a key, which is in the file of a method that reads
+// it, with the conditions of k.
 func declaredByMethod(k setting.Key) setting.Key {
 	for _, m := range algo.Methods() {
 		for _, d := range m.Keys {

@@ -224,8 +224,8 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
-// Keys of optimizers that are auto are resolved, and what Resolve made is accepted again and has the
-// same fingerprint.
+// Keys of optimizers that are auto are resolved, and what Resolve made is accepted again and has
+// the same fingerprint.
 func TestOptimizerKeys(t *testing.T) {
 	for _, q := range []struct {
 		edit                       func(c *Config)

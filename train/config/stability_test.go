@@ -17,8 +17,8 @@ func warned(s *Setup, text string) bool {
 }
 
 // Whether gossip diverges is judged by the edges that are active together: a process that plays all
-// edges whenever it plays any is refused where full is, whatever its name, and disjoint pairs are never
-// warned about.
+// edges whenever it plays any is refused where full is, whatever its name, and disjoint pairs are
+// never warned about.
 func TestStabilityOfProcesses(t *testing.T) {
 	for edges, want := range map[string]string{
 		"full": "refused", "bernoulli(1)": "refused", "k-edges-exact(10)": "refused", "periodic(3)": "refused",
@@ -45,9 +45,9 @@ func TestStabilityOfProcesses(t *testing.T) {
 	}
 }
 
-// On a cycle of rounds stability is that of the whole cycle: of base(4) on five agents, one round of five
-// that all meet, a gain of 0.5 triples differences where lambda is 0, and one of 0.3 shrinks them. A
-// mask has no fixed cycle. Pairs are always stable.
+// On a cycle of rounds stability is that of the whole cycle: of base(4) on five agents, one round
+// of five that all meet, a gain of 0.5 triples differences where lambda is 0, and one of 0.3
+// shrinks them. A mask has no fixed cycle. Pairs are always stable.
 func TestStabilityOfCycles(t *testing.T) {
 	for _, l := range []struct {
 		algo, graph    string
@@ -99,8 +99,8 @@ func mustGraph(t *testing.T, spec string, n int) *dist.Graph {
 	return g
 }
 
-// gossiped returns how far apart agents are after 200 iterations of FSPDA-SA without gradients, which
-// began with one of them at 1 and the others at 0.
+// gossiped returns how far apart agents are after 200 iterations of FSPDA-SA without gradients,
+// which began with one of them at 1 and the others at 0.
 func gossiped(p dist.Process, n int, gamma, etaBeta float64) (far float64) {
 	x, dual := make([]float64, n), make([]float64, n)
 	x[0] = 1
@@ -119,8 +119,8 @@ func gossiped(p dist.Process, n int, gamma, etaBeta float64) (far float64) {
 	return slices.Max(x) - slices.Min(x)
 }
 
-// c_max auto follows the declared slowness; a run in which the limit biases an agent says so, and one
-// in which it does not says nothing.
+// c_max auto follows the declared slowness; a run in which the limit biases an agent says so, and
+// one in which it does not says nothing.
 func TestCMax(t *testing.T) {
 	for _, c := range []struct {
 		text   string
@@ -215,8 +215,8 @@ func roundsGrow(n int, w func(i, j int) float64, c float64) bool {
 	return slices.Max(x)-slices.Min(x) > 1e3
 }
 
-// The printed theta of CHOCO-SGD in figure 2 is refused with the printed probability, and accepted with
-// that of the scripts.
+// The printed theta of CHOCO-SGD in figure 2 is refused with the printed probability, and accepted
+// with that of the scripts.
 func TestPrintedTheta(t *testing.T) {
 	for p, want := range map[float64]bool{0.1: false, 0.5: true} {
 		c := small()
@@ -300,8 +300,8 @@ func TestUnitSteps(t *testing.T) {
 	}
 }
 
-// A momentum that contains the averaging is refused where agents that met pass their mean, which a run
-// without gradients shows.
+// A momentum that contains the averaging is refused where agents that met pass their mean, which a
+// run without gradients shows.
 func TestStabilityOfMomentum(t *testing.T) {
 	for _, l := range []struct {
 		algo, graph, edges string
@@ -419,8 +419,8 @@ func TestStabilityOfNoLoCo(t *testing.T) {
 	}
 }
 
-// A correction that passes through a momentum is warned of, since it acts late. D² on a ring of five
-// diverges with a heavy ball of 0.9 if its correction passes through it, and not otherwise.
+// A correction that passes through a momentum is warned of, since it acts late. D² on a ring of
+// five diverges with a heavy ball of 0.9 if its correction passes through it, and not otherwise.
 func TestCorrectionBehindMomentum(t *testing.T) {
 	for _, placement := range []string{placementCorrected, placementLocal} {
 		c := small()

@@ -9,9 +9,10 @@ import (
 )
 
 // Configurations that earlier versions stored have the fingerprint that these versions computed.
-// testdata/stored has a folder for each released version and for some commits, with what the program
-// wrote. If this test fails after a key was added, the key lacks Since; if a key was changed, run
-// folders of that version cannot be resumed. A file that has all keys is written as it was read.
+// testdata/stored has a folder for each released version and for some commits, with what the
+// program wrote. If this test fails after a key was added, the key lacks Since; if a key was
+// changed, run folders of that version cannot be resumed. A file that has all keys is written as it
+// was read.
 func TestStoredFingerprints(t *testing.T) {
 	lists, err := filepath.Glob("testdata/stored/*/fingerprints.json")
 	if err != nil || len(lists) < 2 {

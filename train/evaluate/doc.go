@@ -8,8 +8,8 @@
 // The mean model is never trained. batchnorm.go says where it gets the statistics of its batch
 // norm.
 //
-// The columns of a [metric.Row] are public: metrics.jsonl, metrics.csv and their readers rely on their
-// names and their order.
+// The columns of a [metric.Row] are public: metrics.jsonl, metrics.csv and their readers rely on
+// their names and their order.
 //
 // Start reading at train/metric, then evaluator.go.
 package evaluate

@@ -32,8 +32,8 @@ func (e *Evaluator) duals(sn []*snapshot.Snapshot) *duals {
 }
 
 // of returns the dual of an agent, until the next call. An asynchronous one includes beta times the
-// unread mailbox: the other end of the exchange may have read its half, and only with both halves the
-// duals sum to zero.
+// unread mailbox: the other end of the exchange may have read its half, and only with both halves
+// the duals sum to zero.
 func (d *duals) of(agent int) []float32 {
 	s := d.all[agent]
 	lambda := view(s, s.Aux[d.at], &d.dual)

@@ -14,10 +14,10 @@ import (
 	"fspda/train/snapshot"
 )
 
-// Evaluator turns the snapshots of all agents at one iteration into a [metric.Row]. It only reads: no
-// metric changes a trajectory. Sums are accumulated in float64 in a fixed order, and each product
-// is rounded by itself (the conversions forbid fusing), so that no bit depends on the number of
-// workers or devices or on the processor's architecture.
+// Evaluator turns the snapshots of all agents at one iteration into a [metric.Row]. It only reads:
+// no metric changes a trajectory. Sums are accumulated in float64 in a fixed order, and each
+// product is rounded by itself (the conversions forbid fusing), so that no bit depends on the
+// number of workers or devices or on the processor's architecture.
 type Evaluator struct {
 	// Stop ends evaluations with ErrInterrupted when it is closed; nil: never.
 	Stop <-chan struct{}
@@ -156,8 +156,8 @@ func (e *Evaluator) interrupted() bool {
 // full reports whether an evaluation includes the objective over the training data.
 func (e *Evaluator) full() bool { return e.setup.Config.Metrics == config.MetricsFull }
 
-// Evaluate evaluates the snapshots of all agents at one iteration, ordered by agent. Agents that are
-// missing count in the totals of bits and gradients only.
+// Evaluate evaluates the snapshots of all agents at one iteration, ordered by agent. Agents that
+// are missing count in the totals of bits and gradients only.
 func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
 	sn := snapshot.Present(all)
 	models := View(sn, func(s *snapshot.Snapshot) device.Vector { return s.X })
@@ -202,8 +202,8 @@ func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
 	return r, err
 }
 
-// View returns one vector of every snapshot on the host: its own memory, which must not be changed, or
-// a copy if the device has another memory.
+// View returns one vector of every snapshot on the host: its own memory, which must not be changed,
+// or a copy if the device has another memory.
 func View(sn []*snapshot.Snapshot, of func(*snapshot.Snapshot) device.Vector) [][]float32 {
 	out := make([][]float32, len(sn))
 	for i, s := range sn {

@@ -18,8 +18,8 @@ const (
 	// longRun is the number of iterations from which on also few exchanges are no excuse for agents far
 	// from consensus.
 	longRun = 2000
-	// learnt is the factor above its start that an accuracy must reach before a difference says something
-	// about consensus, and apart the least difference.
+	// learnt is the factor above its start that an accuracy must reach before a difference says
+	// something about consensus, and apart the least difference.
 	learnt, apart = 1.5, 0.02
 )
 
@@ -63,8 +63,8 @@ func Failure(rows []metric.Row, n, d int) string {
 	return differing(first, last)
 }
 
-// differing says how far apart the accuracies of the mean model and of the agents' models end, if that
-// is far; start is the first row.
+// differing says how far apart the accuracies of the mean model and of the agents' models end, if
+// that is far; start is the first row.
 func differing(start, last metric.Row) string {
 	a, b := float64(last.TestAccAvg), float64(last.TestAccMean)
 	if more, less := math.Max(a, b), math.Min(a, b); less < more/2 && more-less > apart &&

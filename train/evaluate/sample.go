@@ -15,9 +15,9 @@ const (
 	sampleTopK        = 200
 )
 
-// sample lets the model x write sample_tokens tokens after a new line, or the first character of the
-// vocabulary. It is "" if the run asks for none, the network is no language model, or its logits
-// are not numbers.
+// sample lets the model x write sample_tokens tokens after a new line, or the first character of
+// the vocabulary. It is "" if the run asks for none, the network is no language model, or its
+// logits are not numbers.
 func (e *Evaluator) sample(x []float32, t int) (string, error) {
 	s := e.setup
 	if s.Config.SampleTokens == 0 || s.Set.Text == nil || s.Set.Text.Tokenizer == nil {

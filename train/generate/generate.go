@@ -37,8 +37,8 @@ type Options struct {
 	Seed, Sample uint64 // seed of the draws, and number of the sample
 }
 
-// Tokens draws tokens that follow a prompt, which has at least one, and calls see with each. It ends
-// with the error of see, of the model, or of the context.
+// Tokens draws tokens that follow a prompt, which has at least one, and calls see with each. It
+// ends with the error of see, of the model, or of the context.
 func Tokens(ctx context.Context, m Model, x device.Vector, prompt []uint16, o Options,
 	see func(token uint16) error) error {
 

@@ -113,8 +113,8 @@ func (e *edge) release() {
 	}
 }
 
-// closed reports whether both ends have reached the end of the run with the same count, or the other
-// end has finished before this one had a history. The caller holds the lock.
+// closed reports whether both ends have reached the end of the run with the same count, or the
+// other end has finished before this one had a history. The caller holds the lock.
 func (e *edge) closed() bool {
 	same := e.peerEpoch == e.dual.Epoch && e.peerN == e.dual.N
 	return e.dropped || e.peerAtEnd && e.phase == idle && (same || e.peerFinal && e.fresh)

@@ -104,8 +104,8 @@ func (e *edge) inFlight(msg *message) bool {
 	return e.sentN == e.dual.N && msg.epoch == e.dual.Epoch && msg.n == e.dual.N-1
 }
 
-// handleState adopts the dual of an end that is ahead, or that has finished: the exchanges that this
-// end counts beyond it have not happened.
+// handleState adopts the dual of an end that is ahead, or that has finished: the exchanges that
+// this end counts beyond it have not happened.
 func (e *edge) handleState(ctx context.Context, msg *message) error {
 	a := e.a
 	if len(msg.values) != a.state.X.Len() {

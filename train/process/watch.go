@@ -30,8 +30,8 @@ const (
 	watchInterval = time.Second
 )
 
-// watch returns a SilentError when an agent that this process needs has been silent for too long. It
-// warns earlier.
+// watch returns a SilentError when an agent that this process needs has been silent for too long.
+// It warns earlier.
 func (n *Node) watch(ctx context.Context) error {
 	interval := watchInterval
 	if n.opt.Timeout > 0 {

@@ -179,8 +179,8 @@ func (m *agentManifest) spread(n int, sn *snapshot.Snapshot) {
 }
 
 // Newest opens the newest checkpoint of the agent that is not damaged, and reads the state of its
-// streams. It returns nil if there is none. damage describes newer ones that are damaged. This costs
-// time only: the other processes keep the messages that an earlier checkpoint needs.
+// streams. It returns nil if there is none. damage describes newer ones that are damaged. This
+// costs time only: the other processes keep the messages that an earlier checkpoint needs.
 func (h *AgentStore) Newest(s *config.Setup, rank int) (c *Checkpoint, streams []byte, damage []error, err error) {
 	dir := filepath.Join(h.Path, "checkpoints")
 	names, err := listCheckpoints(dir)

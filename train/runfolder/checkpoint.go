@@ -350,8 +350,8 @@ func listCheckpoints(dir string) ([]string, error) {
 	return names, err
 }
 
-// LatestIteration returns the iteration of the newest checkpoint in a run folder, from which the run
-// can be resumed; 0 if there is none.
+// LatestIteration returns the iteration of the newest checkpoint in a run folder, from which the
+// run can be resumed; 0 if there is none.
 func LatestIteration(run string) int {
 	names, err := listCheckpoints(filepath.Join(run, "checkpoints"))
 	if err != nil || len(names) == 0 {

@@ -178,7 +178,8 @@ func (f *Folder) lengthen(s *config.Setup) error {
 	if err := f.lockFolder(); err != nil {
 		return err
 	}
-	// the checkpoint fits both lengths, so that the run can be resumed whatever is written before a crash
+	// the checkpoint fits both lengths, so that the run can be resumed whatever is written before a
+	// crash
 	err := replaceText(f.Disk, filepath.Join(f.Path, "config.yaml"), s.Config.Stored().YAML())
 	if err == nil {
 		err = os.Remove(filepath.Join(f.Path, summaryFile))

@@ -12,7 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// CacheBytes is the size up to which pages stay in memory, in each split. The last page always does.
+// CacheBytes is the size up to which pages stay in memory, in each split. The last page always
+// does.
 const CacheBytes = 256 << 20
 
 // largePage is the size from which the memory that decoding a page took is freed at once.

@@ -11,6 +11,6 @@
 // context fails. A Machine records all calls ([Machine.Calls]), lists objects that were not freed
 // ([Machine.Leaks]), and fails calls on request ([Machine.Fail], [Machine.Lose]).
 //
-// Package fspda/internal/testing/fakecuda fakes the same driver and NVIDIA's other libraries one level lower,
-// as shared libraries.
+// Package fspda/internal/testing/fakecuda fakes the same driver and NVIDIA's other libraries one
+// level lower, as shared libraries.
 package fakegpu

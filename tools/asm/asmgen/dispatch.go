@@ -24,7 +24,7 @@ func (f File) NoDispatch() string { return f.Package + "_dispatch_none.go" }
 
 // kernel is a function that exists for one instruction set or several.
 type kernel struct {
-	name      string   // without the suffix
+	name      string   // its functions' names without the suffix
 	sets      []string // best first
 	signature string
 	operands  string // the names of the parameters

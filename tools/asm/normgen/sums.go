@@ -11,10 +11,10 @@ import (
 // sumSize is the size of a float64.
 const sumSize = 8
 
-// centredSums writes the first pass of a normalization, or of a gradient. For every column, from the
-// first row to the last, moments writes the sums of d = x − shift and of d², and gradSums those of
-// g = dy and of g·(x − mean). d is rounded to float64 (it is exact unless its operands differ by a
-// factor of 2²⁹), products and their additions are rounded together.
+// centredSums writes the first pass of a normalization, or of a gradient. For every column, from
+// the first row to the last, moments writes the sums of d = x − shift and of d², and gradSums those
+// of g = dy and of g·(x − mean). d is rounded to float64 (it is exact unless its operands differ by
+// a factor of 2²⁹), products and their additions are rounded together.
 func centredSums(c *build.Context, s set, gradient bool) {
 	name, signature, centre, matrices := "moments", "x, shift *float32, s1, s2 *float64", "shift", []string{"x"}
 	doc := "adds x − shift to s1, and its square to s2"
