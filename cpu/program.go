@@ -19,7 +19,7 @@ type Program struct {
 	code            *device.Code
 	steps           []step
 	runtimeOperands []runtimeOperand  // operands in memory that Run is given
-	spaces          [spaces][]float32 // memory of each device.Space; the Program owns Labels, Momentum, Key, a small Arena
+	spaces          [spaces][]float32 // memory by device.Space; Labels, Momentum, Key and a small Arena are owned
 	results         []int             // offsets into the arena
 	// length of the arena and scratch memory to acquire for each run; 0 if the Program owns them
 	sharedSize int
