@@ -131,7 +131,7 @@ func (g Gemm) exact() bool {
 	}
 	aligned := func(o Operand) bool { return o.At%16 == 0 && o.Offset%4 == 0 }
 	if g.Form == "nt" {
-		return g.K%bytesStep == 0 && aligned(g.B)
+		return g.K%bytesStep == 0 && g.N%2 == 0 && aligned(g.B)
 	}
 	return g.Form == "tn" && g.N%16 == 0 && g.K <= chunk && (g.Epilogue == NoEpilogue || g.Epilogue == AddScaled) &&
 		aligned(g.C) && aligned(g.Aux)
@@ -219,6 +219,9 @@ func tiles(n, side int) uint32 { return uint32((n + side - 1) / side) }
 // chunksOf returns how many chunks k products have.
 func chunksOf(k int) int { return (k + chunk - 1) / chunk }
 
+// Parts returns the number of summands of PartsCall.
+func (g Gemm) Parts() int { return chunksOf(g.K) }
+
 // PartsCall returns the launch of a product of byte inputs in form nt that writes its summands, one
 // for each chunk of k: part holds them agent by agent, each of M×N numbers. Their sum from left to
 // right has the bits of the product. It spreads the products of few elements over more blocks.
@@ -227,7 +230,7 @@ func (g Gemm) PartsCall(part Address) Call {
 	if g.exact() {
 		rows, columns, threads, name = bytesRows, bytesColumns, wideThreads, "gemm_nt_bytes_mma"
 	}
-	parts := chunksOf(g.K)
+	parts := g.Parts()
 	l := Launch{Grid: [3]uint32{tiles(g.N, columns) * uint32(parts), tiles(g.M, rows), uint32(g.Agents)},
 		Block: [3]uint32{uint32(threads), 1, 1}}
 	args := append(g.Bytes.args(), g.B.List, g.B.At, g.B.Offset, part, parts, g.M, g.N, g.K)
