@@ -27,6 +27,8 @@ type Options struct {
 	Version  string    // version of the program
 	Machine  []Fact    // facts about the machine
 	Progress io.Writer // progress messages
+
+	most time.Duration // upper limit of every part's time; 0: none. Tests of hangs set it.
 }
 
 // DefaultBudget is the time for the parts of the headline, whose limits add up to less.
@@ -59,6 +61,7 @@ type shapes struct {
 	trained         string // network that is trained on images
 	checks          string // checks of the self-test to make, all if empty
 	language        languageModel
+	smaller         []string // flags that make figure 1 smaller
 	compiled        []string // precisions in which PyTorch compiles; nil: all
 }
 
@@ -76,6 +79,7 @@ func (o *Options) shapes() shapes {
 			iterations: 200, longest: 10 * time.Second,
 			curve: 20, repeat: 4, images: pictures{60, 96, 72}, crop: 32, loaded: 2, agents: 3, batch: 2,
 			trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"},
+			smaller:  []string{"--batch", "16", "--hidden", "16"},
 			language: languageModel{"gpt-nano", "bf16", 4, 4, 128, 2, 64, 65}}
 	}
 	return shapes{network: "resnet50", batches: []int{128, 256}, pixels: []int{224, 256}, turn: "2s", turns: 2,
