@@ -90,8 +90,8 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/vectorpool",
-		"train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet",
+		"data", "device", "dist", "internal/rng", "model", "train/algo", "train/config", "train/evaluate",
+		"train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet",
 		"train/snapshot", "web",
 	},
 	"web": {
