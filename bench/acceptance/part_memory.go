@@ -20,7 +20,7 @@ func (o *Options) memory() Part {
 		args := []string{"--device", b.Device, "--model", s.trained, "--data", "synthetic-images", "--crop",
 			strconv.Itoa(s.crop), "--agents", strconv.Itoa(s.agents), "--batch", strconv.Itoa(s.batch), "--data-train",
 			strconv.Itoa(2 * s.agents * s.batch), "--data-test", "64", "--partition", "shuffled", "--alpha", "0.01",
-			"--iterations", "6", "--eval-points", "1", "--eval-agents", "1"}
+			"--iterations", strconv.Itoa(s.steps), "--eval-points", "1", "--eval-agents", "1"}
 		if b.Device != "cpu" {
 			args = append(args, "--precision", b.judged()[0])
 		}
