@@ -98,9 +98,17 @@ func geluPoint(j int) float64 {
 	return float64(j*37%63-31) / 4
 }
 
-// tryGELU computes the first row of a product of which nothing else differs from zero, and reports
-// whether cuBLASLt has the numbers of GELU up to some roundings, keeps NaN, and writes what GELU is
-// applied to. NVIDIA documents little of it.
+// geluTrial is a product with GELU whose operands lie on the device. All differ from zero only where
+// they determine the first columns of the first row.
+type geluTrial struct {
+	trialNumbers
+	spec               productSpec
+	columns            int // of the first row
+	a, b, c, aux, bias driver.Pointer
+}
+
+// tryGELU reports whether cuBLASLt has the numbers of GELU up to some roundings, keeps NaN, and
+// writes what GELU is applied to. NVIDIA documents little of it.
 func tryGELU(ex *executor.Executor, product *cublas.Matmul, e kernels.Element, f productSpec) (bool, error) {
 	n, size := min(f.n, geluPoints), e.Size()
 	sizes := []int{size * f.m * f.k, size * f.k * f.n, size * f.m * f.n, size * f.m * f.n, size * f.n}
@@ -117,46 +125,56 @@ func tryGELU(ex *executor.Executor, product *cublas.Matmul, e kernels.Element, f
 		return false, err
 	}
 	defer ex.PutBuffer(staging)
-	numbers := trialNumbers{ex: ex, element: e, float32s: at[5], staging: staging}
-	a, b, c, aux, bias := at[0], at[1], at[2], at[3], at[4]
-	points, half, ones := make([]float32, n), make([]float32, n), make([]float32, n)
+	t := geluTrial{trialNumbers{ex: ex, element: e, float32s: at[5], staging: staging}, f, n, at[0], at[1], at[2], at[3],
+		at[4]}
+	if err := t.fill(); err != nil {
+		return false, err
+	}
+	if err := product.Run(t.a, t.b, t.c, cublas.Operands{Bias: t.bias, Aux: t.aux}); err != nil {
+		return false, err
+	}
+	return t.isRight()
+}
+
+func (t *geluTrial) backward() bool { return t.spec.epilogue == cublas.EpilogueGELUGrad }
+
+// fill writes the operands: GELU is applied to the points, half of which is a bias if there is one,
+// or its slope at the points is multiplied by one.
+func (t *geluTrial) fill() error {
+	points, half, ones := make([]float32, t.columns), make([]float32, t.columns), make([]float32, t.columns)
 	for j := range points {
 		points[j], half[j], ones[j] = float32(geluPoint(j)), float32(geluPoint(j)/2), 1
 	}
-	backward := f.epilogue == cublas.EpilogueGELUGrad
-	err = numbers.copyIn(a, []float32{1})
-	if backward {
-		err = errors.Join(err, numbers.copyIn(b, ones), numbers.copyIn(aux, points))
-	} else {
-		factors := points
-		if f.bias != nil {
-			factors = half
-			err = errors.Join(err, numbers.copyIn(bias, half))
-		}
-		columns := make([]float32, n*f.k)
-		for j, v := range factors {
-			columns[j*f.k] = v
-		}
-		err = errors.Join(err, numbers.copyIn(b, columns))
+	err := t.copyIn(t.a, ones[:1])
+	if t.backward() {
+		return errors.Join(err, t.copyIn(t.b, ones), t.copyIn(t.aux, points))
 	}
-	if err == nil {
-		err = product.Run(a, b, c, cublas.Operands{Bias: bias, Aux: aux})
+	factors := points
+	if t.spec.bias != nil {
+		factors = half
+		err = errors.Join(err, t.copyIn(t.bias, half))
 	}
-	if err != nil {
-		return false, err
+	b := make([]float32, t.columns*t.spec.k) // the factor is stored by columns
+	for j, v := range factors {
+		b[j*t.spec.k] = v
 	}
-	got, errOut := numbers.copyOut(c, n)
-	kept, errAux := numbers.copyOut(aux, n)
+	return errors.Join(err, t.copyIn(t.b, b))
+}
+
+// isRight compares the results with GELU, or with its slope.
+func (t *geluTrial) isRight() (bool, error) {
+	got, errOut := t.copyOut(t.c, t.columns)
+	kept, errAux := t.copyOut(t.aux, t.columns)
 	if err := errors.Join(errOut, errAux); err != nil {
 		return false, err
 	}
-	unit := map[kernels.Element]float64{kernels.F16: 0x1p-11, kernels.BF16: 0x1p-8}[e]
+	unit := map[kernels.Element]float64{kernels.F16: 0x1p-11, kernels.BF16: 0x1p-8}[t.element]
 	right := math.IsNaN(float64(got[0])) && math.IsNaN(float64(kept[0]))
-	for j := 1; j < n; j++ {
+	for j := 1; j < t.columns; j++ {
 		v := geluPoint(j)
 		s := 1 / (1 + math.Exp(-2*math.Sqrt(2/math.Pi)*(v+0.044715*v*v*v)))
 		want, limit := v*s, unit*math.Abs(v)
-		if backward {
+		if t.backward() {
 			want, limit = s+v*s*(1-s)*2*math.Sqrt(2/math.Pi)*(1+3*0.044715*v*v), 4*unit
 		}
 		right = right && float64(kept[j]) == v && math.Abs(float64(got[j])-want) <= 2*unit*math.Abs(want)+limit
