@@ -43,6 +43,10 @@ type Fact struct {
 // pictures are the number and the pixels of the images that are made.
 type pictures struct{ count, width, height int }
 
+// crowd is the run whose memory is compared with its forecast, in which all graphs have been
+// recorded.
+type crowd struct{ agents, batch, iterations int }
+
 // shapes holds the sizes of the parts.
 type shapes struct {
 	network         string
@@ -56,9 +60,8 @@ type shapes struct {
 	repeat          int
 	images          pictures
 	crop            int
-	loaded          int    // batch that the loader feeds
-	agents, batch   int    // size of the run of memory/agents
-	steps           int    // its iterations: in the forecast all graphs have been recorded
+	loaded          int // batch that the loader feeds
+	crowd           crowd
 	trained         string // network that is trained on images
 	checks          string // checks of the self-test to make, all if empty
 	language        languageModel
@@ -78,13 +81,13 @@ func (o *Options) shapes() shapes {
 	if o.Tiny {
 		return shapes{network: "resnet18", batches: []int{2}, pixels: []int{32}, turn: "50ms", turns: 0.1, rounds: 1,
 			iterations: 200, longest: 10 * time.Second,
-			curve: 20, repeat: 4, images: pictures{60, 96, 72}, crop: 32, loaded: 2, agents: 3, batch: 2, steps: 6,
+			curve: 20, repeat: 4, images: pictures{60, 96, 72}, crop: 32, loaded: 2, crowd: crowd{3, 2, 6},
 			trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"},
 			smaller:  []string{"--batch", "16", "--hidden", "16"},
 			language: languageModel{"gpt-nano", "bf16", 4, 4, 128, 2, 64, 65}}
 	}
 	return shapes{network: "resnet50", batches: []int{128, 256}, pixels: []int{224, 256}, turn: "2s", turns: 2,
 		rounds: 2, iterations: 1_000_000, longest: 55 * time.Second, curve: 1000, repeat: 20,
-		images: pictures{2000, 500, 375}, crop: 224, loaded: 128, agents: 8, batch: 128, steps: 40, trained: "resnet50",
+		images: pictures{2000, 500, 375}, crop: 224, loaded: 128, crowd: crowd{8, 128, 40}, trained: "resnet50",
 		language: languageModel{"gpt2", "bf16", 12, 12, 768, 16, 1024, 50257}}
 }
