@@ -16,7 +16,7 @@ import (
 // counted, and internal/testing counts as tests. `make size` prints the current lines.
 var sizes = map[string]int{
 	".": 4, "bench": 10300, "cli": 12200, "cmd": 40, "cpu": 10100, "cuda": 17400, "data": 14000, "device": 6150,
-	"dist": 10700, "docs": 140, "internal": 740, "model": 5500, "selftest": 950, "train": 24900, "web": 5100,
+	"dist": 10700, "docs": 140, "internal": 740, "model": 5500, "selftest": 950, "train": 25120, "web": 5100,
 }
 
 // TestSize holds the lines of each folder to its budget.
