@@ -19,15 +19,13 @@ import (
 
 // unplanned is a network that does not tell the memory of its programs, for which it would be
 // compiled.
-type unplanned struct{ e *model.Engine }
+type unplanned struct{ *model.Engine }
 
-func (n unplanned) Dim() int             { return n.e.Dim() }
-func (n unplanned) Sizes() []int         { return n.e.Sizes() }
-func (n unplanned) Shapes() [][]int      { return n.e.Shapes() }
-func (n unplanned) BufferSizes() []int   { return n.e.BufferSizes() }
-func (n unplanned) Tokens() bool         { return n.e.Tokens() }
-func (n unplanned) Inputs() int          { return n.e.Inputs() }
-func (n unplanned) WeightDecay() float64 { return n.e.WeightDecay() }
+func (n unplanned) Describe() model.Description {
+	d := n.Engine.Describe()
+	d.Memory = nil
+	return d
+}
 
 // resolver resolves configurations, and keeps the data sets and networks that they name.
 type resolver struct {
