@@ -121,7 +121,9 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		return c, err
 	}
 	env, err := ReadLauncherEnv(os.Getenv)
-	if err != nil {
+	if fs.Changed("rank") && (err != nil || env.Rank != m.rank) { // of another process, such as its shell
+		env = LauncherEnv{Master: env.Master}
+	} else if err != nil {
 		return c, err
 	}
 	if !fs.Changed("rank") {
@@ -131,6 +133,9 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		said, err := setup.Agents(m.file)
 		if err != nil {
 			return c, err
+		}
+		if said != 0 && said != env.Size && fs.Changed("rank") {
+			env.Size = said
 		}
 		if said != 0 && said != env.Size {
 			return c, &train.ConfigError{Key: "agents", Got: strconv.Itoa(said),
@@ -242,7 +247,7 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log}
 	o.Identity = []link.Field{{Name: "run", Value: m.run}, {Name: "version", Value: command.Version()}}
-	for _, id := range s.Identity(r.model.Sizes()) {
+	for _, id := range s.Identity(r.model.Describe().Sizes()) {
 		o.Identity = append(o.Identity, link.Field{Name: id[0], Value: id[1]})
 	}
 	n, err := link.Open(o)
