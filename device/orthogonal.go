@@ -18,8 +18,8 @@ type Orthogonal struct {
 }
 
 // The polynomial p(X) = A·X + B·(X·Xᵀ)·X + C·(X·Xᵀ)²·X of an [Orthogonalize] is applied
-// OrthogonalSteps times. Its coefficients are those of Jordan and others 2024, which also PyTorch's
-// Muon has.
+// OrthogonalSteps times. Its coefficients are of Jordan and others 2024. PyTorch's Muon has the
+// same.
 const (
 	OrthogonalSteps   = 5
 	OrthogonalA       = 3.4445
@@ -35,7 +35,7 @@ const (
 //	X ← X/max(|X|, 1e-7)        five times: X ← A·X + (B·P + C·P·P)·X with P = X·Xᵀ        X ← Scale·X
 //
 // P is Xᵀ·X, on the other side, if the matrix has more rows than columns. Products and sums are
-// those of the matrix products of the device. Other numbers of v keep their bits. Matrices do not
+// rounded as in the matrix products of the device. Other numbers of v keep their bits. Matrices do not
 // overlap. (Methods with this step: Jordan and others 2024, Muon.)
 func Orthogonalize(v Vector, matrices ...Orthogonal) Op {
 	return Op{Kind: KindOrthogonalize, Out: [3]Vector{v}, Matrices: matrices}

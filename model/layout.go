@@ -45,7 +45,7 @@ type Layout struct {
 	dim     int
 }
 
-// markHidden sets Hidden. The last weights are those of the last layer, unless an embedding is it.
+// markHidden sets Hidden. The last weights belong to the last layer, unless an embedding is it.
 func (l *Layout) markHidden() {
 	last, tables := -1, false
 	for i, t := range l.tensors {

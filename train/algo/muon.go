@@ -13,7 +13,7 @@ import (
 
 // Muon moves the weights of hidden layers along directions of momentum, whose singular values a
 // Newton-Schulz iteration makes about equal (Jordan and others 2024), and all other tensors along
-// those of AdamW. With s the number of its calls, this one included,
+// directions of AdamW. With s the number of its calls, this one included,
 //
 //	matrices   m ← Mu·m + (1-Mu)·g        u = scale·NS((1-Mu)·g + Mu·m) + decay·x, or scale·NS(m) + decay·x
 //	the rest   u = Rest·(direction of AdamW + decay·x)
@@ -24,7 +24,7 @@ import (
 type Muon struct {
 	Mu       float64
 	Nesterov bool
-	Rest     float64 // The step size of the rest over that of matrices.
+	Rest     float64 // The step size of the rest over the step size of matrices.
 	Adam     AdamW
 	Matrices []device.Orthogonal // Ascending, with the factors of their directions.
 	// Layers are the coordinates of the matrices, and DecayedLayers those with weight decay.
@@ -118,7 +118,7 @@ func muonPatterns(choice string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// namedBy reports whether the parts of a name, which points separate, begin with those of a pattern.
+// namedBy reports whether the parts of a name, which points separate, begin with the parts of a pattern.
 func namedBy(pattern, name string) bool {
 	want, got := strings.Split(pattern, "."), strings.Split(name, ".")
 	return len(want) <= len(got) && slices.EqualFunc(want, got[:len(want)], func(p, part string) bool {
@@ -170,7 +170,7 @@ func muonProducts(s Settings) (operations float64) {
 // Vectors are named as PyTorch's AdamW names them; the second one is zero on matrices.
 func (*Muon) Vectors() []string { return []string{"exp_avg", "exp_avg_sq"} }
 
-// InverseGain is 0: the length of a direction does not depend on that of the gradient.
+// InverseGain is 0: the length of a direction does not depend on the length of the gradient.
 func (*Muon) InverseGain() float64 { return 0 }
 
 // Direct implements [Optimizer].

@@ -54,8 +54,8 @@ type ModelSize struct {
 	Undecayed []uint32
 	Tensors   []algo.Tensor // Tensors as matrices of outputs × rest, or vectors.
 	Window    int           // Tokens of an example, each with a label; 0 if examples are not windows of tokens.
-	// OptimizerShare is the operations of the matrix products of the optimizer over those of a
-	// gradient; 0 if it has none, or if they are not known.
+	// OptimizerShare counts the operations in matrix products of the optimizer, over the operations
+	// of a gradient; 0 if it has none, or if they are not known.
 	OptimizerShare float64
 }
 
@@ -132,7 +132,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
 }
 
-// compareProducts compares the matrix products of the optimizer, if it has some, with those of a
+// compareProducts counts the matrix products of the optimizer, if it has some, as a share of a
 // gradient.
 func (s *Setup) compareProducts(d model.Description) error {
 	o := s.Config.optimizer()
