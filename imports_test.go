@@ -71,8 +71,8 @@ var allowed = map[string][]string{
 	"train/metric":  {},
 	"train/evaluate": {
 		"train/metric",
-		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",
-		"train/snapshot",
+		"data", "data/text", "device", "internal/rng", "internal/units", "train/algo", "train/config", "train/generate",
+		"train/memory", "train/snapshot",
 	},
 	"train/memory":   {"device", "dist", "train/algo", "train/config"},
 	"train/generate": {"device", "internal/rng"},
@@ -90,8 +90,8 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/vectorpool",
-		"train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet",
+		"data", "device", "dist", "internal/rng", "internal/units", "train/algo", "train/config", "train/evaluate",
+		"train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet",
 		"train/snapshot", "web",
 	},
 	"web": {
@@ -151,7 +151,7 @@ var allowed = map[string][]string{
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
-		"internal/rng", "model", "train",
+		"internal/rng", "internal/units", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
 	"cli/weights": {"internal/bounded", "internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},

@@ -20,6 +20,7 @@ import (
 	"fspda/cli/setup"
 	"fspda/data"
 	"fspda/dist"
+	"fspda/dist/discover"
 	"fspda/dist/discover/nats"
 	"fspda/dist/link"
 	"fspda/model"
@@ -140,6 +141,10 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		c.Agents = env.Size
 	}
 	if len(m.join) == 0 && env.Master != "" && m.cluster == "" && m.peers == "" {
+		if _, _, err := discover.HostPort(env.Master); err != nil {
+			return c, command.UsageErrorf("the environment says MASTER_ADDR and MASTER_PORT are %q: expected a host "+
+				"and a port, or give the address of agent 0 with --join", env.Master)
+		}
 		m.join = []string{env.Master}
 	}
 	if err := c.Check(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fspda/device"
+	"fspda/internal/units"
 	"fspda/train/config"
 	"fspda/train/memory"
 )
@@ -56,7 +57,7 @@ func (e *Evaluator) TimeRows(from int) (time.Duration, error) {
 			break
 		}
 	}
-	return time.Duration(seconds * float64(time.Second)), nil
+	return units.Span(seconds), nil
 }
 
 // manyRows is the largest number of evaluations that are estimated one by one.
