@@ -90,7 +90,7 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "internal/units", "train/algo", "train/config", "train/evaluate",
+		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/config", "train/evaluate",
 		"train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet",
 		"train/snapshot", "web",
 	},
@@ -113,7 +113,7 @@ var allowed = map[string][]string{
 	// tests of an optimizer and a compressor that a program registers
 	"cli/ownparts": {},
 	"cli": {
-		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
+		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/experimentcmd",
 		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
 		"train/setting",
 	},
@@ -130,7 +130,7 @@ var allowed = map[string][]string{
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
-	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/wholefile",
+	"cli/experimentcmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/wholefile",
 		"train", "web"},
 	"cli/modelcmd": {
 		"cli/command",

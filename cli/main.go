@@ -17,7 +17,7 @@ import (
 	"fspda/cli/datacmd"
 	"fspda/cli/devicecmd"
 	"fspda/cli/docscmd"
-	"fspda/cli/figurecmd"
+	"fspda/cli/experimentcmd"
 	"fspda/cli/modelcmd"
 	"fspda/cli/runscmd"
 	"fspda/cli/setup"
@@ -166,7 +166,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(command.FlagError)
 	for _, commands := range [][]*cobra.Command{traincmd.Commands(), modelcmd.Commands(),
-		figurecmd.Commands(silentRoot),
+		experimentcmd.Commands(silentRoot),
 		runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(),
 		devicecmd.Commands()} {
 		root.AddCommand(commands...)

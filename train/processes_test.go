@@ -41,7 +41,7 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	s, m := resolve(w.t, w.c)
 	dev := cpu.New()
 	var id []link.Field
-	for _, f := range s.Identity(m.Sizes()) {
+	for _, f := range s.Identity(m.Describe().Sizes()) {
 		id = append(id, link.Field{Name: f[0], Value: f[1]})
 	}
 	by := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Server: nats.Server{Listen: "127.0.0.1:0"}}

@@ -247,7 +247,7 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log}
 	o.Identity = []link.Field{{Name: "run", Value: m.run}, {Name: "version", Value: command.Version()}}
-	for _, id := range s.Identity(r.model.Sizes()) {
+	for _, id := range s.Identity(r.model.Describe().Sizes()) {
 		o.Identity = append(o.Identity, link.Field{Name: id[0], Value: id[1]})
 	}
 	n, err := link.Open(o)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-var _ = define("megakernel.cu", "megakernel device_list:p list:p words:u command_words:u count:p")
+var _ = define("megakernel.cu", "megakernel device_list:p list:p words:u command_words:u count:p times:p")
 
 // MegakernelThreads is the number of threads per block of the megakernel: MEGAKERNEL_THREADS of
 // megakernel.cu.
@@ -216,14 +216,19 @@ func (m *CommandList) AddWithData(phase int, c Call, data Address) {
 }
 
 // Call writes the list and returns the launch of the megakernel with a number of blocks. list is
-// the GPU's address of the buffer. count is a uint32 of device memory, 0 before its first use.
-func (m *CommandList) Call(list, count Address, blocks int) Call {
+// the GPU's address of the buffer. count is a uint32 of device memory, 0 before its first use. times
+// is device memory for a uint32 of each warp at each of Points, the clock of its multiprocessor, or 0.
+func (m *CommandList) Call(list, count, times Address, blocks int) Call {
 	size := m.commandBytes(len(m.phases), m.count, m.args)
 	m.write(m.buffer[m.data:m.data+size], blocks)
 	l := Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{MegakernelThreads, 1, 1},
 		Shared: MegakernelShared, Cooperative: true}
-	return call("megakernel", l, m.deviceList, list, (m.data+size)/8, size/8, count)
+	return call("megakernel", l, m.deviceList, list, (m.data+size)/8, size/8, count, times)
 }
+
+// Points returns the number of points of the launch at which the time is noted: its start, and for
+// each phase the start and the end of each call.
+func (m *CommandList) Points() int { return 1 + len(m.phases) + m.count }
 
 // Bytes returns the part of the buffer that the GPU copies, once Call has written it.
 func (m *CommandList) Bytes() []byte {

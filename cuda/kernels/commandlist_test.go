@@ -16,6 +16,7 @@ type hostList struct {
 	h                *host
 	list, deviceList []uint64
 	count            []uint32
+	times            []uint32 // of the next launch; nil: not noted
 }
 
 func (h *host) newList(bytes int) *hostList {
@@ -43,7 +44,11 @@ func (m *hostList) add(phases ...[]kernels.Call) {
 
 func (m *hostList) run(blocks int) {
 	m.h.t.Helper()
-	m.h.run(m.Call(at(m.h, m.list), at(m.h, m.count), blocks))
+	times := kernels.Address(0)
+	if m.times != nil {
+		times = at(m.h, m.times)
+	}
+	m.h.run(m.Call(at(m.h, m.list), at(m.h, m.count), times, blocks))
 	if m.count[0]&^(1<<31) != 0 {
 		m.h.t.Errorf("the block counter is %#x after a launch", m.count[0])
 	}
@@ -124,6 +129,39 @@ func TestMegakernel(t *testing.T) {
 		for i := range got.held {
 			sameBits(t, fmt.Sprintf("%d phases on %d blocks: vector %d", c.phases, c.blocks, i), got.held[i],
 				want.held[i])
+		}
+	}
+}
+
+// A launch notes the time of each warp of each block at each point, and nothing behind them.
+func TestMegakernelTimes(t *testing.T) {
+	const blocks, warps, phases = 3, kernels.MegakernelThreads / 32, 4
+	h := onHost(t)
+	m, v := h.newList(64<<10), newVectors(h)
+	index := make([]uint32, fewNumbers)
+	for i := range index {
+		index[i] = uint32(i)
+	}
+	for i := range phases {
+		m.add(v.phase(rng.New(1, "commands", uint64(i)), at(h, index)))
+	}
+	if want := 1 + phases + m.Len(); m.Points() != want {
+		t.Fatalf("%d points, want %d", m.Points(), want)
+	}
+	size := m.Points() * blocks * warps
+	m.times = make([]uint32, size+64)
+	m.run(blocks)
+	seen := map[uint32]bool{}
+	for i, now := range m.times[:size] {
+		if i >= blocks*warps && int32(now-m.times[i-blocks*warps]) <= 0 || seen[now] {
+			t.Fatalf("point %d, block %d, warp %d: %d is not later than the point before, or noted twice",
+				i/(blocks*warps), i/warps%blocks, i%warps, now)
+		}
+		seen[now] = true
+	}
+	for i, now := range m.times[size:] {
+		if now != 0 {
+			t.Fatalf("number %d behind the last point is %d", i, now)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"fspda/data"
 	"fspda/dist"
+	"fspda/model"
 	"fspda/train/algo"
 	"fspda/train/simnet"
 )
@@ -61,37 +62,23 @@ type ProgramBytes struct {
 	Score    uint64 // Bytes of one evaluated chunk, with its gradient for full metrics.
 }
 
-// Model is a network as Resolve sees it. Resolve also calls these methods where a network has them:
-//
-//   - Shapes() [][]int: the shapes of the tensors;
-//   - Undecayed() []uint32: the coordinates without weight decay, ascending;
-//   - BufferSizes() []int: the lengths of the buffers of batch norm;
-//   - Tokens() bool, Inputs() int: whether examples are windows of tokens, and their length;
-//   - L2(x []float32) float64: the L2 term of the loss;
-//   - WeightDecay() float64: its coefficient, 0 where weight decay is decoupled;
-//   - ProgramBytes(batch, scored int) (gradient, score uint64, err error): the memory of a gradient
-//     of a batch, and of a score.
+// Model is a network as Resolve sees it.
 type Model interface {
-	Dim() int
-	Sizes() []int // The lengths of the tensors of the flat parameter vector, in order.
+	Dim() int // The length of the flat parameter vector.
+	Describe() model.Description
 }
 
 // Asynchronous reports whether each agent proceeds at its own speed, without iterations in common.
 func (s *Setup) Asynchronous() bool { return s.Traits.Edges.Clocks }
 
-// tensorsOf lists the tensors of a model. If the model does not tell shapes, they are vectors.
-func tensorsOf(m Model) (tensors []algo.Tensor) {
-	s, ok := m.(interface{ Shapes() [][]int })
-	offset := 0
-	for k, size := range m.Sizes() {
-		t := algo.Tensor{Offset: offset, Rows: size}
-		if ok {
-			if shape := s.Shapes()[k]; len(shape) > 1 && shape[0] > 1 && size > shape[0] {
-				t.Rows, t.Cols = shape[0], size/shape[0]
-			}
+// tensorsOf lists the tensors of a model as matrices of outputs × rest, or vectors.
+func tensorsOf(d model.Description) (tensors []algo.Tensor) {
+	for _, of := range d.Tensors {
+		t := algo.Tensor{Offset: of.Offset, Rows: of.Size}
+		if len(of.Shape) > 1 && of.Shape[0] > 1 && of.Size > of.Shape[0] {
+			t.Rows, t.Cols = of.Shape[0], of.Size/of.Shape[0]
 		}
 		tensors = append(tensors, t)
-		offset += size
 	}
 	return tensors
 }
@@ -107,24 +94,13 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s := &Setup{Config: resolving(c), Division: data.Division{Set: set}, Threads: c.Threads}
 	s.method, _ = c.findMethod() // Check has verified that it exists
 	s.Config.Params, s.Config.Graph = c.settleParams(), c.usualGraph(s.method)
-	s.Dim, s.Tensors = m.Dim(), tensorsOf(m)
+	d := m.Describe()
+	s.Dim, s.Tensors, s.Undecayed, s.Buffers, s.Window = m.Dim(), tensorsOf(d), d.Undecayed, d.Buffers, d.Window
 	s.Traits = s.method.New(s.settings()).Traits()
 	s.Threads = cmp.Or(s.Threads, runtime.NumCPU())
-	if w, ok := m.(interface{ Undecayed() []uint32 }); ok {
-		s.Undecayed = w.Undecayed()
-	}
-	if b, ok := m.(interface{ BufferSizes() []int }); ok {
-		s.Buffers = b.BufferSizes()
-	}
-	if t, ok := m.(interface {
-		Tokens() bool
-		Inputs() int
-	}); ok && t.Tokens() {
-		s.Window = t.Inputs()
-	}
-	for _, settle := range []func() error{func() error { return s.settleMethod(m) }, s.checkText,
+	for _, settle := range []func() error{func() error { return s.settleMethod(d.WeightDecay) }, s.checkText,
 		s.split, // before connect: a graph of more agents than examples may not fit into memory
-		s.settleEpochs, func() error { return s.connect(m.Sizes()) }, s.readDigests, s.steps} {
+		s.settleEpochs, func() error { return s.connect(d.Sizes()) }, s.readDigests, s.steps} {
 		if err := settle(); err != nil {
 			return nil, err
 		}
@@ -138,28 +114,24 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	}
 	s.Algo = s.method.New(s.settings())
 	s.Traits = s.Algo.Traits()
-	s.L2 = func([]float32) float64 { return math.NaN() }
-	if n, ok := m.(interface{ L2(x []float32) float64 }); ok {
-		s.L2 = n.L2
+	if s.L2 = d.L2; d.L2 == nil {
+		s.L2 = func([]float32) float64 { return math.NaN() }
 	}
-	if err := s.measurePrograms(m); err != nil {
+	if err := s.measurePrograms(d); err != nil {
 		return nil, err
 	}
 	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
 }
 
 // measurePrograms asks a network for the memory of its programs, if it knows it.
-func (s *Setup) measurePrograms(m any) error {
-	z, ok := m.(interface {
-		ProgramBytes(batch, scored int) (gradient, score uint64, err error)
-	})
-	if !ok {
+func (s *Setup) measurePrograms(d model.Description) error {
+	if d.Memory == nil {
 		return nil
 	}
-	gradient, score, err := z.ProgramBytes(s.MicroBatch(), s.EvalChunk())
+	gradient, score, err := d.Memory(s.MicroBatch(), s.EvalChunk())
 	if err == nil && s.Config.Metrics == MetricsFull { // which evaluate gradients, too
 		var evaluated uint64
-		evaluated, _, err = z.ProgramBytes(s.EvalChunk(), s.EvalChunk())
+		evaluated, _, err = d.Memory(s.EvalChunk(), s.EvalChunk())
 		score = max(score, evaluated)
 	}
 	s.Programs = ProgramBytes{gradient, score}

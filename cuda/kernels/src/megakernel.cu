@@ -44,6 +44,12 @@ __device__ inline void barrier_sync(u32 barrier, u32 threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 __device__ inline void spin_wait() {}
+// cycles returns the multiprocessor's clock, after all earlier accesses to memory were issued.
+__device__ inline u32 cycles() {
+  u32 now;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(now)::"memory");
+  return now;
+}
 #endif
 
 // hidden_thread returns threadIdx.x. The compiler must not know that: it would compute what follows
@@ -168,18 +174,34 @@ struct GridBarrier {
   }
 };
 
+// Clock notes the time of each warp at the points of a launch that all warps pass: of point i, block b
+// and warp w at times[(i·blocks + b)·warps + w]. Null times are not noted.
+struct Clock {
+  u32 *times; // of the block's next point
+  __device__ Clock(u32 *all) : times(all ? all + blockIdx.x * (blockDim.x / WARP) : all) {}
+  __device__ void note() {
+    if (!times) return;
+    if (threadIdx.x % WARP == 0) times[threadIdx.x / WARP] = cycles();
+    times += gridDim.x * (blockDim.x / WARP);
+  }
+};
+
 __device__ inline void fetch(u64 *to, const u64 *from, u32 words, u32 thread, u32 threads) {
   for (u32 i = thread; i < words / 2; i += threads) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
 }
 
 // megakernel copies `words` words from the host to device_list and executes the last `control` of
 // them, the commands. The words before them are data that arguments point to. Both numbers are
-// even. count is 0 before the first launch, and is passed on unchanged from launch to launch.
+// even. count is 0 before the first launch, and is passed on unchanged from launch to launch. times
+// is null, or takes the times of the points of the launch: its start, the start of each phase, and
+// the end of each command.
 KERNEL_OCCUPANCY(MEGAKERNEL_THREADS, 1)
-megakernel(u64 *device_list, const u64 *list, u32 words, u32 command_words, u32 *count) {
+megakernel(u64 *device_list, const u64 *list, u32 words, u32 command_words, u32 *count, u32 *times) {
   DYNAMIC_SHARED(shared);
   u64 *local = (u64 *)shared;
   unsigned char *slices = shared + MAX_COMMAND_WORDS * sizeof(u64);
+  Clock clock(times);
+  clock.note();
   GridBarrier barrier(count);
   fetch(device_list, list, words, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
   barrier.sync();
@@ -191,6 +213,10 @@ megakernel(u64 *device_list, const u64 *list, u32 words, u32 command_words, u32 
   const CommandList l = {command_words <= MAX_COMMAND_WORDS ? local : device_list};
   for (u32 phase = 0, i = 0; phase < l.phases(); phase++) {
     if (phase > 0) barrier.sync();
-    for (; i < l.end(phase); i++) run_command(l.command(i), l.words + l.command(i).args, slices);
+    clock.note();
+    for (; i < l.end(phase); i++) {
+      run_command(l.command(i), l.words + l.command(i).args, slices);
+      clock.note();
+    }
   }
 }
