@@ -71,8 +71,8 @@ var allowed = map[string][]string{
 	"train/metric":  {},
 	"train/evaluate": {
 		"train/metric",
-		"data", "data/text", "device", "internal/rng", "internal/units", "train/algo", "train/config", "train/generate",
-		"train/memory", "train/snapshot",
+		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",
+		"train/snapshot",
 	},
 	"train/memory":   {"device", "dist", "train/algo", "train/config"},
 	"train/generate": {"device", "internal/rng"},

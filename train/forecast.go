@@ -56,9 +56,9 @@ func ForecastRun(
 		return f, err
 	}
 	f.Step = step
-	f.Total = units.Span(step.Seconds()*float64(f.Iterations) + rows.Seconds())
+	f.Total = units.Span(step.Seconds()*float64(f.Iterations) + rows)
 	debug.FreeOSMemory() // the memory of the trials is not used any more
-	f.Row = rows / time.Duration(max(1, s.EvalCount()+1-s.EvalsBefore(from)))
+	f.Row = units.Span(rows / max(1, float64(s.EvalCount()-s.EvalsBefore(from))+1))
 	f.Unit = "images"
 	if s.Window > 0 {
 		f.Unit = "tokens"
