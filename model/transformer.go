@@ -47,15 +47,20 @@ func IsTransformer(name string) bool {
 }
 
 // NamedTransformer returns the sizes of a named language model with the fields of t that are not
-// zero, and whether there is one of that name.
+// zero, and whether there is one of that name. Of a width that the heads of the model do not divide
+// it has fewer heads, unless t says how many.
 func NamedTransformer(name string, t Transformer) (Transformer, bool) {
 	for _, named := range transformers {
 		if named.name != name {
 			continue
 		}
 		of := named.Transformer
+		width := cmp.Or(t.Width, of.Width)
+		for of.Heads > 1 && (width%of.Heads != 0 || isLlama(name) && width/of.Heads%2 != 0) {
+			of.Heads--
+		}
 		return Transformer{Layers: cmp.Or(t.Layers, of.Layers), Heads: cmp.Or(t.Heads, of.Heads),
-			Width: cmp.Or(t.Width, of.Width), Block: cmp.Or(t.Block, of.Block), GELU: cmp.Or(t.GELU, "tanh"),
+			Width: width, Block: cmp.Or(t.Block, of.Block), GELU: cmp.Or(t.GELU, "tanh"),
 			NoBias: t.NoBias, Hidden: t.Hidden}, true
 	}
 	return t, false

@@ -3,6 +3,7 @@ package setup
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"runtime"
@@ -39,10 +40,14 @@ func Prepare(c train.Config, dev *Devices) (*train.Setup, *model.Engine, error) 
 
 // DataOptions are the options that OpenData opens the data set with.
 func DataOptions(c train.Config) data.OpenOptions {
-	return data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
+	o := data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
 		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG),
 		OnBad: data.OnBad(c.OnBad), Workers: c.Threads, ImageColumn: c.ImageColumn, LabelColumn: c.LabelColumn,
 		Tokenizer: c.Tokenizer, Window: c.Window()}
+	if c.Block == 0 { // not set
+		o.Agents = c.Agents
+	}
+	return o
 }
 
 // OpenData opens the data set that c names.
@@ -72,6 +77,12 @@ func Resolve(c train.Config, set *data.Set, dev *Devices) (*train.Setup, *model.
 
 // ResolveAgent is Resolve for a process of one agent, which does not hold the memory of all agents.
 func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *model.Engine, error) {
+	var shorter string
+	if usual := c.Window(); set.Text != nil && c.Block == 0 && set.Shape[0] < usual {
+		c.Block = set.Shape[0]
+		shorter = fmt.Sprintf("block is %d: its default %d is longer than the text of an agent, or for validation",
+			c.Block, usual)
+	}
 	net, err := OpenModel(c, set.Shape, set.Classes)
 	if err != nil {
 		return nil, nil, err
@@ -94,5 +105,8 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 		return nil, nil, err
 	}
 	s.Batches = start.Batches
+	if shorter != "" {
+		s.Warnings = append(s.Warnings, shorter)
+	}
 	return s, m, nil
 }

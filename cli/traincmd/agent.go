@@ -128,7 +128,9 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		return c, err
 	}
 	env, err := ReadLauncherEnv(os.Getenv)
-	if err != nil {
+	if fs.Changed("rank") && (err != nil || env.Rank != m.rank) { // of another process, such as its shell
+		env = LauncherEnv{Master: env.Master}
+	} else if err != nil {
 		return c, err
 	}
 	if !fs.Changed("rank") {
@@ -138,6 +140,9 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		said, err := setup.Agents(m.file)
 		if err != nil {
 			return c, err
+		}
+		if said != 0 && said != env.Size && fs.Changed("rank") {
+			env.Size = said
 		}
 		if said != 0 && said != env.Size {
 			return c, &train.ConfigError{Key: "agents", Got: strconv.Itoa(said),

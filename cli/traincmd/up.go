@@ -378,6 +378,7 @@ func (u *agentProcesses) start(ctx context.Context, rank int) (int, error) {
 	if rank == process.Coordinator {
 		cmd.Stdout = u.stdout
 	}
+	cmd.Env = WithoutLauncher(os.Environ())
 	command.SetProcessGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("agent %d cannot be started: %w", rank, err)

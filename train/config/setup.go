@@ -106,6 +106,8 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 		}
 	}
 	s.settleMetrics()
+	s.sayLanguage(c)
+	s.settleHeads()
 	s.Warnings = append(s.Warnings, set.Notes...)
 	s.warn()
 	if slices.Contains(c.explicit, "eval_points") && s.Config.EvalPoints > s.Config.Iterations {
@@ -158,6 +160,7 @@ func (s *Setup) split() error {
 	if s.Division, err = s.Set.Divide(p, c.Agents, c.Seed); err != nil {
 		return &Error{Key: "partition", Got: c.Partition, Err: err}
 	}
+	s.bendBatch()
 	total := 0
 	for i, shard := range s.Shards {
 		if _, err := data.NewOrder(shard, i, c.Batch, data.Sampling(c.Sampling), c.Seed); err != nil {
@@ -187,6 +190,7 @@ func (s *Setup) GradientScale(i int) float64 {
 // connect makes graph, edge process and mask for tensors of the given sizes.
 func (s *Setup) connect(sizes []int) error {
 	c := &s.Config
+	s.bendSteps()
 	err := s.admit()
 	if err != nil {
 		return err
@@ -235,19 +239,12 @@ func (s *Setup) mix() (err error) {
 // steps resolves the step sizes and the schedule.
 func (s *Setup) steps() error {
 	c := &s.Config
+	s.bendLength()
+	s.bendSchedule()
 	s.settleRho()
 	s.settleTheta()
-	if !s.Traits.Dual {
-		c.Eta = 0
-	} else if c.given.Eta.Auto {
-		c.Eta = s.autoEta()
-	}
-	if s.method.Check != nil {
-		warnings, err := s.method.Check(checked{s})
-		if err != nil {
-			return err
-		}
-		s.Warnings = append(s.Warnings, warnings...)
+	if err := s.checkMethod(); err != nil {
+		return err
 	}
 	if s.Traits.Exact && c.Sampling != string(data.Full) {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s is stated for exact gradients and ends near the optimum "+
@@ -263,6 +260,15 @@ func (s *Setup) steps() error {
 			"epochs, or train longer", s.Schedule.Epochs, s.PerEpoch())
 	}
 	return nil
+}
+
+// settleEta resolves eta auto.
+func (s *Setup) settleEta() {
+	if !s.Traits.Dual {
+		s.Config.Eta = 0
+	} else if s.Config.given.Eta.Auto {
+		s.Config.Eta = s.autoEta()
+	}
 }
 
 // Loader opens the batches of an agent from the given step on.
