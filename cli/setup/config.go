@@ -124,7 +124,7 @@ func overlay(c train.Config, file string, fs *pflag.FlagSet) (train.Config, erro
 
 // explainFlag says that an unknown key of a file is a flag of the command, where it is one.
 func explainFlag(err error, fs *pflag.FlagSet) error {
-	if unknown, ok := errors.AsType[*config.UnknownKeyError](err); ok {
+	if unknown, ok := errors.AsType[*config.UnknownKeyError](err); ok && config.Alias(unknown.Name) == "" {
 		if f := fs.Lookup(strings.ReplaceAll(unknown.Name, "_", "-")); f != nil {
 			unknown.Err.Got = "is no key of files"
 			unknown.Err.Want = fmt.Sprintf("leave it out, and give the command the flag --%s", f.Name)

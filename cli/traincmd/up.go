@@ -176,13 +176,12 @@ func (f *upFlags) checkFolder(c train.Config) error {
 		return &train.FolderError{Path: f.out, Got: "is in use by another process",
 			Hint: "wait for it, or choose another folder with --out"}
 	}
-	if err := runfolder.CheckAgents(f.out); err != nil {
-		return err
+	if len(c.Differences(old)) > 0 {
+		if err := checkResume(f.out, c); err != nil {
+			return err
+		}
 	}
-	if len(c.Differences(old)) == 0 {
-		return nil
-	}
-	return checkResume(f.out, c)
+	return runfolder.CheckAgents(f.out)
 }
 
 // checkResume returns the reason why the run in a folder cannot be resumed with a configuration,
