@@ -89,7 +89,8 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.run, "run", "fspda", "name of the run: agents connect only to agents of the same run")
 	fs.IntVar(&f.rank, "rank", -1, "rank of this agent, from 0")
 	f.connection.add(fs)
-	addTimeout(fs, &f.timeout, "; without this flag an agent that has no checkpoint waits 10 minutes for others to appear")
+	addTimeout(fs, &f.timeout,
+		"; without this flag an agent that has no checkpoint waits 10 minutes for others to appear")
 	fs.BoolVar(&f.mustResume, "resume", false, "end with an error if this agent has no checkpoint to resume from; "+
 		"without it such an agent starts at iteration 0")
 	fs.StringVar(&f.metrics, "metrics-listen", "",

@@ -43,8 +43,8 @@ func (c *Config) Parse(name string, text []byte) error {
 		key := fmt.Sprint(item.Key)
 		at := slices.Index(keys, key)
 		if at < 0 {
-			e := &UnknownKeyError{Name: key, Err: Error{Key: fmt.Sprintf("%s: key %q", name, key), Got: "does not exist",
-				Want: "the keys are " + strings.Join(keys, ", ")}}
+			e := &UnknownKeyError{Name: key, Err: Error{Key: fmt.Sprintf("%s: key %q", name, key),
+				Got: "does not exist", Want: "the keys are " + strings.Join(keys, ", ")}}
 			if alias := Alias(key); alias != "" {
 				e.Err.Want = fmt.Sprintf("it is called %q here", alias)
 			} else if near := Nearest(key, keys); near != "" {

@@ -508,8 +508,8 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 // otherConfiguration returns the error of a checkpoint with another fingerprint. The run folder has
 // the configuration of the setup, so that its config.yaml was changed after the checkpoint was made.
 func (c *Checkpoint) otherConfiguration(s *config.Setup) *CheckpointError {
-	e := &CheckpointError{Got: "belongs to another configuration", Hint: "put the run's config.yaml back as it was, or " +
-		"choose another output folder"}
+	e := &CheckpointError{Got: "belongs to another configuration",
+		Hint: "put the run's config.yaml back as it was, or choose another output folder"}
 	here := s.Config.Stored().Covered()
 	var diff []string
 	for _, key := range config.Keys() {
