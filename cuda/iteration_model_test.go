@@ -88,7 +88,7 @@ func costOf(t *testing.T, c kernels.Call) blockCost {
 		return blockCost{(1+math.Ceil(arg("m")/128))*modelLoad + 9*arg("m")/8, warps * (100 + arg("m")), 0,
 			4 * 8 * arg("m")}
 	case "square_blocks":
-		return blockCost{modelLoad + 4096/32/16*modelLoad + 9*128, warps * 128 * 8, 0, 4 * 4096 * warps}
+		return blockCost{modelLoad + 4096/32/32*modelLoad + 9*128, warps * 128 * 8, 0, 4 * 4096 * warps}
 	case "add_decay": // three sums, each a load and a tree of six sums of float64
 		return blockCost{3 * (modelLoad + 300 + 6*40), warps * 600, 0, 0}
 	case "head": // lists, loads; then a warp's three rows: sigmoids, sums of classes, the loss, gradients

@@ -3,7 +3,7 @@
 #include "agent.cuh"
 #include "vector.cuh"
 
-#define SQUARE_AHEAD 16 // numbers that a lane has in flight
+#define SQUARE_AHEAD 32 // numbers that a lane has in flight
 
 // square_blocks: part[z·blocks + b] is the sum of squares of block b of x, in the summation order
 // of dot_blocks in vector.cuh. Numbers behind the last are read as the last, and not added.
