@@ -276,8 +276,11 @@ func (d documents) join(tokens []uint16, shards [][]int32) (joined []uint16, end
 
 // Describe describes the set in a few words for a person; "": its name suffices.
 func (s *Set) Describe() string {
-	if s.Text == nil {
+	if s.Text == nil && s.Layout == "" {
 		return ""
+	}
+	if s.Text == nil {
+		return fmt.Sprintf("%s: %d + %d pictures of %d classes", s.Layout, s.Train.Len(), s.Test.Len(), s.Classes)
 	}
 	name := "tokens"
 	if t := s.Text.Tokenizer; t != nil {

@@ -54,7 +54,14 @@ type ModelSize struct {
 	Undecayed []uint32
 	Tensors   []algo.Tensor // Tensors as matrices of outputs × rest, or vectors.
 	Window    int           // Tokens of an example, each with a label; 0 if examples are not windows of tokens.
+	// OptimizerShare counts the operations in matrix products of the optimizer, over the operations
+	// of a gradient; 0 if it has none, or if they are not known.
+	OptimizerShare float64
 }
+
+// largeOptimizerShare is the share of a gradient's operations above which a warning tells what an
+// optimizer costs.
+const largeOptimizerShare = 0.5
 
 // ProgramBytes is the memory of the programs of a network; 0: not known.
 type ProgramBytes struct {
@@ -74,7 +81,7 @@ func (s *Setup) Asynchronous() bool { return s.Traits.Edges.Clocks }
 // tensorsOf lists the tensors of a model as matrices of outputs × rest, or vectors.
 func tensorsOf(d model.Description) (tensors []algo.Tensor) {
 	for _, of := range d.Tensors {
-		t := algo.Tensor{Offset: of.Offset, Rows: of.Size}
+		t := algo.Tensor{Offset: of.Offset, Rows: of.Size, Name: of.Name, Hidden: of.Hidden, Blocks: of.Blocks}
 		if len(of.Shape) > 1 && of.Shape[0] > 1 && of.Size > of.Shape[0] {
 			t.Rows, t.Cols = of.Shape[0], of.Size/of.Shape[0]
 		}
@@ -119,10 +126,29 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if s.L2 = d.L2; d.L2 == nil {
 		s.L2 = func([]float32) float64 { return math.NaN() }
 	}
-	if err := s.measurePrograms(d); err != nil {
+	if err := errors.Join(s.measurePrograms(d), s.compareProducts(d)); err != nil {
 		return nil, err
 	}
 	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
+}
+
+// compareProducts counts the matrix products of the optimizer, if it has some, as a share of a
+// gradient.
+func (s *Setup) compareProducts(d model.Description) error {
+	o := s.Config.optimizer()
+	if o.Products == nil || d.Operations == nil {
+		return nil
+	}
+	gradient, err := d.Operations(s.MicroBatch())
+	if err != nil || gradient == 0 {
+		return err
+	}
+	s.OptimizerShare = o.Products(s.Config.optimizerSettings(o, s.ModelSize)) / (gradient * float64(s.Config.Accum))
+	if s.OptimizerShare > largeOptimizerShare {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the matrix products of %s take %.0f %% of the operations of a "+
+			"gradient's, so that a larger batch costs little", o.Name, 100*s.OptimizerShare))
+	}
+	return nil
 }
 
 // measurePrograms asks a network for the memory of its programs, if it knows it.

@@ -141,6 +141,14 @@ KERNEL(256) move_average(float *y, const float *x, const float *avg, const float
   y[i] = (float)((1.0 - m) * (double)avg[i] + m * (a * (double)x[i]));
 }
 
+// unit: y = x/max(√square, least), for a number in device memory.
+KERNEL(256) unit(float *y, const float *x, const double *square, double least, i64 n) {
+  i64 i = thread_index();
+  if (i >= n) return;
+  const double norm = sqrt(square[0]);
+  y[i] = (float)(1.0 / (norm < least ? least : norm)) * x[i];
+}
+
 // multiply_views: c = beta·c + (alpha·a)·b for matrices whose elements are at multiples of two
 // distances. A block computes PRODUCT_TILE×PRODUCT_TILE elements, a thread four of them in one
 // column. Each sum takes its products in the order of k, so that tiles change no bits.
