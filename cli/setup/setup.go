@@ -2,7 +2,12 @@ package setup
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
 
 	"fspda/cli/weights"
 	"fspda/data"
@@ -12,7 +17,6 @@ import (
 	"fspda/train"
 	"fspda/train/config"
 	"fspda/train/memory"
-	"runtime"
 )
 
 // syntheticSeed fixes the built-in data set, so that runs of different seeds train on the same
@@ -49,6 +53,12 @@ func DataOptions(c train.Config) data.OpenOptions {
 // OpenData opens the data set that c names.
 func OpenData(c train.Config) (*data.Set, error) {
 	set, err := data.Open(c.Data, DataOptions(c))
+	if err != nil && c.DataDir != "" && !slices.Contains(c.Explicit(), "data_dir") {
+		if _, gone := os.Stat(c.DataDir); errors.Is(gone, fs.ErrNotExist) {
+			return nil, &train.ConfigError{Key: "data_dir", Got: c.DataDir, Err: gone, Want: "the run's configuration " +
+				"names it: if the data are elsewhere now, give their place with --data-dir"}
+		}
+	}
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}

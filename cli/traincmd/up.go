@@ -67,7 +67,7 @@ and resumes from its checkpoint.`,
 		"agents do not wait for each other: the same as --algo fspda-async --clock real")
 	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT for Prometheus and probes, as in fspda agent: agent "+
 		"I has port PORT+I, or any free port if PORT is 0")
-	addTimeout(fs, &f.timeout)
+	addTimeout(fs, &f.timeout, "")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runUp(cmd.Context(), f, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
@@ -177,10 +177,13 @@ func (f *upFlags) checkFolder(c train.Config) error {
 	case held:
 		return &train.FolderError{Path: f.out, Got: "is in use by another process",
 			Hint: "wait for it, or choose another folder with --out"}
-	case len(c.Differences(old)) == 0:
-		return nil
 	}
-	return checkResume(f.out, c)
+	if len(c.Differences(old)) > 0 {
+		if err := checkResume(f.out, c); err != nil {
+			return err
+		}
+	}
+	return runfolder.CheckAgents(f.out)
 }
 
 // checkResume returns the reason why the run in a folder cannot be resumed with a configuration,
