@@ -31,7 +31,7 @@ func (d *Device) sendOrthogonalize(op *device.Op) {
 func (d *Device) orthogonalize(x kernels.Address, m device.Orthogonal) error {
 	ex, n, side := d.exec, m.Len(), min(m.Rows, m.Cols)
 	sums := 8 * (1 + kernels.DotParts(n))
-	block, err := ex.Alloc(sums + 4*(2*n+2*side*side))
+	block, err := ex.Alloc(sums + 4*m.Scratch())
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,12 @@ type Block struct{ Offset, Rows, Cols int }
 // Len returns how many numbers the matrix has.
 func (b Block) Len() int { return b.Rows * b.Cols }
 
+// Scratch returns the numbers of working memory that an [Orthogonalize] of the matrix takes.
+func (b Block) Scratch() int {
+	side := min(b.Rows, b.Cols)
+	return 2*b.Len() + 2*side*side
+}
+
 // Orthogonal is a matrix of an [Orthogonalize], with the factor of its result.
 type Orthogonal struct {
 	Block

@@ -30,7 +30,7 @@ func Orthogonalize(o *kernel.Args, x []float32, rows, cols int, scale float64) {
 	}
 	b := orthogonalPool.Get().(*orthogonalBuffer)
 	defer orthogonalPool.Put(b)
-	if size := 2*n + 2*side*side; len(b.numbers) < size {
+	if size := (device.Block{Rows: rows, Cols: cols}).Scratch(); len(b.numbers) < size {
 		b.numbers = make([]float32, size)
 	}
 	cut := func(from, size int) []float32 { return b.numbers[from:][:size] }

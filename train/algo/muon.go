@@ -158,13 +158,14 @@ func checkMuon(s Settings) ([]string, error) {
 
 // muonProducts counts the floating-point operations of the products of a step, two for a
 // multiply-add: with n the longer side of a matrix and m the shorter one, five times 3·m²·n + m³
-// multiply-adds, since two of three products are symmetric.
-func muonProducts(s Settings) (operations float64) {
+// multiply-adds, since two of three products are symmetric. The largest matrix decides the memory.
+func muonProducts(s Settings) (operations float64, scratch int) {
 	for _, o := range newMuon(s).Matrices {
 		m, n := float64(min(o.Rows, o.Cols)), float64(max(o.Rows, o.Cols))
 		operations += device.OrthogonalSteps * 2 * (3*m*m*n + m*m*m)
+		scratch = max(scratch, o.Scratch())
 	}
-	return operations
+	return operations, scratch
 }
 
 // Vectors are named as PyTorch's AdamW names them; the second one is zero on matrices.

@@ -38,9 +38,9 @@ type OptimizerKind struct {
 	ExceptsItself bool
 	// Nesterov says that the direction looks ahead by the momentum.
 	Nesterov bool
-	// Products counts the floating-point operations of its matrix products in a step; nil: it has
-	// none.
-	Products func(s Settings) float64
+	// Products counts the floating-point operations of its matrix products in a step, and the numbers
+	// of working memory that they take; nil: it has none.
+	Products func(s Settings) (operations float64, scratch int)
 	// LanguageAlpha is the step size of language models; 0: it has unit steps.
 	LanguageAlpha float64
 }

@@ -67,6 +67,8 @@ const largeOptimizerShare = 0.5
 type ProgramBytes struct {
 	Gradient uint64 // Bytes of one training gradient.
 	Score    uint64 // Bytes of one evaluated chunk, with its gradient for full metrics.
+	// Optimizer is the bytes of working memory of one step of the optimizer, besides vectors.
+	Optimizer uint64
 }
 
 // Model is a network as Resolve sees it.
@@ -136,14 +138,19 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 // gradient.
 func (s *Setup) compareProducts(d model.Description) error {
 	o := s.Config.optimizer()
-	if o.Products == nil || d.Operations == nil {
+	if o.Products == nil {
+		return nil
+	}
+	operations, scratch := o.Products(s.Config.optimizerSettings(o, s.ModelSize))
+	s.Programs.Optimizer = 4 * uint64(scratch)
+	if d.Operations == nil {
 		return nil
 	}
 	gradient, err := d.Operations(s.MicroBatch())
 	if err != nil || gradient == 0 {
 		return err
 	}
-	s.OptimizerShare = o.Products(s.Config.optimizerSettings(o, s.ModelSize)) / (gradient * float64(s.Config.Accum))
+	s.OptimizerShare = operations / (gradient * float64(s.Config.Accum))
 	if s.OptimizerShare > largeOptimizerShare {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("the matrix products of %s take %.0f %% of the operations of a "+
 			"gradient's, so that a larger batch costs little", o.Name, 100*s.OptimizerShare))
@@ -162,7 +169,7 @@ func (s *Setup) measurePrograms(d model.Description) error {
 		evaluated, _, err = d.Memory(s.EvalChunk(), s.EvalChunk())
 		score = max(score, evaluated)
 	}
-	s.Programs = ProgramBytes{gradient, score}
+	s.Programs.Gradient, s.Programs.Score = gradient, score
 	return err
 }
 
