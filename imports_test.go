@@ -90,7 +90,7 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "model", "train/algo", "train/config", "train/evaluate",
+		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/config", "train/evaluate",
 		"train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet",
 		"train/snapshot", "web",
 	},
@@ -151,7 +151,7 @@ var allowed = map[string][]string{
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
-		"internal/rng", "model", "train",
+		"internal/rng", "internal/units", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
 	"cli/weights": {"internal/bounded", "internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},

@@ -8,11 +8,9 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"fspda/cli/benchcmd"
 	"fspda/cli/command"
@@ -67,8 +65,7 @@ func With(parts ...Part) Part {
 // process. It panics if the name of a part is taken.
 func Main(parts ...Part) {
 	With(parts...)()
-	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, restore) // a second signal ends the program at once
+	ctx := command.UntilStopped(context.Background())
 	if os.Getenv(command.StopAtEOF) != "" {
 		ctx = command.UntilEOF(ctx, os.Stdin)
 	}

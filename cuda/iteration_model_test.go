@@ -31,6 +31,8 @@ import (
 //     a wide product in 84.3 cycles instead of 62.5. That two warps fill it is an assumption. A
 //     barrier of all blocks takes 0.97 µs, and 1.39 between writes and reads of others. Cooperative
 //     launches follow each other in 4.2 µs.
+//   - products on tensor cores: 610 TFLOP/s in bfloat16, measured on an H200. That half of the other
+//     instructions of a step are issued meanwhile is an assumption.
 //   - the other latencies are assumptions, of the order of published microbenchmarks: 600 cycles for
 //     a load from the L2 cache, 150 for the barriers of a tile and its first loads from shared memory,
 //     1.2 µs for a read of host memory.
@@ -45,6 +47,7 @@ const (
 	modelLoad       = 600         // cycles
 	modelTile       = 150         // cycles of a tile in which nothing is issued
 	modelAlone      = 84.3 / 62.5 // cycles for an instruction of the only warp of a scheduler
+	modelTensor     = 7           // cycles of a product of tensor cores, of 16×8×16 numbers
 	modelMost       = 46e-6       // the most time of an iteration; the bar on a GPU is 35
 	modelBarriers   = 5.5         // barriers of an iteration: 5, and some more while agents are apart
 )
@@ -70,6 +73,12 @@ func costOf(t *testing.T, c kernels.Call) blockCost {
 		return blockCost{2*modelLoad + issued*pace + tiles*modelTile + after, warps * issued,
 			32 * warps * elements * k, 0}
 	}
+	// exact is the cost of a product on tensor cores with exact factors. A warp issues `issue`
+	// instructions for a step, of which 39 are products of tensor cores, and `around` before and after.
+	exact := func(steps, issue, around, after float64) blockCost {
+		step := 39*modelTensor + (issue-39)/2
+		return blockCost{2*modelLoad + around*modelAlone + steps*step + after, warps * (issue*steps + around), 0, 0}
+	}
 	vector := func(reads, writes float64) blockCost { // numbers have 4 bytes
 		n := float64(c.Block[0]) * max(1, arg("n")/float64(c.Grid[0]*c.Block[0]))
 		return blockCost{modelLoad, warps * 30, 0, 4 * n * (reads + writes)}
@@ -79,6 +88,10 @@ func costOf(t *testing.T, c kernels.Call) blockCost {
 		return product(arg("k")/arg("parts")+8, 28, 31.9, 32, 172, 700) // 5 or 6 products are added one by one
 	case "gemm_tn_bytes_wide":
 		return product(arg("k"), 56, 62, 32, 333, modelLoad+500)
+	case "gemm_nt_bytes_mma":
+		return exact(math.Ceil(arg("k")/16/arg("parts")), 225, 900, 500)
+	case "gemm_tn_bytes_mma":
+		return exact(math.Ceil(arg("k")/16), 310, 1300, modelLoad+650)
 	case "gemm_tn_32":
 		return product(arg("k"), 16, 24, 16, 190, modelLoad*4)
 	case "gemm_tn_narrow": // columns of A, then batches of 32 loads; 7 instructions for four multiply-adds

@@ -44,7 +44,7 @@ func TestProfile(t *testing.T) {
 			}
 		}
 		adds = adds || strings.Contains(r[6], "add_diffs")
-		if v[0] <= 0 || v[1] < v[2] || v[2] < v[4] || v[4] <= 0 || v[3] < v[1]-v[2]-0.02 || v[3] > v[1]-v[2]+0.02 {
+		if v[0] <= 0 || v[1] < v[2] || v[2] < v[4] || v[4] < 0 || v[3] < v[1]-v[2]-0.02 || v[3] > v[1]-v[2]+0.02 {
 			t.Errorf("the times of a phase do not fit each other: %s", r[0])
 		}
 	}

@@ -16,6 +16,9 @@ type Description struct {
 	L2 func(x []float32) float64
 	// WeightDecay is the coefficient of the L2 term, 0 where weight decay is decoupled.
 	WeightDecay float64
+	// Operations returns the floating-point operations of the matrix products of the gradient of a
+	// batch, two for a multiply-add; nil if they are not known.
+	Operations func(batch int) (float64, error)
 	// Memory returns the bytes of a program for the gradient of a batch, and of one that scores a
 	// number of examples; nil if they are not known.
 	Memory func(batch, scored int) (gradient, score uint64, err error)
@@ -42,7 +45,7 @@ func Vectors(sizes ...int) (tensors []Tensor) {
 // Describe returns the facts about the network that training needs.
 func (e *Engine) Describe() Description {
 	d := Description{Tensors: e.layout.Tensors(), Undecayed: e.Undecayed(), L2: e.L2, WeightDecay: e.WeightDecay(),
-		Memory: e.memory}
+		Operations: e.operations, Memory: e.memory}
 	if e.buffers.dim > 0 {
 		d.Buffers = slices.Clone(e.buffers.sizes())
 	}
@@ -50,6 +53,17 @@ func (e *Engine) Describe() Description {
 		d.Window = e.inputs
 	}
 	return d
+}
+
+// operations is Description.Operations of the network.
+func (e *Engine) operations(batch int) (float64, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, err := e.plan(planKey{batch, 0, Train})
+	if err != nil {
+		return 0, err
+	}
+	return p.Code().FLOPs, nil
 }
 
 // memory is Description.Memory of the network.

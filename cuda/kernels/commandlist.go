@@ -3,6 +3,8 @@ package kernels
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -66,8 +68,9 @@ var megakernelCommands = []megakernelCommand{
 	{"gemm_tn_bytes_tf32", 128, "gemm_tn_bytes_of<TensorCoreTN, %s>"},
 	{"gemm_tn_narrow", 64, "gemm_tn_narrow_of<%s>"},
 	{"gemm_tn_bytes_wide", 128, "gemm_tn_bytes_wide_of<%s>"},
-	{"gemm_nt_bytes_parts", 256, "gemm_nt_bytes_parts_of<WideNT, %s>"},
-	{"gemm_nt_bytes_parts_tf32", 128, "gemm_nt_bytes_parts_of<TensorCore, %s>"},
+	{"gemm_nt_bytes_parts", 256, "gemm_nt_bytes_parts_of<%s>"},
+	{"gemm_nt_bytes_mma", 128, "gemm_nt_bytes_mma_of<%s>"},
+	{"gemm_tn_bytes_mma", 128, "gemm_tn_bytes_mma_of<%s>"},
 }
 
 // Stores the numbers of the commands once all kernels are in the table.
@@ -92,10 +95,14 @@ func commandsHeader() string {
 	return s.String() + "\n"
 }
 
+// maxBlocks is the most blocks of a call in a CommandList: see over of megakernel.cu.
+const maxBlocks = 1 << 21
+
 // Listable reports whether a call can be added to a CommandList.
 func (c Call) Listable() bool {
 	n := c.Kernel.command
-	return n > 0 && c.Shared == 0 && c.Block == [3]uint32{megakernelCommands[n-1].threads, 1, 1}
+	blocks := uint64(c.Grid[0]) * uint64(c.Grid[1]) * uint64(c.Grid[2])
+	return n > 0 && c.Shared == 0 && c.Block == [3]uint32{megakernelCommands[n-1].threads, 1, 1} && blocks < maxBlocks
 }
 
 // CommandList is a list of kernel calls that the megakernel runs in one launch, phase by phase; the
@@ -174,7 +181,7 @@ func (m *CommandList) commandBytes(phases, calls, args int) int {
 }
 
 // commandSize is the size of a Command of megakernel.cu.
-const commandSize = 24
+const commandSize = 32
 
 // Fits reports whether the buffer can hold more commands with a number of arguments, in phases
 // before limit, and more bytes of data.
@@ -226,9 +233,9 @@ func (m *CommandList) Call(list, count, times Address, blocks int) Call {
 	return call("megakernel", l, m.deviceList, list, (m.data+size)/8, size/8, count, times)
 }
 
-// Points returns the number of points of the launch at which the time is noted: its start, and for
-// each phase the start and the end of each call.
-func (m *CommandList) Points() int { return 1 + len(m.phases) + m.count }
+// Points returns the number of points of the launch at which the time is noted: its start, then the
+// start and the end of each phase, then of each call. Warps that have no part in a call do not note it.
+func (m *CommandList) Points() int { return 1 + 2*len(m.phases) + 2*m.count }
 
 // Bytes returns the part of the buffer that the GPU copies, once Call has written it.
 func (m *CommandList) Bytes() []byte {
@@ -275,8 +282,9 @@ func (m *CommandList) write(b []byte, megakernelBlocks int) {
 			blocks := c.Grid[0] * c.Grid[1] * c.Grid[2]
 			groups := MegakernelThreads / int(c.Block[0]) * megakernelBlocks
 			first := uint32(free.Take(&c.Call) % groups)
-			for i, v := range [...]uint32{uint32(c.Kernel.command - 1), blocks, first, c.Grid[0], c.Grid[1],
-				uint32(args / 8)} {
+			per := func(n uint32) uint32 { return math.Float32bits(1 / float32(n)) }
+			for i, v := range [...]uint32{uint32(c.Kernel.command-1) | uint32(bits.TrailingZeros32(c.Block[0]))<<16, blocks, first, c.Grid[0], c.Grid[1],
+				per(c.Grid[0]), per(c.Grid[1]), uint32(args / 8)} {
 				order.PutUint32(b[at+4*i:], v)
 			}
 			for i := range c.Args {

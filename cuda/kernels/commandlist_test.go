@@ -133,7 +133,8 @@ func TestMegakernel(t *testing.T) {
 	}
 }
 
-// A launch notes the time of each warp of each block at each point, and nothing behind them.
+// A launch notes the time of each warp of each block at its start, at both ends of each phase, and of
+// each call that has work for the warp, and nothing else.
 func TestMegakernelTimes(t *testing.T) {
 	const blocks, warps, phases = 3, kernels.MegakernelThreads / 32, 4
 	h := onHost(t)
@@ -145,21 +146,41 @@ func TestMegakernelTimes(t *testing.T) {
 	for i := range phases {
 		m.add(v.phase(rng.New(1, "commands", uint64(i)), at(h, index)))
 	}
-	if want := 1 + phases + m.Len(); m.Points() != want {
-		t.Fatalf("%d points, want %d", m.Points(), want)
-	}
-	size := m.Points() * blocks * warps
-	m.times = make([]uint32, size+64)
+	m.times = make([]uint32, m.Points()*blocks*warps+64)
 	m.run(blocks)
+	time := func(point, warp int) uint32 { return m.times[point*blocks*warps+warp] }
 	seen := map[uint32]bool{}
-	for i, now := range m.times[:size] {
-		if i >= blocks*warps && int32(now-m.times[i-blocks*warps]) <= 0 || seen[now] {
-			t.Fatalf("point %d, block %d, warp %d: %d is not later than the point before, or noted twice",
-				i/(blocks*warps), i/warps%blocks, i%warps, now)
+	runs := 0
+	for warp := range blocks * warps {
+		last := uint32(0)
+		follow := func(point int) {
+			now := time(point, warp)
+			if now <= last || seen[now] {
+				t.Fatalf("point %d, warp %d: %d is not later than %d, or was noted twice", point, warp, now, last)
+			}
+			seen[now], last = true, now
 		}
-		seen[now] = true
+		follow(0)
+		call := 0
+		for i, calls := range m.Calls() {
+			follow(1 + 2*i)
+			for range calls {
+				if at := 1 + 2*phases + 2*call; time(at, warp) != 0 {
+					follow(at)
+					follow(at + 1)
+					runs++
+				} else if time(at+1, warp) != 0 {
+					t.Fatalf("call %d of warp %d ends and does not start", call, warp)
+				}
+				call++
+			}
+			follow(2 + 2*i)
+		}
 	}
-	for i, now := range m.times[size:] {
+	if most := blocks * warps * m.Len(); runs < blocks*m.Len() || runs > most*3/4 {
+		t.Errorf("warps run %d calls, want some and not all of %d", runs, most)
+	}
+	for i, now := range m.times[m.Points()*blocks*warps:] {
 		if now != 0 {
 			t.Fatalf("number %d behind the last point is %d", i, now)
 		}

@@ -77,6 +77,9 @@ func (p *profile) bytes(points int) int { return 4 * points * p.blocks * warps }
 // launchMeasured launches a call of the list that notes times, and takes the times once they are there.
 func (m *Megakernel) launchMeasured(c kernels.Call) error {
 	p, bytes := m.profile, m.profile.bytes(m.Commands.Points())
+	if err := m.ex.SetBytes(p.device.At, 0, bytes); err != nil {
+		return err
+	}
 	if err := m.ex.Launch(c); err != nil {
 		return err
 	}
@@ -101,20 +104,21 @@ func (m *Megakernel) launchMeasured(c kernels.Call) error {
 
 // add adds the times of the launch that was measured.
 func (p *profile) add(times []uint32) {
-	at := func(point, warp int) uint32 { return times[point*p.blocks*warps+warp] }
-	since := func(from, to, warp int) float64 { return float64(at(to, warp) - at(from, warp)) } // the clock wraps
-	begin := 1
+	since := func(from, to, warp int) float64 { // the clock wraps
+		return float64(times[to*p.blocks*warps+warp] - times[from*p.blocks*warps+warp])
+	}
 	p.samples++
-	p.waits += since(0, begin, 0)
+	p.waits += since(0, 1, 0)
+	call := 1 + 2*len(p.phases)
 	for i, names := range p.phases {
-		end, next := begin+len(names), begin+len(names)+1
+		begin, end, next := 1+2*i, 2+2*i, 3+2*i
 		t := p.of(names)
 		busiest, least, whole := 0.0, math.Inf(1), 0.0
 		longest, sums := make([]float64, len(t.kernels)), make([]float64, len(t.kernels))
 		for w := range p.blocks * warps {
 			clear(sums)
-			for k, name := range names {
-				sums[slices.Index(t.kernels, name)] += since(begin+k, begin+k+1, w)
+			for k, name := range names { // the times of calls without work are 0
+				sums[slices.Index(t.kernels, name)] += since(call+2*k, call+2*k+1, w)
 			}
 			for k, s := range sums {
 				longest[k] = max(longest[k], s)
@@ -135,7 +139,7 @@ func (p *profile) add(times []uint32) {
 		t.count++
 		t.busiest, t.least, t.whole = t.busiest+busiest, t.least+least, t.whole+whole
 		p.cycles += whole
-		begin = next
+		call += 2 * len(names)
 	}
 }
 

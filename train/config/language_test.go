@@ -102,9 +102,12 @@ func TestTextIsRefused(t *testing.T) {
 		set   func(*Config)
 		reads bool
 	}{
-		"does not read tokens":            {func(*Config) {}, false},
-		"alpha falls until iteration 100": {func(c *Config) { c.DecayT = 100 }, true},
-		"expected at most alpha":          {func(c *Config) { c.MinAlpha = 1 }, true},
+		"does not read tokens": {func(*Config) {}, false},
+		"alpha falls until iteration 100": {func(c *Config) {
+			c.DecayT = 100
+			c.SetExplicit("warmup_iterations")
+		}, true},
+		"expected at most alpha": {func(c *Config) { c.MinAlpha = 1 }, true},
 		"needs schedule cosine without " +
 			"warmup_iterations": {func(c *Config) { c.Warmup = 2; c.SetExplicit("warmup") }, true},
 		"eval_random " +

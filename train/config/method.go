@@ -142,7 +142,7 @@ func (s *Setup) settleMethod(decay float64) error {
 	warnings, err := s.Config.settleOptimizer(s.method)
 	if o := s.Config.optimizer(); o.Check != nil && err == nil {
 		var more []string
-		more, err = o.Check(s.Config.optimizerSettings(o, s.Tensors))
+		more, err = o.Check(s.Config.optimizerSettings(o, s.ModelSize))
 		warnings = append(warnings, more...)
 	}
 	if s.Warnings = append(s.Warnings, warnings...); err != nil {

@@ -54,12 +54,21 @@ type ModelSize struct {
 	Undecayed []uint32
 	Tensors   []algo.Tensor // Tensors as matrices of outputs × rest, or vectors.
 	Window    int           // Tokens of an example, each with a label; 0 if examples are not windows of tokens.
+	// OptimizerShare counts the operations in matrix products of the optimizer, over the operations
+	// of a gradient; 0 if it has none, or if they are not known.
+	OptimizerShare float64
 }
+
+// largeOptimizerShare is the share of a gradient's operations above which a warning tells what an
+// optimizer costs.
+const largeOptimizerShare = 0.5
 
 // ProgramBytes is the memory of the programs of a network; 0: not known.
 type ProgramBytes struct {
 	Gradient uint64 // Bytes of one training gradient.
 	Score    uint64 // Bytes of one evaluated chunk, with its gradient for full metrics.
+	// Optimizer is the bytes of working memory of one step of the optimizer, besides vectors.
+	Optimizer uint64
 }
 
 // Model is a network as Resolve sees it.
@@ -74,7 +83,7 @@ func (s *Setup) Asynchronous() bool { return s.Traits.Edges.Clocks }
 // tensorsOf lists the tensors of a model as matrices of outputs × rest, or vectors.
 func tensorsOf(d model.Description) (tensors []algo.Tensor) {
 	for _, of := range d.Tensors {
-		t := algo.Tensor{Offset: of.Offset, Rows: of.Size}
+		t := algo.Tensor{Offset: of.Offset, Rows: of.Size, Name: of.Name, Hidden: of.Hidden, Blocks: of.Blocks}
 		if len(of.Shape) > 1 && of.Shape[0] > 1 && of.Size > of.Shape[0] {
 			t.Rows, t.Cols = of.Shape[0], of.Size/of.Shape[0]
 		}
@@ -106,6 +115,8 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 		}
 	}
 	s.settleMetrics()
+	s.sayLanguage(c)
+	s.settleHeads()
 	s.Warnings = append(s.Warnings, set.Notes...)
 	s.warn()
 	if slices.Contains(c.explicit, "eval_points") && s.Config.EvalPoints > s.Config.Iterations {
@@ -117,10 +128,34 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if s.L2 = d.L2; d.L2 == nil {
 		s.L2 = func([]float32) float64 { return math.NaN() }
 	}
-	if err := s.measurePrograms(d); err != nil {
+	if err := errors.Join(s.measurePrograms(d), s.compareProducts(d)); err != nil {
 		return nil, err
 	}
 	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
+}
+
+// compareProducts counts the matrix products of the optimizer, if it has some, as a share of a
+// gradient.
+func (s *Setup) compareProducts(d model.Description) error {
+	o := s.Config.optimizer()
+	if o.Products == nil {
+		return nil
+	}
+	operations, scratch := o.Products(s.Config.optimizerSettings(o, s.ModelSize))
+	s.Programs.Optimizer = 4 * uint64(scratch)
+	if d.Operations == nil {
+		return nil
+	}
+	gradient, err := d.Operations(s.MicroBatch())
+	if err != nil || gradient == 0 {
+		return err
+	}
+	s.OptimizerShare = operations / (gradient * float64(s.Config.Accum))
+	if s.OptimizerShare > largeOptimizerShare {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the matrix products of %s take %.0f %% of the operations of a "+
+			"gradient's, so that a larger batch costs little", o.Name, 100*s.OptimizerShare))
+	}
+	return nil
 }
 
 // measurePrograms asks a network for the memory of its programs, if it knows it.
@@ -134,7 +169,7 @@ func (s *Setup) measurePrograms(d model.Description) error {
 		evaluated, _, err = d.Memory(s.EvalChunk(), s.EvalChunk())
 		score = max(score, evaluated)
 	}
-	s.Programs = ProgramBytes{gradient, score}
+	s.Programs.Gradient, s.Programs.Score = gradient, score
 	return err
 }
 
@@ -158,6 +193,7 @@ func (s *Setup) split() error {
 	if s.Division, err = s.Set.Divide(p, c.Agents, c.Seed); err != nil {
 		return &Error{Key: "partition", Got: c.Partition, Err: err}
 	}
+	s.bendBatch()
 	total := 0
 	for i, shard := range s.Shards {
 		if _, err := data.NewOrder(shard, i, c.Batch, data.Sampling(c.Sampling), c.Seed); err != nil {
@@ -187,6 +223,7 @@ func (s *Setup) GradientScale(i int) float64 {
 // connect makes graph, edge process and mask for tensors of the given sizes.
 func (s *Setup) connect(sizes []int) error {
 	c := &s.Config
+	s.bendSteps()
 	err := s.admit()
 	if err != nil {
 		return err
@@ -235,19 +272,12 @@ func (s *Setup) mix() (err error) {
 // steps resolves the step sizes and the schedule.
 func (s *Setup) steps() error {
 	c := &s.Config
+	s.bendLength()
+	s.bendSchedule()
 	s.settleRho()
 	s.settleTheta()
-	if !s.Traits.Dual {
-		c.Eta = 0
-	} else if c.given.Eta.Auto {
-		c.Eta = s.autoEta()
-	}
-	if s.method.Check != nil {
-		warnings, err := s.method.Check(checked{s})
-		if err != nil {
-			return err
-		}
-		s.Warnings = append(s.Warnings, warnings...)
+	if err := s.checkMethod(); err != nil {
+		return err
 	}
 	if s.Traits.Exact && c.Sampling != string(data.Full) {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s is stated for exact gradients and ends near the optimum "+
@@ -263,6 +293,15 @@ func (s *Setup) steps() error {
 			"epochs, or train longer", s.Schedule.Epochs, s.PerEpoch())
 	}
 	return nil
+}
+
+// settleEta resolves eta auto.
+func (s *Setup) settleEta() {
+	if !s.Traits.Dual {
+		s.Config.Eta = 0
+	} else if s.Config.given.Eta.Auto {
+		s.Config.Eta = s.autoEta()
+	}
 }
 
 // Loader opens the batches of an agent from the given step on.

@@ -651,50 +651,6 @@ BODY gemm_tn_narrow_of(const Block &block, OPERAND(const float, a), OPERAND(cons
 typedef ExactAlong<Strided<16, 4>, Strided<16, 7>, WIDE_BK, 1> WideNT;
 typedef Exact<Side<16, 7>, Side<8, 8>, WIDE_BK, 1> WideTN;
 
-// span_of returns the products of a part of k.
-template <class R, class C> __device__ inline Span span_of(const Elements<R, C> &, int c, int chunks, int k) {
-  return chunk_of(c, chunks, k);
-}
-__device__ inline Span span_of(const TensorCore &, int c, int chunks, int k) {
-  const int each = (k + chunks * BK - 1) / (chunks * BK) * BK, to = (c + 1) * each;
-  return {c * each < k ? c * each : k, to < k ? to : k};
-}
-
-__device__ inline void store_all(const TensorCore &core, float *c, const Place &at, int m, int n) {
-#pragma unroll
-  for (int j = 0; j < TC_SIDE / 8; j++)
-#pragma unroll
-    for (int r = 0; r < 4; r++) {
-      const int y = at.row + core.row(r), x = at.column + core.column(j, r);
-      if (y < m && x < n) c[(i64)y * n + x] = core.s[j][r];
-    }
-}
-template <class R, class C>
-__device__ inline void store_all(const Elements<R, C> &core, float *c, const Place &at, int m, int n) {
-#pragma unroll
-  for (int i = 0; i < R::each; i++)
-#pragma unroll
-    for (int j = 0; j < C::each; j++) {
-      const int y = at.row + core.row(i), x = at.column + core.column(j);
-      if (y < m && x < n) c[(i64)y * n + x] = core.s[i][j];
-    }
-}
-
-// gemm_nt_bytes_parts_of computes the summands of an m×n product with a byte matrix A, one for each
-// of `parts` parts of k, which lie along x: summand p of agent z is at part + (z·parts + p)·m·n.
-// With an Exact, parts must be the number of chunks.
-template <class Core, class Block>
-__device__ inline void gemm_nt_bytes_parts_of(const Block &block, const u8 *bytes, const int *rows, float scale,
-                                              float shift, OPERAND(const float, b), float *part, int parts, int m,
-                                              int n, int k) {
-  Core core(block.thread());
-  const int tiles = (n + Core::columns - 1) / Core::columns, p = block.x() / tiles;
-  const Place at = {(int)block.y() * Core::rows, (int)(block.x() % tiles) * Core::columns};
-  multiply<true, true>(block, core, ByteMatrix{bytes, rows + (i64)block.z() * m, k, scale, shift},
-                       Matrix{AGENT(block, b), k}, at, m, n, k, span_of(core, p, parts, k));
-  store_all(core, part + ((i64)block.z() * parts + p) * m * n, at, m, n);
-}
-
 // store_fours stores the elements of C, plus factor·w if `adds`, four at a time. All of w is in
 // flight at once.
 template <class Core>
@@ -736,6 +692,18 @@ __device__ inline void store_each(const Core &core, float *c, bool adds, const f
       const i64 e = (i64)y * n + x;
       if (y < m && x < n) c[e] = adds ? core.s[i][j] + factor * w[e] : core.s[i][j];
     }
+}
+
+// gemm_nt_bytes_parts_of computes the summands of an m×n product with a byte matrix A, one for each
+// of its chunks, which lie along x: summand p of agent z is at part + (z·parts + p)·m·n.
+BODY gemm_nt_bytes_parts_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift,
+                            OPERAND(const float, b), float *part, int parts, int m, int n, int k) {
+  WideNT core(block.thread());
+  const int tiles = (n + WideNT::columns - 1) / WideNT::columns, p = block.x() / tiles;
+  const Place at = {(int)block.y() * WideNT::rows, (int)(block.x() % tiles) * WideNT::columns};
+  multiply<true, true>(block, core, ByteMatrix{bytes, rows + (i64)block.z() * m, k, scale, shift},
+                       Matrix{AGENT(block, b), k}, at, m, n, k, chunk_of(p, parts, k));
+  store_each(core, part + ((i64)block.z() * parts + p) * m * n, false, (const float *)0, 0.0f, at, m, n);
 }
 
 // gemm_tn_bytes_wide_of is gemm_tn_bytes_of for at most CHUNK products, with no epilogue or

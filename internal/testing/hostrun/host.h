@@ -495,9 +495,9 @@ inline void barrier_sync(unsigned barrier, unsigned expected) {
 inline void __syncthreads() { barrier_sync(0, 0); }
 // spin_wait lets other threads run before memory is read again.
 inline void spin_wait() { host::leave(host::looking); }
-// cycles returns how often it was called before.
+// cycles returns how often it was called.
 HOST_STATE static unsigned cycle = 0;
-inline unsigned cycles() { return cycle++; }
+inline unsigned cycles() { return ++cycle; }
 inline void __syncwarp(unsigned mask = 0xffffffffu) { host::meet(mask, 0); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}
@@ -561,6 +561,13 @@ inline int __popc(unsigned v) { return __builtin_popcount(v); }
 inline int __ffs(int v) { return __builtin_ffs(v); }
 inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   return (unsigned long long)((unsigned __int128)a * b >> 64);
+}
+// __byte_perm selects four of the eight bytes of y and x, by the lower bits of four hexadecimal digits.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned digits) {
+  const uint64_t all = (uint64_t)y << 32 | x;
+  unsigned r = 0;
+  for (int i = 0; i < 4; i++) r |= (unsigned)(all >> 8 * (digits >> 4 * i & 7) & 0xff) << 8 * i;
+  return r;
 }
 inline float __uint_as_float(unsigned b) { return host::from_bits<float>(b); }
 inline unsigned __float_as_uint(float v) { return (unsigned)host::bits(v); }
