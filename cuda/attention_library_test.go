@@ -75,11 +75,12 @@ func TestLibraryAttention(t *testing.T) {
 		grad, loss, tried := gradientWithAttention(t, dir, options...)
 		again, _, ran := gradientWithAttention(t, dir, options...)
 		if far := distance(grad, want); !(math.Abs(loss-wantLoss) <= 0.01*wantLoss) || !(far <= 0.05) {
-			t.Errorf("%s: loss %v, want %v; the gradient differs by %.2g of its length", c.precision, loss, wantLoss, far)
+			t.Errorf("%s: loss %v, want %v; the gradient differs by %.2g of its length", c.precision, loss, wantLoss,
+				far)
 		}
 		if ran != c.times || c.times > 0 && tried <= ran {
-			t.Errorf("%s %q: engines ran %d times with a trial, then %d times, want %d", c.precision, c.kernels, tried, ran,
-				c.times)
+			t.Errorf("%s %q: engines ran %d times with a trial, then %d times, want %d", c.precision, c.kernels, tried,
+				ran, c.times)
 		}
 		if !slices.Equal(grad, again) {
 			t.Errorf("%s: the stored choice has other bits", c.precision)

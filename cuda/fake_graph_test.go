@@ -57,7 +57,8 @@ func (n *fakeDNN) attentionEngines(*fakecudnn.Flow) []fakecudnn.Engine {
 	}
 	refuses, unmade := engine(3, 0), engine(4, 0)
 	refuses.Refuses, unmade.Unmade = 3000, true
-	return []fakecudnn.Engine{engine(2, 256), refuses, unmade, engine(5, 1<<40), engine(6, 0), engine(wrongAttention, 0)}
+	return []fakecudnn.Engine{engine(2, 256), refuses, unmade, engine(5, 1<<40), engine(6, 0),
+		engine(wrongAttention, 0)}
 }
 
 // wrongAttention is an engine whose results are a tenth too large.

@@ -156,9 +156,10 @@ func (t attentionTrial) agrees(by func(cudnn.AttentionOperands) error) (bool, er
 		return false, err
 	}
 	defer end()
-	for i, n := range all {
+	for i, n := range all[:5] {
 		err = errors.Join(err, t.ex.SetBytes(at[i], 0, n))
 	}
+	err = errors.Join(err, t.ex.SetBytes(at[5], 0xff, all[5])) // a workspace may hold anything
 	staging, bufferErr := t.ex.AllocBuffer(executor.ChunkBytes)
 	if err := errors.Join(err, bufferErr); err != nil {
 		return false, err

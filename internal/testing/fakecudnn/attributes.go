@@ -68,7 +68,8 @@ var settable = map[cudnn.DescriptorType]map[cudnn.Attribute]attribute{
 	cudnn.PlanNode: {cudnn.PlanHandle: one(cudnn.HandleValue), cudnn.PlanConfig: a(cudnn.EngineConfigNode),
 		cudnn.PlanDevice: a(cudnn.DeviceNode).asOptional()},
 	cudnn.PackNode: {cudnn.PackUIDs: {of: cudnn.Int64Value, least: 3, most: 32},
-		cudnn.PackAddresses: {of: cudnn.AddressValue, least: 3, most: 32}, cudnn.PackWorkspace: one(cudnn.AddressValue)},
+		cudnn.PackAddresses: {of: cudnn.AddressValue, least: 3, most: 32},
+		cudnn.PackWorkspace: one(cudnn.AddressValue)},
 }
 
 // bytesOf returns the size of a value.

@@ -261,7 +261,8 @@ func (o *flowOp) reduce(out, x []float32) error {
 // reshape is a view with exchanged dimensions: the strides of both tensors say which.
 func (o *flowOp) reshape(out, x []float32) error {
 	if o.out.Extent() != o.in[0].Extent() {
-		return fmt.Errorf("a reshape of %v by %v is not %v by %v", o.in[0].Dims, o.in[0].Strides, o.out.Dims, o.out.Strides)
+		return fmt.Errorf("a reshape of %v by %v is not %v by %v", o.in[0].Dims, o.in[0].Strides, o.out.Dims,
+			o.out.Strides)
 	}
 	m := make([]float32, o.out.Extent())
 	o.in[0].each(func(i, at int) { m[at] = x[i] })
