@@ -3,6 +3,7 @@ package cuda
 import (
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
+	"fspda/dist"
 	"fspda/internal/testing/fakecudnn"
 )
 
@@ -78,6 +79,16 @@ func (n *fakeDNN) attend(f *fakecudnn.Flow, by fakecudnn.Engine, _ driver.Pointe
 				}
 				m.put()
 			}, err
-		})
+		}, roundTo)
 	}))
+}
+
+// roundTo rounds numbers to a type of 16 bits.
+func roundTo(of cudnn.Type, v []float32) {
+	switch of {
+	case cudnn.Float16:
+		dist.FP16.Round(v)
+	case cudnn.BFloat16:
+		dist.BF16.Round(v)
+	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
-	"fspda/dist"
 )
 
 // FlowTensor is a tensor of a Flow.
@@ -151,8 +150,9 @@ func (g *Graph) executeFlow(graph, pack *node, by Engine, workspace driver.Point
 }
 
 // Run computes all operations. memory returns the numbers that a tensor spans, and a function that
-// writes them back.
-func (f *Flow) Run(memory func(t *FlowTensor) (v []float32, put func(), err error)) error {
+// writes them back. round rounds numbers to those of a type.
+func (f *Flow) Run(memory func(t *FlowTensor) (v []float32, put func(), err error),
+	round func(of cudnn.Type, v []float32)) error {
 	values := map[*FlowTensor][]float32{}
 	read := func(t *FlowTensor) ([]float32, error) {
 		if v := values[t]; v != nil {
@@ -187,12 +187,7 @@ func (f *Flow) Run(memory func(t *FlowTensor) (v []float32, put func(), err erro
 		if err := o.compute(v, in); err != nil {
 			return err
 		}
-		switch o.out.Type {
-		case cudnn.Float16:
-			dist.FP16.Round(v)
-		case cudnn.BFloat16:
-			dist.BF16.Round(v)
-		}
+		round(o.out.Type, v)
 		if values[o.out] = v; o.out.Virtual {
 			continue
 		}
