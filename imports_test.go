@@ -90,8 +90,8 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "train/algo", "train/config", "train/evaluate", "train/vectorpool",
-		"train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet",
+		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/config", "train/evaluate",
+		"train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet",
 		"train/snapshot", "web",
 	},
 	"web": {
@@ -113,7 +113,7 @@ var allowed = map[string][]string{
 	// tests of an optimizer and a compressor that a program registers
 	"cli/ownparts": {},
 	"cli": {
-		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/figurecmd",
+		"cli/benchcmd", "cli/command", "cli/datacmd", "cli/devicecmd", "cli/docscmd", "cli/experimentcmd",
 		"cli/modelcmd", "cli/runscmd", "cli/setup", "cli/traincmd", "data", "model", "train",
 		"train/setting",
 	},
@@ -130,7 +130,7 @@ var allowed = map[string][]string{
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
-	"cli/figurecmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/wholefile",
+	"cli/experimentcmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/wholefile",
 		"train", "web"},
 	"cli/modelcmd": {
 		"cli/command",
@@ -151,7 +151,7 @@ var allowed = map[string][]string{
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
-		"internal/rng", "model", "train",
+		"internal/rng", "internal/units", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
 	"cli/weights": {"internal/bounded", "internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},

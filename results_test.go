@@ -214,7 +214,7 @@ func hashOf(t *testing.T, yaml string) string {
 	}
 	hashFloats(h, res.Mean)
 	hashFloats(h, res.MeanBuffers)
-	for _, pair := range setup.Identity(engine.Sizes()) {
+	for _, pair := range setup.Identity(engine.Describe().Sizes()) {
 		fmt.Fprintf(h, "%s=%s\n", pair[0], pair[1])
 	}
 	return hex.EncodeToString(h.Sum(nil))[:32]

@@ -133,13 +133,13 @@ func TestDataRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for words, args := range map[string][]string{
-		"no path given":             {"info"},
-		"unexpected argument \"b\"": {"info", "a", "b"},
-		"no --out given":            {"prepare", empty},
-		"want skip or fail":         {"prepare", empty, "--out", "x", "--on-bad", "cry"},
-		"no picture, want pictures": {"prepare", empty, "--out", "x"},
-		"did you mean prepare?":     {"prepar"},
-		"did you mean --size?":      {"prepare", empty, "--sise", "3"},
+		"no path given":                   {"info"},
+		"unexpected argument \"b\"":       {"info", "a", "b"},
+		"no --out given":                  {"prepare", empty},
+		"want skip or fail":               {"prepare", empty, "--out", "x", "--on-bad", "cry"},
+		"no picture; 1 files that are no": {"prepare", empty, "--out", "x"},
+		"did you mean prepare?":           {"prepar"},
+		"did you mean --size?":            {"prepare", empty, "--sise", "3"},
 		`format "bmp", want raw or`: {"prepare", makeImages(t), "--out", filepath.Join(empty, "x"), "--format",
 			"bmp"},
 		"--size 0: expected at least 1": {"prepare", empty, "--out", "x", "--size", "0"},

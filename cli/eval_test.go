@@ -248,6 +248,7 @@ func TestEvalText(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		`--prompt "A": character 0 is 'A', which is not among`: {"sample", run, "--prompt", "A"},
+		"--prompt is empty":    {"sample", run, "--prompt", ""},
 		"temperature -1":       {"sample", run, "--temperature", "-1"},
 		"--seed has no effect": {"sample", run, "--temperature", "0", "--seed", "3"},
 		"predicts no classes":  {"predict", run},

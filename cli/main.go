@@ -8,18 +8,16 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"fspda/cli/benchcmd"
 	"fspda/cli/command"
 	"fspda/cli/datacmd"
 	"fspda/cli/devicecmd"
 	"fspda/cli/docscmd"
-	"fspda/cli/figurecmd"
+	"fspda/cli/experimentcmd"
 	"fspda/cli/modelcmd"
 	"fspda/cli/runscmd"
 	"fspda/cli/setup"
@@ -67,8 +65,7 @@ func With(parts ...Part) Part {
 // process. It panics if the name of a part is taken.
 func Main(parts ...Part) {
 	With(parts...)()
-	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, restore) // a second signal ends the program at once
+	ctx := command.UntilStopped(context.Background())
 	if os.Getenv(command.StopAtEOF) != "" {
 		ctx = command.UntilEOF(ctx, os.Stdin)
 	}
@@ -169,7 +166,7 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(command.FlagError)
 	for _, commands := range [][]*cobra.Command{traincmd.Commands(), modelcmd.Commands(),
-		figurecmd.Commands(silentRoot),
+		experimentcmd.Commands(silentRoot),
 		runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(),
 		devicecmd.Commands()} {
 		root.AddCommand(commands...)

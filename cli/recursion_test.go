@@ -33,12 +33,17 @@ type recursion struct {
 
 	n, d, iterations int
 	seed             uint64
-	// optimizer is sgd, heavy-ball, nesterov, adamw, gt-adam or demo.
+	// optimizer is sgd, heavy-ball, nesterov, adamw, muon, gt-adam or demo.
 	optimizer string
 	mu, eps   float64
 	decay     float64
 	decoupled bool
 	clip      float64
+	// muonMu, nesterov, muonScale and rest are the settings of muon; rest is the step size of what is
+	// no matrix over alpha.
+	muonMu, rest float64
+	nesterov     bool
+	muonScale    string
 	// corrected says that the optimizer takes the gradient with its correction.
 	corrected bool
 	// alpha and eta are the step sizes of the iteration, and alphaMax and etaMax their largest values.
@@ -292,6 +297,10 @@ func (r *recursion) direct(i int, g, x []float64) []float64 {
 		o.m, o.v = make([]float64, len(g)), make([]float64, len(g))
 	}
 	o.calls++
+	if r.optimizer == "muon" {
+		r.muon(o, g, u, x)
+		return u
+	}
 	for k := range g {
 		switch r.optimizer {
 		case "heavy-ball", "nesterov":
@@ -498,7 +507,7 @@ func (r *recursion) settle(m replayedMethod) {
 	}
 	r.alphaMax = 0.05
 	switch r.optimizer {
-	case "adamw", "gt-adam":
+	case "adamw", "gt-adam", "muon":
 		r.alphaMax = 0.01
 		r.args = append(r.args, "--eps", fmt.Sprint(r.eps))
 	case "demo":
@@ -509,8 +518,12 @@ func (r *recursion) settle(m replayedMethod) {
 		r.args = append(r.args, "--schedule", "cosine", "--warmup-iterations", "2", "--decay-iterations", "8",
 			"--min-alpha", fmt.Sprint(r.alphaMax/5))
 	}
-	r.decoupled = r.optimizer == "adamw" || r.optimizer == "demo"
-	r.corrected = m.tracks && r.optimizer != "sgd" || m.places && r.optimizer == "adamw"
+	if r.optimizer == "muon" {
+		r.muonSettings()
+	}
+	adaptive := r.optimizer == "adamw" || r.optimizer == "muon"
+	r.decoupled = adaptive || r.optimizer == "demo"
+	r.corrected = m.tracks && r.optimizer != "sgd" || m.places && adaptive
 	if m.places && r.optimizer != "sgd" && pick(r, false, true) {
 		r.corrected = one(r, "placement", "local", "corrected") == "corrected"
 	}
@@ -523,7 +536,7 @@ func (r *recursion) settle(m replayedMethod) {
 	if pick(r, false, true) {
 		r.clip = one(r, "clip-norm", 0.7)
 	}
-	if pick(r, false, true) && (r.optimizer != "adamw" || r.corrected || m.algo == "sgd") {
+	if pick(r, false, true) && (!adaptive || r.corrected || m.algo == "sgd") {
 		r.samples = one(r, "objective", "samples") == "samples"
 	}
 }
@@ -532,7 +545,7 @@ func (r *recursion) settle(m replayedMethod) {
 func (r *recursion) compare() {
 	r.t.Helper()
 	moved, worst, off, tolerance := 0.0, 0.0, 0, 2e-5
-	if r.optimizer == "adamw" { // it divides small numbers by small ones
+	if r.optimizer == "adamw" || r.optimizer == "muon" { // they divide small numbers by small ones
 		tolerance = 1e-4
 	}
 	for i, want := range r.x {

@@ -29,6 +29,7 @@ var (
 	anyOf      = []string{"sgd", "heavy-ball", "nesterov", "adamw"}
 	withBall   = []string{"heavy-ball", "nesterov"}
 	onlyBall   = []string{"heavy-ball"}
+	onlyMuon   = []string{"muon"}
 	full       = []string{"full"}
 	pairs      = []string{"one-edge", "matching"}
 	broadcasts = []string{"full", "coin(0.5)", "broadcast(0.5)", "broadcast-one"}
@@ -48,6 +49,9 @@ var replayed = []replayedMethod{
 	{algo: "powergossip", optimizers: anyOf, run: (*recursion).powerGossip},
 
 	{algo: "fspda-sa", optimizers: anyOf, places: true, masks: true, edges: pairs, run: (*recursion).sa},
+	{algo: "fspda-sa", form: "muon", optimizers: onlyMuon, places: true, masks: true, edges: pairs,
+		run: (*recursion).sa},
+	{algo: "dsgd", form: "muon", optimizers: onlyMuon, masks: true, edges: pairs, run: (*recursion).dsgd},
 	{algo: "fspda-storm", masks: true, edges: pairs, run: (*recursion).storm},
 	{algo: "fspda-sa-sketch", optimizers: anyOf, places: true, edges: pairs, run: (*recursion).saSketch},
 	{algo: "fspda-async", constant: true, masks: true, edges: []string{"one-edge"}, run: (*recursion).async},
@@ -101,6 +105,7 @@ var replayed = []replayedMethod{
 
 	{algo: "local-sgd", optimizers: anyOf, collective: true, run: (*recursion).localSGD},
 	{algo: "diloco", optimizers: anyOf, collective: true, run: (*recursion).diloco},
+	{algo: "muloco", optimizers: onlyMuon, collective: true, run: (*recursion).diloco},
 	{algo: "noloco", optimizers: anyOf, edges: pairs, run: (*recursion).noloco},
 	{algo: "gasloc", optimizers: anyOf, edges: pairs, run: (*recursion).gasloc},
 	{algo: "sparta", optimizers: anyOf, collective: true, masks: true, run: (*recursion).sparta},

@@ -139,6 +139,23 @@ func TestUpIsTrain(t *testing.T) {
 	}
 }
 
+// The agents of "fspda up" in a job of a launcher, which has one process, are those of up.
+func TestUpInJob(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	for _, v := range []string{"SLURM_PROCID=0", "SLURM_NTASKS=1", "RANK=7", "WORLD_SIZE=8", "MASTER_ADDR=nowhere.invalid",
+		"MASTER_PORT=abc", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1", "JOB_COMPLETION_INDEX=x"} {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+	out := processes(t, []string{"-n", "2", "--out", filepath.Join(t.TempDir(), "run"), "--data-train", "100",
+		"--data-test", "20", "--hidden", "4", "--batch", "8", "--iterations", "5"}, func(int, int) {})
+	if !strings.Contains(out, "finished") {
+		t.Errorf("the table:\n%s", out)
+	}
+}
+
 // The agents of a start that is killed stop as they are told to: at one iteration, with a
 // checkpoint.
 func TestUpIsKilled(t *testing.T) {
@@ -400,6 +417,17 @@ func TestAgentCountDiffers(t *testing.T) {
 	status, _, stderr := call(t, "agent", "-c", file, "--join", "127.0.0.1:1", "--insecure")
 	if status != command.ExitBadInput || !strings.Contains(stderr, "WORLD_SIZE") {
 		t.Errorf("exit status %d, %s", status, stderr)
+	}
+	// An agent that is told its rank is no process of the launcher: its rank is one of ten.
+	for _, rank := range []string{"0", "9", "10"} {
+		status, _, stderr := call(t, "agent", "-c", file, "--join", "127.0.0.1:1", "--rank", rank, "--certs", "none")
+		want := "none" // the certificates
+		if rank == "10" {
+			want = "expected a rank from 0 to 9"
+		}
+		if status != command.ExitBadInput || strings.Contains(stderr, "WORLD_SIZE") || !strings.Contains(stderr, want) {
+			t.Errorf("rank %s: exit status %d, %s", rank, status, stderr)
+		}
 	}
 }
 

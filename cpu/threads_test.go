@@ -290,6 +290,10 @@ func TestVectorsOfThreads(t *testing.T) {
 				device.Rows(vectors[0], 0, 70_000, 3).T(), 0),
 			device.Multiply(device.Rows(vectors[1], 0, 70_000, 3).T(), 0.1, device.Rows(vectors[3], 9, 3, 4),
 				device.Rows(vectors[0], 0, 70_000, 4).T(), 1))
+		d.Do(device.Orthogonalize(vectors[1], device.Orthogonal{Block: device.Block{Offset: 7, Rows: 250, Cols: 300},
+			Scale: 0.2}, device.Orthogonal{Block: device.Block{Offset: 75_100, Rows: 700, Cols: 200}, Scale: 3}),
+			device.Combine(vectors[2], device.Term{A: 0.3, V: vectors[1]}).Within(
+				[]device.Range{{From: 9, To: 200_000}}))
 		many := slices.Repeat([]device.Term{{A: 0.3, V: vectors[3]}, {A: -0.7, V: vectors[1]}}, 5)
 		d.Do(device.Combine(vectors[2], many...))
 		dot := math.Float64bits(device.InnerProduct(d, vectors[3], vectors[0]))

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fspda/cpu/gemm"
 	"fspda/cpu/kernel"
 	"fspda/cpu/vec"
 	"fspda/device"
@@ -34,6 +35,10 @@ func (d *Device) Do(ops ...device.Op) {
 			d.dot(&ops[0])
 		case n < 0 && ops[0].Kind == device.KindMultiply && d.teams != nil:
 			d.multiply(&ops[0])
+		case n < 0 && ops[0].Kind == device.KindOrthogonalize:
+			d.orthogonalize(&ops[0])
+		case n < 0 && ops[0].Only != nil:
+			d.within(&ops[0])
 		case n < 0:
 			vec.Whole(&ops[0])
 		case d.shares(n, least):
@@ -88,5 +93,28 @@ func (d *Device) multiply(op *device.Op) {
 		d.divide(parts, least, p.Part)
 	} else {
 		p.Part(0, parts)
+	}
+}
+
+// orthogonalize computes an Orthogonalize. Goroutines share its products.
+func (d *Device) orthogonalize(op *device.Op) {
+	team := d.teams.Acquire()
+	defer d.teams.Release(team)
+	o := kernel.Args{Workers: &kernel.Workers{Team: team}}
+	x := vec.Data("Orthogonalize", op.Out[0])
+	for _, m := range op.Matrices {
+		gemm.Orthogonalize(&o, x[m.Offset:][:m.Len()], m.Rows, m.Cols, m.Scale)
+	}
+}
+
+// within computes an operation that is limited to ranges. Goroutines share long ones.
+func (d *Device) within(op *device.Op) {
+	least := leastOf([]device.Op{*op})
+	for _, r := range op.Only {
+		if n := r.To - r.From; d.shares(n, least) {
+			d.divide(n, least, func(from, to int) { vec.Within(op, r.From+from, r.From+to) })
+		} else {
+			vec.Within(op, r.From, r.To)
+		}
 	}
 }

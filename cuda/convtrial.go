@@ -44,22 +44,28 @@ func (d *Device) TryConvolution(c *device.Call, in [][]float32, out int, then fu
 	})
 }
 
+// trialNumbers copies numbers in float32 to the device and from it, for trials in the precision of
+// the device.
+type trialNumbers struct {
+	ex       *executor.Executor
+	element  kernels.Element
+	float32s driver.Pointer // memory for the longest operand in float32
+	staging  *executor.Buffer
+}
+
 // convTrial is a convolution with its operands on the device.
 type convTrial struct {
-	ex           *executor.Executor
-	element      kernels.Element
+	trialNumbers
 	a, b, c, w   driver.Pointer // inputs, output and workspace
-	float32s     driver.Pointer // any operand in float32
-	staging      *executor.Buffer
-	out          int // numbers
-	maxWorkspace int // bytes
+	out          int            // numbers
+	maxWorkspace int            // bytes
 	kernel       device.Kernel
 	end          func()
 }
 
 func (d *Device) newTrial(c *device.Call, in [][]float32, out int) (*convTrial, error) {
 	ex, size := d.exec, d.precision.Element().Size()
-	t := &convTrial{ex: ex, element: d.precision.Element(), out: out, kernel: c.Kernel}
+	t := &convTrial{trialNumbers: trialNumbers{ex: ex, element: d.precision.Element()}, out: out, kernel: c.Kernel}
 	numbers := max(len(in[0]), len(in[1]), out)
 	t.maxWorkspace = 8*4*numbers + 1<<20 // more than convWorkspace allows a run
 	at, end, err := ex.Borrow(size*len(in[0]), size*len(in[1]), size*out, t.maxWorkspace, 4*numbers)
@@ -86,7 +92,7 @@ func region(at driver.Pointer, v []float32) kernels.Region {
 }
 
 // copyIn copies numbers to the device and rounds them.
-func (t *convTrial) copyIn(to driver.Pointer, v []float32) error {
+func (t *trialNumbers) copyIn(to driver.Pointer, v []float32) error {
 	if t.element == kernels.F32 {
 		return t.ex.CopyIn(region(to, v), t.staging)
 	}
@@ -96,15 +102,15 @@ func (t *convTrial) copyIn(to driver.Pointer, v []float32) error {
 	return t.ex.Launch(kernels.Narrow(t.element, kernels.Address(to), kernels.Address(t.float32s), len(v)))
 }
 
-// copyOut copies the output from the device.
-func (t *convTrial) copyOut() ([]float32, error) {
-	v, from := make([]float32, t.out), t.c
+// copyOut copies n numbers from the device.
+func (t *trialNumbers) copyOut(from driver.Pointer, n int) ([]float32, error) {
+	v := make([]float32, n)
 	if t.element != kernels.F32 {
-		from = t.float32s
-		if err := t.ex.Launch(kernels.Widen(t.element, kernels.Address(t.float32s), kernels.Address(t.c),
-			t.out)); err != nil {
+		if err := t.ex.Launch(kernels.Widen(t.element, kernels.Address(t.float32s), kernels.Address(from),
+			n)); err != nil {
 			return nil, err
 		}
+		from = t.float32s
 	}
 	return v, t.ex.CopyOut(region(from, v), t.staging)
 }
@@ -128,5 +134,5 @@ func (t *convTrial) run(conv *cudnn.Conv) ([]float32, error) {
 	if err := conv.Run(x, w, y, t.w); err != nil {
 		return nil, err
 	}
-	return t.copyOut()
+	return t.copyOut(t.c, t.out)
 }

@@ -131,6 +131,11 @@ func (d *Device) start(b backend) (err error) {
 			return err
 		}
 	}
+	if path := os.Getenv(megakernel.ProfileVariable); path != "" && d.mega != nil {
+		if err = d.mega.StartProfile(path, d.properties.Name, d.properties.ClockRate); err != nil {
+			return err
+		}
+	}
 	d.openOverheads(l.memoryDir, b.version, l.dnn)
 	d.freeWhenOpen, _, err = ex.FreeMemory()
 	return err
@@ -181,4 +186,6 @@ func (d *Device) Close() error {
 }
 
 // shutdown closes the handles and the executor's context, on the executor.
-func (d *Device) shutdown() error { return d.exec.Shutdown(d.handles.all()...) }
+func (d *Device) shutdown() error {
+	return errors.Join(d.mega.WriteProfile(), d.exec.Shutdown(d.handles.all()...))
+}

@@ -36,6 +36,10 @@ func (d *Device) Do(ops ...device.Op) {
 
 // send queues an operation without a result.
 func (d *Device) send(op *device.Op) {
+	if op.Only != nil {
+		d.sendWithin(op)
+		return
+	}
 	switch op.Kind {
 	case device.KindCombine:
 		d.sendCombine(op)
@@ -53,6 +57,8 @@ func (d *Device) send(op *device.Op) {
 		d.sendAdamW(op)
 	case device.KindMultiply:
 		d.sendMultiply(op)
+	case device.KindOrthogonalize:
+		d.sendOrthogonalize(op)
 	}
 }
 

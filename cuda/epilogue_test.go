@@ -207,3 +207,50 @@ func TestBiasFormat(t *testing.T) {
 		}
 	}
 }
+
+// GELU after a product and its gradient are computed by cuBLASLt, where it has algorithms for them
+// and they pass the trial: not where it approximates GELU, and not for the form with the error
+// function. Both ways have the CPU's gradient up to rounding.
+func TestGELUEpilogues(t *testing.T) {
+	for _, c := range []struct {
+		precision Precision
+		form      string
+		noBias    bool
+		of        ltBehaviour
+		want      map[cublas.Epilogue]int // products of two layers, sent once and captured once, and one trial
+		separate  string
+	}{
+		{BF16, "tanh", false, ltBehaviour{},
+			map[cublas.Epilogue]int{cublas.EpilogueGELUBias: 5, cublas.EpilogueGELUGrad: 5}, ""},
+		{FP16, "tanh", true, ltBehaviour{},
+			map[cublas.Epilogue]int{cublas.EpilogueGELU: 5, cublas.EpilogueGELUGrad: 5}, ""},
+		{BF16, "tanh", false, ltBehaviour{sigmoid: true},
+			map[cublas.Epilogue]int{cublas.EpilogueGELUBias: 1, cublas.EpilogueGELUGrad: 1}, ""},
+		{BF16, "tanh", false, ltBehaviour{noGELU: true}, nil, ""},
+		{BF16, "tanh", false, ltBehaviour{}, nil, "kernels"},
+		{BF16, "erf", false, ltBehaviour{}, nil, ""},
+		{TF32, "tanh", false, ltBehaviour{}, nil, ""},
+	} {
+		t.Setenv(separateGELUVariable, c.separate)
+		net, err := model.Open("gpt-nano", model.Options{Classes: 11, Transformer: model.Transformer{Layers: 2, Heads: 2,
+			Width: 24, Block: 6, GELU: c.form, NoBias: c.noBias}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, counts := epilogueCounts(t, c.of, WithPrecision(c.precision))
+		b := device.Batch{Length: 6}
+		for i := range 12 {
+			b.X, b.Y = append(b.X, float32(i%11)), append(b.Y, int32(i*5%11))
+		}
+		want, wantLoss := gradientOf(t, net, cpu.New(), b)
+		grad, loss := gradientOf(t, net, d, b)
+		if far := distance(grad, want); !(math.Abs(loss-wantLoss) <= 0.01*wantLoss) || !(far <= 0.05) {
+			t.Errorf("%+v: loss %v, want %v; the gradient differs by %.2g of its length", c, loss, wantLoss, far)
+		}
+		for _, e := range []cublas.Epilogue{cublas.EpilogueGELU, cublas.EpilogueGELUBias, cublas.EpilogueGELUGrad} {
+			if counts[e] != c.want[e] {
+				t.Errorf("%+v: products by epilogue %v", c, counts)
+			}
+		}
+	}
+}

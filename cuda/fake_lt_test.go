@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"unsafe"
 
 	"fspda/cuda/cublas"
@@ -27,6 +28,8 @@ type fakeLt struct {
 type ltBehaviour struct {
 	keepsNaN bool // ReLU keeps NaN; else it makes 0 of it, as some versions do
 	oddBits  bool // masks begin with the highest bit of a byte
+	noGELU   bool // it has no algorithm for products with GELU
+	sigmoid  bool // GELU is x·σ(1.702·x)
 }
 
 // bit returns the byte and the bit of number at of a mask.
@@ -92,9 +95,11 @@ func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
 			case (e == cublas.EpilogueReLUMaskBias || e == cublas.EpilogueReLUGrad) && (d[11] == 0 || d[12]%128 != 0 ||
 				d[12] < uint64(rows)):
 				return 7
-			case e != cublas.EpilogueReLUGrad && d[8] == 0:
+			case hasGELU(e) && (d[11] == 0 || d[12]%8 != 0 || d[12] < uint64(rows)):
 				return 7
-			case rows == 5:
+			case hasBias(e) && d[8] == 0:
+				return 7
+			case rows == 5 || hasGELU(e) && of.noGELU:
 				return 15
 			}
 			*got, *all = 1, cublas.Heuristic{Algo: cublas.Algo{7, p[5], p[6], p[7], lowestBit(d[8]), lowestBit(d[11])}}
@@ -102,6 +107,24 @@ func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
 		},
 		Matmul: l.multiply,
 	}
+}
+
+func hasBias(e cublas.Epilogue) bool {
+	return e != cublas.EpilogueReLUGrad && e != cublas.EpilogueGELU && e != cublas.EpilogueGELUGrad
+}
+
+func hasGELU(e cublas.Epilogue) bool {
+	return e == cublas.EpilogueGELU || e == cublas.EpilogueGELUBias || e == cublas.EpilogueGELUGrad
+}
+
+// gelu returns GELU of a number, and its slope.
+func (m ltBehaviour) gelu(v float64) (y, slope float64) {
+	if m.sigmoid {
+		s := 1 / (1 + math.Exp(-1.702*v))
+		return v * s, s + v*s*(1-s)*1.702
+	}
+	t := math.Tanh(math.Sqrt(2/math.Pi) * (v + 0.044715*v*v*v))
+	return v * (1 + t) / 2, (1+t)/2 + v/2*(1-t*t)*math.Sqrt(2/math.Pi)*(1+3*0.044715*v*v)
 }
 
 // lowestBit returns the lowest bit of an address, its alignment.
@@ -128,7 +151,7 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 		y, errB := matrixAt(l.m, pb, b.rows*b.columns, element[b.of])
 		z, errC := matrixAt(l.m, pd, c.rows*c.columns, element[c.of])
 		e := cublas.Epilogue(d[7])
-		if e != cublas.EpilogueReLUGrad && d[8]%16 != 0 { // some algorithms fault there
+		if hasBias(e) && d[8]%16 != 0 { // some algorithms fault there
 			return fmt.Errorf("the bias at %#x is not aligned to 16 bytes", d[8])
 		}
 		along := c.rows
@@ -137,7 +160,7 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 		}
 		var bias matrix
 		var errD error
-		if e != cublas.EpilogueReLUGrad {
+		if hasBias(e) {
 			bias, errD = matrixAt(l.m, driver.Pointer(d[8]), along, element[c.of])
 		}
 		var bits []byte
@@ -145,7 +168,12 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 		if e == cublas.EpilogueReLUGrad || e == cublas.EpilogueReLUMaskBias {
 			bits, errM = l.m.Bytes(driver.Pointer(d[11]), cublas.MaskBytes(c.columns, c.rows))
 		}
-		if err := errors.Join(errA, errB, errC, errD, errM); err != nil {
+		var aux matrix
+		var errG error
+		if hasGELU(e) {
+			aux, errG = matrixAt(l.m, driver.Pointer(d[11]), int(d[12])*c.columns, element[c.of])
+		}
+		if err := errors.Join(errA, errB, errC, errD, errM, errG); err != nil {
 			return err
 		}
 		left, right := factorOf(x.v, d[3] == 1, a.ld), factorOf(y.v, d[4] == 1, b.ld)
@@ -161,6 +189,15 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 					if v += float64(bias.v[i]); !(v > 0) && !(l.behaviour.keepsNaN && v != v) {
 						v = 0
 					}
+				case cublas.EpilogueGELU, cublas.EpilogueGELUBias:
+					if hasBias(e) {
+						v += float64(bias.v[i])
+					}
+					aux.v[int(d[12])*j+i] = float32(v)
+					v, _ = l.behaviour.gelu(v)
+				case cublas.EpilogueGELUGrad:
+					_, slope := l.behaviour.gelu(float64(aux.v[int(d[12])*j+i]))
+					v *= slope
 				case cublas.EpilogueReLUGrad:
 					if int(bits[at8])&bit == 0 {
 						v = 0
@@ -182,6 +219,9 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 			}
 		}
 		z.put()
+		if e == cublas.EpilogueGELU || e == cublas.EpilogueGELUBias {
+			aux.put()
+		}
 		if e == cublas.EpilogueBiasGrad {
 			bias.put()
 		}

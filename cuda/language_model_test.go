@@ -84,11 +84,6 @@ func (all languageParts) add(t *compiler.Task) {
 		all["loss"].add(2, bytes+size(t.In[0]), 0, 1)
 	case strings.HasPrefix(string(k), "embed"):
 		all["embedding"].add(1, bytes, 0, 1)
-	case strings.Contains(string(k), "gelu") && gradient: // x and dy, in place
-		all["gelu"].add(1, 3*size(t.Out[0]), 0, 1)
-	case strings.Contains(string(k), "gelu"): // adds the bias in place
-		all["gelu"].add(1, 2*size(t.Out[0])+size(t.Out[1]), 0, 1)
-		bytes -= size(t.Out[1])
 	}
 	if strings.HasPrefix(string(k), "linear") || strings.HasPrefix(string(k), "product") {
 		all["products"].add(1, bytes, float64(d[0])*float64(vocabulary(t))*float64(d[2]), languageProducts)
@@ -110,7 +105,7 @@ func TestModelOfGPT2(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := languageParts{"attention": {}, "casts": {}, "embedding": {}, "gelu": {}, "loss": {}, "norms": {},
+	parts := languageParts{"attention": {}, "casts": {}, "embedding": {}, "loss": {}, "norms": {},
 		"optimizer": {}, "products": {}}
 	for i := range plan.Tasks {
 		parts.add(&plan.Tasks[i])

@@ -19,6 +19,7 @@ type lowerer struct {
 	*Device
 	// the gradient by each mask that a forward pass writes
 	masked map[*compiler.ReLUMask]*cublas.Matmul
+	gelus  map[geluShape]bool // whether cuBLASLt computes GELU after such a product
 	routes []convRoute
 	layout layout
 }
@@ -180,7 +181,8 @@ func checkKernels(code *device.Code) error {
 
 // newLowerer prepares the lowering of a plan.
 func newLowerer(d *Device, p *compiler.Plan) *lowerer {
-	return &lowerer{Device: d, masked: map[*compiler.ReLUMask]*cublas.Matmul{}, layout: layoutOf(p)}
+	return &lowerer{Device: d, masked: map[*compiler.ReLUMask]*cublas.Matmul{},
+		gelus: map[geluShape]bool{}, layout: layoutOf(p)}
 }
 
 // lower makes the steps of a plan.

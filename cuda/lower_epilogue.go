@@ -27,7 +27,8 @@ type productSpec struct {
 	a, b     productInput
 	epilogue cublas.Epilogue
 	bias     *compiler.Operand // operands of the epilogue, which may be nil
-	mask     *compiler.Operand
+	aux      *compiler.Operand
+	out      int // the number of the output that is the product
 }
 
 // biasAlignment is the alignment in bytes that the offset of a bias needs for cuBLASLt to read or
@@ -49,12 +50,12 @@ func (d *Device) matmul(t *compiler.Task, f productSpec) *cublas.Matmul {
 		return driver.Pointer(compiler.AlignBytes + o.Offset)
 	}
 	p := cublas.Product{M: f.m, N: f.n, K: f.k, TransA: f.a.transposed, TransB: f.b.transposed, A: at(&t.In[f.a.in]),
-		B: at(&t.In[f.b.in]), C: at(&t.Out[0]),
+		B: at(&t.In[f.b.in]), C: at(&t.Out[f.out]),
 		Type: blasTypes[t.In[f.a.in].Element], TypeC: blasTypes[t.Element()], Compute: d.compute()}
 	var product, kept *cublas.Matmul
 	err := d.exec.Do(func() (err error) {
 		if product, err = d.handles.lt.NewMatmul(p, f.epilogue, cublas.Operands{Bias: at(f.bias),
-			Mask: at(f.mask)}); err == nil {
+			Aux: at(f.aux)}); err == nil {
 			kept = new(*product)
 			d.exec.Track(kept)
 		}
@@ -92,7 +93,7 @@ func ltDense(product *cublas.Matmul, t *compiler.Task, activation kernels.Activa
 // epilogueOperands returns the addresses of a dense layer's bias and mask.
 func (env *launchEnv) epilogueOperands(t *compiler.Task) (b cublas.Operands) {
 	if t.Mask != nil {
-		b.Mask = driver.Pointer(env.address(t.Mask.Operand))
+		b.Aux = driver.Pointer(env.address(t.Mask.Operand))
 	}
 	if t.Call.Kernel != device.LinearGradXReLU {
 		b.Bias = driver.Pointer(env.address(t.In[2]))

@@ -65,7 +65,10 @@ func vocabulary(t *compiler.Task) int { return max(t.Call.Dims[1], t.Vocabulary)
 // productGELU is the lowering of device.LinearGELUTanh and its variants: output 0 is the product,
 // output 1 its GELU.
 func productGELU(f kernels.GELUForm) lowering {
-	return func(_ *lowerer, t *compiler.Task) (step, error) {
+	return func(l *lowerer, t *compiler.Task) (step, error) {
+		if by := l.geluProduct(t, f); by != nil {
+			return ltGELU(by, t), nil
+		}
 		return func(env *launchEnv) error {
 			x := env.bind(t)
 			m, n, k := x.dims[0], x.dims[1], x.dims[2]
@@ -74,7 +77,7 @@ func productGELU(f kernels.GELUForm) lowering {
 			}
 			var bias kernels.Address
 			if len(x.in) > 2 {
-				bias = x.in[2]
+				bias = x.bias()
 			}
 			return env.ex.Launch(kernels.BiasGELU(x.Element(), f, x.out[1], x.out[0], bias, m, n))
 		}, nil
@@ -83,7 +86,10 @@ func productGELU(f kernels.GELUForm) lowering {
 
 // gradXGELU is the lowering of device.LinearGradXGELUTanh and device.LinearGradXGELUErf.
 func gradXGELU(f kernels.GELUForm) lowering {
-	return func(_ *lowerer, t *compiler.Task) (step, error) {
+	return func(l *lowerer, t *compiler.Task) (step, error) {
+		if by := l.geluGradX(t, f); by != nil {
+			return ltGELUGrad(by, t), nil
+		}
 		return func(env *launchEnv) error {
 			x := env.bind(t)
 			m, n, k := x.dims[0], x.dims[1], x.dims[2]

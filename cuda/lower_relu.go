@@ -22,13 +22,13 @@ func (l *lowerer) denseReLU(t *compiler.Task, f productSpec) step {
 		gradient = l.maskedGradX(t.Mask.Gradient)
 	}
 	if gradient != nil {
-		f.epilogue, f.mask = cublas.EpilogueReLUMaskBias, &t.Mask.Operand
+		f.epilogue, f.aux = cublas.EpilogueReLUMaskBias, &t.Mask.Operand
 		if by := l.nanSafeMatmul(t, f); by != nil {
 			l.masked[t.Mask] = gradient
 			return ltDense(by, t, kernels.Identity)
 		}
 	}
-	f.epilogue, f.mask = cublas.EpilogueReLUBias, nil
+	f.epilogue, f.aux = cublas.EpilogueReLUBias, nil
 	if by := l.nanSafeMatmul(t, f); by != nil {
 		return ltDense(by, t, kernels.Identity)
 	}
@@ -62,7 +62,7 @@ func ltDenseMaskKernel(product *cublas.Matmul, t *compiler.Task) step {
 func (d *Device) maskedGradX(t *compiler.Task) *cublas.Matmul {
 	n := t.Call.Dims
 	return d.matmul(t, productSpec{m: n[0], n: n[2], k: n[1], a: productInput{in: 0}, b: productInput{in: 1},
-		epilogue: cublas.EpilogueReLUGrad, mask: &t.Mask.Operand})
+		epilogue: cublas.EpilogueReLUGrad, aux: &t.Mask.Operand})
 }
 
 // ltGradX is the step of maskedGradX.
@@ -102,7 +102,7 @@ func productKeepsNaN(ex *executor.Executor, product *cublas.Matmul, t *compiler.
 			return false, err
 		}
 	}
-	if err := product.Run(at[0], at[1], at[2], cublas.Operands{Bias: at[3], Mask: at[4]}); err != nil {
+	if err := product.Run(at[0], at[1], at[2], cublas.Operands{Bias: at[3], Aux: at[4]}); err != nil {
 		return false, err
 	}
 	first, err := ex.ReadBack(at[2], c.Element.Size())
@@ -140,7 +140,7 @@ func maskBitsKnown(ex *executor.Executor, gradient *cublas.Matmul, t *compiler.T
 		err = errors.Join(err, ex.SetBytes(at[3]+driver.Pointer(row), probeBits[1], row))
 	}
 	if err == nil {
-		err = gradient.Run(at[0], at[1], at[2], cublas.Operands{Mask: at[3]})
+		err = gradient.Run(at[0], at[1], at[2], cublas.Operands{Aux: at[3]})
 	}
 	if err != nil {
 		return false, err

@@ -71,7 +71,7 @@ func TestVariationIsKeyed(t *testing.T) {
 		}
 	}
 	var two, eval device.Batch
-	if err := split.gatherAugmented(&two, []int32{0, 0}, augmentKey{1, 2, 3}, new(imageScratch), nil); err != nil {
+	if err := split.gatherAugmented(&two, []int32{0, 0}, nil, augmentKey{1, 2, 3}, new(imageScratch), nil); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(two.X[:90], base) || slices.Equal(two.X[90:], base) {
@@ -147,7 +147,7 @@ func BenchmarkVaried(b *testing.B) {
 			var dst device.Batch
 			buf := new(imageScratch)
 			for i := 0; b.Loop(); i++ {
-				_ = s.Train.gatherAugmented(&dst, []int32{int32(i % 2000)}, augmentKey{1, 2, i}, buf, nil)
+				_ = s.Train.gatherAugmented(&dst, []int32{int32(i % 2000)}, nil, augmentKey{1, 2, i}, buf, nil)
 			}
 		})
 	}

@@ -65,7 +65,7 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	}
 	s.reserve(dst, examples)
 	if s.images != nil {
-		return s.images.gather(s, dst, examples, None, augmentKey{}, nil)
+		return s.images.gather(s, dst, examples, nil, None, augmentKey{}, nil)
 	}
 	f := s.Features()
 	for row, e := range examples {
@@ -78,17 +78,17 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 // GatherAugmented is Gather with the augmentation of training. Its random choices are a function of
 // seed, agent and step. An agent that has no Loader, such as -1, shares no random choices with any.
 func (s Split) GatherAugmented(dst *device.Batch, examples []int32, seed uint64, agent, step int) error {
-	return s.gatherAugmented(dst, examples, augmentKey{seed, agent, step}, new(imageScratch), nil)
+	return s.gatherAugmented(dst, examples, nil, augmentKey{seed, agent, step}, new(imageScratch), nil)
 }
 
-// gatherAugmented is Gather with the augmentation of training. It returns ErrClosed if stop is
-// closed meanwhile.
-func (s Split) gatherAugmented(dst *device.Batch, examples []int32, k augmentKey, buf *imageScratch,
+// gatherAugmented is Gather with the augmentation of training, see [decodedImages.gather] for spare.
+// It returns ErrClosed if stop is closed meanwhile.
+func (s Split) gatherAugmented(dst *device.Batch, examples, spare []int32, k augmentKey, buf *imageScratch,
 	stop <-chan struct{}) error {
 	switch {
 	case s.images != nil:
 		s.reserve(dst, examples)
-		return s.images.gather(s, dst, examples, s.augment, k, stop)
+		return s.images.gather(s, dst, examples, spare, s.augment, k, stop)
 	case s.augment == None:
 		return s.Gather(dst, examples)
 	}

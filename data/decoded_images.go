@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,7 +31,9 @@ type OnBad string
 
 const (
 	Fail OnBad = "fail" // the batch is an error
-	Skip OnBad = "skip" // the next example of the batch replaces it
+	// the next good example of the batch replaces it, or, in a batch without one, the next of the
+	// agent's shard or of the split
+	Skip OnBad = "skip"
 )
 
 // badImages records the images that could not be read. It is safe for concurrent use.
@@ -43,6 +46,14 @@ type badImages struct {
 type badImage struct {
 	among  *decodedImages
 	number int32
+}
+
+// has reports whether an image is known to be bad.
+func (b *badImages) has(among *decodedImages, e int32) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	_, ok := b.seen[badImage{among, e}]
+	return ok
 }
 
 // add records an image, and reports it if it is new.
@@ -82,8 +93,9 @@ func newScratchPool(n int) chan *imageScratch {
 }
 
 // gather fills dst with examples, on as many goroutines as the pool has scratch memory for. It
-// stops if stop is closed.
-func (p *decodedImages) gather(s Split, dst *device.Batch, examples []int32, how Augment, key augmentKey,
+// stops if stop is closed. Spare examples replace those of a batch that cannot be read at all; nil
+// means the whole split.
+func (p *decodedImages) gather(s Split, dst *device.Batch, examples, spare []int32, how Augment, key augmentKey,
 	stop <-chan struct{}) error {
 	f := s.Features()
 	numbers, labels := dst.X, dst.Y // dst itself would escape to the heap
@@ -94,7 +106,7 @@ func (p *decodedImages) gather(s Split, dst *device.Batch, examples []int32, how
 		case buf := <-p.pool:
 			defer func() { p.pool <- buf }()
 			buf.norm, buf.numbers = s.norm, numbers[row*f:(row+1)*f]
-			e, err := p.decodeRow(buf, examples, row, how, key)
+			e, err := p.decodeRow(buf, examples, spare, row, how, key)
 			if err == nil {
 				labels[row] = s.Labels[e]
 			}
@@ -104,12 +116,18 @@ func (p *decodedImages) gather(s Split, dst *device.Batch, examples []int32, how
 }
 
 // decodeRow decodes the image of a row or, if that is bad and OnBad is Skip, of the next row with a
-// good one. It returns the example used.
-func (p *decodedImages) decodeRow(buf *imageScratch, examples []int32, row int, how Augment,
+// good one, or else of the next spare example. It returns the example used.
+func (p *decodedImages) decodeRow(buf *imageScratch, examples, spare []int32, row int, how Augment,
 	key augmentKey) (int32, error) {
 	var first error
-	for k := range examples {
-		e := examples[(row+k)%len(examples)]
+	for k := 0; ; k++ {
+		e, ok := p.candidate(examples, spare, row, k)
+		if !ok {
+			break
+		}
+		if first != nil && p.bad.has(p, e) {
+			continue
+		}
 		stream := key.stream(row)
 		err := p.decode(buf, int(e), how, &stream)
 		if err == nil {
@@ -119,11 +137,28 @@ func (p *decodedImages) decodeRow(buf *imageScratch, examples []int32, row int, 
 			return e, err
 		}
 		p.bad.add(p, e, err)
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
-	return 0, fmt.Errorf("no image of a batch of %d can be read: %w", len(examples), first)
+	return 0, fmt.Errorf("no image of a batch of %d can be read, nor one in its place: %w", len(examples), first)
+}
+
+// candidate returns choice k of the examples that a row may be made of; false if there are no more.
+func (p *decodedImages) candidate(examples, spare []int32, row, k int) (e int32, ok bool) {
+	if k < len(examples) {
+		return examples[(row+k)%len(examples)], true
+	}
+	n := p.source.Len()
+	if spare != nil {
+		n = len(spare)
+	}
+	if k -= len(examples); k >= n {
+		return 0, false
+	}
+	k = (int(examples[row]) + 1 + k) % n
+	if spare != nil {
+		return spare[k], true
+	}
+	return int32(k), true
 }
 
 // decode writes the values of image e, for training or evaluation, to buf.numbers.
@@ -191,6 +226,12 @@ func (s *Set) OnSkip(f func(error)) {
 		defer s.bad.mu.Unlock()
 		s.bad.report = f
 	}
+}
+
+// Bad reports whether an example was found to be an image that cannot be read. Another one stands in
+// its place in a batch.
+func (s Split) Bad(example int) bool {
+	return s.images != nil && s.images.bad.has(s.images, int32(example))
 }
 
 // Bad lists the errors of the images skipped so far, each once, sorted by message.

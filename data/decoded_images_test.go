@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -124,7 +126,7 @@ func TestImagesAreTheFormula(t *testing.T) {
 	}
 	key := augmentKey{7, 2, 5}
 	var varied, plain device.Batch
-	if err := errors.Join(set.Train.gatherAugmented(&varied, []int32{2, 1}, key, nil, nil),
+	if err := errors.Join(set.Train.gatherAugmented(&varied, []int32{2, 1}, nil, key, nil, nil),
 		set.Test.Batch(&plain, 0, 3)); err != nil {
 		t.Fatal(err)
 	}
@@ -213,11 +215,11 @@ func TestBadImagesAreSkipped(t *testing.T) {
 	var got, want device.Batch
 	key := augmentKey{1, 0, 4}
 	for range 2 {
-		if err := set.Train.gatherAugmented(&got, []int32{2, 4, 5, 6, 3}, key, nil, nil); err != nil {
+		if err := set.Train.gatherAugmented(&got, []int32{2, 4, 5, 6, 3}, nil, key, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := mustImages(t, good, good, o).Train.gatherAugmented(&want, []int32{6, 6, 6, 6, 3}, key, nil,
+	if err := mustImages(t, good, good, o).Train.gatherAugmented(&want, []int32{6, 6, 6, 6, 3}, nil, key, nil,
 		nil); err != nil {
 		t.Fatal(err)
 	}
@@ -225,9 +227,70 @@ func TestBadImagesAreSkipped(t *testing.T) {
 	if bad := set.Bad(); len(bad) != 3 || reports != 3 || !strings.Contains(bad[0].Error(), "picture 2") {
 		t.Errorf("%d reports of %v, want 3", reports, bad)
 	}
-	if err := set.Test.Gather(&got, []int32{4, 5, 2}); err == nil || !strings.Contains(err.Error(),
-		"no image of a batch of 3 can be read") {
-		t.Errorf("error %v, want one that gives up", err)
+	if err := errors.Join(set.Test.Gather(&got, []int32{4, 5, 2}), mustImages(t, good, good, o).Test.Gather(&want,
+		[]int32{6, 6, 3})); err != nil {
+		t.Fatal(err)
+	}
+	sameBatches(t, "a batch of bad images", []device.Batch{got}, []device.Batch{want})
+	if !set.Test.Bad(4) || set.Test.Bad(6) {
+		t.Error("images 4 and 6 are not known as bad and good")
+	}
+}
+
+// With any bad images, batches of any size have good images of the agent's shard in their places, the
+// same after a resume; a shard without a good image is an error.
+func TestAnyBadImages(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for n := range 60 {
+		source, bad := newShelf(t, 12), map[int32]bool{}
+		source.labels = sequence(12)
+		for range r.IntN(12) {
+			i := r.IntN(12)
+			bad[int32(i)] = true
+			source.files[i] = [][]byte{nil, {0xff, 0xd8}, source.files[i][:len(source.files[i])/2]}[r.IntN(3)]
+		}
+		var shard []int32
+		good := map[int32]bool{} // labels of the good images of the shard
+		for i := range int32(12) {
+			if r.IntN(2) == 0 || i == 11 {
+				shard = append(shard, i)
+				good[i] = !bad[i]
+			}
+		}
+		o := ImageOptions{Crop: 24, JPEG: GoJPEG, OnBad: Skip, Workers: 2}
+		batch := 1 + r.IntN(len(shard))
+		var runs [2][]device.Batch
+		for run := range runs {
+			for first := 0; first < 6; first += 6 / (1 + run) { // the second run is resumed once
+				set, err := FromImages("shelf", 12, source, source, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l, err := NewLoader(set.Train, shard, 0, LoaderOptions{Batch: batch,
+					Sampling: Epochs, Seed: uint64(n), First: first, Ahead: 2 * run})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 6 / (1 + run) {
+					b, err := l.Next()
+					if none := !slices.Contains(slices.Collect(maps.Values(good)), true); none != (err != nil) {
+						t.Fatalf("bad images %v of shard %v: %v", bad, shard, err)
+					}
+					if err != nil {
+						break
+					}
+					for _, y := range b.Y {
+						if !good[y] {
+							t.Fatalf("bad images %v of shard %v: a batch has label %d", bad, shard, y)
+						}
+					}
+					runs[run] = append(runs[run], device.Batch{X: slices.Clone(b.X), Y: slices.Clone(b.Y), Key: b.Key})
+					l.Release(b)
+				}
+				l.Close()
+			}
+		}
+		sameBatches(t, "resumed", runs[1], runs[0])
 	}
 }
 

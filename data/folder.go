@@ -48,6 +48,7 @@ func setOf(name string, found *images.Set, o OpenOptions) (*Set, error) {
 		return nil, err
 	}
 	s.Notes, s.ClassNames, s.Memory = append(notes, s.Notes...), found.Classes, found.Memory
+	s.Layout = found.Kind + ", " + found.Layout
 	return s, nil
 }
 

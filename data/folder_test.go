@@ -92,7 +92,7 @@ func TestRealImages(t *testing.T) {
 			t.Fatalf("%d images of %d classes, shape %v", s.Train.Len(), s.Classes, s.Shape)
 		}
 		var b device.Batch
-		if err := s.Train.gatherAugmented(&b, sequence(n), augmentKey{1, 0, 0}, nil, nil); err != nil {
+		if err := s.Train.gatherAugmented(&b, sequence(n), nil, augmentKey{1, 0, 0}, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		batches = append(batches, b)

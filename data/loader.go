@@ -132,7 +132,7 @@ func (l *Loader) fillExamples(m *batchMaker, dst *device.Batch, step int) error 
 	if m.scratch == nil && !l.split.Refers() {
 		m.scratch = new(imageScratch)
 	}
-	if err := l.split.gatherAugmented(dst, m.idx, augmentKey{l.seed, m.order.agent, step}, m.scratch,
+	if err := l.split.gatherAugmented(dst, m.idx, m.order.shard, augmentKey{l.seed, m.order.agent, step}, m.scratch,
 		l.stop); err != nil {
 		if errors.Is(err, ErrClosed) {
 			return err

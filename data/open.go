@@ -31,6 +31,9 @@ type OpenOptions struct {
 	// For text, see text.OpenOptions; the tokenizer auto means "".
 	Tokenizer string
 	Window    int // tokens of an example; 0 means 64
+	// Agents lets the window become shorter, so that each of as many equal parts of the training text
+	// has one, and the validation text; 0: the window is as long as Window says.
+	Agents int
 }
 
 // registration is a named data set.

@@ -26,6 +26,7 @@ type Set struct {
 	Mean    []float32 // mean of pixel/255: one number per channel, or one for all
 	Std     []float32 // standard deviation of pixel/255, of the same length
 	Notes   []string  // warnings for the user; usually none
+	Layout  string    // where the pictures of each split and their classes were found; "" if there was no choice
 	Memory  int64     // bytes that reading images takes beyond a batch
 
 	ClassNames []string // names by class; nil: not known

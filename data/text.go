@@ -51,7 +51,13 @@ func openSyntheticText(o OpenOptions) (*Set, error) {
 }
 
 func fromText(name string, c *text.Corpus, o OpenOptions) (*Set, error) {
-	s, err := FromText(name, c, cmp.Or(o.Window, defaultWindow))
+	window := cmp.Or(o.Window, defaultWindow)
+	if o.Agents > 0 {
+		if longest := min(len(c.Train)/o.Agents, len(c.Val)) - 1; longest > 0 {
+			window = min(window, longest)
+		}
+	}
+	s, err := FromText(name, c, window)
 	if err == nil && o.Augment != "" && o.Augment != "auto" && o.Augment != None {
 		err = fmt.Errorf("data: set %s: augmentation %s is for pictures: use none", name, o.Augment)
 	}
@@ -270,8 +276,11 @@ func (d documents) join(tokens []uint16, shards [][]int32) (joined []uint16, end
 
 // Describe describes the set in a few words for a person; "": its name suffices.
 func (s *Set) Describe() string {
-	if s.Text == nil {
+	if s.Text == nil && s.Layout == "" {
 		return ""
+	}
+	if s.Text == nil {
+		return fmt.Sprintf("%s: %d + %d pictures of %d classes", s.Layout, s.Train.Len(), s.Test.Len(), s.Classes)
 	}
 	name := "tokens"
 	if t := s.Text.Tokenizer; t != nil {

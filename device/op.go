@@ -16,11 +16,12 @@ const (
 	KindAdamW
 	KindDot
 	KindMultiply
+	KindOrthogonalize
 )
 
 // kindNames is indexed by Kind.
 var kindNames = [...]string{"Combine", "Gather", "AddDiff", "AddDiffs", "ScatterAdd", "MoveCopy", "AdamW", "Dot",
-	"Multiply"}
+	"Multiply", "Orthogonalize"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -43,6 +44,9 @@ type Op struct {
 	Sum   *float64 // The result of a Dot.
 
 	Product MatrixProduct // A Multiply.
+
+	Matrices []Orthogonal // The matrices of an Orthogonalize.
+	Only     []Range      // The ranges of an elementwise operation, see Within; nil: all coordinates.
 
 	// WithGradient lets a device that computes the gradients of several agents together gather at
 	// the same time.
@@ -125,6 +129,9 @@ func InnerProduct(d Device, a, b Vector) (sum float64) {
 // i alone, and returns the length of the vectors. A device may compute several such operations of
 // one length part by part, in their order.
 func (op *Op) Elementwise() (n int, ok bool) {
+	if op.Only != nil {
+		return 0, false
+	}
 	switch op.Kind {
 	case KindCombine, KindAdamW:
 		return op.Out[0].Len(), true
@@ -138,6 +145,9 @@ func (op *Op) Elementwise() (n int, ok bool) {
 
 // Check panics unless the lengths of the vectors fit each other and the coordinates.
 func (op *Op) Check() {
+	if op.Only != nil {
+		op.checkRanges()
+	}
 	switch op.Kind {
 	case KindCombine:
 		op.checkTerms("a term", op.Terms, op.Out[0].Len())
@@ -177,6 +187,8 @@ func (op *Op) Check() {
 		op.checkLen("b", op.In[1], op.In[0].Len())
 	case KindMultiply:
 		op.checkProduct()
+	case KindOrthogonalize:
+		op.checkMatrices()
 	}
 }
 

@@ -67,7 +67,7 @@ func moments(rows []float32, channels int) (mean, variance []float64) {
 
 func TestBufferLayout(t *testing.T) {
 	b := newBuffered(t, "resnet20")
-	sizes := b.BufferSizes()
+	sizes := b.Describe().Buffers
 	if len(sizes) != 2*21 || !slices.Equal(sizes[:2], []int{16, 16}) || !slices.Equal(sizes[40:], []int{64, 64}) {
 		t.Errorf("buffers have the sizes %v", sizes)
 	}
@@ -185,8 +185,8 @@ func TestScoreWithUsesBuffers(t *testing.T) {
 func TestNetworkWithoutBuffers(t *testing.T) {
 	b := newBuffered(t, "mlp")
 	batch := b.batch(3, 0)
-	if len(b.BufferSizes()) != 0 || len(b.InitBuffers()) != 0 {
-		t.Errorf("buffers of sizes %v", b.BufferSizes())
+	if len(b.Describe().Buffers) != 0 || len(b.InitBuffers()) != 0 {
+		t.Errorf("buffers of sizes %v", b.Describe().Buffers)
 	}
 	loss, err := b.Grad(b.grad, b.x, batch)
 	if err != nil {

@@ -72,21 +72,6 @@ func (e *Engine) InitBuffers() []float32 {
 	return e.Network.InitBuffers()
 }
 
-// Sizes lists the lengths of the parameter tensors in flat order.
-func (e *Engine) Sizes() []int { return e.layout.sizes() }
-
-// Shapes lists the shapes of the parameter tensors in flat order.
-func (e *Engine) Shapes() (shapes [][]int) {
-	for _, t := range e.layout.tensors {
-		shapes = append(shapes, slices.Clone(t.Shape))
-	}
-	return shapes
-}
-
-// BufferSizes lists the lengths of the buffers in flat order: for each batch norm the running
-// means, then the running variances.
-func (e *Engine) BufferSizes() []int { return e.buffers.sizes() }
-
 // Footprint estimates the working memory in bytes of one run of that kind at that batch size.
 // Programs that run one after the other need the maximum of their footprints. Parameters, gradients
 // and batches are not included.
@@ -258,21 +243,6 @@ func (e *Engine) plan(r planKey) (*Plan, error) {
 	}
 	e.plans[r] = p
 	return p, nil
-}
-
-// ProgramBytes returns the memory of a program for a training step of a batch, and of one that
-// scores the given number of examples.
-func (e *Engine) ProgramBytes(batch, scored int) (gradient, score uint64, err error) {
-	step, with := Train, Score
-	if e.buffers.dim > 0 {
-		step, with = Step, ScoreWith
-	}
-	g, err := e.Footprint(batch, step)
-	if err != nil {
-		return 0, 0, err
-	}
-	s, err := e.Footprint(scored, with)
-	return uint64(g), uint64(s), err
 }
 
 func (e *Engine) release(r planKey, p device.Program) {

@@ -65,7 +65,7 @@ func TestEngineIsConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := shared.Sizes(); !slices.Equal(got, []int{96, 12, 48, 4}) {
+	if got := shared.Describe().Sizes(); !slices.Equal(got, []int{96, 12, 48, 4}) {
 		t.Errorf("sizes %v", got)
 	}
 }

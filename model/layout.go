@@ -18,7 +18,15 @@ type Tensor struct {
 	// the names of the tensors that this one consists of in files, each with as many rows; nil: itself
 	Parts []string
 
+	// Hidden says that the tensor is the weights of a layer, a matrix of outputs × rest, and neither
+	// an embedding nor the last layer of a network without embeddings.
+	Hidden bool
+	// Blocks is the number of matrices that the weights are, with equal numbers of rows, one below
+	// the other; 0 stands for 1.
+	Blocks int
+
 	norm  bool  // the parameter belongs to a batch norm
+	table bool  // an embedding
 	start start // initial values
 }
 
@@ -35,6 +43,20 @@ const OHWI Axes = "OHWI"
 type Layout struct {
 	tensors []Tensor
 	dim     int
+}
+
+// markHidden sets Hidden. The last weights belong to the last layer, unless an embedding is it.
+func (l *Layout) markHidden() {
+	last, tables := -1, false
+	for i, t := range l.tensors {
+		l.tensors[i].Hidden = len(t.Shape) > 1 && !t.table
+		if tables = tables || t.table; l.tensors[i].Hidden {
+			last = i
+		}
+	}
+	if last >= 0 && !tables {
+		l.tensors[last].Hidden = false
+	}
 }
 
 // Dim is the length of the flat vector.

@@ -80,6 +80,7 @@ func newNetwork(n Network) (*Network, error) {
 		return nil, err
 	}
 	n.layout, n.buffers = &b.builder.layout, &b.builder.buffers
+	n.layout.markHidden()
 	return &n, n.decayed()
 }
 

@@ -59,7 +59,7 @@ func TestOpenRefuses(t *testing.T) {
 		"128 heads of 1 numbers, want an even number": {"llama-nano", Options{Classes: 65,
 			Transformer: Transformer{Heads: 128}}},
 		"width 130 does not divide into 4 heads": {"gpt-nano", Options{Classes: 65,
-			Transformer: Transformer{Width: 130}}},
+			Transformer: Transformer{Width: 130, Heads: 4}}},
 		"windows of 65 tokens, want 1 to 64": {"gpt-nano", Options{Shape: []int{65}, Classes: 65}},
 		"a vocabulary of 1 tokens":           {"gpt-nano", Options{Classes: 1}},
 		"a vocabulary of 65537 tokens":       {"gpt2", Options{Classes: 65537}},

@@ -61,8 +61,8 @@ func (t *Tape) Dim() int { return t.layout.dim }
 // Layout describes the flat parameter vector.
 func (t *Tape) Layout() *Layout { return &t.layout }
 
-// Sizes lists the lengths of the parameter tensors in flat order.
-func (t *Tape) Sizes() []int { return t.layout.sizes() }
+// Describe lists the parameter tensors, as vectors: only Forward knows what their axes are.
+func (t *Tape) Describe() Description { return Description{Tensors: Vectors(t.layout.sizes()...)} }
 
 // Init returns a new parameter vector, drawn from the stream "init" of the run seed as described at
 // [Param].

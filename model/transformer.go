@@ -47,15 +47,20 @@ func IsTransformer(name string) bool {
 }
 
 // NamedTransformer returns the sizes of a named language model with the fields of t that are not
-// zero, and whether there is one of that name.
+// zero, and whether there is one of that name. Of a width that the heads of the model do not divide
+// it has fewer heads, unless t says how many.
 func NamedTransformer(name string, t Transformer) (Transformer, bool) {
 	for _, named := range transformers {
 		if named.name != name {
 			continue
 		}
 		of := named.Transformer
+		width := cmp.Or(t.Width, of.Width)
+		for of.Heads > 1 && (width%of.Heads != 0 || isLlama(name) && width/of.Heads%2 != 0) {
+			of.Heads--
+		}
 		return Transformer{Layers: cmp.Or(t.Layers, of.Layers), Heads: cmp.Or(t.Heads, of.Heads),
-			Width: cmp.Or(t.Width, of.Width), Block: cmp.Or(t.Block, of.Block), GELU: cmp.Or(t.GELU, "tanh"),
+			Width: width, Block: cmp.Or(t.Block, of.Block), GELU: cmp.Or(t.GELU, "tanh"),
 			NoBias: t.NoBias, Hidden: t.Hidden}, true
 	}
 	return t, false
@@ -164,6 +169,13 @@ func normalTensor(name string, deviation float64, rows, columns int) Tensor {
 	return Tensor{Name: name, Shape: []int{rows, columns}, FanIn: columns, start: start{normal, deviation}}
 }
 
+// embedding is a table of vectors, one for each row.
+func embedding(name string, rows, width int) Tensor {
+	t := normalTensor(name, embedDeviation, rows, width)
+	t.table = true
+	return t
+}
+
 // embedDeviation is the standard deviation of the initial matrices, those before a residual sum
 // excepted.
 const embedDeviation = 0.02
@@ -266,9 +278,9 @@ type gpt struct {
 
 func (g gpt) forward(b *builder, ids *gorgonia.Node) *gorgonia.Node {
 	b.layer = "wte"
-	tokens := b.paramOf(normalTensor("wte.weight", embedDeviation, g.vocabulary, g.Width))
+	tokens := b.paramOf(embedding("wte.weight", g.vocabulary, g.Width))
 	b.layer = "wpe"
-	positions := b.paramOf(normalTensor("wpe.weight", embedDeviation, g.Block, g.Width))
+	positions := b.paramOf(embedding("wpe.weight", g.Block, g.Width))
 	x := b.dropout("drop", g.dropout, b.embed(ids, tokens, positions))
 	for l := range g.Layers {
 		b.inBlock(func() { x = g.block(b, fmt.Sprintf("h.%d.", l), x) })
@@ -290,7 +302,9 @@ func (g gpt) block(b *builder, name string, x *gorgonia.Node) *gorgonia.Node {
 		gelu = device.GELUErf
 	}
 	y := g.norm(b, name+"ln_1", x)
-	y = b.dense(normalTensor(name+"attn.c_attn", embedDeviation, 3*g.Width, g.Width), !g.NoBias, y)
+	joined := normalTensor(name+"attn.c_attn", embedDeviation, 3*g.Width, g.Width)
+	joined.Blocks = 3 // queries, keys and values
+	y = b.dense(joined, !g.NoBias, y)
 	y = b.attention(name+"attn", g.Heads, g.Block, y)
 	y = b.dense(normalTensor(name+"attn.c_proj", g.residualDeviation(), g.Width, g.Width), !g.NoBias, y)
 	x = b.add(x, b.dropout(name+"attn.resid_dropout", g.dropout, y))
@@ -313,7 +327,7 @@ const ropeTheta = 10000
 
 func (m llama) forward(b *builder, ids *gorgonia.Node) *gorgonia.Node {
 	b.layer = "model.embed_tokens"
-	tokens := b.paramOf(normalTensor("model.embed_tokens.weight", embedDeviation, m.vocabulary, m.Width))
+	tokens := b.paramOf(embedding("model.embed_tokens.weight", m.vocabulary, m.Width))
 	x := b.apply(device.TokenEmbed, 0, ids, tokens)
 	for l := range m.Layers {
 		b.inBlock(func() { x = m.block(b, fmt.Sprintf("model.layers.%d.", l), x) })
@@ -340,6 +354,7 @@ func (m llama) block(b *builder, name string, x *gorgonia.Node) *gorgonia.Node {
 // joined is a tensor of several matrices with equal numbers of rows, one below the other.
 func (m llama) joined(layer, name string, rows int, parts ...string) Tensor {
 	t := normalTensor(layer+name, embedDeviation, len(parts)*rows, m.Width)
+	t.Blocks = len(parts)
 	for _, p := range parts {
 		t.Parts = append(t.Parts, layer+p+".weight")
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"fspda/device"
+	"fspda/internal/units"
 	"fspda/train/evaluate"
 	"fspda/train/memory"
 )
@@ -55,9 +56,9 @@ func ForecastRun(
 		return f, err
 	}
 	f.Step = step
-	f.Total = time.Duration(float64(step)*float64(f.Iterations)) + rows
+	f.Total = units.Span(step.Seconds()*float64(f.Iterations) + rows)
 	debug.FreeOSMemory() // the memory of the trials is not used any more
-	f.Row = rows / time.Duration(max(1, s.EvalCount()+1-s.EvalsBefore(from)))
+	f.Row = units.Span(rows / max(1, float64(s.EvalCount()-s.EvalsBefore(from))+1))
 	f.Unit = "images"
 	if s.Window > 0 {
 		f.Unit = "tokens"
@@ -75,7 +76,7 @@ func timeSteps(ctx context.Context, s *Setup, on Options, left int) (time.Durati
 		return took / time.Duration(k), err
 	}
 	budget := shortTrial
-	if took*time.Duration(left/k) > longRun {
+	if took.Seconds()*float64(left/k) > longRun.Seconds() {
 		budget = longTrial
 	}
 	tau := s.RoundLength() // number of iterations from one exchange of rounds to the next

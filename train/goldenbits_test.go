@@ -5,13 +5,16 @@ import (
 
 	"fspda/cpu"
 	"fspda/device"
+	"fspda/model"
 )
 
 // pebble is a model of three parameters with the loss |x|²/2, whatever the examples.
 type pebble struct{ dev device.Device }
 
-func (pebble) Dim() int              { return 3 }
-func (pebble) Sizes() []int          { return []int{3} }
+func (pebble) Dim() int { return 3 }
+func (pebble) Describe() model.Description {
+	return model.Description{Tensors: model.Vectors(3)}
+}
 func (pebble) Init(uint64) []float32 { return []float32{2, 2, 2} }
 
 func (p pebble) Grad(dst, x device.Vector, _ device.Batch) (float64, error) {

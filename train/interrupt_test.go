@@ -74,7 +74,7 @@ func stopInEvaluation(t *testing.T, c Config, plain normed, at int, want *Result
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, b, err := saved.Mean(plain.BufferSizes()); err != nil || !slices.Equal(b, want.MeanBuffers) {
+	if _, b, err := saved.Mean(plain.Describe().Buffers); err != nil || !slices.Equal(b, want.MeanBuffers) {
 		t.Errorf("%s, at %d: the batch norm of the mean model in the checkpoint differs, %v", c.Algo, at, err)
 	}
 	if err := saved.Close(); err != nil {

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fspda/device"
+	"fspda/model"
 	"fspda/train/evaluate"
 )
 
@@ -11,8 +12,9 @@ type Model interface {
 	evaluate.Model
 	// Dim returns d, the length of the flat parameter vector.
 	Dim() int
-	// Sizes lists the lengths of the tensors of the flat vector, in order.
-	Sizes() []int
+	// Describe returns the facts about the model that training needs: the tensors of the flat vector,
+	// its buffers, and the memory of its programs.
+	Describe() model.Description
 }
 
 // Buffered is a Model with buffers: the running means and variances of batch norm. They belong to
@@ -21,10 +23,6 @@ type Model interface {
 type Buffered interface {
 	Model
 	evaluate.Buffered
-	// BufferSizes lists the lengths of the parts of the flat buffer vector, in order: for each
-	// layer of batch norm the running means, then the running variances. It is empty without batch
-	// norm.
-	BufferSizes() []int
 	// Step is Grad as part of training: it also updates the buffers by the statistics of the batch,
 	// as Observe with momentum 0.1 does.
 	Step(dst, x, buffers device.Vector, b device.Batch) (loss float64, err error)

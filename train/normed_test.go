@@ -7,6 +7,7 @@ import (
 
 	"fspda/device"
 	"fspda/internal/rng"
+	"fspda/model"
 )
 
 // normed is a linear network of some pixels behind one layer of batch norm, in float64: the
@@ -40,11 +41,11 @@ func newNormed(decay float64) normed {
 		grads: new(atomic.Int64), observed: new(atomic.Int64)}
 }
 
-func (m normed) Sizes() []int {
-	return []int{m.features, m.features, m.features * m.classes, m.classes}
+func (m normed) Describe() model.Description {
+	return model.Description{Tensors: model.Vectors(m.features, m.features, m.features*m.classes, m.classes),
+		Buffers: []int{m.features, m.features}}
 }
-func (m normed) Dim() int           { return 2*m.features + (m.features+1)*m.classes }
-func (m normed) BufferSizes() []int { return []int{m.features, m.features} }
+func (m normed) Dim() int { return 2*m.features + (m.features+1)*m.classes }
 
 func (m normed) Init(seed uint64) []float32 {
 	s, x := rng.New(seed, "init"), make([]float32, m.Dim())

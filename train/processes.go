@@ -17,6 +17,8 @@ type Process struct {
 	Rank    int
 	Network process.Network
 	Timeout time.Duration // longest silence of an agent that this one needs, after which Run fails; 0: for ever
+	// FirstTimeout is the same for agents that this process has never heard; 0: Timeout
+	FirstTimeout time.Duration
 	// Store keeps the agent's checkpoints; the caller closes it. nil: the agent keeps no
 	// checkpoints, and does not survive its process
 	Store *runfolder.AgentStore
@@ -36,7 +38,8 @@ func (g *manyProcesses) Local(agent int) bool { return agent == g.p.Rank }
 func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	s := g.r.setup
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
-		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Timeout: g.p.Timeout, Log: g.r.log}
+		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Timeout: g.p.Timeout,
+		FirstTimeout: g.p.FirstTimeout, Log: g.r.log}
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
 		var damage []error

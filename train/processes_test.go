@@ -32,6 +32,7 @@ type processes struct {
 	step func(iteration int) // of agent 0; may be nil
 
 	timeout time.Duration
+	first   time.Duration
 	listen  string         // of the coordinator; "": any port
 	disk    runfolder.Disk // of the coordinator's folder; nil: the operating system's
 }
@@ -41,7 +42,7 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	s, m := resolve(w.t, w.c)
 	dev := cpu.New()
 	var id []link.Field
-	for _, f := range s.Identity(m.Sizes()) {
+	for _, f := range s.Identity(m.Describe().Sizes()) {
 		id = append(id, link.Field{Name: f[0], Value: f[1]})
 	}
 	by := nats.Options{Run: w.name, Self: rank, Agents: w.c.Agents, Server: nats.Server{Listen: "127.0.0.1:0"}}
@@ -62,7 +63,8 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	}
 	defer n.Close()
 	ready(found.Address())
-	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n, Timeout: w.timeout}, OnStep: w.step}
+	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n, Timeout: w.timeout,
+		FirstTimeout: w.first}, OnStep: w.step}
 	if w.dir != "" {
 		if opt.Process.Store, err = runfolder.OpenAgentStore(w.dir, rank); err != nil {
 			return nil, err

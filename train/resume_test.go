@@ -234,6 +234,35 @@ func TestDamagedCheckpoint(t *testing.T) {
 	}
 }
 
+// A key that was edited in config.yaml after a stop is named, with both values.
+func TestEditedConfiguration(t *testing.T) {
+	cfg, dir := long(), runFolder(t)
+	stopAt(t, cfg, dir, 20)
+	path := filepath.Join(dir, "config.yaml")
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, values := range map[string][2]string{"alpha": {"0.3", "0.0125"}, "seed": {"1", "18446744073709551615"},
+		"iterations": {"300", "600"}, "density": {"0.1", "0.5"}, "batch": {"16", "8"}, "graph": {"ring", "complete"},
+		"weight_decay": {"", "0.001"}, "data_train": {"400", "200"}} {
+		line := regexp.MustCompile("(?m)^" + key + ": .*")
+		if !line.Match(before) {
+			t.Fatalf("no key %s", key)
+		}
+		edited := Default()
+		text := line.ReplaceAll(before, []byte(key+": "+values[1]))
+		if err := errors.Join(os.WriteFile(path, text, 0o644), edited.Parse(path, text)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := inFolder(t, t.Context(), edited, dir, Options{})
+		if want := regexp.MustCompile(`\b` + key + ` \(` + values[0] + `.* there, ` + values[1] + ` here\)`); err == nil ||
+			!want.MatchString(err.Error()) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
 // ofVersion returns the text of a manifest as a program of an older version writes it, without a
 // checksum of its own.
 func ofVersion(text string, v int) string {

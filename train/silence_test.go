@@ -124,3 +124,18 @@ func TestLostCoordinatorInRealTime(t *testing.T) {
 		}
 	}
 }
+
+// An agent that never hears of another one that it needs ends earlier, and says that it never has.
+func TestNeverHeard(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Agents = 3
+	w := &processes{t: t, c: c, name: "alone", first: 2 * time.Second, join: "127.0.0.1:1"}
+	for rank := range 2 {
+		_, err := w.one(t.Context(), rank, func(string) {})
+		checkSilent(t, rank, err, 1-rank)
+		if silent, ok := errors.AsType[*process.SilentError](err); ok && (!silent.Never || silent.Timeout != w.first) {
+			t.Errorf("agent %d: %v", rank, err)
+		}
+	}
+}

@@ -27,6 +27,8 @@ type Options struct {
 	Version  string    // version of the program
 	Machine  []Fact    // facts about the machine
 	Progress io.Writer // progress messages
+
+	most time.Duration // upper limit of every part's time; 0: none. Tests of hangs set it.
 }
 
 // DefaultBudget is the time for the parts of the headline, whose limits add up to less.
@@ -41,6 +43,10 @@ type Fact struct {
 // pictures are the number and the pixels of the images that are made.
 type pictures struct{ count, width, height int }
 
+// crowd is the run whose memory is compared with its forecast, in which all graphs have been
+// recorded.
+type crowd struct{ agents, batch, iterations int }
+
 // shapes holds the sizes of the parts.
 type shapes struct {
 	network         string
@@ -54,11 +60,12 @@ type shapes struct {
 	repeat          int
 	images          pictures
 	crop            int
-	loaded          int    // batch that the loader feeds
-	agents, batch   int    // size of the run of memory/agents
+	loaded          int // batch that the loader feeds
+	crowd           crowd
 	trained         string // network that is trained on images
 	checks          string // checks of the self-test to make, all if empty
 	language        languageModel
+	smaller         []string // flags that make figure 1 smaller
 	compiled        []string // precisions in which PyTorch compiles; nil: all
 }
 
@@ -74,12 +81,13 @@ func (o *Options) shapes() shapes {
 	if o.Tiny {
 		return shapes{network: "resnet18", batches: []int{2}, pixels: []int{32}, turn: "50ms", turns: 0.1, rounds: 1,
 			iterations: 200, longest: 10 * time.Second,
-			curve: 20, repeat: 4, images: pictures{60, 96, 72}, crop: 32, loaded: 2, agents: 3, batch: 2,
+			curve: 20, repeat: 4, images: pictures{60, 96, 72}, crop: 32, loaded: 2, crowd: crowd{3, 2, 6},
 			trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"},
+			smaller:  []string{"--batch", "16", "--hidden", "16"},
 			language: languageModel{"gpt-nano", "bf16", 4, 4, 128, 2, 64, 65}}
 	}
 	return shapes{network: "resnet50", batches: []int{128, 256}, pixels: []int{224, 256}, turn: "2s", turns: 2,
 		rounds: 2, iterations: 1_000_000, longest: 55 * time.Second, curve: 1000, repeat: 20,
-		images: pictures{2000, 500, 375}, crop: 224, loaded: 128, agents: 8, batch: 128, trained: "resnet50",
+		images: pictures{2000, 500, 375}, crop: 224, loaded: 128, crowd: crowd{8, 128, 40}, trained: "resnet50",
 		language: languageModel{"gpt2", "bf16", 12, 12, 768, 16, 1024, 50257}}
 }

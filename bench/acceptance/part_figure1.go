@@ -20,6 +20,9 @@ var figure1 = []string{"--algo", "fspda-sa", "--alpha", "0.0001", "--eta", "0.00
 	"er10-published", "--partition", "sorted", "--batch", "256", "--model", "mlp", "--hidden", "100", "--activation",
 	"sigmoid", "--weight-decay", "0.0001", "--data", "synthetic"}
 
+// figure1 returns the flags of figure 1, of a smaller network and batch in a small call.
+func (s shapes) figure1(more ...string) []string { return with(with(figure1, s.smaller...), more...) }
+
 // with concatenates arguments.
 func with(base []string, more ...string) []string {
 	return append(append([]string{}, base...), more...)
@@ -48,7 +51,7 @@ func (o *Options) step(precision string) Part {
 					}
 				}
 			}
-			b.out.Summary = fmt.Sprintf("%.1f µs an iteration; %s", b.out.Values["iteration_us"], b.out.Summary)
+			b.out.Summary = joined(fmt.Sprintf("%.1f µs an iteration", b.out.Values["iteration_us"]), b.out.Summary)
 			return nil
 		}}
 }
@@ -63,7 +66,7 @@ type stepReport struct {
 
 // figure1Step measures an iteration of figure 1 and keeps the best measurement.
 func (b *job) figure1Step(ctx context.Context, precision string) (r stepReport, err error) {
-	args := with(figure1, "--device", b.Device, "--precision", precision, "--time", b.shapes().turn, "--json")
+	args := b.shapes().figure1("--device", b.Device, "--precision", precision, "--time", b.shapes().turn, "--json")
 	if err := b.report(ctx, "ours", &r, with([]string{"bench", "step"}, args...)...); err != nil {
 		return r, err
 	}
@@ -97,7 +100,7 @@ func (o *Options) million(s shapes) Part {
 			if rate := b.rate; rate > 0 && float64(iterations)/rate > s.longest.Seconds() {
 				iterations = max(100, int(rate*10)) // ten seconds suffice for the rate
 			}
-			wall, err := b.train(ctx, "run", out, with(figure1, "--device", b.Device, "--metrics", "test",
+			wall, err := b.train(ctx, "run", out, s.figure1("--device", b.Device, "--metrics", "test",
 				"--data-test", "100", "--iterations", strconv.Itoa(iterations), "--eval-points", "1"))
 			if err != nil {
 				return err
@@ -139,7 +142,7 @@ func (o *Options) curve() Part {
 				if err != nil {
 					return err
 				}
-				args := with(figure1, "--device", device, "--metrics", "test", "--data-test", "200",
+				args := b.shapes().figure1("--device", device, "--metrics", "test", "--data-test", "200",
 					"--iterations", strconv.Itoa(b.shapes().curve), "--eval-points", "50")
 				if _, err := b.train(ctx, [2]string{"device", "cpu"}[i], out, args); err != nil {
 					return err

@@ -18,9 +18,10 @@ func (o *Options) memory() Part {
 		}
 		s := b.shapes()
 		args := []string{"--device", b.Device, "--model", s.trained, "--data", "synthetic-images", "--crop",
-			strconv.Itoa(s.crop), "--agents", strconv.Itoa(s.agents), "--batch", strconv.Itoa(s.batch), "--data-train",
-			strconv.Itoa(2 * s.agents * s.batch), "--data-test", "64", "--partition", "shuffled", "--alpha", "0.01",
-			"--iterations", "6", "--eval-points", "1", "--eval-agents", "1"}
+			strconv.Itoa(s.crop), "--agents", strconv.Itoa(s.crowd.agents), "--batch", strconv.Itoa(s.crowd.batch),
+			"--data-train", strconv.Itoa(2 * s.crowd.agents * s.crowd.batch), "--data-test", "64",
+			"--partition", "shuffled", "--alpha", "0.01", "--iterations", strconv.Itoa(s.crowd.iterations),
+			"--eval-points", "1", "--eval-agents", "1"}
 		if b.Device != "cpu" {
 			args = append(args, "--precision", b.judged()[0])
 		}

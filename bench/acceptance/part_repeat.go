@@ -20,7 +20,7 @@ func (o *Options) repeat() Part {
 		images := []string{"--model", "resnet18", "--data", "synthetic-images", "--crop", "64", "--agents", "2",
 			"--batch", "32", "--data-train", "200", "--data-test", "20",
 			"--partition", "shuffled", "--alpha", "0.01", "--iterations", strconv.Itoa(s.repeat)}
-		runs := map[string][]string{"mlp-fp32": with(figure1, "--iterations", strconv.Itoa(s.curve), "--precision",
+		runs := map[string][]string{"mlp-fp32": s.figure1("--iterations", strconv.Itoa(s.curve), "--precision",
 			"fp32", "--metrics", "test")}
 		for _, precision := range all {
 			if b.Device == "cpu" && precision != "fp32" {

@@ -150,6 +150,9 @@ func (o *Options) chosen(r *Results) []Part {
 
 // limit returns the time limit of a part.
 func (o *Options) limit(d time.Duration) time.Duration {
+	if o.most > 0 {
+		return min(d, o.most)
+	}
 	if o.Device == "cpu" { // cores are few, and tests run beside it
 		return 3 * d
 	}

@@ -97,9 +97,36 @@ func vectorJob(name string, d, vectors, reads, writes int, bind func([]device.Ve
 			for i := range v {
 				v[i] = m.vectors.take(d)
 			}
-			run := bind(v)
-			return func() error { run(); return nil }, nil
+			return m.queue(bind(v)), nil
 		}}
+}
+
+// viewProducts lists the matrices whose products with a direction are measured, as in PowerGossip:
+// the first layer of the MLP, and the last of ResNet-50.
+var viewProducts = [][2]int{{100, 784}, {1000, 2048}}
+
+// productJobs returns the products of PowerGossip: a row times a matrix, and the addition of a
+// column times a row to a matrix.
+func productJobs(dev device.Device) (jobs []job) {
+	for _, d := range viewProducts {
+		rows, cols := d[0], d[1]
+		job := func(m, n, k int, bytes int, op func(matrix, row, column device.Matrix) device.Op) job {
+			return job{KernelRow: KernelRow{Group: "vector", Name: fmt.Sprintf("multiply %d×%d×%d", m, n, k),
+				Dims: []int{m, n, k}, Bytes: 4 * float64(bytes)}, make: func(m *meter) (func() error, error) {
+				row, column := device.Rows(m.vectors.take(cols), 0, 1, cols), device.Rows(m.vectors.take(rows), 0, rows, 1)
+				product := op(device.Rows(m.vectors.take(rows*cols), 0, rows, cols), row, column)
+				return m.queue(func() { dev.Do(product) }), nil
+			}}
+		}
+		jobs = append(jobs,
+			job(1, cols, rows, rows*cols+rows+cols, func(matrix, row, column device.Matrix) device.Op {
+				return device.Multiply(row, 1, column.T(), matrix, 0)
+			}),
+			job(rows, cols, 1, 2*rows*cols+rows+cols, func(matrix, row, column device.Matrix) device.Op {
+				return device.Multiply(matrix, 0.25, column, row, 1)
+			}))
+	}
+	return jobs
 }
 
 // maskedJobs returns gather, add-diff to two vectors, and both after a mask draw: one end of an
@@ -107,25 +134,32 @@ func vectorJob(name string, d, vectors, reads, writes int, bind func([]device.Ve
 func maskedJobs(d int, density float64, line int) []job {
 	k, lines := density*float64(d), touchedBytes(d, density, line)
 	at := fmt.Sprintf("at %v %%, d=%d", 100*density, d)
-	bind := func(name string, bytes float64, run func(m *meter, e *exchange)) job {
+	bind := func(name string, bytes float64, run func(m *meter, e *exchange) func() error) job {
 		return job{KernelRow: KernelRow{Group: "vector", Name: name + " " + at, Dims: []int{d}, Bytes: bytes},
 			make: func(m *meter) (func() error, error) {
 				e, err := newExchange(m, d, density)
 				if err != nil {
 					return nil, err
 				}
-				return func() error { run(m, e); return nil }, nil
+				return run(m, e), nil
 			}}
 	}
 	return []job{
-		bind("gather", 8*k+lines, func(m *meter, e *exchange) { m.o.Device.Do(device.Gather(e.own, e.x, e.index)) }),
-		bind("add-diff to 2", 12*k+4*lines, func(m *meter, e *exchange) { e.add(m) }),
-		bind("exchange", 4*k+8*k+lines+12*k+4*lines, func(m *meter, e *exchange) {
-			e.t++
-			e.coordinates = e.mask.Draw(e.coordinates, e.t, 0, 1)
-			e.index = m.o.Device.NewIndex(e.coordinates, e.index)
-			m.o.Device.Do(device.Gather(e.own, e.x, e.index))
-			e.add(m)
+		bind("gather", 8*k+lines, func(m *meter, e *exchange) func() error {
+			return m.queue(func() { m.o.Device.Do(device.Gather(e.own, e.x, e.index)) })
+		}),
+		bind("add-diff to 2", 12*k+4*lines, func(m *meter, e *exchange) func() error {
+			return m.queue(func() { e.add(m) })
+		}),
+		bind("exchange", 4*k+8*k+lines+12*k+4*lines, func(m *meter, e *exchange) func() error {
+			return func() error {
+				e.t++
+				e.coordinates = e.mask.Draw(e.coordinates, e.t, 0, 1)
+				e.index = m.o.Device.NewIndex(e.coordinates, e.index)
+				m.o.Device.Do(device.Gather(e.own, e.x, e.index))
+				e.add(m)
+				return nil
+			}
 		}),
 	}
 }

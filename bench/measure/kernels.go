@@ -93,10 +93,10 @@ type job struct {
 func (o KernelsOptions) jobs() []job {
 	if o.Card != nil {
 		return slices.Concat(linearJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(),
-			vectorJobs(o.Device, sector))
+			vectorJobs(o.Device, sector), productJobs(o.Device))
 	}
 	return slices.Concat(sgemmJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(),
-		vectorJobs(o.Device, cacheLine), maskJobs())
+		vectorJobs(o.Device, cacheLine), productJobs(o.Device), maskJobs())
 }
 
 // Selects reports whether a name contains one of the comma-separated parts of a filter.

@@ -387,7 +387,6 @@ func noGradient(func() (float64, error)) (float64, error) { return 0, nil }
 // withoutBuffers implements train.Buffered for a model without batch norm.
 type withoutBuffers struct{ train.Model }
 
-func (withoutBuffers) BufferSizes() []int     { return nil }
 func (withoutBuffers) InitBuffers() []float32 { return nil }
 func (m withoutBuffers) Step(dst, x, _ device.Vector, b device.Batch) (float64, error) {
 	return m.Grad(dst, x, b)

@@ -73,10 +73,10 @@ func TestStepWithBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := &gradientCounter{kernels: noKernels}
-	if _, ok := counted(m, all).(train.Buffered); !ok || len(buffered(m).BufferSizes()) == 0 {
+	if _, ok := counted(m, all).(train.Buffered); !ok || len(buffered(m).InitBuffers()) == 0 {
 		t.Fatal("the buffers are hidden")
 	}
-	if got := buffered(withoutBuffers{m}.Model).BufferSizes(); len(got) == 0 {
+	if got := buffered(withoutBuffers{m}.Model).InitBuffers(); len(got) == 0 {
 		t.Error("a model with batch norm lost it")
 	}
 	o.Model, o.Products, o.Each = m, nil, 5*time.Millisecond

@@ -2,6 +2,7 @@ package benchcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,19 +65,21 @@ func stepDefaults(c train.Config) train.Config {
 func measureSteps(ctx context.Context, c train.Config, each time.Duration) (fmt.Stringer, error) {
 	c.FoldNames()
 	if c.Algo != "all" {
-		o, err := stepOptions(c, each)
+		o, dev, err := stepOptions(c, each)
 		if err != nil {
 			return nil, err
 		}
-		return measureStep(ctx, o)
+		made, err := measureStep(ctx, o)
+		return made, errors.Join(err, dev.Close())
 	}
 	var options []measure.StepOptions
 	for _, name := range train.Algorithms() {
 		c.Algo = name
-		o, err := stepOptions(c, each)
+		o, dev, err := stepOptions(c, each)
 		if err != nil {
 			return nil, err
 		}
+		defer dev.Close()
 		if cardOf(o.Device, c.Precision) != nil {
 			return nil, &train.ConfigError{Key: "algo", Got: "all",
 				Want: "expected one algorithm on a GPU; --device cpu compares all"}
@@ -103,24 +106,29 @@ func measureStep(ctx context.Context, o measure.StepOptions) (fmt.Stringer, erro
 		m.Init(1), m.Classes())})
 }
 
-func stepOptions(c train.Config, each time.Duration) (measure.StepOptions, error) {
+// stepOptions opens the device, which the caller closes, and prepares the measurement on it.
+func stepOptions(c train.Config, each time.Duration) (o measure.StepOptions, dev *setup.Devices, err error) {
 	if err := c.Check(); err != nil {
-		return measure.StepOptions{}, err
+		return o, nil, err
 	}
-	dev, err := setup.OpenDevice(c, 1)
-	if err != nil {
-		return measure.StepOptions{}, err
+	if dev, err = setup.OpenDevice(c, 1); err != nil {
+		return o, nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, dev.Close())
+		}
+	}()
 	s, m, err := setup.Prepare(c, dev)
 	if err != nil {
-		return measure.StepOptions{}, err
+		return o, dev, err
 	}
 	code, err := m.Plan(c.Batch, model.Train)
 	if err != nil {
-		return measure.StepOptions{}, err
+		return o, dev, err
 	}
 	return measure.StepOptions{Setup: s, Device: dev.Device, Model: m, FLOPs: code.Code().FLOPs,
-		Products: func() (func(), float64) { return products(code.Code()) }, Each: each}, nil
+		Products: func() (func(), float64) { return products(code.Code()) }, Each: each}, dev, nil
 }
 
 // products returns a function that computes the matrix products of a plan, other than those inside

@@ -53,10 +53,15 @@ func Thousands(n uint64) string {
 	return s
 }
 
-// Seconds writes a number of seconds in seconds, minutes or hours.
+// year is a year in seconds.
+const year = 365.25 * 24 * 3600
+
+// Seconds writes a number of seconds in seconds, minutes, hours or years.
 func Seconds(s float64) string {
 	whole := math.Round(s)
 	switch {
+	case math.IsNaN(s) || s >= year:
+		return units.Significant(s/year, 3) + " years"
 	case s < 59.95: // which one decimal rounds to 60
 		return fmt.Sprintf("%.1f s", s)
 	case whole < 3600:

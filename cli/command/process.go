@@ -3,9 +3,27 @@ package command
 import (
 	"context"
 	"io"
+	"os"
 	"os/signal"
 	"syscall"
 )
+
+// UntilStopped returns a context that ends at Ctrl-C, at SIGTERM, and when the terminal is closed
+// (SIGHUP), unless this signal is ignored, as under nohup. A second Ctrl-C or SIGTERM ends the
+// program at once. Closing a terminal may send SIGHUP twice, and ends the reader of a pipe, so that
+// neither ends a program that is stopping.
+func UntilStopped(ctx context.Context) context.Context {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, restore := signal.NotifyContext(ctx, signals...)
+	context.AfterFunc(ctx, func() {
+		signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+		restore()
+	})
+	return ctx
+}
 
 // StopAtEOF is the environment variable that makes the program stop, as at SIGTERM, when its
 // standard input ends.

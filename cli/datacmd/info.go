@@ -25,6 +25,7 @@ type report interface{ print(w io.Writer) error }
 type dataReport struct {
 	Path    string      `json:"path"`
 	Kind    string      `json:"kind"`
+	Layout  string      `json:"layout,omitempty"` // where the pictures and their classes were found
 	Classes []string    `json:"classes"`
 	Train   splitReport `json:"train"`
 	Test    splitReport `json:"test"`
@@ -73,11 +74,16 @@ func newDataInfo() *cobra.Command {
 
 // inspect describes the data set at a path.
 func inspect(ctx context.Context, path string, o images.Options, all bool, stderr io.Writer) (report, error) {
+	if isText(path) {
+		return inspectText(path, o, all)
+	}
 	set, err := images.Open(path, o)
 	if _, ok := errors.AsType[*images.FormatError](err); ok {
 		if r := inMemory(path); r != nil {
 			return r, nil
 		}
+	}
+	if errors.Is(err, images.ErrNoPictures) {
 		if r, textErr := inspectText(path, o, all); r != nil || textErr != nil {
 			return r, textErr
 		}
@@ -86,7 +92,8 @@ func inspect(ctx context.Context, path string, o images.Options, all bool, stder
 		return nil, err
 	}
 	defer set.Close() // read only: nothing to lose
-	r := &dataReport{Path: path, Kind: set.Kind, Classes: set.Classes, Notes: set.Notes}
+	r := &dataReport{Path: path, Kind: set.Kind, Layout: set.Layout, Classes: set.Classes,
+		Notes: set.Notes}
 	for _, s := range []struct {
 		name string
 		from images.Source
@@ -210,6 +217,9 @@ func (r *splitReport) sum(sizes [][2]int, errs []error) {
 func (r *dataReport) print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s\n", r.Path, r.Kind)
+	if r.Layout != "" {
+		fmt.Fprintf(&b, "layout    %s\n", r.Layout)
+	}
 	fmt.Fprintf(&b, "classes   %d: %s\n", len(r.Classes), fewOf(r.Classes))
 	r.Train.print(&b, "training")
 	r.Test.print(&b, "test")

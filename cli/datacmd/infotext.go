@@ -4,13 +4,17 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"fspda/cli/command"
+	"fspda/data"
 	"fspda/data/images"
 	"fspda/data/text"
 )
@@ -31,14 +35,21 @@ type streamReport struct {
 	SHA256 string `json:"sha256"`          // SHA-256 of the tokens, as train.bin and val.bin hold them behind a header
 }
 
+// isText reports whether a path is a file of text by its name.
+func isText(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && slices.Contains([]string{".txt", ".text", ".md"},
+		strings.ToLower(filepath.Ext(path)))
+}
+
 // inspectText describes a text. It returns nil for a path that holds none.
-func inspectText(path string, o images.Options, all bool) (*textReport, error) {
+func inspectText(path string, o images.Options, all bool) (report, error) {
 	c, err := text.Open(path, text.OpenOptions{})
-	if err != nil {
-		if _, tokens := os.Stat(filepath.Join(path, "train.bin")); tokens == nil || strings.HasSuffix(path, ".txt") {
-			return nil, err
-		}
+	if errors.Is(err, fs.ErrNotExist) || err != nil && !isText(path) && data.Recognize(path) != "text" {
 		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	defer c.Close() // read only: nothing to lose
 	if all || o != (images.Options{}) {

@@ -77,8 +77,8 @@ func prepareImages(ctx context.Context, src string, open images.Options, out str
 		fmt.Fprintf(stderr, "note: %s\n", note)
 	}
 	total := countOf(set.Train) + countOf(set.Test)
-	fmt.Fprintf(stderr, "%s: %s, %s pictures in %d classes\n", src, set.Kind, command.Thousands(uint64(total)),
-		len(set.Classes))
+	fmt.Fprintf(stderr, "%s: %s, %s pictures in %d classes: %s\n", src, set.Kind, command.Thousands(uint64(total)),
+		len(set.Classes), set.Layout)
 	g := command.NewProgress(stderr, "preparing", int64(total), false)
 	o.Progress = func(done, bad int) {
 		note := ""

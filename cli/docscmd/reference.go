@@ -53,7 +53,7 @@ const statusTable = `## Exit statuses
 | 2 | bad input, or a folder or checkpoint that cannot be used; the message says what to do |
 | 3 | the run diverged |
 | 4 | a disk is full; make room, then resume: checkpoints are kept |
-| 130 | stopped by Ctrl-C, SIGTERM or the stop button, with a checkpoint |
+| 130 | stopped by Ctrl-C, SIGTERM, a closed terminal (SIGHUP) or the stop button, with a checkpoint |
 
 ` + "`NO_COLOR`" + ` needs nothing: the program never prints colours. ` + "`TERM=dumb`" + ` leaves out the curves in the terminal. ` + "`FSPDA_WEB_TOKEN`" + ` sets the token of the live page.
 `

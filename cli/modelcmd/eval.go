@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fspda/cli/command"
+	"fspda/train/config"
 )
 
 func newEval() *cobra.Command {
@@ -53,6 +54,9 @@ each class, in its row, by predicted class.`,
 			r.Models[model].add(int(label), p)
 		}); err != nil {
 			return nil, err
+		}
+		if r.Examples -= t.bad; r.Examples == 0 {
+			return nil, config.Invalid("data", t.set.Name, "none of the %d images can be read", t.bad)
 		}
 		for _, s := range r.Models {
 			s.finish()

@@ -83,6 +83,8 @@ func (f *sampleFlags) check(fs *pflag.FlagSet) error {
 	switch err := f.options.Check(); {
 	case err != nil:
 		return command.UsageErrorf("%v", err)
+	case f.prompt == "":
+		return command.UsageErrorf(`--prompt is empty: a text begins with at least one character, as in --prompt '\n'`)
 	case f.options.Count < 1:
 		return command.UsageErrorf("--tokens %d: expected at least 1", f.options.Count)
 	case f.samples < 1:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -31,6 +32,7 @@ type target struct {
 	set     *data.Set
 	split   data.Split
 	files   []string // files of the examples; nil: the examples of a set
+	bad     int      // images that could not be read, and have no prediction
 	engine  *model.Engine
 	dev     *setup.Devices
 }
@@ -96,7 +98,7 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	if err = errors.Join(err, c.RefuseUnused(keys)); err != nil {
 		return t, err
 	}
-	if err = t.openData(c, f.split, classes); err == nil && isRun {
+	if err = t.openData(c, f.split, classes, cmd.ErrOrStderr()); err == nil && isRun {
 		err = t.checkTokens(path, c.Data)
 	}
 	if err != nil {
@@ -144,11 +146,12 @@ func (t *target) openModels(run string, saved *train.Saved, net *model.Network, 
 }
 
 // openData opens the data set, or the files as examples of a class that is not known.
-func (t *target) openData(c train.Config, split string, classes int) (err error) {
+func (t *target) openData(c train.Config, split string, classes int, stderr io.Writer) (err error) {
 	if len(t.files) == 0 {
 		if t.set, err = setup.OpenData(c); err != nil {
 			return err
 		}
+		t.describe(stderr)
 		if classes != 0 && classes != t.set.Classes {
 			what := "classes"
 			if t.set.Text != nil {
@@ -171,11 +174,25 @@ func (t *target) openData(c train.Config, split string, classes int) (err error)
 	}
 	source := imageFiles(t.files)
 	t.set, err = data.FromImages("files", max(classes, 2), source, source, data.ImageOptions{Crop: c.Crop,
-		ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG), Workers: c.Threads})
+		ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads})
 	if err == nil {
+		t.set.OnSkip(func(err error) { fmt.Fprintf(stderr, "skipped an image: %v\n", err) })
 		t.split = t.set.Test
 	}
 	return err
+}
+
+// describe says on the error output what a set of images was understood as, and which images it
+// leaves out.
+func (t *target) describe(stderr io.Writer) {
+	t.set.OnSkip(func(err error) { fmt.Fprintf(stderr, "skipped an image: %v\n", err) })
+	if t.set.Layout == "" {
+		return
+	}
+	fmt.Fprintln(stderr, t.set.Describe())
+	for _, note := range t.set.Notes {
+		fmt.Fprintf(stderr, "note: %s\n", note)
+	}
 }
 
 // checkTokens refuses a text whose tokens mean other characters than the tokens of the run.
@@ -268,6 +285,12 @@ func (t *target) predict(ctx context.Context, see func(model, example int, label
 				return err
 			}
 			for i := range b.N() {
+				if t.split.Bad(from + i) { // another image is in its place
+					if k == 0 {
+						t.bad++
+					}
+					continue
+				}
 				p := out[i*net.Classes() : (i+1)*net.Classes()]
 				if softmax(p); math.IsNaN(p[0]) {
 					return fmt.Errorf("the model of %s computes scores that are no numbers, for example %d: it "+

@@ -106,7 +106,7 @@ func overlay(c train.Config, file string, fs *pflag.FlagSet) (train.Config, erro
 			return c, &train.ConfigError{Key: "-c", Got: file, Err: err}
 		}
 		if err := c.Parse(file, text); err != nil {
-			return c, err
+			return c, explainFlag(err, fs)
 		}
 	}
 	over := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -120,6 +120,17 @@ func overlay(c train.Config, file string, fs *pflag.FlagSet) (train.Config, erro
 	})
 	c.FoldNames()
 	return c, errors.Join(append(errs, c.FindData())...)
+}
+
+// explainFlag says that an unknown key of a file is a flag of the command, where it is one.
+func explainFlag(err error, fs *pflag.FlagSet) error {
+	if unknown, ok := errors.AsType[*config.UnknownKeyError](err); ok && config.Alias(unknown.Name) == "" {
+		if f := fs.Lookup(strings.ReplaceAll(unknown.Name, "_", "-")); f != nil {
+			unknown.Err.Got = "is no key of files"
+			unknown.Err.Want = fmt.Sprintf("leave it out, and give the command the flag --%s", f.Name)
+		}
+	}
+	return err
 }
 
 // Flags returns flags of the values that were set explicitly in c.

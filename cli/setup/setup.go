@@ -2,6 +2,13 @@ package setup
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+
 	"fspda/cli/weights"
 	"fspda/cpu"
 	"fspda/data"
@@ -11,7 +18,6 @@ import (
 	"fspda/train"
 	"fspda/train/config"
 	"fspda/train/memory"
-	"runtime"
 )
 
 // syntheticSeed fixes the built-in data set, so that runs of different seeds train on the same
@@ -35,15 +41,25 @@ func Prepare(c train.Config, dev *Devices) (*train.Setup, *model.Engine, error) 
 
 // DataOptions are the options that OpenData opens the data set with.
 func DataOptions(c train.Config) data.OpenOptions {
-	return data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
+	o := data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
 		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG),
 		OnBad: data.OnBad(c.OnBad), Workers: c.Threads, ImageColumn: c.ImageColumn, LabelColumn: c.LabelColumn,
 		Tokenizer: c.Tokenizer, Window: c.Window()}
+	if c.Block == 0 { // not set
+		o.Agents = c.Agents
+	}
+	return o
 }
 
 // OpenData opens the data set that c names.
 func OpenData(c train.Config) (*data.Set, error) {
 	set, err := data.Open(c.Data, DataOptions(c))
+	if err != nil && c.DataDir != "" && !slices.Contains(c.Explicit(), "data_dir") {
+		if _, gone := os.Stat(c.DataDir); errors.Is(gone, fs.ErrNotExist) {
+			return nil, &train.ConfigError{Key: "data_dir", Got: c.DataDir, Err: gone, Want: "the run's configuration " +
+				"names it: if the data are elsewhere now, give their place with --data-dir"}
+		}
+	}
 	if err != nil {
 		return nil, &train.ConfigError{Key: "data", Got: c.Data, Err: err}
 	}
@@ -62,6 +78,12 @@ func Resolve(c train.Config, set *data.Set, dev *Devices) (*train.Setup, *model.
 
 // ResolveAgent is Resolve for a process of one agent, which does not hold the memory of all agents.
 func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setup, *model.Engine, error) {
+	var shorter string
+	if usual := c.Window(); set.Text != nil && c.Block == 0 && set.Shape[0] < usual {
+		c.Block = set.Shape[0]
+		shorter = fmt.Sprintf("block is %d: its default %d is longer than the text of an agent, or for validation",
+			c.Block, usual)
+	}
 	net, err := OpenModel(c, set.Shape, set.Classes)
 	if err != nil {
 		return nil, nil, err
@@ -86,6 +108,9 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 	s.Batches = start.Batches
 	if _, ok := dev.(*cpu.Device); ok && !cpu.Assembly() {
 		s.Warnings = append(s.Warnings, slowKernels)
+	}
+	if shorter != "" {
+		s.Warnings = append(s.Warnings, shorter)
 	}
 	return s, m, nil
 }

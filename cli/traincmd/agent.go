@@ -20,6 +20,7 @@ import (
 	"fspda/cli/setup"
 	"fspda/data"
 	"fspda/dist"
+	"fspda/dist/discover"
 	"fspda/dist/discover/nats"
 	"fspda/dist/link"
 	"fspda/model"
@@ -35,6 +36,7 @@ type agentFlags struct {
 	run            string
 	rank           int
 	timeout        time.Duration
+	patient        bool // The user gave timeout.
 	mustResume     bool
 	metrics        string
 	exitWithParent bool
@@ -87,7 +89,8 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.run, "run", "fspda", "name of the run: agents connect only to agents of the same run")
 	fs.IntVar(&f.rank, "rank", -1, "rank of this agent, from 0")
 	f.connection.add(fs)
-	addTimeout(fs, &f.timeout)
+	addTimeout(fs, &f.timeout,
+		"; without this flag an agent that has no checkpoint waits 10 minutes for others to appear")
 	fs.BoolVar(&f.mustResume, "resume", false, "end with an error if this agent has no checkpoint to resume from; "+
 		"without it such an agent starts at iteration 0")
 	fs.StringVar(&f.metrics, "metrics-listen", "",
@@ -97,10 +100,15 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 }
 
 // addTimeout adds the flag --timeout.
-func addTimeout(fs *pflag.FlagSet, to *time.Duration) {
+func addTimeout(fs *pflag.FlagSet, to *time.Duration, more string) {
 	fs.DurationVar(to, "timeout", 30*time.Minute, "how long nothing may be heard of an agent that this one has to "+
-		"wait for before it ends with an error; 0 is for ever")
+		"wait for before it ends with an error; 0 is for ever"+more)
 }
+
+// firstTimeout is how long an agent that begins waits for others to appear, unless --timeout is
+// given: an address may be wrong. An agent that is started again waits for the whole timeout, since
+// the others may be under repair.
+const firstTimeout = 10 * time.Minute
 
 // checkTimeout checks the flag --timeout: a busy process may be silent for seconds.
 func checkTimeout(d time.Duration) error {
@@ -121,7 +129,9 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		return c, err
 	}
 	env, err := ReadLauncherEnv(os.Getenv)
-	if err != nil {
+	if fs.Changed("rank") && (err != nil || env.Rank != m.rank) { // of another process, such as its shell
+		env = LauncherEnv{Master: env.Master}
+	} else if err != nil {
 		return c, err
 	}
 	if !fs.Changed("rank") {
@@ -132,6 +142,9 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		if err != nil {
 			return c, err
 		}
+		if said != 0 && said != env.Size && fs.Changed("rank") {
+			env.Size = said
+		}
 		if said != 0 && said != env.Size {
 			return c, &train.ConfigError{Key: "agents", Got: strconv.Itoa(said),
 				Want: fmt.Sprintf("the environment (%s) says %d: start as many processes as the configuration has "+
@@ -140,6 +153,10 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		c.Agents = env.Size
 	}
 	if len(m.join) == 0 && env.Master != "" && m.cluster == "" && m.peers == "" {
+		if _, _, err := discover.HostPort(env.Master); err != nil {
+			return c, command.UsageErrorf("the environment says MASTER_ADDR and MASTER_PORT are %q: expected a host "+
+				"and a port, or give the address of agent 0 with --join", env.Master)
+		}
 		m.join = []string{env.Master}
 	}
 	if err := c.Check(); err != nil {
@@ -153,6 +170,7 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		return c, command.UsageErrorf("--rank %d: expected a rank from 0 to %d, since the run has %d agents", m.rank,
 			c.Agents-1, c.Agents)
 	}
+	m.patient = fs.Changed("timeout")
 	m.out = cmp.Or(m.out, filepath.Join(command.RunsDir, m.run))
 	if err := checkTimeout(m.timeout); err != nil {
 		return c, err
@@ -178,6 +196,9 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, err
 	}
 	r.onClose(metrics.close)
+	if err := runfolder.CheckAgents(m.out); err != nil {
+		return ctx, err
+	}
 	store, err := runfolder.OpenAgentStore(m.out, m.rank)
 	if err != nil {
 		return ctx, err
@@ -206,6 +227,9 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 	}
 	log.Info("agent", about...)
 	r.options.Process = &train.Process{Rank: m.rank, Network: node, Store: store, Timeout: m.timeout}
+	if store.Empty() && !m.patient {
+		r.options.Process.FirstTimeout = firstTimeout
+	}
 	return ctx, nil
 }
 
@@ -242,7 +266,7 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log}
 	o.Identity = []link.Field{{Name: "run", Value: m.run}, {Name: "version", Value: command.Version()}}
-	for _, id := range s.Identity(r.model.Sizes()) {
+	for _, id := range s.Identity(r.model.Describe().Sizes()) {
 		o.Identity = append(o.Identity, link.Field{Name: id[0], Value: id[1]})
 	}
 	n, err := link.Open(o)

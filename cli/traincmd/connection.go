@@ -51,8 +51,10 @@ func (c *connection) add(fs *pflag.FlagSet) {
 }
 
 // check completes the addresses and reads the certificates of an agent.
-func (c *connection) check(run string, rank, agents int) (err error) {
+func (c *connection) check(run string, rank, agents int) error {
+	err := c.checkAddresses()
 	switch {
+	case err != nil:
 	case c.peers != "":
 		err = c.checkPeers(rank, agents)
 	case c.cluster != "":
@@ -125,6 +127,24 @@ func (c *connection) checkPeers(rank, agents int) error {
 	return c.checkCerts(others)
 }
 
+// checkAddresses refuses flags that are set and are no addresses.
+func (c *connection) checkAddresses() error {
+	type flag struct{ name, address string }
+	flags := []flag{{"listen", c.listen}, {"advertise", c.advertise}}
+	for _, address := range c.join {
+		flags = append(flags, flag{"join", address})
+	}
+	if c.direct != "auto" && c.direct != "off" {
+		flags = append(flags, flag{"direct", c.direct})
+	}
+	for _, f := range flags {
+		if _, _, err := discover.HostPort(f.address); err != nil && f.address != "" {
+			return command.UsageErrorf("--%s %q: write HOST:PORT, with a port up to 65535", f.name, f.address)
+		}
+	}
+	return nil
+}
+
 // checkJoin sets the addresses to join and to listen at.
 func (c *connection) checkJoin(rank int) error {
 	if len(c.join) == 0 {
@@ -133,7 +153,7 @@ func (c *connection) checkJoin(rank int) error {
 	}
 	host, port, err := net.SplitHostPort(c.join[0])
 	if err != nil {
-		return command.UsageErrorf("--join %q: write HOST:PORT", c.join[0])
+		return err
 	}
 	local := "0.0.0.0"
 	if c.insecure {
@@ -172,7 +192,10 @@ func (c *connection) checkCluster() error {
 	}
 	for _, text := range strings.Split(c.cluster, ",") {
 		at, err := url.Parse(strings.TrimSpace(text))
-		if err != nil || at.Host == "" {
+		if err == nil && at.Port() != "" {
+			_, _, err = discover.HostPort(at.Host)
+		}
+		if err != nil || at.Hostname() == "" {
 			return command.UsageErrorf("--nats %q: write nats://HOST:PORT or tls://HOST:PORT", text)
 		}
 		if c.certs == "" && !c.insecure && !loopback(at.Hostname()) {

@@ -129,6 +129,10 @@ func (d *display) what() []string {
 		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask,
 			command.Percent(d.setup.Mask.Density())))
 	}
+	if share := d.setup.OptimizerShare; share > 0 {
+		lines = append(lines, fmt.Sprintf("%s, whose matrix products are %s of a gradient's", c.Optimizer,
+			command.Percent(share)))
+	}
 	return lines
 }
 

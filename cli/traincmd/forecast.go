@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
 	"fspda/cli/command"
+	"fspda/internal/units"
 	"fspda/train"
 	"fspda/train/runfolder"
 )
@@ -35,10 +37,14 @@ func forecastLine(f train.Forecast) string {
 	if f.Iterations == 0 {
 		return "nothing left to train"
 	}
-	return fmt.Sprintf("%s iterations in about %s (%s %s/s; an iteration %s, a row %s), %s sent, %s of memory",
-		command.Thousands(uint64(f.Iterations)), command.Duration(f.Total.Seconds()),
+	took := "about " + command.Duration(f.Total.Seconds())
+	if f.Total == math.MaxInt64 {
+		took = "more than 292 years"
+	}
+	return fmt.Sprintf("%s iterations in %s (%s %s/s; an iteration %s, a row %s), %s sent, %s of memory",
+		command.Thousands(uint64(f.Iterations)), took,
 		command.Thousands(uint64(f.ImagesPerS)), f.Unit, command.Duration(f.Step.Seconds()),
-		command.Duration(f.Row.Seconds()), command.Bits(uint64(f.Bits)), command.Bytes(f.Memory))
+		command.Duration(f.Row.Seconds()), units.SI(f.Bits, "bit"), command.Bytes(f.Memory))
 }
 
 // memoryLines list the memory of each GPU that a run needs, by its use.

@@ -2,7 +2,9 @@ package traincmd
 
 import (
 	"net"
+	"slices"
 	"strconv"
+	"strings"
 
 	"fspda/cli/command"
 )
@@ -21,6 +23,26 @@ var launchers = [][2]string{
 	{"SLURM_PROCID", "SLURM_NTASKS"},                 // srun
 	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, // mpirun
 	{"JOB_COMPLETION_INDEX", "FSPDA_AGENTS"},         // an indexed job of Kubernetes
+}
+
+// launcherPrefixes and launcherNames list the beginnings and names of variables by which launchers
+// describe a process and its job.
+var (
+	launcherPrefixes = []string{"SLURM", "OMPI_", "PMI_", "PMIX_", "MV2_COMM_", "MPI_", "HYDRA_", "HYDI_", "I_MPI_",
+		"PALS_", "ALPS_", "FLUX_", "JSM_", "PBS_", "LSB_", "TORCHELASTIC_", "PET_", "KUBERNETES_"}
+	launcherNames = []string{"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
+		"ROLE_RANK", "ROLE_WORLD_SIZE", "ROLE_NAME", "NODE_RANK", "MASTER_ADDR", "MASTER_PORT",
+		"JOB_COMPLETION_INDEX", "FSPDA_AGENTS"}
+)
+
+// WithoutLauncher returns the variables of an environment that do not come from a launcher: those of
+// a child whose part of the job is not that of this process.
+func WithoutLauncher(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(launcherNames, name) ||
+			slices.ContainsFunc(launcherPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	})
 }
 
 // ReadLauncherEnv reads the first pair of variables that is set.

@@ -66,7 +66,7 @@ and resumes from its checkpoint.`,
 		"agents do not wait for each other: the same as --algo fspda-async --clock real")
 	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT for Prometheus and probes, as in fspda agent: agent "+
 		"I has port PORT+I, or any free port if PORT is 0")
-	addTimeout(fs, &f.timeout)
+	addTimeout(fs, &f.timeout, "")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runUp(cmd.Context(), f, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())
 	}
@@ -175,10 +175,13 @@ func (f *upFlags) checkFolder(c train.Config) error {
 	case inUse(f.out):
 		return &train.FolderError{Path: f.out, Got: "is in use by another process",
 			Hint: "wait for it, or choose another folder with --out"}
-	case len(c.Differences(old)) == 0:
-		return nil
 	}
-	return checkResume(f.out, c)
+	if len(c.Differences(old)) > 0 {
+		if err := checkResume(f.out, c); err != nil {
+			return err
+		}
+	}
+	return runfolder.CheckAgents(f.out)
 }
 
 // checkResume returns the reason why the run in a folder cannot be resumed with a configuration,
@@ -374,6 +377,7 @@ func (u *agentProcesses) start(ctx context.Context, rank int) (int, error) {
 	if rank == process.Coordinator {
 		cmd.Stdout = u.stdout
 	}
+	cmd.Env = WithoutLauncher(os.Environ())
 	command.SetProcessGroup(cmd)
 	if err := cmd.Start(); err != nil {
 		return 0, fmt.Errorf("agent %d cannot be started: %w", rank, err)

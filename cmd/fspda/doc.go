@@ -25,5 +25,5 @@
 //
 // Exit status: 0 success; 1 failure; 2 invalid input, where nothing was started or what was started
 // can be resumed; 3 the run diverged; 4 a disk is full, and what was started can be resumed; 130
-// interrupted by Ctrl-C or SIGTERM after writing a checkpoint.
+// interrupted by Ctrl-C, SIGTERM or SIGHUP after writing a checkpoint.
 package main

@@ -28,6 +28,9 @@ func dot(x, y []float32) float64 {
 	return s
 }
 
+// SumOfSquares returns the sum of the squares of x, with the bits of [device.Dot].
+func SumOfSquares(x []float32) float64 { return dot(x, x) }
+
 // dotGo adds in 32 partial sums, product k to sum k mod 32, so that the additions do not depend on
 // each other and fill vectors. The sums are then added as a tree: sum l takes sum l+16, then l+8,
 // l+4, l+2 and l+1.

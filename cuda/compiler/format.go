@@ -108,7 +108,7 @@ var kernelFormats = map[device.Kernel]operandFormats{
 	device.GELUTanhGrad:        {"hh", "h"},
 	device.GELUErf:             {"h", "h"},
 	device.GELUErfGrad:         {"hh", "h"},
-	device.LinearGELUTanh:      {"hhw", "hh"},
+	device.LinearGELUTanh:      {"hhb", "hh"},
 	device.LinearGELUErf:       {"hhw", "hh"},
 	device.ProductGELUTanh:     {"hh", "hh"},
 	device.ProductGELUErf:      {"hh", "hh"},

@@ -44,8 +44,8 @@ func TestHeader(t *testing.T) {
 					op(true)), "CUBLAS_STATUS_NOT_SUPPORTED": notSupported,
 				"CUBLASLT_MATMUL_DESC_TRANSA": descTransA, "CUBLASLT_MATMUL_DESC_TRANSB": descTransB,
 				"CUBLASLT_MATMUL_DESC_EPILOGUE":     descEpilogue,
-				"CUBLASLT_MATMUL_DESC_BIAS_POINTER": descBias, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER": descMask,
-				"CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD":             descMaskRow,
+				"CUBLASLT_MATMUL_DESC_BIAS_POINTER": descBias, "CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER": descAux,
+				"CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD":             descAuxRow,
 				"CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES":         prefWorkspace,
 				"CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK":       prefReduction,
 				"CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE":           reduceInCompute,
@@ -55,7 +55,9 @@ func TestHeader(t *testing.T) {
 				"CUBLASLT_EPILOGUE_BIAS":                           int(EpilogueBias),
 				"CUBLASLT_EPILOGUE_RELU_BIAS": int(
 					EpilogueReLUBias), "CUBLASLT_EPILOGUE_RELU_AUX_BIAS": int(EpilogueReLUMaskBias),
-				"CUBLASLT_EPILOGUE_DRELU": int(EpilogueReLUGrad), "CUBLASLT_EPILOGUE_BGRADB": int(EpilogueBiasGrad),
+				"CUBLASLT_EPILOGUE_DRELU": int(EpilogueReLUGrad), "CUBLASLT_EPILOGUE_GELU_AUX": int(EpilogueGELU),
+				"CUBLASLT_EPILOGUE_GELU_AUX_BIAS": int(EpilogueGELUBias),
+				"CUBLASLT_EPILOGUE_DGELU":         int(EpilogueGELUGrad), "CUBLASLT_EPILOGUE_BGRADB": int(EpilogueBiasGrad),
 			})
 		})
 	}

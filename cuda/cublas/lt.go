@@ -54,8 +54,8 @@ const (
 	descTransB   = 4
 	descEpilogue = 7
 	descBias     = 8
-	descMask     = 11 // address of the epilogue's mask
-	descMaskRow  = 12 // bits from one row of the mask to the next
+	descAux      = 11 // address of the epilogue's Aux
+	descAuxRow   = 12 // bits of a mask, or numbers, from one row of it to the next
 
 	prefWorkspace = 1
 	prefReduction = 3
@@ -113,6 +113,9 @@ type Matmul struct {
 func (l *Lt) NewMatmul(p Product, e Epilogue, b Operands) (*Matmul, error) {
 	m := &Matmul{lt: l, algo: new(Algo), epilogue: e, operands: &b,
 		name: fmt.Sprintf("cublasLtMatmul of %d×%d×%d with epilogue %d", p.M, p.N, p.K, e)}
+	if e.hasGELU() && p.N%geluColumns != 0 {
+		return nil, ErrUnsupported
+	}
 	err := m.describe(p)
 	if err == nil {
 		err = m.choose(p)
@@ -141,9 +144,9 @@ func (m *Matmul) describe(p Product) error {
 	if err := a.check(a.CreateDesc(&m.desc, p.Compute, Float32), m.name); err != nil {
 		return err
 	}
-	transA, transB, row := op(p.TransA), op(p.TransB), int64(maskRow(p.N))
-	if m.epilogue.hasMask() {
-		if err := a.check(a.SetDesc(m.desc, descMaskRow, unsafe.Pointer(&row), 8), m.name); err != nil {
+	transA, transB, row := op(p.TransA), op(p.TransB), int64(m.epilogue.auxRow(p.N))
+	if m.epilogue.hasAux() {
+		if err := a.check(a.SetDesc(m.desc, descAuxRow, unsafe.Pointer(&row), 8), m.name); err != nil {
 			return err
 		}
 	}
@@ -162,8 +165,8 @@ func (m *Matmul) describe(p Product) error {
 
 // point passes the addresses of the epilogue's operands to the library.
 func (m *Matmul) point() Status {
-	if m.epilogue.hasMask() {
-		if s := m.lt.api.SetDesc(m.desc, descMask, unsafe.Pointer(&m.operands.Mask), 8); s != 0 {
+	if m.epilogue.hasAux() {
+		if s := m.lt.api.SetDesc(m.desc, descAux, unsafe.Pointer(&m.operands.Aux), 8); s != 0 {
 			return s
 		}
 	}

@@ -51,10 +51,10 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 	}
 	p := Product{M: 8, N: 300, K: 24, TransB: true, A: 256, B: 260, C: 512, Type: BFloat16, TypeC: Float32,
 		Compute: ComputeTF32}
-	for _, e := range []Epilogue{EpilogueBias, EpilogueReLUBias, EpilogueReLUMaskBias, EpilogueReLUGrad,
-		EpilogueBiasGrad} {
+	for _, e := range []Epilogue{EpilogueBias, EpilogueReLUBias, EpilogueReLUMaskBias, EpilogueReLUGrad, EpilogueGELU,
+		EpilogueGELUBias, EpilogueGELUGrad, EpilogueBiasGrad} {
 		m := &Matmul{lt: &Lt{api: a, workspaceBytes: 1 << 20}, epilogue: e,
-			operands: &Operands{Bias: 0x1000, Mask: 0x2000}, name: "a test"}
+			operands: &Operands{Bias: 0x1000, Aux: 0x2000}, name: "a test"}
 		if err := m.describe(p); err != nil {
 			t.Fatalf("epilogue %d: %v", e, err)
 		}
@@ -65,7 +65,10 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 			want("bias", get.all(t, get.Desc, m.desc, 8, descBias), 0x1000)
 		}
 		if e.hasMask() {
-			want("mask", get.all(t, get.Desc, m.desc, 8, descMask, descMaskRow), 0x2000, 384)
+			want("mask", get.all(t, get.Desc, m.desc, 8, descAux, descAuxRow), 0x2000, 384)
+		}
+		if e.hasGELU() {
+			want("GELU", get.all(t, get.Desc, m.desc, 8, descAux, descAuxRow), 0x2000, 300)
 		}
 		for _, l := range []struct {
 			of   Ptr

@@ -28,6 +28,7 @@ type hotTypes struct {
 // documented maps the names in NVIDIA's header to our values. Two results are not among them, which
 // headers before CUDA 12.8 lack.
 var documented = map[string]int{
+	"CU_DEVICE_ATTRIBUTE_CLOCK_RATE":                        int(ClockRate),
 	"CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT":              int(Multiprocessors),
 	"CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE":                     int(L2Bytes),
 	"CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR":          int(CapabilityMajor),

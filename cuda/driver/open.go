@@ -84,6 +84,7 @@ type Properties struct {
 	L2              int // bytes
 	Cooperative     bool
 	Shared          int // bytes of shared memory that a kernel may be given
+	ClockRate       int // kHz
 }
 
 // Arch returns the architecture name that compilers use, such as "sm_90".
@@ -114,6 +115,6 @@ func (a *API) Describe(d Device) (Properties, error) {
 	}
 	p.CC = 10*ask(CapabilityMajor) + ask(CapabilityMinor)
 	p.Multiprocessors, p.L2, p.Cooperative = ask(Multiprocessors), ask(L2Bytes), ask(CooperativeLaunch) != 0
-	p.Shared = ask(SharedPerBlock)
+	p.Shared, p.ClockRate = ask(SharedPerBlock), ask(ClockRate)
 	return p, err
 }

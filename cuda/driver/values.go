@@ -4,6 +4,7 @@ package driver
 type Attribute int32
 
 const (
+	ClockRate         Attribute = 13 // kHz
 	Multiprocessors   Attribute = 16
 	L2Bytes           Attribute = 38
 	CapabilityMajor   Attribute = 75

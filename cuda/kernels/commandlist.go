@@ -3,11 +3,13 @@ package kernels
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 	"strings"
 )
 
-var _ = define("megakernel.cu", "megakernel device_list:p list:p words:u command_words:u count:p")
+var _ = define("megakernel.cu", "megakernel device_list:p list:p words:u command_words:u count:p times:p")
 
 // MegakernelThreads is the number of threads per block of the megakernel: MEGAKERNEL_THREADS of
 // megakernel.cu.
@@ -92,10 +94,14 @@ func commandsHeader() string {
 	return s.String() + "\n"
 }
 
+// maxBlocks is the most blocks of a call in a CommandList: see over of megakernel.cu.
+const maxBlocks = 1 << 21
+
 // Listable reports whether a call can be added to a CommandList.
 func (c Call) Listable() bool {
 	n := c.Kernel.command
-	return n > 0 && c.Shared == 0 && c.Block == [3]uint32{megakernelCommands[n-1].threads, 1, 1}
+	blocks := uint64(c.Grid[0]) * uint64(c.Grid[1]) * uint64(c.Grid[2])
+	return n > 0 && c.Shared == 0 && c.Block == [3]uint32{megakernelCommands[n-1].threads, 1, 1} && blocks < maxBlocks
 }
 
 // CommandList is a list of kernel calls that the megakernel runs in one launch, phase by phase; the
@@ -174,7 +180,7 @@ func (m *CommandList) commandBytes(phases, calls, args int) int {
 }
 
 // commandSize is the size of a Command of megakernel.cu.
-const commandSize = 24
+const commandSize = 32
 
 // Fits reports whether the buffer can hold more commands with a number of arguments, in phases
 // before limit, and more bytes of data.
@@ -216,14 +222,19 @@ func (m *CommandList) AddWithData(phase int, c Call, data Address) {
 }
 
 // Call writes the list and returns the launch of the megakernel with a number of blocks. list is
-// the GPU's address of the buffer. count is a uint32 of device memory, 0 before its first use.
-func (m *CommandList) Call(list, count Address, blocks int) Call {
+// the GPU's address of the buffer. count is a uint32 of device memory, 0 before its first use. times
+// is device memory for a uint32 of each warp at each of Points, the clock of its multiprocessor, or 0.
+func (m *CommandList) Call(list, count, times Address, blocks int) Call {
 	size := m.commandBytes(len(m.phases), m.count, m.args)
 	m.write(m.buffer[m.data:m.data+size], blocks)
 	l := Launch{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{MegakernelThreads, 1, 1},
 		Shared: MegakernelShared, Cooperative: true}
-	return call("megakernel", l, m.deviceList, list, (m.data+size)/8, size/8, count)
+	return call("megakernel", l, m.deviceList, list, (m.data+size)/8, size/8, count, times)
 }
+
+// Points returns the number of points of the launch at which the time is noted: its start, then the
+// start and the end of each phase, then of each call. Warps that have no part in a call do not note it.
+func (m *CommandList) Points() int { return 1 + 2*len(m.phases) + 2*m.count }
 
 // Bytes returns the part of the buffer that the GPU copies, once Call has written it.
 func (m *CommandList) Bytes() []byte {
@@ -270,8 +281,9 @@ func (m *CommandList) write(b []byte, megakernelBlocks int) {
 			blocks := c.Grid[0] * c.Grid[1] * c.Grid[2]
 			groups := MegakernelThreads / int(c.Block[0]) * megakernelBlocks
 			first := uint32(free.Take(&c.Call) % groups)
-			for i, v := range [...]uint32{uint32(c.Kernel.command - 1), blocks, first, c.Grid[0], c.Grid[1],
-				uint32(args / 8)} {
+			per := func(n uint32) uint32 { return math.Float32bits(1 / float32(n)) }
+			for i, v := range [...]uint32{uint32(c.Kernel.command-1) | uint32(bits.TrailingZeros32(c.Block[0]))<<16, blocks, first, c.Grid[0], c.Grid[1],
+				per(c.Grid[0]), per(c.Grid[1]), uint32(args / 8)} {
 				order.PutUint32(b[at+4*i:], v)
 			}
 			for i := range c.Args {

@@ -16,6 +16,7 @@ type hostList struct {
 	h                *host
 	list, deviceList []uint64
 	count            []uint32
+	times            []uint32 // of the next launch; nil: not noted
 }
 
 func (h *host) newList(bytes int) *hostList {
@@ -43,7 +44,11 @@ func (m *hostList) add(phases ...[]kernels.Call) {
 
 func (m *hostList) run(blocks int) {
 	m.h.t.Helper()
-	m.h.run(m.Call(at(m.h, m.list), at(m.h, m.count), blocks))
+	times := kernels.Address(0)
+	if m.times != nil {
+		times = at(m.h, m.times)
+	}
+	m.h.run(m.Call(at(m.h, m.list), at(m.h, m.count), times, blocks))
 	if m.count[0]&^(1<<31) != 0 {
 		m.h.t.Errorf("the block counter is %#x after a launch", m.count[0])
 	}
@@ -124,6 +129,60 @@ func TestMegakernel(t *testing.T) {
 		for i := range got.held {
 			sameBits(t, fmt.Sprintf("%d phases on %d blocks: vector %d", c.phases, c.blocks, i), got.held[i],
 				want.held[i])
+		}
+	}
+}
+
+// A launch notes the time of each warp of each block at its start, at both ends of each phase, and of
+// each call that has work for the warp, and nothing else.
+func TestMegakernelTimes(t *testing.T) {
+	const blocks, warps, phases = 3, kernels.MegakernelThreads / 32, 4
+	h := onHost(t)
+	m, v := h.newList(64<<10), newVectors(h)
+	index := make([]uint32, fewNumbers)
+	for i := range index {
+		index[i] = uint32(i)
+	}
+	for i := range phases {
+		m.add(v.phase(rng.New(1, "commands", uint64(i)), at(h, index)))
+	}
+	m.times = make([]uint32, m.Points()*blocks*warps+64)
+	m.run(blocks)
+	time := func(point, warp int) uint32 { return m.times[point*blocks*warps+warp] }
+	seen := map[uint32]bool{}
+	runs := 0
+	for warp := range blocks * warps {
+		last := uint32(0)
+		follow := func(point int) {
+			now := time(point, warp)
+			if now <= last || seen[now] {
+				t.Fatalf("point %d, warp %d: %d is not later than %d, or was noted twice", point, warp, now, last)
+			}
+			seen[now], last = true, now
+		}
+		follow(0)
+		call := 0
+		for i, calls := range m.Calls() {
+			follow(1 + 2*i)
+			for range calls {
+				if at := 1 + 2*phases + 2*call; time(at, warp) != 0 {
+					follow(at)
+					follow(at + 1)
+					runs++
+				} else if time(at+1, warp) != 0 {
+					t.Fatalf("call %d of warp %d ends and does not start", call, warp)
+				}
+				call++
+			}
+			follow(2 + 2*i)
+		}
+	}
+	if most := blocks * warps * m.Len(); runs < blocks*m.Len() || runs > most*3/4 {
+		t.Errorf("warps run %d calls, want some and not all of %d", runs, most)
+	}
+	for i, now := range m.times[m.Points()*blocks*warps:] {
+		if now != 0 {
+			t.Fatalf("number %d behind the last point is %d", i, now)
 		}
 	}
 }

@@ -15,8 +15,7 @@ func TestConstants(t *testing.T) {
 	}
 	for name, value := range map[string]int{"MEGAKERNEL_THREADS": MegakernelThreads, "SHARED_SLICE": sharedSlice,
 		"MAX_COMMAND_WORDS": maxCommandWords, "CHUNK": chunk, "TC_SIDE": tensorSide, "HEAD_THREADS": headThreads,
-		"HEAD_LANES": headLanes, "HEAD_NUMBERS": headNumbers, "PIECE": headPiece, "NORM_THREADS": normThreads,
-		"NORM_ROWS": normRows, "NORM_LINES": normLines} {
+		"HEAD_CLASSES": headClasses, "NORM_THREADS": normThreads, "NORM_ROWS": normRows, "NORM_LINES": normLines} {
 		if !regexp.MustCompile(fmt.Sprintf(`(?m)^#define %s %d\b`, name, value)).MatchString(
 			regexp.MustCompile(` +`).ReplaceAllString(all.String(), " ")) {
 			t.Errorf("no source defines %s as %d", name, value)

@@ -10,11 +10,8 @@ var _ = define("head.cu",
 )
 
 const (
-	headThreads = 256  // HEAD_THREADS of head.cuh
-	headLanes   = 8    // HEAD_LANES
-	headNumbers = 9216 // HEAD_NUMBERS
-	headPiece   = 4096 // PIECE of loss.cuh
-	fewestRows  = 4    // a block with fewer rows has idle threads
+	headThreads = 256 // HEAD_THREADS of head.cuh
+	headClasses = 16  // HEAD_CLASSES
 	// multiprocessors is the number in an H100. The rows of a batch are divided among as many
 	// blocks.
 	multiprocessors = 132
@@ -41,7 +38,7 @@ func findHead(code *device.Code) *head {
 			continue
 		}
 		h := &head{code: code, first: -1, last: i}
-		if h.mostRows() < fewestRows || c.Dims[1] > headPiece || !h.findBack() {
+		if c.Dims[1] > headClasses || !h.findBack() || !h.isAligned() {
 			return nil
 		}
 		if i == 1 && code.Calls[0].In[0].Space == device.Input && code.Calls[0].Out[0] == c.In[0] &&
@@ -88,17 +85,17 @@ func (h *head) moves(back *device.Call) bool {
 	return !back.Out[0].OverlapsAny(back.In) && !back.Out[0].OverlapsAny(h.code.Calls[h.last+1].Out)
 }
 
-// mostRows returns how many rows a block has memory and threads for.
-func (h *head) mostRows() int {
-	d := h.code.Calls[h.last].Dims
-	classes, stride := d[1], 4*((d[2]+3)/4|1) // head_of computes the same
-	return min(headThreads/headLanes, (headNumbers-classes*stride)/(stride+classes))
+// isAligned reports whether the operands of which a thread loads four numbers at once allow it. Vectors
+// and arenas are aligned.
+func (h *head) isAligned() bool {
+	c, back := &h.code.Calls[h.last], &h.code.Calls[h.back]
+	return c.Dims[2]%4 == 0 && c.In[0].Off%4 == 0 && c.In[1].Off%4 == 0 && back.Out[0].Off%4 == 0
 }
 
 // rows returns how many rows of each agent a block computes.
 func (h *head) rows(agents int) int {
 	blocks := max(1, multiprocessors/agents) // blocks of one agent
-	return min((h.code.Calls[h.last].Dims[0]+blocks-1)/blocks, h.mostRows())
+	return (h.code.Calls[h.last].Dims[0] + blocks - 1) / blocks
 }
 
 // partNumbers returns the numbers of float64 that the summands of an agent take.

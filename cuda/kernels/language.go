@@ -52,6 +52,9 @@ type Embedding struct {
 	Scratch             Address // has ScratchBytes; only Grad needs it
 }
 
+// sortRows is how many rows a block of sort_tokens sorts.
+const sortRows = 32
+
 // ScratchBytes returns the size of Scratch: the order of the rows by token.
 func (e *Embedding) ScratchBytes() int { return 4 * e.M }
 
@@ -63,7 +66,7 @@ func (e *Embedding) Forward() Call {
 // Grad computes DTokens, and DPositions unless it is 0.
 func (e *Embedding) Grad() []Call {
 	calls := []Call{
-		call("sort_tokens", over(e.M), e.Scratch, e.IDs, e.M, e.V),
+		call("sort_tokens", blocks(256*((e.M+sortRows-1)/sortRows), 256), e.Scratch, e.IDs, e.M, e.V),
 		call("embed_grad_tokens", each(e.V), e.DTokens, e.Scratch, e.IDs, e.DY, e.Base, e.M, e.V, e.C),
 	}
 	if e.DPositions != 0 {

@@ -11,6 +11,8 @@ var _ = define("loss.cu",
 var _ = defineEach("loss_half.cu", halfElements,
 	"wide_cross_entropy_%s row_loss:p dlogits:p logits:p labels:p bad:p m:i n:i padded:i s:d scaler:p")
 
+var _ = define("loss_half.cu", "mean_loss loss:p row_loss:p m:i")
+
 // NoBadRow is the initial value of the first bad row: no label was bad.
 const NoBadRow = math.MaxUint32
 
@@ -70,6 +72,6 @@ func (w *WideLoss) Calls() []Call {
 	return []Call{
 		call(w.Element.name("wide_cross_entropy"), l, w.RowLoss, w.DLogits, w.Logits, w.Labels, w.Bad, w.M, w.N,
 			w.Padded, w.Smoothing, w.Scaler),
-		call("dot_sum", blocks(threads, threads), Address(0), w.Loss, w.RowLoss, w.M, 1/float64(w.M), 0),
+		call("mean_loss", blocks(wideLossThreads, wideLossThreads), w.Loss, w.RowLoss, w.M),
 	}
 }

@@ -67,3 +67,66 @@ func TestWideLoss(t *testing.T) {
 		})
 	}
 }
+
+// The mean loss of many rows is the mean of all of them.
+func TestMeanLoss(t *testing.T) {
+	h := onHost(t)
+	for _, m := range []int{1, 31, 1024, 5000} {
+		rows, loss, want := make([]float64, m), make([]float32, 1), 0.0
+		for i, v := range numbers(uint64(m), m) {
+			rows[i] = 10 + float64(v)
+			want += rows[i] / float64(m)
+		}
+		w := kernels.WideLoss{Element: kernels.BF16, M: m, N: 64, Padded: 64, Loss: at(h, loss), RowLoss: at(h, rows)}
+		h.run(w.Calls()[1])
+		if off := math.Abs(float64(loss[0]) - want); !(off <= 0x1p-24*want) {
+			t.Errorf("mean of %d losses %v, want %v", m, loss[0], want)
+		}
+	}
+}
+
+// Logits that are infinite or no numbers give the same kind of loss in 16 bits and in float32.
+func TestWideLossOfInfinities(t *testing.T) {
+	h := onHost(t)
+	const n = 2056
+	inf, nan := float32(math.Inf(1)), float32(math.NaN())
+	for _, smoothing := range []float64{0, 0.1} {
+		for _, c := range []struct {
+			at    int
+			value float32
+		}{{3, inf}, {7, inf}, {3, -inf}, {7, -inf}, {3, nan}, {7, nan}, {n - 1, -inf}, {n - 1, inf}} {
+			x := numbers(1, n)
+			x[c.at] = c.value
+			labels, rows := []float32{7}, make([]float64, 1)
+			bad := []uint32{kernels.NoBadRow}
+			for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
+				raw, dense := encode(h, e, x)
+				want, wantLoss, loss := make([]float32, n), make([]float32, 1), make([]float32, 1)
+				h.run(kernels.SoftmaxCrossEntropy(at(h, wantLoss), at(h, want), at(h, dense), at(h, labels), at(h, rows),
+					at(h, bad), 1, n, smoothing)...)
+				w := kernels.WideLoss{Element: e, M: 1, N: n, Padded: n, Smoothing: smoothing, Logits: at(h, raw),
+					Labels: at(h, labels), Loss: at(h, loss), DLogits: at(h, raw), RowLoss: at(h, rows), Bad: at(h, bad)}
+				h.run(w.Calls()...)
+				kind := func(v float32) string {
+					switch {
+					case v != v:
+						return "NaN"
+					case math.IsInf(float64(v), 0):
+						return fmt.Sprint(v)
+					}
+					return "a number"
+				}
+				if kind(loss[0]) != kind(wantLoss[0]) {
+					t.Errorf("%v, smoothing %v, %v at %d: loss %v, want %v", e, smoothing, c.value, c.at, loss[0], wantLoss[0])
+				}
+				for i, g := range decode(h, e, raw) {
+					if kind(g) != kind(want[i]) {
+						t.Errorf("%v, smoothing %v, %v at %d: gradient %d is %v, want %v", e, smoothing, c.value, c.at, i, g,
+							want[i])
+						break
+					}
+				}
+			}
+		}
+	}
+}

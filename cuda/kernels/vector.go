@@ -35,6 +35,7 @@ var _ = define("vector.cu",
 	"adamw_each n:l "+numbered("g", Pointer)+numbered("m", Pointer)+
 		numbered("v", Pointer)+numbered("x", Pointer)+
 		"beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f most:f",
+	"unit y:p x:p square:p least:d n:l",
 	"move_average y:p x:p avg:p momentum:p a:d n:l",
 	"multiply_views c:p a:p b:p rows:l cols:l inner:l c_down:l c_right:l a_down:l a_right:l b_down:l b_right:l "+
 		"alpha:d beta:f",
@@ -226,6 +227,12 @@ func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
 		call("dot_blocks", blocks(32*parts, 32*warps), part, x, y, n),
 		call("dot_sum", blocks(threads, threads), out64, out32, part, parts, scale, 1),
 	}
+}
+
+// Unit computes y = x/max(√square, least) over n numbers, for a float64 in device memory. The
+// quotient of 1 is rounded to float32, and then multiplied.
+func Unit(y, x, square Address, least float64, n int) Call {
+	return call("unit", blocks(n, threads), y, x, square, least, n)
 }
 
 // productTile is the rows and columns that a block of multiply_views computes, PRODUCT_TILE of

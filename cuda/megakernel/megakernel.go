@@ -27,7 +27,8 @@ type Megakernel struct {
 	Phase      int            // the first phase of the current level
 	next       int            // the first phase of the next level
 	Launches   uint64
-	refused    bool // the driver has refused a launch, so that each call has a launch of its own
+	refused    bool     // the driver has refused a launch, so that each call has a launch of its own
+	profile    *profile // measures launches; nil: none are measured
 }
 
 // commandList is pinned memory for a list of kernel calls.
@@ -212,7 +213,12 @@ func (m *Megakernel) launch() error {
 	if m.Commands.Len() == 1 && !m.Commands.HasData() {
 		return m.ex.Launch(slices.Concat(m.Commands.Calls()...)...)
 	}
-	return m.ex.Launch(m.Commands.Call(m.list.buffer.Address(), m.counter.Address(), m.blocks))
+	times := m.timesOf()
+	c := m.Commands.Call(m.list.buffer.Address(), m.counter.Address(), times, m.blocks)
+	if times != 0 {
+		return m.launchMeasured(c)
+	}
+	return m.ex.Launch(c)
 }
 
 // launchEach launches each call of the list, which may refer to data in the list's copy on the

@@ -1,6 +1,7 @@
 package images
 
 import (
+	"archive/zip"
 	"fmt"
 	"io"
 	"os"
@@ -11,15 +12,16 @@ import (
 // archives reads images stored in larger files. It is safe for concurrent use.
 type archives struct {
 	paths []string
-	open  []*os.File // open archives by path; empty if there are too many to keep them open
+	open  []*os.File            // open archives by path; empty if there are too many to keep them open
+	zips  map[int32]*zip.Reader // zips by number; the others are tars
 }
 
 // maxOpen is the number of files kept open; systems allow a process 256 or 1024.
 const maxOpen = 64
 
-// openArchives opens files for reading.
-func openArchives(paths []string) (*archives, error) {
-	a := &archives{paths: paths}
+// newArchives opens files for reading.
+func newArchives(paths []string) (*archives, error) {
+	a := &archives{paths: paths, zips: map[int32]*zip.Reader{}}
 	if len(paths) > maxOpen {
 		return a, nil
 	}
@@ -58,6 +60,9 @@ func (a *archives) use(i int, do func(f *os.File) error) error {
 }
 
 func (a *archives) read(dst []byte, p *picture) ([]byte, error) {
+	if z := a.zips[p.at.file]; z != nil {
+		return readZipped(dst, z.File[p.at.offset])
+	}
 	dst = grow(dst, int(p.at.size))
 	err := a.use(int(p.at.file), func(f *os.File) error {
 		_, err := f.ReadAt(dst, p.at.offset)

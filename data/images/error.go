@@ -1,6 +1,7 @@
 package images
 
 import (
+	"errors"
 	"fmt"
 
 	"fspda/data/format"
@@ -8,6 +9,9 @@ import (
 
 // FormatError reports a malformed file or folder.
 type FormatError = format.Error
+
+// ErrNoPictures is the reason of a [FormatError] of a path that has no picture at all.
+var ErrNoPictures = errors.New("no picture")
 
 // PictureError reports an image that cannot be used.
 type PictureError struct {

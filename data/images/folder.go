@@ -1,7 +1,6 @@
 package images
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,119 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 )
-
-// maxDepth limits the depth of folders below a class, so that cyclic links end.
-const maxDepth = 8
-
-// openFolders lists class folders: below train and val or test, or, without such folders, in
-// path itself.
-func openFolders(path string, o Options) (*Set, error) {
-	l := newListing(path, "class folders")
-	if err := l.folders(path); err != nil {
-		return nil, err
-	}
-	if shards := len(l.found) == 0 && hasShards(path); shards {
-		return openShards(filepath.Join(path, "*.tar"), o)
-	}
-	return l.set(folderStore(path), o)
-}
-
-func (l *listing) folders(root string) error {
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		return fmt.Errorf("images: %w", err)
-	}
-	splits := map[string]string{}
-	for _, e := range entries {
-		to, ok := splitNames[e.Name()]
-		if !ok || !isDir(filepath.Join(root, e.Name())) || !hasFolders(filepath.Join(root, e.Name())) {
-			continue
-		}
-		if other, twice := splits[to]; twice {
-			splits[to] = preferred(e.Name(), other)
-			l.notes = append(l.notes, fmt.Sprintf("of %s and %s, %s is taken", other, e.Name(), splits[to]))
-		} else {
-			splits[to] = e.Name()
-		}
-	}
-	if len(splits) == 0 {
-		return l.classes(root, "", trainSplit)
-	}
-	for to, folder := range splits {
-		if err := l.classes(root, folder, to); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// classes lists the class folders in root/folder.
-func (l *listing) classes(root, folder, split string) error {
-	entries, err := os.ReadDir(filepath.Join(root, folder))
-	if err != nil {
-		return fmt.Errorf("images: %w", err)
-	}
-	for _, e := range entries {
-		rel := filepath.Join(folder, e.Name())
-		if isHidden(e.Name()) || !isDir(filepath.Join(root, rel)) {
-			continue
-		}
-		f := l.split(split, cmp.Or(folder, "the folder"))
-		f.classes[e.Name()] += 0
-		if err := l.class(f, root, rel, e.Name(), maxDepth); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// class lists the images in root/rel and below.
-func (l *listing) class(f *found, root, rel, class string, depth int) error {
-	if depth == 0 {
-		return &FormatError{Path: filepath.Join(root, rel), Got: fmt.Sprintf("folders %d deep", maxDepth),
-			Want: "pictures in a class folder", Hint: "a link may lead in a circle"}
-	}
-	entries, err := os.ReadDir(filepath.Join(root, rel))
-	if err != nil {
-		return fmt.Errorf("images: %w", err)
-	}
-	for _, e := range entries {
-		name := filepath.Join(rel, e.Name())
-		switch {
-		case isHidden(e.Name()):
-		case e.IsDir() || e.Type()&os.ModeSymlink != 0 && isDir(filepath.Join(root, name)):
-			if err := l.class(f, root, name, class, depth-1); err != nil {
-				return err
-			}
-		case isPicture(e.Name()):
-			f.add(picture{name: filepath.ToSlash(name), class: class, at: location{file: -1}})
-		default:
-			l.skip(e.Name())
-		}
-	}
-	return nil
-}
-
-// hasFolders reports whether a folder contains folders (classes) instead of files.
-func hasFolders(dir string) bool {
-	d, err := os.Open(dir)
-	if err != nil {
-		return false
-	}
-	defer d.Close()
-	for {
-		entries, err := d.ReadDir(256)
-		for _, e := range entries {
-			if !isHidden(e.Name()) && (e.IsDir() || e.Type()&os.ModeSymlink != 0 &&
-				isDir(filepath.Join(dir, e.Name()))) {
-				return true
-			}
-		}
-		if err != nil {
-			return false
-		}
-	}
-}
 
 // folderStore reads files below the folder with that path.
 type folderStore string
@@ -159,12 +45,6 @@ func cause(err error) error {
 		return p.Err
 	}
 	return err
-}
-
-func hasShards(dir string) bool {
-	// the pattern is well-formed
-	names, _ := filepath.Glob(filepath.Join(escapePattern(dir), "*.tar"))
-	return len(names) > 0
 }
 
 // escapePattern returns a pattern that matches only the path.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -37,7 +38,7 @@ func openImageNet(path string, o Options) (*Set, error) {
 			files = append(files, f)
 		}
 	}
-	a, err := openArchives(files)
+	a, err := newArchives(files)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +64,7 @@ func imageNet(path, dir string, a *archives, train string, o Options) (*Set, err
 			return nil, err
 		}
 	}
+	l.layout = "training CLASS.tar of " + imageNetTrain + ", test " + imageNetVal
 	return l.set(a, o)
 }
 
@@ -72,7 +74,7 @@ func (l *listing) tarOfTars(a *archives, file int) error {
 	f := l.split(trainSplit, filepath.Base(where))
 	return a.scan(file, func(from *os.File, m member) error {
 		class, isTar := strings.CutSuffix(filepath.Base(m.name), ".tar")
-		if m.dir || isHidden(m.name) {
+		if m.dir || m.link != "" || isSystem(path.Base(m.name)) {
 			return nil
 		}
 		if !isTar {
@@ -82,7 +84,7 @@ func (l *listing) tarOfTars(a *archives, file int) error {
 		f.classes[class] += 0
 		return scanTar(where+": "+m.name, io.ReaderAt(from), m.offset, m.size, func(p member) error {
 			switch {
-			case p.dir || isHidden(p.name):
+			case p.dir || p.link != "" || isSystem(path.Base(p.name)):
 			case isPicture(p.name):
 				f.add(picture{name: class + "/" + p.name, class: class,
 					at: location{file: int32(file), offset: p.offset, size: p.size}})
@@ -100,7 +102,7 @@ func (l *listing) validation(dir string, a *archives, file int, o Options) error
 	var all []picture
 	err := a.scan(file, func(_ *os.File, m member) error {
 		switch {
-		case m.dir || isHidden(m.name):
+		case m.dir || m.link != "" || isSystem(path.Base(m.name)):
 		case isPicture(m.name):
 			all = append(all, picture{name: m.name, at: location{file: int32(file), offset: m.offset, size: m.size}})
 		default:
@@ -111,7 +113,7 @@ func (l *listing) validation(dir string, a *archives, file int, o Options) error
 	if err != nil {
 		return err
 	}
-	path, err := findLabels(dir, o.Labels)
+	labels, err := findLabels(dir, o.Labels)
 	if err != nil {
 		return err
 	}
@@ -119,12 +121,12 @@ func (l *listing) validation(dir string, a *archives, file int, o Options) error
 	if train := l.found[trainSplit]; train != nil {
 		classes = train.classes
 	}
-	if err := labelValidation(all, path, dir, classes); err != nil {
+	if err := labelValidation(all, labels, dir, classes); err != nil {
 		return err
 	}
 	for _, p := range all {
 		f.add(p)
 	}
-	l.notes = append(l.notes, fmt.Sprintf("classes of %s: %s", f.folder, path))
+	l.notes = append(l.notes, fmt.Sprintf("classes of %s: %s", f.folder, labels))
 	return nil
 }

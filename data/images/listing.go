@@ -17,11 +17,13 @@ const (
 
 // listing collects images in the order in which they are found, and sorts them at the end.
 type listing struct {
-	path  string
-	kind  string
-	found map[string]*found // pictures found, by split
-	other map[string]int    // number of files that are not images, by extension
-	notes []string
+	path   string
+	kind   string
+	found  map[string]*found // pictures found, by split
+	other  map[string]int    // number of files that are not images, by extension
+	left   map[string]int    // number of pictures that are left out, by reason
+	layout string
+	notes  []string
 
 	// if positive, classes are the numbers from 0 to numbered-1; 0 means that classes are names
 	numbered int
@@ -35,7 +37,8 @@ type found struct {
 }
 
 func newListing(path, kind string) *listing {
-	return &listing{path: path, kind: kind, found: map[string]*found{}, other: map[string]int{}}
+	return &listing{path: path, kind: kind, found: map[string]*found{}, other: map[string]int{},
+		left: map[string]int{}}
 }
 
 func (l *listing) split(name, folder string) *found {
@@ -60,9 +63,6 @@ func isPicture(name string) bool {
 	return slices.Contains([]string{".jpg", ".jpeg", ".png", ".gif", ".webp", ".bmp"}, strings.ToLower(path.Ext(name)))
 }
 
-// isHidden reports files created by systems: .DS_Store, and ._name.jpg in archives made on a Mac.
-func isHidden(name string) bool { return strings.HasPrefix(path.Base(name), ".") }
-
 // skip counts a file that is not an image.
 func (l *listing) skip(name string) {
 	ext := cmp.Or(strings.ToLower(path.Ext(name)), "no extension")
@@ -84,7 +84,7 @@ func (l *listing) set(s store, o Options) (*Set, error) {
 		return nil, &FormatError{Path: l.path, Got: fmt.Sprintf("no picture in class %s of %s", some(none),
 			reference.folder), Want: imageFiles + " in each class", Hint: "add pictures, or remove the empty folder"}
 	}
-	out := &Set{Path: l.path, Kind: l.kind}
+	out := &Set{Path: l.path, Kind: l.kind, Layout: l.layout}
 	if l.numbered > 0 {
 		out.Classes = l.classNames(reference)
 	} else {
@@ -149,9 +149,9 @@ func (l *listing) compare(train, test *found) error {
 }
 
 func (l *listing) empty() error {
-	e := &FormatError{Path: l.path, Got: "no picture",
+	e := &FormatError{Path: l.path, Got: "no picture", Err: ErrNoPictures,
 		Want: "pictures " + imageFiles + " as CLASS/NAME.jpg, below train and val (or test)"}
-	if s := l.skipped(); len(s) > 0 {
+	if s := append(l.notes, l.skipped()...); len(s) > 0 {
 		e.Got += "; " + strings.Join(s, "; ")
 	}
 	return e
@@ -160,6 +160,9 @@ func (l *listing) empty() error {
 // skipped returns a note with the number of ignored files.
 func (l *listing) skipped() []string {
 	var notes []string
+	for _, reason := range slices.Sorted(maps.Keys(l.left)) {
+		notes = append(notes, fmt.Sprintf("%d pictures %s were left out", l.left[reason], reason))
+	}
 	for _, ext := range slices.Sorted(maps.Keys(l.other)) {
 		notes = append(notes, fmt.Sprintf("%d files that are no %s were left out (%s)",
 			l.other[ext], imageFiles, ext))

@@ -3,6 +3,9 @@ package images
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Options configures how images are found and read.
@@ -58,16 +61,55 @@ func Open(path string, o Options) (*Set, error) {
 			return f.open(path, o)
 		}
 	}
-	if err := o.refuseColumns(path); err != nil {
-		return nil, err
-	}
 	switch {
 	case isImageNet(path):
+		if err := o.refuseColumns(path); err != nil {
+			return nil, err
+		}
 		return openImageNet(path, o)
 	case info.IsDir():
-		return openFolders(path, o)
+		return openFolder(path, o)
 	}
-	return openArchive(path, o)
+	return openArchives(path, []string{path}, o)
+}
+
+// openFolder opens a folder of pictures, or of archives.
+func openFolder(path string, o Options) (*Set, error) {
+	t, err := folderTree(path)
+	if err != nil {
+		return nil, err
+	}
+	if t.pictures() == 0 {
+		for _, pattern := range []string{"*.tar", "*.zip"} {
+			pattern = filepath.Join(escapePattern(path), pattern)
+			if files, _ := filepath.Glob(pattern); len(files) > 0 { // the pattern is well-formed
+				return openShards(filepath.Join(path, filepath.Base(pattern)), o)
+			}
+		}
+	}
+	return t.set(o)
+}
+
+// openArchives opens tars and zips: of class folders, of labels beside pictures, or ImageNet's tar of
+// tars. Path names them in messages.
+func openArchives(path string, files []string, o Options) (*Set, error) {
+	t, err := archiveTree(path, files)
+	if err != nil {
+		return nil, err
+	}
+	if t.pictures() == 0 && len(files) == 1 && slices.ContainsFunc(t.entries, func(e entry) bool {
+		return strings.HasSuffix(e.name, ".tar")
+	}) {
+		_ = t.archives.Close() // reopened together with the validation images
+		return openImageNet(path, o)
+	}
+	s, err := t.set(o)
+	if err != nil {
+		_ = t.archives.Close() // return the first error
+		return nil, err
+	}
+	s.OnClose(t.archives)
+	return s, nil
 }
 
 // open opens a path in the format.

@@ -191,7 +191,7 @@ func TestOpenRefuses(t *testing.T) {
 		"nothing": {nil, "no picture, want pictures *.jpg"},
 		"no picture": {[]file{{"train/cat/x.tiff", nil}, {"train/cat/y.tiff", nil}},
 			"2 files that are no *.jpg, *.jpeg, *.png, *.gif, *.webp or *.bmp were left out (.tiff)"},
-		"flat":           {[]file{{"x.jpg", photo(t, 0)}}, "no picture, want pictures"},
+		"flat":           {[]file{{"x.jpg", photo(t, 0)}}, "pictures without folders of classes, want CLASS/NAME.jpg"},
 		"an empty class": {append(zoo(t), file{"train/yak/", nil}), "no picture in class yak of train"},
 		"a class only in val": {append(zoo(t), file{"val/yak/1.jpg", photo(t, 0)}),
 			"class yak in val only, want no class that train has not"},
@@ -243,7 +243,7 @@ func TestOpenRefusesDamagedTars(t *testing.T) {
 // A bad image is an error that names it and its archive; the others can be read.
 func TestBadPicturesAreNamed(t *testing.T) {
 	files := []file{{"cat/a.jpg", photo(t, 2)}, {"cat/b.jpg", photo(t, 2)[:200]},
-		{"cat/c.jpg", jpegOf(t, 60000, 60000)}, {"cat/d.png", photo(t, 3)}}
+		{"cat/c.jpg", jpegOf(t, 60000, 60000)}, {"dog/d.png", photo(t, 3)}}
 	for _, path := range []string{folderOf(t, files...), written(t, "x.tar", tarOf(t, files...))} {
 		s := open(t, path)
 		var p RGB
@@ -281,20 +281,6 @@ func TestSourcesAreSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-func TestSplitOfMember(t *testing.T) {
-	for name, want := range map[string]string{
-		"train/cat/x.jpg": "train train cat", "a/b/val/dog/x.jpg": "test val dog", "cat/x.jpg": "train  cat",
-		"x.jpg":      "train  ",
-		"test/x.jpg": "test test x.jpg", "train/train/x.jpg": "train train train",
-		"tiny/train/n01/images/x.JPEG": "train train n01",
-	} {
-		split, folder, class, _ := splitOfMember(name)
-		if got := fmt.Sprintf("%s %s %s", split, folder, class); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
-	}
 }
 
 // For any tar: no panic, an index in proportion to its size, and images within it.

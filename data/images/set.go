@@ -6,6 +6,7 @@ import "io"
 type Set struct {
 	Path    string
 	Kind    string   // one of the formats in the package documentation
+	Layout  string   // where the pictures of each split and their classes were found
 	Classes []string // class names by label
 	Train   Source   // nil if there are no training images
 	Test    Source   // the images of val or test; nil if there are none

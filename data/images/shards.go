@@ -88,7 +88,7 @@ func Expand(path, ending string) ([]string, error) {
 	from := ""
 	for _, e := range entries {
 		below := filepath.Join(path, e.Name())
-		if isHidden(e.Name()) || !isDir(below) {
+		if isSystem(e.Name()) || !isDir(below) {
 			continue
 		}
 		inner, err := os.ReadDir(below)
@@ -115,16 +115,15 @@ const maxConfigurations = 32
 // split.
 func shardsIn(dir string, entries []os.DirEntry, ending string) (files []string) {
 	for _, e := range entries {
-		if !isHidden(e.Name()) && strings.HasSuffix(e.Name(), ending) {
+		if !isSystem(e.Name()) && strings.HasSuffix(e.Name(), ending) {
 			files = append(files, filepath.Join(dir, e.Name()))
 		}
 	}
 	for _, e := range entries {
-		if _, ok := splitNames[e.Name()]; len(files) == 0 && (ok || e.Name() == "data") {
+		if len(files) == 0 && holdsShards(e.Name()) {
 			found, _ := filepath.Glob(filepath.Join(escapePattern(dir), "*", "*"+ending)) // well-formed
 			for _, f := range found {
-				folder := filepath.Base(filepath.Dir(f))
-				if _, ok := splitNames[folder]; ok || folder == "data" {
+				if holdsShards(filepath.Base(filepath.Dir(f))) {
 					files = append(files, f)
 				}
 			}
@@ -133,7 +132,10 @@ func shardsIn(dir string, entries []os.DirEntry, ending string) (files []string)
 	return files
 }
 
-// openShards opens several files as one set: files of a registered format, or tars of WebDataset.
+// holdsShards reports whether a folder of that name may hold shards: data, or a split.
+func holdsShards(folder string) bool { return folder == "data" || parseSplit(folder).strict() }
+
+// openShards opens several files as one set: files of a registered format, or archives.
 func openShards(pattern string, o Options) (*Set, error) {
 	files, err := expand(pattern)
 	if err != nil {
@@ -147,27 +149,5 @@ func openShards(pattern string, o Options) (*Set, error) {
 			return f.open(pattern, o)
 		}
 	}
-	if err := o.refuseColumns(pattern); err != nil {
-		return nil, err
-	}
-	a, err := openArchives(files)
-	if err != nil {
-		return nil, err
-	}
-	kind, err := peek(a)
-	if err == nil && kind != kindWebDataset {
-		err = &FormatError{Path: files[0], Got: "a " + kind,
-			Want: "shards of WebDataset (key.jpg and key.cls) where several tars are named",
-			Hint: "name one tar"}
-	}
-	var s *Set
-	if err == nil {
-		s, err = webDataset(pattern, a, o)
-	}
-	if err != nil {
-		_ = a.Close() // return the first error
-		return nil, err
-	}
-	s.OnClose(a)
-	return s, nil
+	return openArchives(pattern, files, o)
 }

@@ -16,14 +16,11 @@ type member struct {
 	offset int64  // position of its content, relative to the outermost file
 	size   int64
 	dir    bool
+	link   string // member that a link leads to
 }
 
-// errEnough ends a scan early.
-var errEnough = errors.New("enough")
-
 // scanTar calls visit for the members of a tar that occupies size bytes from base on. It reads only
-// headers. where names the tar in errors. A visit that returns errEnough ends the scan without an
-// error.
+// headers. where names the tar in errors.
 func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member) error) error {
 	section := io.NewSectionReader(from, base, size)
 	r := tar.NewReader(section)
@@ -40,14 +37,18 @@ func scanTar(where string, from io.ReaderAt, base, size int64, visit func(member
 			dir: h.Typeflag == tar.TypeDir}
 		switch {
 		case m.dir:
+		case h.Typeflag == tar.TypeXGlobalHeader:
+			continue
+		case h.Typeflag == tar.TypeLink:
+			m.link = strings.TrimLeft(path.Clean(h.Linkname), "/")
+		case h.Typeflag == tar.TypeSymlink:
+			m.link = linked(m.name, h.Linkname)
 		case h.Typeflag != tar.TypeReg || isSparse(h):
-			continue // links, devices and sparse files have no contiguous content
+			m.link = noLink // devices and sparse files have no contiguous content
 		case h.Size > size-at:
 			return tarError(where, n, at, io.ErrUnexpectedEOF)
 		}
-		if err := visit(m); errors.Is(err, errEnough) {
-			return nil
-		} else if err != nil {
+		if err := visit(m); err != nil {
 			return err
 		}
 	}
@@ -81,7 +82,7 @@ func tarError(where string, members int, at int64, err error) error {
 // compressed names the compression of a file by its first bytes.
 func compressed(head string) string {
 	for magic, name := range map[string]string{"\x1f\x8b": "gzip", "BZh": "bzip2", "\xfd7zXZ": "xz",
-		"\x28\xb5\x2f\xfd": "zstd", "PK\x03\x04": "zip"} {
+		"\x28\xb5\x2f\xfd": "zstd"} {
 		if strings.HasPrefix(head, magic) {
 			return name
 		}
@@ -97,11 +98,12 @@ func checkTar(name string, f *os.File) error {
 		return fmt.Errorf("images: %w", err)
 	}
 	if c := compressed(string(head[:n])); c != "" {
-		return &FormatError{Path: name, Got: "a file compressed with " + c, Want: "a tar, a parquet file or a folder",
+		return &FormatError{Path: name, Got: "a file compressed with " + c,
+			Want: "a tar, a zip, a parquet file or a folder",
 			Hint: "unpack it: images are read by their offset, which compression does not allow"}
 	}
 	if n == 0 {
-		return &FormatError{Path: name, Got: "an empty file", Want: "a tar, a parquet file or a folder"}
+		return &FormatError{Path: name, Got: "an empty file", Want: "a tar, a zip, a parquet file or a folder"}
 	}
 	return nil
 }

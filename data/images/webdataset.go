@@ -3,10 +3,7 @@ package images
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,110 +13,136 @@ const (
 	maxClasses   = 1 << 20 // upper limit of a label
 )
 
-// sample is the state of a key.
-type sample struct {
-	key     string
-	picture location
-	name    string // name of the image; "" if not yet found
-	class   string
-	cls     bool // class is from .cls, which takes precedence
+// sidecars are the files of labels beside pictures, by the name of their picture and their extension.
+type sidecars struct {
+	tree  *tree
+	files map[string]int
+	of    map[int]string // pictures by the file of their label
 }
 
-// webDataset lists shards in which the members of a sample are adjacent and share a key: the name
-// up to the first dot.
-func webDataset(path string, a *archives, o Options) (*Set, error) {
-	l := newListing(path, kindWebDataset)
-	_, _, left := Splits("", a.paths)
-	for i, file := range a.paths {
-		if slices.Contains(left, file) {
-			l.notes = append(l.notes, "ignored in favour of the shards of val: "+file)
+// beside finds the files of labels beside pictures.
+func (t *tree) beside() *sidecars {
+	s := &sidecars{tree: t, files: map[string]int{}, of: map[int]string{}}
+	for i, e := range t.entries {
+		switch ext := strings.ToLower(path.Ext(e.name)); ext {
+		case ".cls", ".json", ".txt":
+			if !e.dir {
+				s.files[stemOf(e.name)+ext] = i
+			}
+		}
+	}
+	return s
+}
+
+// find returns the file of a picture's label: that of its whole name, or else that of its key, which
+// in a WebDataset ends at the first dot.
+func (s *sidecars) find(picture, ext string) (i int, ok bool) {
+	if i, ok = s.files[stemOf(picture)+ext]; !ok {
+		i, ok = s.files[keyOf(picture)+ext]
+	}
+	return i, ok
+}
+
+// maxCaption is the number of words from which a text beside a picture is no label.
+const maxCaption = 4
+
+// label reads the label of a picture from a file beside it; "" if there is none.
+func (s *sidecars) label(e entry, ext string) (class string, at int, err error) {
+	i, ok := s.find(e.name, ext)
+	if !ok {
+		return "", -1, nil
+	}
+	file := s.tree.entries[i]
+	text, err := s.tree.read(file, maxLabelFile)
+	if err != nil {
+		return "", i, err
+	}
+	if ext == ".txt" && (len(strings.Fields(string(text))) > maxCaption ||
+		strings.Contains(strings.TrimSpace(string(text)), "\n")) {
+		return "", i, &FormatError{Path: s.tree.where(file), Got: "a text that is no label in " + file.name,
+			Want: "a number or a name of at most " + strconv.Itoa(maxCaption) + " words",
+			Hint: "captions and boxes say no class: write labels to .cls files or metadata.csv"}
+	}
+	if class, err = labelOf(ext[1:], text); err != nil {
+		return "", i, &FormatError{Path: s.tree.where(file), Got: fmt.Sprintf("member %s: %v", file.name, err),
+			Want: `a class number, or JSON with "label"`, Err: err}
+	}
+	if class == "" {
+		return "", i, nil
+	}
+	if other, twice := s.of[i]; twice {
+		return "", i, &FormatError{Path: s.tree.where(e), Got: "pictures " + other + " and " + e.name,
+			Want: "one picture for a key", Hint: "both have the label of " + file.name}
+	}
+	s.of[i] = e.name
+	return class, i, nil
+}
+
+// probed is the number of files of JSON that are read to see whether they have labels.
+const probed = 256
+
+// hasLabels reports whether pictures have labels beside them, in files with one of the extensions.
+// Damage counts only where folders name no classes.
+func (s *sidecars) hasLabels(needed bool, exts ...string) (bool, error) {
+	looked := 0
+	for _, e := range s.tree.entries {
+		if e.dir || !isPicture(e.name) {
 			continue
 		}
-		if err := l.shard(a, i, file); err != nil {
-			return nil, err
-		}
-	}
-	l.numberClasses()
-	return l.set(a, o)
-}
-
-func (l *listing) shard(a *archives, i int, file string) error {
-	split, word := splitOfFile(filepath.Base(file))
-	f := l.split(split, word)
-	var s sample
-	flush := func() error {
-		if s.name == "" {
-			return nil
-		}
-		if s.class == "" {
-			return &FormatError{Path: file, Got: "picture " + s.name + " without a label",
-				Want: s.key + ".cls, or " + s.key + `.json with "label"`}
-		}
-		f.add(picture{name: shardName(a, i, s.name), class: s.class, at: s.picture})
-		return nil
-	}
-	err := a.scan(i, func(from *os.File, m member) error {
-		if m.dir || isHidden(m.name) {
-			return nil
-		}
-		key, ext := splitKey(m.name)
-		if key != s.key {
-			if err := flush(); err != nil {
-				return err
+		for _, ext := range exts {
+			if _, ok := s.find(e.name, ext); !ok {
+				continue
 			}
-			s = sample{key: key}
+			if ext == ".cls" {
+				return true, nil
+			}
+			class, _, err := s.label(e, ext)
+			if err != nil && needed {
+				return false, err
+			}
+			if class != "" && err == nil {
+				clear(s.of)
+				return true, nil
+			}
+			if looked++; looked == probed {
+				return false, nil
+			}
 		}
-		return l.part(&s, i, file, from, m, ext)
-	})
-	if err != nil {
-		return err
 	}
-	return flush()
+	return false, nil
 }
 
-// part adds a member to a sample.
-func (l *listing) part(s *sample, i int, file string, from *os.File, m member, ext string) error {
-	switch {
-	case isPicture(m.name):
-		if s.name != "" {
-			return &FormatError{Path: file, Got: "pictures " + s.name + " and " + m.name, Want: "one picture for a key"}
+// labels reads the labels of all pictures. One in a .cls goes before one in a .json.
+func (s *sidecars) labels(exts ...string) (*labels, error) {
+	lab := newLabels(s.tree)
+	lab.beside, lab.about = true, strings.Join(exts, " and ")+" files beside them"
+	for i, e := range s.tree.entries {
+		if e.dir || !isPicture(e.name) {
+			continue
 		}
-		s.name, s.picture = m.name, location{file: int32(i), offset: m.offset, size: m.size}
-	case ext == "cls" || ext == "json" && !s.cls:
-		text, err := readLabelFile(file, from, m)
-		if err != nil {
-			return err
+		for _, ext := range exts {
+			class, at, err := s.label(e, ext)
+			if err != nil {
+				return nil, err
+			}
+			if at >= 0 {
+				lab.used[at] = true
+			}
+			if lab.class[i] = class; class != "" {
+				if json, ok := s.find(e.name, ".json"); ok {
+					lab.used[json] = true
+				}
+				break
+			}
 		}
-		class, err := labelOf(ext, text)
-		if err != nil {
-			return &FormatError{Path: file, Got: fmt.Sprintf("member %s: %v", m.name, err),
-				Want: `a class number, or JSON with "label"`, Err: err}
-		}
-		if class != "" {
-			s.class, s.cls = class, ext == "cls"
-		}
-	case ext != "json":
-		l.skip(m.name)
 	}
-	return nil
-}
-
-func readLabelFile(file string, from *os.File, m member) ([]byte, error) {
-	if m.size > maxLabelFile {
-		return nil, &FormatError{Path: file, Got: fmt.Sprintf("member %s of %d bytes", m.name, m.size),
-			Want: fmt.Sprintf("at most %d for a label", maxLabelFile)}
-	}
-	text := make([]byte, m.size)
-	if _, err := from.ReadAt(text, m.offset); err != nil {
-		return nil, fmt.Errorf("images: reading %s: %w", file, err)
-	}
-	return text, nil
+	return lab, nil
 }
 
 // labelOf reads the class of a .cls or .json: a number, or a name. A .json without a label has
 // class "".
 func labelOf(ext string, text []byte) (string, error) {
-	if ext == "cls" {
+	if ext != "json" {
 		return checkLabel(strings.TrimSpace(string(text)))
 	}
 	var fields map[string]json.RawMessage
@@ -157,17 +180,9 @@ func checkLabel(s string) (string, error) {
 	return s, nil
 }
 
-// splitKey splits a name at the first dot of its base name, as WebDataset does.
-func splitKey(name string) (key, ext string) {
+// keyOf is a name up to the first dot of its base name, as in a WebDataset.
+func keyOf(name string) string {
 	dir, base := path.Split(name)
-	base, ext, _ = strings.Cut(base, ".")
-	return dir + base, strings.ToLower(ext)
-}
-
-// shardName makes a member's name unique over shards.
-func shardName(a *archives, i int, name string) string {
-	if len(a.paths) == 1 {
-		return name
-	}
-	return filepath.Base(a.paths[i]) + "/" + name
+	base, _, _ = strings.Cut(base, ".")
+	return dir + base
 }

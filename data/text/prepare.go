@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -160,6 +161,17 @@ func classOf(dir, name string) string {
 	return strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 }
 
+// checkText refuses the content of a file that is no text.
+func checkText(name string, b []byte) error {
+	at := bytes.IndexByte(b, 0)
+	if at < 0 {
+		return nil
+	}
+	return &FormatError{Path: name, Got: fmt.Sprintf("byte %d is 0, which no text has", at), Want: "a text in UTF-8",
+		Hint: "it is another kind of file, or a text in UTF-16, to be written again in UTF-8; the tokenizer byte " +
+			"reads any file"}
+}
+
 // readFile reads a text file that is not empty.
 func readFile(name string) ([]byte, error) {
 	f, err := bounded.Open(name)
@@ -265,6 +277,11 @@ func openText(path string, o OpenOptions) (*Corpus, error) {
 	s, err := read(path)
 	if err != nil {
 		return nil, err
+	}
+	if o.Tokenizer != "byte" {
+		if err := cmp.Or(checkText(path, s.train), checkText(path, s.val)); err != nil {
+			return nil, err
+		}
 	}
 	var c *Corpus
 	t, err := s.tokenizerOf(o.Tokenizer)

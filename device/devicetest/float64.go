@@ -77,6 +77,10 @@ func (d float64Device) Do(ops ...device.Op) {
 }
 
 func (d float64Device) do(op *device.Op) {
+	if op.Only != nil {
+		d.within(op)
+		return
+	}
 	switch op.Kind {
 	case device.KindCombine:
 		d.combine(op)
@@ -96,8 +100,34 @@ func (d float64Device) do(op *device.Op) {
 		d.dot(op)
 	case device.KindMultiply:
 		d.multiply(op)
+	case device.KindOrthogonalize:
+		d.orthogonalize(op)
 	default:
 		panic(fmt.Sprintf("devicetest: operation %d", op.Kind))
+	}
+}
+
+// within computes an operation on all coordinates, and restores those outside of its ranges.
+func (d float64Device) within(op *device.Op) {
+	whole := *op
+	whole.Only = nil
+	var before [len(op.Out)][]float64
+	for i, v := range op.Out {
+		if v != nil {
+			before[i] = append([]float64{}, numbers64(v)...)
+		}
+	}
+	d.do(&whole)
+	for i, old := range before {
+		if old == nil {
+			continue
+		}
+		at := 0
+		for _, r := range op.Only {
+			copy(numbers64(op.Out[i])[at:r.From], old[at:r.From])
+			at = r.To
+		}
+		copy(numbers64(op.Out[i])[at:], old[at:])
 	}
 }
 
@@ -251,4 +281,63 @@ func coordinates64(idx device.Index, n int) []uint32 {
 		all[i] = uint32(i)
 	}
 	return all
+}
+
+// orthogonalize computes an Orthogonalize without rounding.
+func (float64Device) orthogonalize(op *device.Op) {
+	v := numbers64(op.Out[0])
+	for _, m := range op.Matrices {
+		x, sum := v[m.Offset:][:m.Len()], 0.0
+		for _, a := range x {
+			sum += a * a
+		}
+		for i := range x {
+			x[i] /= max(math.Sqrt(sum), device.OrthogonalMinNorm)
+		}
+		at := device.View{Rows: m.Rows, Cols: m.Cols, Down: m.Cols, Right: 1}
+		if m.Rows > m.Cols {
+			at = at.T()
+		}
+		for range device.OrthogonalSteps {
+			newtonSchulz(x, at)
+		}
+		for i := range x {
+			x[i] *= m.Scale
+		}
+	}
+}
+
+// newtonSchulz replaces X, which is numbers of v with no more rows than columns, by A·X + (B·P +
+// C·P·P)·X for P = X·Xᵀ.
+func newtonSchulz(v []float64, w device.View) {
+	x := func(i, j int) *float64 { return &v[i*w.Down+j*w.Right] }
+	side := w.Rows
+	p, q := make([]float64, side*side), make([]float64, side*side)
+	for i := range side {
+		for j := range side {
+			for k := range w.Cols {
+				p[i*side+j] += *x(i, k) * *x(j, k)
+			}
+		}
+	}
+	for i := range side {
+		for j := range side {
+			q[i*side+j] = device.OrthogonalB * p[i*side+j]
+			for k := range side {
+				q[i*side+j] += device.OrthogonalC * p[i*side+k] * p[k*side+j]
+			}
+		}
+	}
+	column := make([]float64, side)
+	for j := range w.Cols {
+		for i := range side {
+			column[i] = device.OrthogonalA * *x(i, j)
+			for k := range side {
+				column[i] += q[i*side+k] * *x(k, j)
+			}
+		}
+		for i, s := range column {
+			*x(i, j) = s
+		}
+	}
 }

@@ -96,3 +96,26 @@ func TestDefinitions(t *testing.T) {
 		t.Errorf("inner product %v, want -4", got)
 	}
 }
+
+// Golden values of the Newton-Schulz iteration of Muon, computed by another program.
+func TestOrthogonalize(t *testing.T) {
+	d := devicetest.NewFloat64()
+	for _, c := range []struct {
+		rows, cols int
+		in, want   []float64
+	}{
+		{2, 3, []float64{1, 2, 3, 4, 5, 7}, []float64{-0.6591771760, 0.1996672448, 0.5525044667,
+			0.5583653236, 0.3184512553, 0.3446303176}},
+		{3, 2, []float64{1, 4, 2, 5, 3, 7}, []float64{-0.6591771760, 0.5583653236, 0.1996672448, 0.3184512553,
+			0.5525044667, 0.3446303176}},
+		{2, 2, make([]float64, 4), make([]float64, 4)},
+	} {
+		v := &devicetest.Vector64{Data: slices.Clone(c.in)}
+		d.Do(device.Orthogonalize(v, device.Orthogonal{Block: device.Block{Rows: c.rows, Cols: c.cols}, Scale: 1}))
+		for i, want := range c.want {
+			if math.Abs(v.Data[i]-want) > 1e-9 {
+				t.Errorf("%d×%d: number %d is %.10f, want %.10f", c.rows, c.cols, i, v.Data[i], want)
+			}
+		}
+	}
+}

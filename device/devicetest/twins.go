@@ -72,6 +72,16 @@ var twins = []twin{
 		}
 		return ops
 	}},
+	{"combine and adamw within ranges", 6, func(o *operands, c int) []device.Op {
+		a := device.Adam{Beta1: 0.9, Rest1: 1 - 0.9, Beta2: 0.999, Rest2: 1 - 0.999, Scale1: 1 / 0.19, Scale2: 31.6,
+			Eps: 1e-8, Decay: 0.01}
+		ranges := [][]device.Range{{}, {{From: 0, To: o.n}}, {{From: o.n / 3, To: o.n / 2},
+			{From: o.n / 2, To: o.n}}}[c/2]
+		g, m, v, x := o.vector(o.n), o.vector(o.n), o.squares(o.n), o.vector(o.n)
+		terms := append(o.terms(c), device.Term{A: 0.3, V: g})
+		return []device.Op{device.Combine(g, terms...).Within(ranges), device.AdamW(a, g, m, v, x).Within(ranges),
+			device.Combine(m, o.terms(8)...).Within(ranges)}
+	}},
 	{"multiply", 12, products},
 	{"neighbours", 12, neighbours},
 }

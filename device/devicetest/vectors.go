@@ -13,6 +13,7 @@ var vectorChecks = append([]check{
 	{"copies", checkCopies},
 	{"ends of an edge", checkEnds},
 	{"dot", checkDot},
+	{"orthogonalize", checkOrthogonalize},
 	{"index", checkIndex},
 	{"history", checkHistory},
 	{"concurrent vectors", checkConcurrent},
@@ -271,6 +272,11 @@ func checkProductPanics(f *field) {
 			Down: 1, Right: 1}}, 1, device.Rows(v(4), 0, 2, 2), device.Rows(v(4), 0, 2, 2), 0),
 		"Multiply into a factor": device.Multiply(device.Rows(same, 0, 2, 2), 1, device.Rows(same, 2, 2, 2),
 			device.Rows(v(4), 0, 2, 2), 0),
+		"Orthogonalize beyond its vector": device.Orthogonalize(v(6), device.Orthogonal{
+			Block: device.Block{Offset: 1, Rows: 2, Cols: 3}}),
+		"AdamW within a range beyond its vectors": device.AdamW(device.Adam{}, v(3), v(3), v(3), v(3)).Within(
+			[]device.Range{{From: 1, To: 4}}),
+		"Gather within a range": device.Gather(v(3), v(3), nil).Within([]device.Range{{From: 0, To: 1}}),
 	} {
 		refuses(f, what, op)
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Dash is the text of a number that is missing or not finite.
@@ -82,6 +83,14 @@ func Duration(s float64) string {
 	}
 	n := int(math.Round(s / 60))
 	return fmt.Sprintf("%d h %02d min", n/60, n%60)
+}
+
+// Span returns seconds as a time.Duration: the longest one, 292 years, where they are more.
+func Span(seconds float64) time.Duration {
+	if ns := seconds * float64(time.Second); ns < math.MaxInt64 {
+		return time.Duration(ns)
+	}
+	return math.MaxInt64
 }
 
 // Minus replaces the hyphen of a negative number by a minus sign.

@@ -27,8 +27,15 @@ func (AdamW) InverseGain() float64 { return 0 }
 func (o AdamW) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	g := s.CorrectedGradient(x)
 	s.Count++
-	c1, c2 := 1-math.Pow(o.Beta1, float64(s.Count)), 1-math.Pow(o.Beta2, float64(s.Count))
-	s.planAdamW(device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1 / c1,
-		Scale2: 1 / math.Sqrt(c2), Eps: o.Eps, Decay: decay}, g, x)
+	a := o.step(s.Count)
+	a.Decay = decay
+	s.planAdamW(a, g, x)
 	return g
+}
+
+// step returns the coefficients of a call, counted from 1, without weight decay.
+func (o AdamW) step(call int) device.Adam {
+	c1, c2 := 1-math.Pow(o.Beta1, float64(call)), 1-math.Pow(o.Beta2, float64(call))
+	return device.Adam{Beta1: o.Beta1, Rest1: 1 - o.Beta1, Beta2: o.Beta2, Rest2: 1 - o.Beta2, Scale1: 1 / c1,
+		Scale2: 1 / math.Sqrt(c2), Eps: o.Eps}
 }

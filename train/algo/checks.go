@@ -35,8 +35,9 @@ func checkDiffusion(r Run) (warnings []string, err error) {
 	mixing, graph, name := r.Text("mixing"), r.Text("graph"), r.Text("algo")
 	switch least := r.LeastEigenvalue(); {
 	case least < -1.0/3-1e-9:
-		return nil, setting.Invalid("mixing", mixing, "has the eigenvalue %.6g on graph %s, and %s diverges below "+
-			"-1/3: use half-lazy(%s), which has none below 0", least, graph, name, mixing)
+		lazy := "half-lazy(" + mixing + ")"
+		return nil, setting.InsteadOf("mixing", mixing, lazy, "has the eigenvalue %.6g on graph %s, and %s diverges "+
+			"below -1/3: use %s, which has none below 0", least, graph, name, lazy)
 	case least < -1.0/3+1e-9:
 		return []string{fmt.Sprintf("mixing %s has the eigenvalue -1/3 on graph %s, at which %s leaves some "+
 			"differences between agents as they are: half-lazy(%[1]s) does not", mixing, graph, name)}, nil

@@ -30,6 +30,28 @@ var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps},
 	Params: []setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
 	New:    func(s Settings) Algorithm { return newDiLoCo(s, s.Whole("local_steps")) }}
 
+// MuLoCo is DiLoCo with Muon inside of rounds (Thérien and others 2025). It has no recursion of its
+// own.
+type MuLoCo struct{ DiLoCo }
+
+var _ Algorithm = MuLoCo{}
+
+var muloco = Method{Name: "muloco", Keys: []setting.Key{LocalSteps}, Params: []setting.Key{
+	{Name: outerRate.Name, Default: 0.9, Range: outerRate.Range, Help: outerRate.Help},
+	outerMomentum(0.8, "Nesterov momentum of the outer steps")},
+	New: func(s Settings) Algorithm { return MuLoCo{newDiLoCo(s, s.Whole("local_steps"))} }}
+
+// Name implements [Algorithm].
+func (MuLoCo) Name() string { return "muloco" }
+
+// Traits implements [Algorithm].
+func (a MuLoCo) Traits() Traits {
+	t := a.DiLoCo.Traits()
+	t.Optimizers = []string{muonKind.Name}
+	t.About.Source = "Thérien and others 2025: DiLoCo with Muon"
+	return t
+}
+
 // newDiLoCo makes it with rounds of h steps.
 func newDiLoCo(s Settings, h int) DiLoCo {
 	return DiLoCo{H: h, Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"), Descent: s.Descent}

@@ -410,12 +410,13 @@ func powerGame(a PowerGossip) *game {
 }
 
 func TestPowerGossipGolden(t *testing.T) {
-	g := powerGame(PowerGossip{Theta: 1, Tensors: []Tensor{{0, 2, 3}}, Draw: func(dst []float32, _, i, j, _ int) {
-		edge := slices.Index(ring4, [2]int{i, j})
-		for k := range dst {
-			dst[k] = float32(1 + (edge+k)%2)
-		}
-	}})
+	g := powerGame(PowerGossip{Theta: 1, Tensors: []Tensor{{Rows: 2, Cols: 3}},
+		Draw: func(dst []float32, _, i, j, _ int) {
+			edge := slices.Index(ring4, [2]int{i, j})
+			for k := range dst {
+				dst[k] = float32(1 + (edge+k)%2)
+			}
+		}})
 	for it := range 6 {
 		g.step(t, it)
 	}
@@ -459,7 +460,8 @@ func drawn(seed uint64) func(dst []float32, t, i, j, block int) {
 // rank 1 agree after two exchanges with Theta·w = 1/2.
 func TestPowerGossipAgrees(t *testing.T) {
 	s := rng.New(3, "start")
-	a := PowerGossip{Theta: 1, Tensors: []Tensor{{0, 3, 2}, {6, 2, 0}, {8, 2, 3}}, Draw: drawn(1)}
+	a := PowerGossip{Theta: 1, Tensors: []Tensor{{Rows: 3, Cols: 2}, {Offset: 6, Rows: 2},
+		{Offset: 8, Rows: 2, Cols: 3}}, Draw: drawn(1)}
 	g := newGame(a, 4, make([]float64, 14))
 	ringed(g)
 	g.connected(ring4)
@@ -481,7 +483,7 @@ func TestPowerGossipAgrees(t *testing.T) {
 			t.Errorf("agent %d is %g from the mean", i, e)
 		}
 	}
-	pair := newGame(PowerGossip{Theta: 1, Tensors: []Tensor{{0, 2, 3}}, Draw: drawn(2)}, 2, make([]float64, 6))
+	pair := newGame(PowerGossip{Theta: 1, Tensors: []Tensor{{Rows: 2, Cols: 3}}, Draw: drawn(2)}, 2, make([]float64, 6))
 	pair.edges = func(int) [][2]int { return [][2]int{{0, 1}} }
 	pair.connected([][2]int{{0, 1}})
 	pair.grad = g.grad

@@ -8,8 +8,8 @@ type OptimizerKind struct {
 	Name string
 	// Rule is the direction u for a gradient g in symbols, for the manual. It may be empty.
 	Rule string
-	// New makes the optimizer of its settings, of which Values, Momentum and Tensors are set. If it is
-	// nil, the direction is the gradient, or the method whose optimizer it is makes it.
+	// New makes the optimizer of its settings, of which Values, Momentum, Alpha, Tensors and Undecayed
+	// are set. If it is nil, the direction is the gradient, or the method whose optimizer it is makes it.
 	New func(s Settings) Optimizer
 	// Check refuses settings, and returns warnings. It may be nil.
 	Check func(s Settings) (warnings []string, err error)
@@ -32,8 +32,15 @@ type OptimizerKind struct {
 	UnitSteps bool
 	// Decoupled says that weight decay is decoupled unless decay_form is set.
 	Decoupled bool
+	// OnlyDecoupled says that it takes the size of an L2 term out of the gradient.
+	OnlyDecoupled bool
+	// ExceptsItself says that it leaves out the weight decay of Settings.Undecayed.
+	ExceptsItself bool
 	// Nesterov says that the direction looks ahead by the momentum.
 	Nesterov bool
+	// Products counts the floating-point operations of its matrix products in a step, and the numbers
+	// of working memory that they take; nil: it has none.
+	Products func(s Settings) (operations float64, scratch int)
 	// LanguageAlpha is the step size of language models; 0: it has unit steps.
 	LanguageAlpha float64
 }
@@ -41,5 +48,5 @@ type OptimizerKind struct {
 // Optimizers lists the optimizers of this package. The first one is the default. A momentum without
 // an optimizer chooses the first one that reads it.
 func Optimizers() []OptimizerKind {
-	return []OptimizerKind{plainKind, heavyBallKind, nesterovKind, adamWKind, gtAdamKind, demoKind}
+	return []OptimizerKind{plainKind, heavyBallKind, nesterovKind, adamWKind, muonKind, gtAdamKind, demoKind}
 }

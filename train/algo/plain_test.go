@@ -291,7 +291,7 @@ type direction struct{ a, s []float64 }
 // PowerGossip after the local step, and of FSPDA-SA before it.
 func TestSketchesAreTheirDefinition(t *testing.T) {
 	const alpha, eta, theta, gamma, beta = 0.02, 0.01, 0.8, 0.2, 0.7
-	blocks := []Tensor{{0, 3, 2}, {6, 2, 0}, {8, 2, 3}}
+	blocks := []Tensor{{Rows: 3, Cols: 2}, {Offset: 6, Rows: 2}, {Offset: 8, Rows: 2, Cols: 3}}
 	for _, dual := range []bool{false, true} {
 		forWorlds(t, func(t *testing.T, w world, _ quadratics) {
 			w.d, w.k = 14, 0

@@ -10,7 +10,15 @@ import (
 
 // Tensor is a part of the flat parameter vector: a matrix, stored by rows, or with Cols = 0 a
 // vector of so many Rows.
-type Tensor struct{ Offset, Rows, Cols int }
+type Tensor struct {
+	Offset, Rows, Cols int
+	Name               string
+	// Hidden says that the tensor is the weights of a hidden layer: no embedding, and not the last
+	// layer.
+	Hidden bool
+	// Blocks is the number of matrices of which it consists, of equal numbers of rows; 0 stands for 1.
+	Blocks int
+}
 
 // PowerGossip is DSGD, adapt-then-combine, over low-rank sketches of the differences between
 // neighbours (Vogels, Karimireddy and Jaggi 2020, algorithm 1, rank 1). For each matrix of the

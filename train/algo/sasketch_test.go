@@ -13,7 +13,7 @@ func TestSketchedSAReachesOptimum(t *testing.T) {
 	w := world{seed: 5, n: 5, d: 12, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {3, 4}}}
 	s := rng.New(5, "quadratics")
 	q := randomQuadratics(&s, w.n, w.d)
-	sketch := PowerGossip{Theta: 1, Tensors: []Tensor{{0, 3, 4}}, Draw: drawn(3)}
+	sketch := PowerGossip{Theta: 1, Tensors: []Tensor{{Rows: 3, Cols: 4}}, Draw: drawn(3)}
 	far := func(a Algorithm, iterations int) float64 {
 		g := w.play(a, q, 0.04, 0.005)
 		g.connected(w.graph)

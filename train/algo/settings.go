@@ -24,8 +24,12 @@ type Settings struct {
 	Agents int
 	// Regular says that each agent sends to as many as it receives from, on a directed graph.
 	Regular bool
+	// Alpha is the largest step size of the run.
+	Alpha float64
 	// Tensors lists the tensors of the model, in order.
 	Tensors []Tensor
+	// Undecayed lists the coordinates without weight decay, ascending.
+	Undecayed []uint32
 	// Draw writes normally distributed numbers of direction block of the edge {i, j} at its exchange
 	// number t, the same at both ends.
 	Draw func(dst []float32, t, i, j, block int)

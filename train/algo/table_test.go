@@ -98,9 +98,11 @@ var table = []entry{
 	{algo: SGP{Regular: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: circling},
 	{algo: Relay{N: 5}, whole: true, dress: treelike}, // a lost message pulls towards x^0
 	{algo: Relay{ByCount: true, Descent: heavyBall(0.5)}, dress: treelike},
-	{algo: &PowerGossip{Theta: 1, Tensors: []Tensor{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}, mu: 0.5,
+	{algo: &PowerGossip{Theta: 1, Tensors: []Tensor{{Rows: 2, Cols: 3}}, Draw: drawn(1),
+		Descent: heavyBall(0.5)}, mu: 0.5,
 		follow: true, dress: sketching},
-	{algo: &SketchedSA{0.25, 1, PowerGossip{Tensors: []Tensor{{0, 2, 3}}, Draw: drawn(1), Descent: heavyBall(0.5)}},
+	{algo: &SketchedSA{0.25, 1, PowerGossip{Tensors: []Tensor{{Rows: 2, Cols: 3}}, Draw: drawn(1),
+		Descent: heavyBall(0.5)}},
 		mu: 0.5, exact: true, follow: true, dress: sketching},
 	{algo: SPARTADiLoCo{Every: 1, DiLoCo: DiLoCo{H: 4, Rate: 1}}, static: true, follow: true},
 	{algo: SPARTADiLoCo{Every: 2, DiLoCo: DiLoCo{H: 4, Rate: 0.7, Mu: 0.9, Descent: adamW(false)}}, static: true,
@@ -159,7 +161,7 @@ func circling(g *game, w world) {
 // sketching exchanges sketches over random edges of the graph.
 func sketching(g *game, w world) {
 	unmasked(g, w)
-	blocks := []Tensor{{0, 2, 2}, {4, w.d - 4, 0}}
+	blocks := []Tensor{{Rows: 2, Cols: 2}, {Offset: 4, Rows: w.d - 4}}
 	if w.d == 4 {
 		blocks = blocks[:1]
 	}

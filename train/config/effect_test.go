@@ -89,7 +89,11 @@ var effectCases = map[string]struct{ refused, accepted string }{
 // normed is a network with batch norm.
 type normed struct{ *model.Engine }
 
-func (normed) BufferSizes() []int { return []int{3, 3} }
+func (m normed) Describe() model.Description {
+	d := m.Engine.Describe()
+	d.Buffers = []int{3, 3}
+	return d
+}
 
 func resolveText(t *testing.T, text string) error {
 	t.Helper()

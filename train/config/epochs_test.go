@@ -4,6 +4,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"fspda/model"
 )
 
 // 400 examples over 5 agents in batches of 16 are 5 iterations an epoch.
@@ -200,7 +202,11 @@ func runOf(iterations, points int) Config {
 // withBatchNorm is a model with buffers.
 type withBatchNorm struct{ Model }
 
-func (withBatchNorm) BufferSizes() []int { return []int{4, 4} }
+func (m withBatchNorm) Describe() model.Description {
+	d := m.Model.Describe()
+	d.Buffers = []int{4, 4}
+	return d
+}
 
 // A gradient is computed over at most a batch, or the largest shard, also where the mean batch is
 // smaller: 400 examples over 5 agents in batches of 48 are 48 and 32 examples.

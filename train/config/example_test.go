@@ -4,14 +4,17 @@ import (
 	"fmt"
 
 	"fspda/data"
+	"fspda/model"
 	"fspda/train/config"
 )
 
 // network is a model of four parameters in two tensors.
 type network struct{}
 
-func (network) Dim() int     { return 4 }
-func (network) Sizes() []int { return []int{3, 1} }
+func (network) Dim() int { return 4 }
+func (network) Describe() model.Description {
+	return model.Description{Tensors: model.Vectors(3, 1)}
+}
 
 // A key goes from YAML into a Config, and from there into the algorithm of a Setup.
 func Example() {

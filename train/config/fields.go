@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"fspda/train/setting"
 )
@@ -102,13 +103,27 @@ func (c Config) FingerprintWithDevice() string { return c.fingerprint(true) }
 
 func (c Config) fingerprint(device bool) string {
 	h := sha256.New()
-	c.Params = c.settleParams()
-	for _, f := range c.Fields() {
-		if !c.inert(f) || device && f.Resume == setting.Moves {
-			fmt.Fprintf(h, "%s=%s\n", f.Name, f.Text())
-		}
+	for _, f := range c.covered(device) {
+		fmt.Fprintf(h, "%s=%s\n", f.Name, f.Text())
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// covered lists the fields that the fingerprint covers.
+func (c Config) covered(device bool) []Field {
+	c.Params = c.settleParams()
+	return slices.DeleteFunc(c.Fields(), func(f Field) bool {
+		return c.inert(f) && !(device && f.Resume == setting.Moves)
+	})
+}
+
+// Covered returns the values that the fingerprint covers, by key.
+func (c Config) Covered() map[string]string {
+	values := map[string]string{}
+	for _, f := range c.covered(false) {
+		values[f.Name] = f.Text()
+	}
+	return values
 }
 
 // Differences lists the keys that would change the trajectory and differ, with both values.

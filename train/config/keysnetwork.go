@@ -34,7 +34,8 @@ var networkKeys = []setting.Key{
 	{Name: "layers", Topic: "network", Whole: true, Range: "[0, inf)", Want: "at least 0", Since: "0.2.0",
 		Help: "language models: number of layers; 0 is that of the network"},
 	{Name: "heads", Topic: "network", Whole: true, Range: "[0, inf)", Want: "at least 0", Since: "0.2.0",
-		Help: "language models: heads of the attention, which divide width; 0 is the number of the network"},
+		Help: "language models: heads of the attention, which divide width; 0 is the number of the network, or fewer " +
+			"where it does not divide width"},
 	{Name: "width", Topic: "network", Whole: true, Range: "[0, inf)", Want: "at least 0", Since: "0.2.0",
 		Help: "language models: numbers of a token between the layers; 0 is the width of the network"},
 	{Name: "gelu", Topic: "network", Default: "tanh", Choices: []string{"tanh", "erf"}, Since: "0.2.0",

@@ -76,7 +76,10 @@ func (c Config) Defaults() Config {
 	}
 	d.DataTrain, d.DataTest = 1_000_000, 100_000
 	d.Iterations, d.Batch = of.iterations, of.batch
-	d.DecayTensors, d.ClipNorm = "weights", 1
+	d.DecayTensors = "weights"
+	if c.LayerLR == "" || named("weight_decay") && c.WeightDecay == 0 { // else nothing can be clipped
+		d.ClipNorm = 1
+	}
 	d.Partition, d.Sampling, d.SampleTokens = "contiguous", "iid", of.sample
 	m, _ := c.findMethod()
 	c.setLanguageOptimizer(&d, m, of)
@@ -89,10 +92,11 @@ func (c Config) Defaults() Config {
 }
 
 // setLanguageOptimizer sets the defaults of the optimizer that c names, or else of the usual one
-// where the method takes it. Optimizers with unit steps have nanoGPT's alpha; others have a larger
+// where the method takes it and neither momentum nor layer_lr is set, with which it has no effect. Optimizers with unit steps have nanoGPT's alpha; others have a larger
 // one.
 func (c Config) setLanguageOptimizer(d *Config, m method, of languageDefaults) {
-	if c.Optimizer == auto && m.takes(languageOptimizer) {
+	if c.Optimizer == auto && !slices.Contains(c.explicit, "optimizer") && c.Momentum == 0 && c.LayerLR == "" &&
+		m.takes(languageOptimizer) {
 		d.Optimizer = languageOptimizer
 		c.Optimizer = languageOptimizer
 	}

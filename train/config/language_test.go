@@ -9,6 +9,7 @@ import (
 
 	"fspda/data"
 	"fspda/internal/testing/realdata"
+	"fspda/model"
 )
 
 // The cosine schedule by iterations gives the golden rates, which nanoGPT's code computed.
@@ -74,10 +75,15 @@ func TestDefaults(t *testing.T) {
 // reader is a network that reads tokens, or not.
 type reader struct{ tokens bool }
 
-func (r reader) Tokens() bool { return r.tokens }
-func (reader) Inputs() int    { return 8 }
-func (reader) Dim() int       { return 100 }
-func (reader) Sizes() []int   { return []int{60, 40} }
+func (reader) Dim() int { return 100 }
+
+func (r reader) Describe() model.Description {
+	d := model.Description{Tensors: model.Vectors(60, 40)}
+	if r.tokens {
+		d.Window = 8
+	}
+	return d
+}
 
 // What does not fit text is refused.
 func TestTextIsRefused(t *testing.T) {
@@ -96,9 +102,12 @@ func TestTextIsRefused(t *testing.T) {
 		set   func(*Config)
 		reads bool
 	}{
-		"does not read tokens":            {func(*Config) {}, false},
-		"alpha falls until iteration 100": {func(c *Config) { c.DecayT = 100 }, true},
-		"expected at most alpha":          {func(c *Config) { c.MinAlpha = 1 }, true},
+		"does not read tokens": {func(*Config) {}, false},
+		"alpha falls until iteration 100": {func(c *Config) {
+			c.DecayT = 100
+			c.SetExplicit("warmup_iterations")
+		}, true},
+		"expected at most alpha": {func(c *Config) { c.MinAlpha = 1 }, true},
 		"needs schedule cosine without " +
 			"warmup_iterations": {func(c *Config) { c.Warmup = 2; c.SetExplicit("warmup") }, true},
 		"eval_random " +

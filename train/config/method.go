@@ -137,21 +137,20 @@ func (c Config) clocked() bool {
 }
 
 // settleMethod resolves the keys of the optimizer, and refuses a network whose loss decays weights
-// that the optimizer decays.
-func (s *Setup) settleMethod(m Model) error {
+// that the optimizer decays. decay is the coefficient of the L2 term of its loss.
+func (s *Setup) settleMethod(decay float64) error {
 	warnings, err := s.Config.settleOptimizer(s.method)
 	if o := s.Config.optimizer(); o.Check != nil && err == nil {
 		var more []string
-		more, err = o.Check(s.Config.optimizerSettings(o, s.Tensors))
+		more, err = o.Check(s.Config.optimizerSettings(o, s.ModelSize))
 		warnings = append(warnings, more...)
 	}
 	if s.Warnings = append(s.Warnings, warnings...); err != nil {
 		return err
 	}
-	if n, ok := m.(interface{ WeightDecay() float64 }); ok && n.WeightDecay() > 0 &&
-		s.Config.DecayForm == decayDecoupled {
+	if decay > 0 && s.Config.DecayForm == decayDecoupled {
 		return Invalid("decay_form", decayDecoupled, "the loss of the network has an L2 term of coefficient %v, and "+
-			"weights would be decayed twice: make the network with the L2 of Config.Network", n.WeightDecay())
+			"weights would be decayed twice: make the network with the L2 of Config.Network", decay)
 	}
 	return nil
 }

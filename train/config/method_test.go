@@ -42,6 +42,7 @@ func TestMethodRefusals(t *testing.T) {
 		}, []string{"mixing laplacian(0.4)", "-1/3", "half-lazy(laplacian(0.4))"}},
 		"led of a cube": {func(c *Config) {
 			c.Algo, c.Agents, c.Graph, c.Mask, c.Density = "led", 8, "hypercube", "all", 1
+			c.SetExplicit("mixing")
 		}, []string{"mixing metropolis", "eigenvalue -0.5", "led diverges", "half-lazy(metropolis)"}},
 		"extra heavy ball": {func(c *Config) { c.Algo, c.Momentum = "extra", 0.9 },
 			[]string{"momentum 0.9", "no heavy ball"}},
@@ -67,8 +68,8 @@ func TestMethodRefusals(t *testing.T) {
 		"gt-adam beta2":   {func(c *Config) { c.Algo, c.Beta2 = "gt-adam", 0 }, []string{"beta2 0", "above 0"}},
 		"samples of adamw": {func(c *Config) { c.Algo, c.Optimizer, c.Objective = "local-sgd", "adamw", "samples" },
 			[]string{"objective samples", "no effect", "agents"}},
-		"part of a round": {func(c *Config) { c.Algo, c.Iterations = "local-sgd", 3 }, []string{"iterations 3",
-			"use 10 iterations"}},
+		"part of a round": {func(c *Config) { c.Algo, c.Iterations, c.LocalSteps = "local-sgd", 3, 10 }, []string{
+			"iterations 3", "use 10 iterations"}},
 		"gt-dsgdm sgd": {func(c *Config) { c.Algo, c.Optimizer = "gt-dsgdm", "sgd" }, []string{"optimizer " +
 			"sgd", "heavy-ball"}},
 		"form": {func(c *Config) { c.Algo, c.Params = "dsgt", Params{"form": "act"} }, []string{"params.form",

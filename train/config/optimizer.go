@@ -209,6 +209,10 @@ func (r *Resolved) settleDecay() error {
 			r.DecayForm = decayDecoupled
 		}
 	}
+	if o := r.optimizer(); o.OnlyDecoupled && r.DecayForm == decayCoupled {
+		return Invalid("decay_form", r.DecayForm, "%s takes the size of an L2 term out of the gradient: use "+
+			"decay_form %s", o.Name, decayDecoupled)
+	}
 	switch {
 	case r.LayerLR == "":
 	case r.clipsApart():
@@ -228,10 +232,13 @@ func (s *Setup) Descent() algo.Descent {
 	c := s.Config
 	d := algo.Descent{Corrected: c.Placement == placementCorrected}
 	if o := c.optimizer(); o.New != nil {
-		d.Opt = o.New(c.optimizerSettings(o, s.Tensors))
+		d.Opt = o.New(c.optimizerSettings(o, s.ModelSize))
 	}
 	if c.DecayForm == decayDecoupled {
 		d.Decay = &algo.Decay{Rate: c.WeightDecay, Except: s.Undecayed}
+		if c.optimizer().ExceptsItself {
+			d.Decay.Except = nil
+		}
 	}
 	return d
 }

@@ -100,7 +100,8 @@ func OptimizerTable() string {
 	for _, o := range optimizersWith(func(Optimizer) bool { return true }) {
 		vectors, length, decay, of := 0, "the gradient", decayCoupled, "any"
 		if o.New != nil {
-			vectors = len(o.New(r.optimizerSettings(o, nil)).Vectors())
+			r.Params = settle(o.Params, nil)
+			vectors = len(o.New(r.optimizerSettings(o, ModelSize{})).Vectors())
 		}
 		if o.UnitSteps {
 			length = "alpha"

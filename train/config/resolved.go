@@ -34,7 +34,6 @@ type Resolved struct {
 
 // resolving returns c before any auto is resolved: such names are empty, and such numbers zero.
 func resolving(c Config) Resolved {
-	c.explicit = nil // A resolved configuration can be resolved again.
 	r := Resolved{given: c}
 	r.sections(reflect.ValueOf(&c).Elem(), func(ours, theirs reflect.Value) {
 		switch v := theirs.Interface().(type) {
@@ -57,6 +56,7 @@ func resolving(c Config) Resolved {
 // run has no use for is what it was given as.
 func (r Resolved) Stored() Config {
 	c := r.given
+	c.explicit = nil // A resolved configuration can be resolved again.
 	r.sections(reflect.ValueOf(&c).Elem(), func(ours, theirs reflect.Value) {
 		switch v := ours.Interface().(type) {
 		case float64:

@@ -33,9 +33,10 @@ func (r *Resolved) settings(m method) algo.Settings {
 		RoundSteps: max(1, r.LocalSteps), Rate: 1, Regular: true}
 }
 
-// optimizerSettings returns the settings from which an optimizer is made.
-func (r *Resolved) optimizerSettings(o Optimizer, tensors []algo.Tensor) algo.Settings {
-	return algo.Settings{Values: r.values(o.Keys), Momentum: r.Momentum, Tensors: tensors}
+// optimizerSettings returns the settings from which an optimizer is made, for a model of that size.
+func (r *Resolved) optimizerSettings(o Optimizer, of ModelSize) algo.Settings {
+	return algo.Settings{Values: r.values(o.Keys), Momentum: r.Momentum, Alpha: r.Alpha, Tensors: of.Tensors,
+		Undecayed: of.Undecayed}
 }
 
 // values returns the values of keys, and of the settings of the method's and the optimizer's own.

@@ -11,6 +11,7 @@ import (
 
 	"fspda/data"
 	"fspda/dist"
+	"fspda/model"
 	"fspda/train/algo"
 	"fspda/train/simnet"
 )
@@ -53,45 +54,40 @@ type ModelSize struct {
 	Undecayed []uint32
 	Tensors   []algo.Tensor // Tensors as matrices of outputs × rest, or vectors.
 	Window    int           // Tokens of an example, each with a label; 0 if examples are not windows of tokens.
+	// OptimizerShare counts the operations in matrix products of the optimizer, over the operations
+	// of a gradient; 0 if it has none, or if they are not known.
+	OptimizerShare float64
 }
+
+// largeOptimizerShare is the share of a gradient's operations above which a warning tells what an
+// optimizer costs.
+const largeOptimizerShare = 0.5
 
 // ProgramBytes is the memory of the programs of a network; 0: not known.
 type ProgramBytes struct {
 	Gradient uint64 // Bytes of one training gradient.
 	Score    uint64 // Bytes of one evaluated chunk, with its gradient for full metrics.
+	// Optimizer is the bytes of working memory of one step of the optimizer, besides vectors.
+	Optimizer uint64
 }
 
-// Model is a network as Resolve sees it. Resolve also calls these methods where a network has them:
-//
-//   - Shapes() [][]int: the shapes of the tensors;
-//   - Undecayed() []uint32: the coordinates without weight decay, ascending;
-//   - BufferSizes() []int: the lengths of the buffers of batch norm;
-//   - Tokens() bool, Inputs() int: whether examples are windows of tokens, and their length;
-//   - L2(x []float32) float64: the L2 term of the loss;
-//   - WeightDecay() float64: its coefficient, 0 where weight decay is decoupled;
-//   - ProgramBytes(batch, scored int) (gradient, score uint64, err error): the memory of a gradient
-//     of a batch, and of a score.
+// Model is a network as Resolve sees it.
 type Model interface {
-	Dim() int
-	Sizes() []int // The lengths of the tensors of the flat parameter vector, in order.
+	Dim() int // The length of the flat parameter vector.
+	Describe() model.Description
 }
 
 // Asynchronous reports whether each agent proceeds at its own speed, without iterations in common.
 func (s *Setup) Asynchronous() bool { return s.Traits.Edges.Clocks }
 
-// tensorsOf lists the tensors of a model. If the model does not tell shapes, they are vectors.
-func tensorsOf(m Model) (tensors []algo.Tensor) {
-	s, ok := m.(interface{ Shapes() [][]int })
-	offset := 0
-	for k, size := range m.Sizes() {
-		t := algo.Tensor{Offset: offset, Rows: size}
-		if ok {
-			if shape := s.Shapes()[k]; len(shape) > 1 && shape[0] > 1 && size > shape[0] {
-				t.Rows, t.Cols = shape[0], size/shape[0]
-			}
+// tensorsOf lists the tensors of a model as matrices of outputs × rest, or vectors.
+func tensorsOf(d model.Description) (tensors []algo.Tensor) {
+	for _, of := range d.Tensors {
+		t := algo.Tensor{Offset: of.Offset, Rows: of.Size, Name: of.Name, Hidden: of.Hidden, Blocks: of.Blocks}
+		if len(of.Shape) > 1 && of.Shape[0] > 1 && of.Size > of.Shape[0] {
+			t.Rows, t.Cols = of.Shape[0], of.Size/of.Shape[0]
 		}
 		tensors = append(tensors, t)
-		offset += size
 	}
 	return tensors
 }
@@ -107,29 +103,20 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	s := &Setup{Config: resolving(c), Division: data.Division{Set: set}, Threads: c.Threads}
 	s.method, _ = c.findMethod() // Check has verified that it exists
 	s.Config.Params, s.Config.Graph = c.settleParams(), c.usualGraph(s.method)
-	s.Dim, s.Tensors = m.Dim(), tensorsOf(m)
+	d := m.Describe()
+	s.Dim, s.Tensors, s.Undecayed, s.Buffers, s.Window = m.Dim(), tensorsOf(d), d.Undecayed, d.Buffers, d.Window
 	s.Traits = s.method.New(s.settings()).Traits()
 	s.Threads = cmp.Or(s.Threads, runtime.NumCPU())
-	if w, ok := m.(interface{ Undecayed() []uint32 }); ok {
-		s.Undecayed = w.Undecayed()
-	}
-	if b, ok := m.(interface{ BufferSizes() []int }); ok {
-		s.Buffers = b.BufferSizes()
-	}
-	if t, ok := m.(interface {
-		Tokens() bool
-		Inputs() int
-	}); ok && t.Tokens() {
-		s.Window = t.Inputs()
-	}
-	for _, settle := range []func() error{func() error { return s.settleMethod(m) }, s.checkText,
+	for _, settle := range []func() error{func() error { return s.settleMethod(d.WeightDecay) }, s.checkText,
 		s.split, // before connect: a graph of more agents than examples may not fit into memory
-		s.settleEpochs, func() error { return s.connect(m.Sizes()) }, s.readDigests, s.steps} {
+		s.settleEpochs, func() error { return s.connect(d.Sizes()) }, s.readDigests, s.steps} {
 		if err := settle(); err != nil {
 			return nil, err
 		}
 	}
 	s.settleMetrics()
+	s.sayLanguage(c)
+	s.settleHeads()
 	s.Warnings = append(s.Warnings, set.Notes...)
 	s.warn()
 	if slices.Contains(c.explicit, "eval_points") && s.Config.EvalPoints > s.Config.Iterations {
@@ -138,31 +125,51 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	}
 	s.Algo = s.method.New(s.settings())
 	s.Traits = s.Algo.Traits()
-	s.L2 = func([]float32) float64 { return math.NaN() }
-	if n, ok := m.(interface{ L2(x []float32) float64 }); ok {
-		s.L2 = n.L2
+	if s.L2 = d.L2; d.L2 == nil {
+		s.L2 = func([]float32) float64 { return math.NaN() }
 	}
-	if err := s.measurePrograms(m); err != nil {
+	if err := errors.Join(s.measurePrograms(d), s.compareProducts(d)); err != nil {
 		return nil, err
 	}
 	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
 }
 
-// measurePrograms asks a network for the memory of its programs, if it knows it.
-func (s *Setup) measurePrograms(m any) error {
-	z, ok := m.(interface {
-		ProgramBytes(batch, scored int) (gradient, score uint64, err error)
-	})
-	if !ok {
+// compareProducts counts the matrix products of the optimizer, if it has some, as a share of a
+// gradient.
+func (s *Setup) compareProducts(d model.Description) error {
+	o := s.Config.optimizer()
+	if o.Products == nil {
 		return nil
 	}
-	gradient, score, err := z.ProgramBytes(s.MicroBatch(), s.EvalChunk())
+	operations, scratch := o.Products(s.Config.optimizerSettings(o, s.ModelSize))
+	s.Programs.Optimizer = 4 * uint64(scratch)
+	if d.Operations == nil {
+		return nil
+	}
+	gradient, err := d.Operations(s.MicroBatch())
+	if err != nil || gradient == 0 {
+		return err
+	}
+	s.OptimizerShare = operations / (gradient * float64(s.Config.Accum))
+	if s.OptimizerShare > largeOptimizerShare {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("the matrix products of %s take %.0f %% of the operations of a "+
+			"gradient's, so that a larger batch costs little", o.Name, 100*s.OptimizerShare))
+	}
+	return nil
+}
+
+// measurePrograms asks a network for the memory of its programs, if it knows it.
+func (s *Setup) measurePrograms(d model.Description) error {
+	if d.Memory == nil {
+		return nil
+	}
+	gradient, score, err := d.Memory(s.MicroBatch(), s.EvalChunk())
 	if err == nil && s.Config.Metrics == MetricsFull { // which evaluate gradients, too
 		var evaluated uint64
-		evaluated, _, err = z.ProgramBytes(s.EvalChunk(), s.EvalChunk())
+		evaluated, _, err = d.Memory(s.EvalChunk(), s.EvalChunk())
 		score = max(score, evaluated)
 	}
-	s.Programs = ProgramBytes{gradient, score}
+	s.Programs.Gradient, s.Programs.Score = gradient, score
 	return err
 }
 
@@ -186,6 +193,7 @@ func (s *Setup) split() error {
 	if s.Division, err = s.Set.Divide(p, c.Agents, c.Seed); err != nil {
 		return &Error{Key: "partition", Got: c.Partition, Err: err}
 	}
+	s.bendBatch()
 	total := 0
 	for i, shard := range s.Shards {
 		if _, err := data.NewOrder(shard, i, c.Batch, data.Sampling(c.Sampling), c.Seed); err != nil {
@@ -215,6 +223,7 @@ func (s *Setup) GradientScale(i int) float64 {
 // connect makes graph, edge process and mask for tensors of the given sizes.
 func (s *Setup) connect(sizes []int) error {
 	c := &s.Config
+	s.bendSteps()
 	err := s.admit()
 	if err != nil {
 		return err
@@ -263,19 +272,12 @@ func (s *Setup) mix() (err error) {
 // steps resolves the step sizes and the schedule.
 func (s *Setup) steps() error {
 	c := &s.Config
+	s.bendLength()
+	s.bendSchedule()
 	s.settleRho()
 	s.settleTheta()
-	if !s.Traits.Dual {
-		c.Eta = 0
-	} else if c.given.Eta.Auto {
-		c.Eta = s.autoEta()
-	}
-	if s.method.Check != nil {
-		warnings, err := s.method.Check(checked{s})
-		if err != nil {
-			return err
-		}
-		s.Warnings = append(s.Warnings, warnings...)
+	if err := s.checkMethod(); err != nil {
+		return err
 	}
 	if s.Traits.Exact && c.Sampling != string(data.Full) {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s is stated for exact gradients and ends near the optimum "+
@@ -291,6 +293,15 @@ func (s *Setup) steps() error {
 			"epochs, or train longer", s.Schedule.Epochs, s.PerEpoch())
 	}
 	return nil
+}
+
+// settleEta resolves eta auto.
+func (s *Setup) settleEta() {
+	if !s.Traits.Dual {
+		s.Config.Eta = 0
+	} else if s.Config.given.Eta.Auto {
+		s.Config.Eta = s.autoEta()
+	}
 }
 
 // Loader opens the batches of an agent from the given step on.

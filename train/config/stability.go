@@ -7,6 +7,7 @@ import (
 
 	"fspda/dist"
 	"fspda/train/algo"
+	"fspda/train/setting"
 )
 
 // gossipStable checks a gossip gain and, for FSPDA, the product of the dual gains.
@@ -38,9 +39,10 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 			"would widen the gap it should close; 0.5 averages a pair", key, 1+dual/2)
 	}
 	static, meeting := s.activeEdges()
+	safe := sixDigits(1 / float64(1+meeting))
 	if static && s.Mask.Dense() {
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
-			return nil, Invalid(key, gain, "is outside the stable region of graph %s with all edges at once and all "+
+			return nil, setting.InsteadOf(key, gain, safe, "is outside the stable region of graph %s with all edges at once and all "+
 				"coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s%s", c.Graph, key, 2/l+dual/2, l,
 				when(s.Traits.Dual, " + eta·beta/2"), when(s.Traits.Masks, ", or a mask"),
 				when(s.uses("weights"), ", or weights metropolis"))
@@ -48,7 +50,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	}
 	if p, ok := s.Process.(dist.Cyclic); ok && s.Mask.Dense() {
 		if growth := s.cycleGrowth(p, gain, dual); growth > 1+1e-6 {
-			return nil, Invalid(key, gain, "lets differences between agents grow %.3g times in each cycle of the %d "+
+			return nil, setting.InsteadOf(key, gain, safe, "lets differences between agents grow %.3g times in each cycle of the %d "+
 				"rounds of %s with all coordinates: below %.3g it is safe; or use a mask", growth, p.Period(), p,
 				1/float64(meeting))
 		}
@@ -122,7 +124,7 @@ func (s *Setup) momentumStable(key string, m algo.GossipMomentum) error {
 	trial := m
 	trial.Mu = 0
 	if s.momentumGrows(trial) {
-		return Invalid("gamma", s.Config.Gamma, "lets differences between agents grow with edges %s on graph %s, also "+
+		return setting.InsteadOf("gamma", s.Config.Gamma, sixDigits(s.Config.Gamma/2), "lets differences between agents grow with edges %s on graph %s, also "+
 			"without momentum: some agents have several edges at once; lower it, or use edges matching", s.Process,
 			s.Config.Graph)
 	}
@@ -134,7 +136,7 @@ func (s *Setup) momentumStable(key string, m algo.GossipMomentum) error {
 			safe = trial.Mu
 		}
 	}
-	return Invalid(key, m.Mu, "lets differences between agents grow with edges %s on graph %s: a pair that "+
+	return setting.InsteadOf(key, m.Mu, math.Floor(20*safe)/20, "lets differences between agents grow with edges %s on graph %s: a pair that "+
 		"meets goes on for 1/(1-momentum) rounds and passes its mean; below %.2g it is safe%s",
 		s.Process, s.Config.Graph, safe, when(s.Traits.Edges.Fits("full") && s.Config.Edges != "full",
 			", or use edges full"))

@@ -73,6 +73,9 @@ func TestStabilityOfCycles(t *testing.T) {
 			c.Beta, c.Eta = small().Beta, small().Eta
 			c.Gamma, c.Weights, c.Theta = small().Gamma, "constant", AutoFloat{V: l.gain}
 		}
+		if l.algo != "dsgd" {
+			c.SetExplicit("gamma")
+		}
 		_, err := c.Resolve(labSet, labModel(t, c))
 		if refused := err != nil; refused != l.refused || refused &&
 			!strings.Contains(err.Error(), "in each cycle") && !strings.Contains(err.Error(), "all edges at once") {
@@ -178,6 +181,7 @@ func TestStabilityOfRounds(t *testing.T) {
 				c.Share = l.share
 			}
 			c.Iterations, c.EvalPoints = 100, 4
+			c.SetExplicit("mixing")
 			s, err := c.Resolve(labSet, labModel(t, c))
 			if refused := err != nil; refused != (l.grows && algo == "led") {
 				t.Errorf("%s %v: %v", algo, l, err)
@@ -254,6 +258,7 @@ func TestStabilityOfOuterMomentum(t *testing.T) {
 		c.Batch = 1
 		if l.momentum > 0 {
 			c.Params = Params{"outer_momentum": l.momentum}
+			c.SetExplicit("gamma")
 		}
 		_, err := c.Resolve(labSet, labModel(t, c))
 		advice := "below 0."

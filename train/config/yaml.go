@@ -43,12 +43,12 @@ func (c *Config) Parse(name string, text []byte) error {
 		key := fmt.Sprint(item.Key)
 		at := slices.Index(keys, key)
 		if at < 0 {
-			e := &Error{Key: fmt.Sprintf("%s: key %q", name, key), Got: "does not exist",
-				Want: "the keys are " + strings.Join(keys, ", ")}
+			e := &UnknownKeyError{Name: key, Err: Error{Key: fmt.Sprintf("%s: key %q", name, key),
+				Got: "does not exist", Want: "the keys are " + strings.Join(keys, ", ")}}
 			if alias := Alias(key); alias != "" {
-				e.Want = fmt.Sprintf("it is called %q here", alias)
+				e.Err.Want = fmt.Sprintf("it is called %q here", alias)
 			} else if near := Nearest(key, keys); near != "" {
-				e.Want = fmt.Sprintf("did you mean %q?", near)
+				e.Err.Want = fmt.Sprintf("did you mean %q?", near)
 			}
 			return e
 		}
@@ -75,6 +75,17 @@ func (c *Config) Parse(name string, text []byte) error {
 	c.FoldNames()
 	return nil
 }
+
+// UnknownKeyError reports a key of a file that does not exist.
+type UnknownKeyError struct {
+	Name string
+	Err  Error
+}
+
+func (e *UnknownKeyError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *UnknownKeyError) Unwrap() error { return &e.Err }
 
 // read reads a value of a file into a field.
 func read(field, value any) error {

@@ -12,9 +12,9 @@ import (
 // chunkTime bounds the time for which a chunk is repeated.
 const chunkTime = 25 * time.Millisecond
 
-// TimeRows estimates the time of all evaluations from the given iteration on, by timing one chunk
+// TimeRows estimates the seconds of all evaluations from the given iteration on, by timing one chunk
 // of each of their parts.
-func (e *Evaluator) TimeRows(from int) (time.Duration, error) {
+func (e *Evaluator) TimeRows(from int) (float64, error) {
 	s := e.setup
 	w := e.acquire(0)
 	defer e.release(w)
@@ -52,11 +52,11 @@ func (e *Evaluator) TimeRows(from int) (time.Duration, error) {
 			seconds += e.rowSeconds(t, score, gradient)
 		}
 		if k-s.EvalsBefore(from) == manyRows { // a run with millions of rows: extrapolate
-			seconds *= float64(s.EvalCount()-s.EvalsBefore(from)+1) / (manyRows + 1)
+			seconds *= (float64(s.EvalCount()-s.EvalsBefore(from)) + 1) / (manyRows + 1)
 			break
 		}
 	}
-	return time.Duration(seconds * float64(time.Second)), nil
+	return seconds, nil
 }
 
 // manyRows is the largest number of evaluations that are estimated one by one.

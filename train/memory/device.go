@@ -111,6 +111,7 @@ func forecast(s *config.Setup, d Device, agents, workers int) Forecast {
 		agents))*d.Block(s.Mask.Len()))
 	f.add("vectors of evaluations", uint64(workers)*workerVectors(s).on(d))
 	f.add("activations and workspaces", d.ProgramBytes(max(s.Programs.Gradient, s.Programs.Score), 0, 0))
+	f.add("matrix products of the optimizer", s.Programs.Optimizer)
 	f.add("batches", d.ProgramBytes(0, programs, batchesAhead*s.MicroBatch()*s.Set.Features())+
 		d.ProgramBytes(0, workers, s.EvalChunk()*s.Set.Features())-2*d.ProgramBytes(0, 0, 0))
 	f.add("data set", residentSet(s, d))

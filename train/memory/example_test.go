@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"fspda/data"
+	"fspda/model"
 	"fspda/train/config"
 	"fspda/train/memory"
 )
@@ -11,8 +12,10 @@ import (
 // network is a model of 100,000 parameters.
 type network struct{}
 
-func (network) Dim() int     { return 100_000 }
-func (network) Sizes() []int { return []int{100_000} }
+func (network) Dim() int { return 100_000 }
+func (network) Describe() model.Description {
+	return model.Description{Tensors: model.Vectors(100_000)}
+}
 
 // The agents' vectors make up most of a run of a small network: with more agents the process grows.
 func Example() {

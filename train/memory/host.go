@@ -165,6 +165,7 @@ func ProgramBytes(s *config.Setup) (bytes uint64) {
 			shared = max(shared, p.bytes)
 		}
 	}
+	bytes += s.Programs.Optimizer * uint64(min(s.Threads, s.Graph.N))
 	threads := max(1, s.Threads/s.Graph.N) // threads of a program
 	return bytes + shared*uint64(max(1, s.Threads/threads))
 }

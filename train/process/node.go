@@ -70,7 +70,10 @@ type Options struct {
 	// Timeout is the longest silence of an agent that this process needs; after it the run ends
 	// here with a SilentError. 0: there is no limit.
 	Timeout time.Duration
-	Log     *zap.Logger
+	// FirstTimeout takes the place of Timeout for an agent that this process has never heard. 0: it
+	// is Timeout.
+	FirstTimeout time.Duration
+	Log          *zap.Logger
 
 	// state in the checkpoint from which the process resumes
 	First   int

@@ -13,9 +13,14 @@ import (
 type SilentError struct {
 	Agent   int
 	Timeout time.Duration
+	Never   bool // The agent was never heard by this process.
 }
 
 func (e *SilentError) Error() string {
+	if e.Never {
+		return fmt.Sprintf("process: nothing was heard of agent %d in the first %v: start it, and see that the "+
+			"addresses are right and that this machine may reach them; --timeout waits longer", e.Agent, e.Timeout)
+	}
 	why := "the run cannot go on without it"
 	if e.Agent == Coordinator {
 		why = "it evaluates the run and writes its folder"
@@ -34,13 +39,16 @@ const (
 // It warns earlier.
 func (n *Node) watch(ctx context.Context) error {
 	interval := watchInterval
-	if n.opt.Timeout > 0 {
-		interval = min(interval, n.opt.Timeout/4)
+	for _, limit := range []time.Duration{n.opt.Timeout, n.opt.FirstTimeout} {
+		if limit > 0 {
+			interval = min(interval, limit/4)
+		}
 	}
 	t := time.NewTicker(interval)
 	defer t.Stop()
-	warned := make([]bool, n.opt.Agents)
-	began, latest := time.Now(), time.Now()
+	warned, heard := make([]bool, n.opt.Agents), make([]bool, n.opt.Agents)
+	start := time.Now()
+	began, latest := start, start
 	for {
 		select {
 		case <-t.C:
@@ -55,25 +63,30 @@ func (n *Node) watch(ctx context.Context) error {
 			if i == n.opt.Rank {
 				continue
 			}
-			silent := min(n.opt.Network.SilentFor(i), time.Since(began))
-			if n.opt.Timeout > 0 && silent > n.opt.Timeout && n.needs(i) {
-				return &SilentError{i, n.opt.Timeout}
+			since := n.opt.Network.SilentFor(i)
+			heard[i] = heard[i] || since < time.Since(start)
+			silent, limit := min(since, time.Since(began)), n.opt.Timeout
+			if !heard[i] && n.opt.FirstTimeout > 0 {
+				limit = n.opt.FirstTimeout
+			}
+			if limit > 0 && silent > limit && n.needs(i) {
+				return &SilentError{i, limit, !heard[i]}
 			}
 			if late := silent > warnAfter; late != warned[i] {
 				warned[i] = late
-				n.logSilence(i, late)
+				n.logSilence(i, late, limit)
 			}
 		}
 	}
 }
 
-func (n *Node) logSilence(agent int, silent bool) {
+func (n *Node) logSilence(agent int, silent bool, limit time.Duration) {
 	if !silent {
 		n.opt.Log.Info("an agent is heard again", zap.Int("agent", agent))
 		return
 	}
 	n.opt.Log.Warn("nothing was heard of an agent for a while", zap.Int("agent", agent),
-		zap.Duration("silent", warnAfter), zap.Duration("timeout", n.opt.Timeout))
+		zap.Duration("silent", warnAfter), zap.Duration("timeout", limit))
 }
 
 // needs reports whether this process has to wait for another agent. One that drops agents trains to

@@ -55,19 +55,32 @@ const agentsFolder = "agents"
 // checkOneProcess refuses a run without checkpoints of its own whose agents have some: one process
 // would start over, and drop the rows.
 func (f *Folder) checkOneProcess() error {
-	dir := filepath.Join(f.Path, agentsFolder)
+	if saved, err := agentsSaved(f.Path); err != nil || !saved {
+		return err
+	}
+	return &FolderError{Path: f.Path, Got: "holds a run of many processes, whose checkpoints are in " + agentsFolder,
+		Hint: "go on with fspda up --resume, or start each agent again with fspda agent"}
+}
+
+// agentsSaved reports whether an agent has a checkpoint of its own in a run folder.
+func agentsSaved(run string) (bool, error) {
+	dir := filepath.Join(run, agentsFolder)
 	stores, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return &FolderError{Path: dir, Got: "cannot be read", Err: err}
+		return false, &FolderError{Path: dir, Got: "cannot be read", Err: err}
 	}
-	for _, store := range stores {
-		if LatestIteration(filepath.Join(dir, store.Name())) > 0 {
-			return &FolderError{Path: f.Path,
-				Got:  "holds a run of many processes, whose checkpoints are in " + agentsFolder,
-				Hint: "go on with fspda up --resume, or start each agent again with fspda agent"}
-		}
+	return slices.ContainsFunc(stores, func(store os.DirEntry) bool {
+		return LatestIteration(filepath.Join(dir, store.Name())) > 0
+	}), nil
+}
+
+// CheckAgents refuses the folder of a run that was trained by one process, before an agent of many
+// makes anything there.
+func CheckAgents(run string) error {
+	if saved, err := agentsSaved(run); err != nil || saved {
+		return err
 	}
-	return nil
+	return (&Folder{Path: run}).CheckManyProcesses()
 }
 
 // CheckManyProcesses refuses a run with checkpoints of all agents together, for an agent without

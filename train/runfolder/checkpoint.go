@@ -55,6 +55,8 @@ type Origin struct {
 	RNG         int    `json:"rng_version"`
 	Fingerprint string `json:"config_fingerprint"`
 	Data        string `json:"data_fingerprint"`
+	// values that the fingerprint covers, by key, which say what differs where it does
+	Values map[string]string `json:"config,omitempty"`
 	// digests of the files that the configuration names, by key
 	Files map[string]string `json:"files,omitempty"`
 }
@@ -236,7 +238,7 @@ func (f *Folder) fillCheckpoint(dir string, s *config.Setup, sv CheckpointData) 
 func describe(s *config.Setup, sv CheckpointData) Manifest {
 	m := Manifest{
 		Origin: Origin{Format: CheckpointVersion, RNG: rng.Version, Fingerprint: s.Config.Stored().Fingerprint(),
-			Data: s.Set.Fingerprint(), Files: s.Files},
+			Data: s.Set.Fingerprint(), Values: s.Config.Stored().Covered(), Files: s.Files},
 		Content: Content{Iteration: sv.Snapshots[0].T, Agents: len(sv.Snapshots), Dim: s.Dim, Shape: s.Set.Shape,
 			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: algo.Names(s.Algo), WallS: sv.WallS, Batches: s.Batches,
 			PixelMean: s.Set.Mean, PixelStd: s.Set.Std},
@@ -462,7 +464,7 @@ func otherData(there, here string) *CheckpointError {
 			Hint: hint}
 	}
 	return &CheckpointError{Got: "was made on other data than is loaded now (the contents differ)",
-		Hint: "give it the same files, or choose another output folder"}
+		Hint: "give it the same files, with --data-dir if they are elsewhere now, or choose another output folder"}
 }
 
 // fits compares the manifest with the setup.
@@ -473,8 +475,7 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 			"and %d", c.Format, c.RNG, CheckpointVersion, rng.Version),
 			Hint: "resume it with the program that wrote it"}
 	case !slices.Contains(s.FingerprintsAt(c.Iteration), c.Fingerprint):
-		return &CheckpointError{Got: "belongs to another configuration",
-			Hint: "resume with the configuration in the run's config.yaml, or choose another output folder"}
+		return c.otherConfiguration(s)
 	case c.Format == 1 && s.Config.ClipNorm > 0:
 		return &CheckpointError{Got: "has format 1, of programs that clipped gradients with their L2 term",
 			Hint: "resume it with the program that wrote it, or start over in another folder"}
@@ -502,6 +503,28 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 			s.Config.Iterations)}
 	}
 	return nil
+}
+
+// otherConfiguration returns the error of a checkpoint with another fingerprint. The run folder has
+// the configuration of the setup, so that its config.yaml was changed after the checkpoint was made.
+func (c *Checkpoint) otherConfiguration(s *config.Setup) *CheckpointError {
+	e := &CheckpointError{Got: "belongs to another configuration",
+		Hint: "put the run's config.yaml back as it was, or choose another output folder"}
+	here := s.Config.Stored().Covered()
+	var diff []string
+	for _, key := range config.Keys() {
+		if was, is := c.Values[key], here[key]; was != is {
+			diff = append(diff, fmt.Sprintf("%s (%s there, %s here)", key, cmp.Or(was, "unset"), cmp.Or(is, "unset")))
+		}
+	}
+	if c.Values == nil || len(diff) == 0 { // Older programs wrote no values.
+		return e
+	}
+	e.Got += " than config.yaml says now: " + strings.Join(diff, ", ")
+	if c.Values["iterations"] != here["iterations"] || c.Values["epochs"] != here["epochs"] {
+		e.Hint += "; --resume with more --iterations or --epochs lengthens a finished run"
+	}
+	return e
 }
 
 // otherFile returns a key whose file holds something else than in the checkpoint's run, or "".

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"fspda/data"
+	"fspda/model"
 	"fspda/train/config"
 	"fspda/train/runfolder"
 )
@@ -13,8 +14,10 @@ import (
 // network is a model of four parameters.
 type network struct{}
 
-func (network) Dim() int     { return 4 }
-func (network) Sizes() []int { return []int{4} }
+func (network) Dim() int { return 4 }
+func (network) Describe() model.Description {
+	return model.Description{Tensors: model.Vectors(4)}
+}
 
 // A run folder holds the resolved configuration: what was auto is a value.
 func Example() {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"fspda/data"
+	"fspda/model"
 	"fspda/train/config"
 )
 
@@ -54,5 +55,7 @@ func resolve(t *testing.T) *config.Setup {
 // network is a model of four parameters.
 type network struct{}
 
-func (network) Dim() int     { return 4 }
-func (network) Sizes() []int { return []int{4} }
+func (network) Dim() int { return 4 }
+func (network) Describe() model.Description {
+	return model.Description{Tensors: model.Vectors(4)}
+}

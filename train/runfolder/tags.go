@@ -2,6 +2,7 @@ package runfolder
 
 import (
 	"fmt"
+	"math"
 
 	"fspda/train/config"
 	"fspda/train/metric"
@@ -22,6 +23,15 @@ func scalars(r metric.Row, write func(tag string, value float64) error) error {
 	return nil
 }
 
+// number returns a whole number as a float64, or as a text if it is beyond 2^53, from which on a
+// float64 does not hold every one.
+func number[N int | uint64](n N) any {
+	if f := float64(n); math.Abs(f) < 1<<53 {
+		return f
+	}
+	return fmt.Sprint(n)
+}
+
 // hyperparameters lists the keys of a configuration that change its results.
 func hyperparameters(c config.Config) map[string]any {
 	params := map[string]any{}
@@ -31,9 +41,9 @@ func hyperparameters(c config.Config) map[string]any {
 		}
 		switch v := f.Value.(type) {
 		case *int:
-			params[f.Name] = float64(*v)
+			params[f.Name] = number(*v)
 		case *uint64:
-			params[f.Name] = float64(*v)
+			params[f.Name] = number(*v)
 		case *float64:
 			params[f.Name] = *v
 		case *bool:

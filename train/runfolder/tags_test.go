@@ -37,6 +37,13 @@ func TestHyperparameters(t *testing.T) {
 		p["deterministic"] != false {
 		t.Errorf("hyperparameters %v", p)
 	}
+	c := config.Default()
+	for seed, want := range map[uint64]any{7: 7.0, 1<<53 - 1: 1<<53 - 1.0, 1<<53 + 1: "9007199254740993",
+		math.MaxUint64: "18446744073709551615"} {
+		if c.Seed = seed; hyperparameters(c)["seed"] != want {
+			t.Errorf("seed %d is %v, want %v", seed, hyperparameters(c)["seed"], want)
+		}
+	}
 	if _, ok := p["threads"]; ok {
 		t.Error("threads changes no result")
 	}

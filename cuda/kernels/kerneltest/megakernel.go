@@ -81,7 +81,7 @@ func (b *fixture) runList(blocks int, phases [][]kernels.Call) {
 			m.Add(phase, c)
 		}
 	}
-	b.run(m.Call(at(b, list), at(b, count), blocks))
+	b.run(m.Call(at(b, list), at(b, count), 0, blocks))
 }
 
 // products are independent matrix products whose blocks have 128 threads and 64 in turns.

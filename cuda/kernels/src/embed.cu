@@ -6,6 +6,8 @@
 #include "base.cuh"
 
 #define SORT_THREADS 256
+#define SORT_ROWS 32 // kernels.sortRows
+#define SORT_PARTS (SORT_THREADS / SORT_ROWS)
 
 // token_of returns the token of a row, or -1 if it is not one of v.
 __device__ inline int token_of(const float *ids, i64 row, int v) {
@@ -36,23 +38,28 @@ embed(float *y, const float *ids, const float *tokens, const float *positions, c
   y[i] = positions ? x + positions[place * c + column] : x;
 }
 
-// sort_tokens: order[k] is the k-th row, by token and then by row. A row counts the rows before it.
-// Rows without a token come first.
+// sort_tokens: order[k] is the k-th row, by token and then by row. A row counts the rows before it:
+// each of SORT_PARTS threads compares it with a part of them. Rows without a token come first.
 KERNEL(SORT_THREADS) sort_tokens(u32 *order, const float *ids, int m, int v) {
-  __shared__ int part[SORT_THREADS];
-  const i64 row = thread_index();
+  __shared__ int part[SORT_THREADS], counted[SORT_THREADS];
+  const int thread = (int)threadIdx.x, lane = thread % SORT_ROWS, first = thread - lane;
+  const i64 row = (i64)blockIdx.x * SORT_ROWS + lane;
   const int mine = row < m ? token_of(ids, row, v) : -1;
   int before = 0;
   for (int begin = 0; begin < m; begin += SORT_THREADS) {
     __syncthreads();
-    const int from = begin + (int)threadIdx.x;
-    if (from < m) part[threadIdx.x] = token_of(ids, from, v);
+    const int from = begin + thread;
+    if (from < m) part[thread] = token_of(ids, from, v);
     __syncthreads();
-    const int count = m - begin < SORT_THREADS ? m - begin : SORT_THREADS;
+    const int end = m - begin < first + SORT_ROWS ? m - begin : first + SORT_ROWS;
 #pragma unroll 8
-    for (int k = 0; k < count; k++) before += part[k] < mine || (part[k] == mine && begin + k < row);
+    for (int k = first; k < end; k++) before += part[k] < mine || (part[k] == mine && begin + k < row);
   }
-  if (row < m) order[before] = (u32)row;
+  counted[thread] = before;
+  __syncthreads();
+  if (first != 0 || row >= m) return;
+  for (int k = 1; k < SORT_PARTS; k++) before += counted[lane + k * SORT_ROWS];
+  order[before] = (u32)row;
 }
 
 // first_row returns the first place in order whose token is at least a token.

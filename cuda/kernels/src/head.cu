@@ -2,7 +2,7 @@
 // one launch. See head.cuh.
 #include "head.cuh"
 
-KERNEL_OCCUPANCY(HEAD_THREADS, 3)
+KERNEL_OCCUPANCY(HEAD_THREADS, 1)
 head(const float *part, int parts, OPERAND(const float, aux), int epilogue, OPERAND(float, h), OPERAND(const float, w),
      OPERAND(const float, bias), const float *labels, u32 *bad, double *row_loss, OPERAND(float, dz),
      OPERAND(float, dh), int back, int m, int rows, int width, int classes, double s) {

@@ -4,66 +4,127 @@
 #include "loss.cuh"
 
 #define HEAD_THREADS 256
-#define HEAD_LANES 8       // threads of a row of logits
-#define HEAD_NUMBERS 9216  // of shared memory
-#define HEAD_EACH 8        // numbers of h that a thread computes at once
-#define HEAD_PARTS 2       // summands that it loads at once, besides the first
+#define HEAD_ROWS 3                            // rows that a warp computes at the same time
+#define HEAD_PAIRS ((HEAD_ROWS + 1) / 2)       // of rows
+#define HEAD_CLASSES 16                        // the most classes: lanes 2·c and 2·c + 1 have class c
+#define HEAD_COLUMNS (4 * WARP)                // of h, of which a lane has four
+#define HEAD_PARTS 2                           // summands that are loaded at once, besides the first
+#define HEAD_WARPS (HEAD_THREADS / WARP)
 
-struct HeadMemory {
-  __align__(16) float v[HEAD_NUMBERS];
-};
-
-// eight_tree is tree of loss.cuh where a thread holds the sums of two lanes: its own and that of
-// the lane HEAD_LANES further.
-__device__ inline double eight_tree(double own, double further) {
-  double s = own + further;
+// near_sigmoid returns 1/(1+e^-x), for x clamped to at least -87, with an error below 1.5 units in the
+// last place. NaN stays NaN. It takes a third of the time of sigmoid_of. With e = e^-|x| the result is
+// 1/(1+e) or e/(1+e), whose remainder is divided too.
+__device__ inline float near_sigmoid(float x) {
+  const float one = 0x1.8p23f; // adding it moves the nearest integer into the low bits
+  float a = x < 0.0f ? x : -x;
+  if (a < -87.0f) a = -87.0f;
+  const float t = fmaf(a, 0x1.715476p0f, one), n = t - one;
+  const float r = fmaf(n, 0x1.05c61p-29f, fmaf(n, -0x1.62e43p-1f, a)); // a - n·ln 2
+  float p = fmaf(r, 1.0f / 5040, 1.0f / 720);
+  p = fmaf(p, r, 1.0f / 120);
+  p = fmaf(p, r, 1.0f / 24);
+  p = fmaf(p, r, 1.0f / 6);
+  p = fmaf(p, r, 1.0f / 2);
+  const float e = (1.0f + fmaf(r * r, p, r)) * __uint_as_float((__float_as_uint(t) << 23) + 0x3f800000u);
+  const float d = 1.0f + e, low = e - (d - 1.0f), top = x < 0.0f ? e : 1.0f;
+  float inverse = fmaf(d, -8.0f / 17, 24.0f / 17);
 #pragma unroll
-  for (int half = HEAD_LANES / 2; half > 0; half /= 2) s = s + __shfl_down_sync(ALL_LANES, s, half, HEAD_LANES);
-  return __shfl_sync(ALL_LANES, s, 0, HEAD_LANES);
+  for (int i = 0; i < 3; i++) inverse = fmaf(inverse, fmaf(-d, inverse, 1.0f), inverse);
+  const float q = top * inverse;
+  return fmaf(fmaf(-low, q, fmaf(-d, q, top)), inverse, q);
 }
 
-// row_loss_of is softmax_cross_entropy for a row of at most PIECE logits in shared memory. It
-// writes the gradient over them.
-__device__ inline void row_loss_of(float *x, int n, int c, bool mine, double per_row, double s, double *row_loss,
-                                   int lane) {
-  float top = __uint_as_float(0xff800000u); // -infinity
-  if (mine)
-    for (int j = lane; j < n; j += HEAD_LANES)
-      if (x[j] > top) top = x[j];
+// lanes_tree adds the numbers of every other lane, in the order of tree in loss.cuh.
+__device__ inline double lanes_tree(double s) {
 #pragma unroll
-  for (int half = HEAD_LANES / 2; half > 0; half /= 2) {
-    const float other = __shfl_xor_sync(ALL_LANES, top, half, HEAD_LANES);
-    if (other > top) top = other;
+  for (int apart = WARP / 2; apart > 1; apart /= 2) s = s + __shfl_xor_sync(ALL_LANES, s, apart);
+  return s;
+}
+
+// HeadRows is rows first, first + HEAD_WARPS, … below end, of an agent's batch of m, of a warp. Where lanes
+// have a pair of rows, even lanes have the first, and odd lanes the second.
+struct HeadRows {
+  int first, end, m, lane;
+  __device__ bool there(int r) const { return r < HEAD_ROWS && first + r * HEAD_WARPS < end; }
+  // at returns row r, or the first one where it is not there.
+  __device__ int at(int r) const { return there(r) ? first + r * HEAD_WARPS : first; }
+  // own returns the number that lane r has of row r.
+  template <class T> __device__ T own(const T (&pairs)[HEAD_PAIRS]) const {
+    T mine = pairs[0];
+#pragma unroll
+    for (int q = 1; q < HEAD_PAIRS; q++)
+      if (lane / 2 == q) mine = pairs[q];
+    return mine;
   }
-  const double most = top == 0.0f ? 0.0 : (double)top;
-  const float at_label = mine && c >= 0 ? x[c] : 0.0f;
-  double sum[2] = {0.0, 0.0}, below[2] = {0.0, 0.0};
-  __syncwarp(); // the logits are overwritten
-  if (mine)
-    for (int j = lane, i = 0; j < n; j += HEAD_LANES, i ^= 1) {
-      const double away = (double)x[j] - most, e = exponential(away);
-      if (i == 0)
-        sum[0] = sum[0] + e, below[0] = below[0] + away;
-      else
-        sum[1] = sum[1] + e, below[1] = below[1] + away;
-      x[j] = (float)e;
+  // of_pair returns to the lanes of each row of a pair the number that lane r has of row r.
+  template <class T> __device__ T of_pair(T own, int q) const {
+    return __shfl_sync(ALL_LANES, own, 2 * q + lane % 2);
+  }
+};
+
+// class_sums returns the sum of z[c] over all lanes, where c is lane / 2: lanes that are N·2 apart
+// exchange N of their 2·N classes.
+template <int N> __device__ inline float class_sums(const float (&z)[2 * N], int lane) {
+  const bool upper = lane & 2 * N;
+  float s[N];
+#pragma unroll
+  for (int c = 0; c < N; c++) {
+    const float other = __shfl_xor_sync(ALL_LANES, upper ? z[c] : z[c + N], 2 * N);
+    s[c] = (upper ? z[c + N] : z[c]) + other;
+  }
+  if constexpr (N > 1)
+    return class_sums<N / 2>(s, lane);
+  else
+    return s[0] + __shfl_xor_sync(ALL_LANES, s[0], 1);
+}
+
+// row_losses is softmax_cross_entropy for the logits z of n classes, of pairs of rows. label is the
+// class of the row of the lane, or -1. It makes z the gradient.
+__device__ inline void row_losses(float (&z)[HEAD_PAIRS], const HeadRows &rows, int n, int label, double s,
+                                  double *row_loss) {
+  const int lane = rows.lane, c = lane / 2;
+  const double per_row = 1.0 / (double)rows.m;
+  double most[HEAD_PAIRS], e[HEAD_PAIRS], all[HEAD_PAIRS], ahead[HEAD_PAIRS];
+  int labels[HEAD_PAIRS];
+#pragma unroll
+  for (int q = 0; q < HEAD_PAIRS; q++) {
+    float top = __uint_as_float(0xff800000u); // -infinity
+    if (c < n && z[q] > top) top = z[q];
+#pragma unroll
+    for (int apart = WARP / 2; apart > 1; apart /= 2) {
+      const float other = __shfl_xor_sync(ALL_LANES, top, apart);
+      if (other > top) top = other;
     }
-  const double all = 0.0 + eight_tree(sum[0], sum[1]), deficit = eight_tree(below[0], below[1]);
-  if (c < 0 || !mine) return;
-  const double each = s / (double)n, scale = per_row / all;
-  for (int j = lane; j < n; j += HEAD_LANES) {
-    const double e = (double)x[j];
-    if (s != 0.0) {
-      const double p = j == c ? (e - all) / all + s : e / all;
-      x[j] = (float)((p - each) * per_row);
-    } else {
-      x[j] = (float)((j == c ? e - all : e) * scale);
+    labels[q] = rows.of_pair(label, q);
+    most[q] = top == 0.0f ? 0.0 : (double)top;
+    ahead[q] = (double)__shfl_sync(ALL_LANES, z[q], (labels[q] < 0 ? 0 : 2 * labels[q]) + lane % 2) - most[q];
+  }
+#pragma unroll
+  for (int q = 0; q < HEAD_PAIRS; q++) e[q] = c < n ? exponential((double)z[q] - most[q]) : 0.0;
+#pragma unroll
+  for (int q = 0; q < HEAD_PAIRS; q++) {
+    all[q] = lanes_tree(e[q]);
+    e[q] = (double)(float)e[q];
+  }
+  const double mine = rows.own(all), scale = per_row / mine;
+  double loss = logarithm(mine);
+  if (s == 0.0) {
+    loss = loss - rows.own(ahead);
+#pragma unroll
+    for (int q = 0; q < HEAD_PAIRS; q++)
+      z[q] = (float)((c == labels[q] ? e[q] - all[q] : e[q]) * rows.of_pair(scale, q));
+  } else {
+    const double each = s / (double)n;
+    double below[HEAD_PAIRS];
+#pragma unroll
+    for (int q = 0; q < HEAD_PAIRS; q++) {
+      below[q] = lanes_tree(c < n ? (double)z[q] - most[q] : 0.0);
+      const double p = (c == labels[q] ? e[q] - all[q] : e[q]) / all[q];
+      z[q] = (float)(((c == labels[q] ? p + s : p) - each) * per_row);
     }
+    loss = loss - (1.0 - s) * rows.own(ahead) - each * rows.own(below);
   }
-  if (lane == 0) {
-    const double ahead = (double)at_label - most;
-    *row_loss = s != 0.0 ? logarithm(all) - (1.0 - s) * ahead - each * deficit : logarithm(all) - ahead;
-  }
+  if (rows.there(lane) && label >= 0) row_loss[rows.at(lane)] = loss;
 }
 
 // head_of computes what depends on one row of a batch only: for `rows` rows of an agent, the output
@@ -73,93 +134,118 @@ __device__ inline void row_loss_of(float *x, int n, int c, bool mine, double per
 // The first layers' epilogue makes h of the sums, with aux its bias; back, SIGMOID_GRAD or
 // RELU_GRAD, makes dh of the products. w is classes×width. Rows of an agent are contiguous in
 // labels and row_loss. *bad becomes the first row whose label is not a class, if that is less.
+//
+// A warp computes HEAD_ROWS rows at the same time, and needs no other. A lane has four numbers of a
+// row of h, so that width must be a multiple of four, and h, w, dh and part aligned to 16 bytes. It sums
+// its products for each class, and the lanes' sums are added in a tree.
 BODY head_of(const Block &block, const float *part, int parts, OPERAND(const float, aux), int epilogue,
              OPERAND(float, h), OPERAND(const float, w), OPERAND(const float, bias), const float *labels, u32 *bad,
              double *row_loss, OPERAND(float, dz), OPERAND(float, dh), int back, int m, int rows, int width,
              int classes, double s) {
-  const int stride = 4 * ((width + 3) / 4 | 1); // fours of consecutive rows lie in different banks
-  float *sw = shared_of<HeadMemory>(block).v, *sh = sw + classes * stride, *sz = sh + rows * stride;
-  const int thread = block.thread(), first = block.x() * rows, count = m - first < rows ? m - first : rows;
-  const int all = count * width;
-  const i64 from = (i64)first * width;
-  const float *p = part + (i64)block.z() * parts * m * width + from;
-  float *mine = AGENT(block, h) + from;
-  const float *weights = AGENT(block, w);
-  block.sync();
-  for (int i = thread; i < classes * width; i += HEAD_THREADS) sw[i / width * stride + i % width] = weights[i];
-  // Numbers behind the last are read as the last, since loads with conditions are not all in flight.
-  const float *first_part = parts ? p : mine;
-  for (int begin = thread; begin < all; begin += HEAD_THREADS * HEAD_EACH) {
-    float v[HEAD_EACH], next[HEAD_PARTS][HEAD_EACH];
-    u32 at[HEAD_EACH];
+  const int lane = block.thread() % WARP, end = m - (int)block.x() * rows < rows ? m : ((int)block.x() + 1) * rows;
+  const u32 size = (u32)m * (u32)width;
+  const float *p = part + (i64)block.z() * parts * size, *weights = AGENT(block, w), *b = AGENT(block, bias);
+  const float *before = AGENT(block, aux);
+  float *hidden = AGENT(block, h), *d = AGENT(block, dz), *dx = AGENT(block, dh);
+  const i64 of_agent = (i64)block.z() * m;
+#pragma unroll 1
+  for (int first = block.x() * rows + block.thread() / WARP; first < end; first += HEAD_ROWS * HEAD_WARPS) {
+    const HeadRows at = {first, end, m, lane};
+    const int label = at.there(lane) ? class_of(labels, (int)of_agent + at.at(lane), classes, bad, 0) : -1;
+    const float added = b[lane / 2 < classes ? lane / 2 : 0];
+    Four y[HEAD_ROWS];
+    float sums[HEAD_ROWS][HEAD_CLASSES] = {}, z[HEAD_PAIRS];
+#pragma unroll 1
+    for (int columns = 0; columns < width; columns += HEAD_COLUMNS) {
+      const int j = columns + 4 * lane, from = j < width ? j : width - 4;
+      const float *first_part = parts ? p : hidden;
 #pragma unroll
-    for (int e = 0; e < HEAD_EACH; e++) {
-      const int i = begin + e * HEAD_THREADS;
-      at[e] = (u32)(i < all ? i : all - 1);
-      v[e] = first_part[at[e]];
+      for (int r = 0; r < HEAD_ROWS; r++) y[r] = load4(first_part + (u32)at.at(r) * (u32)width + from);
+#pragma unroll 1
+      for (int q = 1; q < parts; q += HEAD_PARTS) {
+        Four next[HEAD_PARTS][HEAD_ROWS];
+#pragma unroll
+        for (int e = 0; e < HEAD_PARTS; e++)
+#pragma unroll
+          for (int r = 0; r < HEAD_ROWS; r++)
+            next[e][r] = load4(p + (i64)(q + e < parts ? q + e : q) * size + (u32)at.at(r) * (u32)width + from);
+#pragma unroll
+        for (int e = 0; e < HEAD_PARTS; e++)
+#pragma unroll
+          for (int r = 0; r < HEAD_ROWS; r++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+              if (q + e < parts) y[r].v[i] = next[e][r].v[i] + y[r].v[i];
+      }
+      if (parts) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+          const float add = before[from + i];
+#pragma unroll
+          for (int r = 0; r < HEAD_ROWS; r++) {
+            const float sum = y[r].v[i] + add;
+            y[r].v[i] = epilogue == BIAS_SIGMOID ? near_sigmoid(sum) : relu_of(sum);
+          }
+        }
+      }
+      if (j >= width)
+#pragma unroll
+        for (int r = 0; r < HEAD_ROWS; r++) y[r] = {};
+#pragma unroll
+      for (int c = 0; c < HEAD_CLASSES; c++) {
+        if (c >= classes) continue;
+        const Four v = load4(weights + (u32)c * (u32)width + from);
+#pragma unroll
+        for (int r = 0; r < HEAD_ROWS; r++) {
+#pragma unroll
+          for (int i = 0; i < 4; i++) sums[r][c] = fmaf(y[r].v[i], v.v[i], sums[r][c]);
+        }
+      }
+      if (parts && j < width)
+#pragma unroll
+        for (int r = 0; r < HEAD_ROWS; r++)
+          if (at.there(r)) store4(hidden + (u32)at.at(r) * (u32)width + j, y[r]);
     }
-    for (int c = 1; c < parts; c += HEAD_PARTS) {
 #pragma unroll
-      for (int q = 0; q < HEAD_PARTS; q++) {
-        const float *summand = p + (i64)(c + q < parts ? c + q : parts - 1) * m * width;
+    for (int r = 0; r < HEAD_ROWS; r++) {
+      const float sum = class_sums<HEAD_CLASSES / 2>(sums[r], lane) + added;
+      if (r % 2 == 0 || lane % 2) z[r / 2] = sum;
+    }
+    row_losses(z, at, classes, label, s, row_loss + of_agent);
 #pragma unroll
-        for (int e = 0; e < HEAD_EACH; e++) next[q][e] = summand[at[e]];
+    for (int q = 0; q < HEAD_PAIRS; q++)
+      if (at.there(2 * q + lane % 2) && lane / 2 < classes)
+        d[at.at(2 * q + lane % 2) * classes + lane / 2] = z[q];
+    // the columns from the last to the first: those of the last are still in registers
+#pragma unroll 1
+    for (int columns = (width - 1) / HEAD_COLUMNS * HEAD_COLUMNS; columns >= 0;) {
+      const int j = columns + 4 * lane, from = j < width ? j : width - 4;
+      Four g[HEAD_ROWS] = {};
+#pragma unroll
+      for (int c = 0; c < HEAD_CLASSES; c++) {
+        if (c >= classes) continue;
+        const Four v = load4(weights + (u32)c * (u32)width + from);
+#pragma unroll
+        for (int r = 0; r < HEAD_ROWS; r++) {
+          const float each = __shfl_sync(ALL_LANES, z[r / 2], 2 * c + r % 2);
+#pragma unroll
+          for (int i = 0; i < 4; i++) g[r].v[i] = fmaf(each, v.v[i], g[r].v[i]);
+        }
       }
 #pragma unroll
-      for (int q = 0; q < HEAD_PARTS; q++)
+      for (int r = 0; r < HEAD_ROWS; r++) {
 #pragma unroll
-        for (int e = 0; e < HEAD_EACH; e++)
-          if (c + q < parts) v[e] = next[q][e] + v[e];
-    }
+        for (int i = 0; i < 4; i++) {
+          const float of = y[r].v[i];
+          g[r].v[i] = back == SIGMOID_GRAD ? (g[r].v[i] * of) * (1.0f - of) : of > 0.0f ? g[r].v[i] : 0.0f;
+        }
+        if (j < width && at.there(r)) store4(dx + (u32)at.at(r) * (u32)width + j, g[r]);
+      }
+      columns -= HEAD_COLUMNS;
+      if (columns >= 0)
 #pragma unroll
-    for (int e = 0; e < HEAD_EACH; e++) {
-      const int i = begin + e * HEAD_THREADS;
-      if (i < all) sh[i / width * stride + i % width] = v[e];
+        for (int r = 0; r < HEAD_ROWS; r++) y[r] = load4(hidden + (u32)at.at(r) * (u32)width + columns + 4 * lane);
     }
-  }
-  // The activations have a loop of their own, which is less code than HEAD_EACH of them above. A thread
-  // reads what it has written.
-  if (parts) {
-    const float *b = AGENT(block, aux);
-#pragma unroll 2
-    for (int i = thread; i < all; i += HEAD_THREADS) {
-      float &v = sh[i / width * stride + i % width];
-      const float sum = v + b[i % width];
-      v = epilogue == BIAS_SIGMOID ? sigmoid_of(sum) : epilogue == BIAS_RELU ? relu_of(sum) : sum;
-      mine[i] = v;
-    }
-  }
-  block.sync();
-  const float *b = AGENT(block, bias);
-  for (int o = thread; o < count * classes; o += HEAD_THREADS) {
-    const float *x = sh + o / classes * stride, *y = sw + o % classes * stride;
-    float z = 0.0f;
-    int k = 0;
-#pragma unroll 4
-    for (; k + 4 <= width; k += 4) {
-      const Four u = load4(x + k), v = load4(y + k);
-#pragma unroll
-      for (int j = 0; j < 4; j++) z = fmaf(u.v[j], v.v[j], z);
-    }
-    for (; k < width; k++) z = fmaf(x[k], y[k], z);
-    sz[o] = z + b[o % classes];
-  }
-  block.sync();
-  const int row = thread / HEAD_LANES, lane = thread % HEAD_LANES;
-  const bool there = row < count;
-  const i64 global_row = (i64)block.z() * m + first + row;
-  const int c = there ? class_of(labels, (int)global_row, classes, bad, lane) : -1;
-  row_loss_of(sz + row * classes, classes, c, there, 1.0 / (double)m, s, row_loss + global_row, lane);
-  block.sync();
-  float *d = AGENT(block, dz) + (i64)first * classes, *dx = AGENT(block, dh) + from;
-  for (int o = thread; o < count * classes; o += HEAD_THREADS) d[o] = sz[o];
-#pragma unroll 2
-  for (int i = thread; i < all; i += HEAD_THREADS) {
-    const int r = i / width, j = i % width;
-    float g = 0.0f;
-    for (int k = 0; k < classes; k++) g = fmaf(sz[r * classes + k], sw[k * stride + j], g);
-    const float y = sh[r * stride + j];
-    dx[i] = back == SIGMOID_GRAD ? (g * y) * (1.0f - y) : y > 0.0f ? g : 0.0f;
   }
 }
 

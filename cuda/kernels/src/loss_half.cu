@@ -31,8 +31,8 @@ struct Exponentials {
   // of returns the exponential of a logit: 2^(x·log2(e) - top).
   __device__ float of(float x) const { return power(fmaf(x, LOG2_E, -top)); }
 
-  // add adds a pack of logits. smooth says that their sum is needed.
-  template <class T> __device__ void add(const Pack<T> &x, bool smooth) {
+  // add adds a pack of logits. The first `summed` of them are part of the sum of the logits.
+  template <class T> __device__ void add(const Pack<T> &x, int summed) {
     float most = x.v[0];
 #pragma unroll
     for (int j = 1; j < 8; j++) most = fmaxf(most, x.v[j]);
@@ -43,9 +43,9 @@ struct Exponentials {
 #pragma unroll
     for (int j = 0; j < 8; j++) part[j] = of(x.v[j]);
     sum = sum + (((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7])));
-    if (smooth)
+    if (summed > 0)
       for (int j = 0; j < 8; j++)
-        if (x.v[j] > LEAST) all = all + (double)x.v[j];
+        if (j < summed) all = all + (double)x.v[j];
   }
 };
 
@@ -109,8 +109,8 @@ __device__ inline void wide_cross_entropy(double *row_loss, T *dlogits, const T 
   Exponentials e{LEAST, 0.0f, 0.0};
 #pragma unroll
   for (int k = 0; k < WIDE_KEPT; k++)
-    if (first + k * step < n) e.add(unpack<T>(kept[k]), s != 0.0);
-  for (int i = first + WIDE_KEPT * step; i < n; i += step) e.add(unpack<T>(x.eight(i)), s != 0.0);
+    if (first + k * step < n) e.add(unpack<T>(kept[k]), s != 0.0 ? n - (first + k * step) : 0);
+  for (int i = first + WIDE_KEPT * step; i < n; i += step) e.add(unpack<T>(x.eight(i)), s != 0.0 ? n - i : 0);
   e = over_warp(e);
   if (lane == 0) of_warp[thread / WARP] = e;
   __syncthreads(); // d may be x
@@ -137,6 +137,22 @@ __device__ inline void wide_cross_entropy(double *row_loss, T *dlogits, const T 
   const double ahead = ((double)label * LOG2_E - (double)e.top) * LN2, sum = logarithm((double)e.sum);
   const double mean = (e.all / (double)n * LOG2_E - (double)e.top) * LN2;
   row_loss[row] = s != 0.0 ? sum - (1.0 - s) * ahead - s * mean : sum - ahead;
+}
+
+// mean_loss writes the mean of m losses, rounded. A thread adds every WIDE_THREADS-th of them; sums are
+// added in a tree.
+KERNEL(WIDE_THREADS) mean_loss(float *loss, const double *row_loss, int m) {
+  __shared__ double of_warp[WIDE_THREADS / WARP];
+  const int thread = (int)threadIdx.x;
+  double sum = 0.0;
+#pragma unroll 4
+  for (int i = thread; i < m; i += WIDE_THREADS) sum = sum + row_loss[i];
+  for (int by = WARP / 2; by > 0; by /= 2) sum = sum + __shfl_down_sync(ALL_LANES, sum, by);
+  if (thread % WARP == 0) of_warp[thread / WARP] = sum;
+  __syncthreads();
+  sum = of_warp[thread % WARP];
+  for (int by = WARP / 2; by > 0; by /= 2) sum = sum + __shfl_down_sync(ALL_LANES, sum, by);
+  if (thread == 0) *loss = (float)(sum / (double)m);
 }
 
 #define WIDE_KERNELS(T, suffix)                                                                                        \

@@ -21,13 +21,26 @@
 
 // Command is one kernel call.
 struct Command {
-  u32 body, blocks;
+  unsigned short body;
+  unsigned short log_threads; // the binary logarithm of the threads of a block
+  u32 blocks;
   // the place that takes the call's first block: place p is group p / gridDim.x of the threads of
   // block p mod gridDim.x, where groups have as many threads as the call's blocks
   u32 first;
   u32 x, y; // grid size
+  float per_x, per_y; // 1/x and 1/y
   u32 args; // index of the first argument word
+
+  // turn returns the first block that this thread's place takes. Others follow at distances of places.
+  __device__ u32 turn() const {
+    const u32 mine = (threadIdx.x >> log_threads) * gridDim.x + blockIdx.x;
+    return mine - first + (mine < first ? (MEGAKERNEL_THREADS >> log_threads) * gridDim.x : 0);
+  }
 };
+
+// over returns n / d, for n below 2²¹ and per = 1/d, rounded: the error of the product is less than half a
+// block.
+__device__ inline u32 over(u32 n, float per) { return (u32)(((float)n + 0.5f) * per); }
 
 // CommandList reads the words of a list: the number of phases, the end of each phase, the commands,
 // and their arguments.
@@ -44,6 +57,12 @@ __device__ inline void barrier_sync(u32 barrier, u32 threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 __device__ inline void spin_wait() {}
+// cycles returns the multiprocessor's clock, after all earlier accesses to memory were issued.
+__device__ inline u32 cycles() {
+  u32 now;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(now)::"memory");
+  return now;
+}
 #endif
 
 // hidden_thread returns threadIdx.x. The compiler must not know that: it would compute what follows
@@ -110,15 +129,15 @@ struct Run<void (*)(const VirtualBlock<THREADS> &, P...), body> {
     body(block, Argument<P>::of(args[I])...);
   }
   static __device__ void all(const Command &s, const u64 *args, unsigned char *slices) {
-    const u32 group = threadIdx.x / THREADS, places = blockDim.x / THREADS * gridDim.x;
-    const u32 mine = group * gridDim.x + blockIdx.x, turn = (mine + places - s.first % places) % places;
-    for (u32 b = turn; b < s.blocks; b += places)
-      one(VirtualBlock<THREADS>{hidden_thread(), b % s.x, b / s.x % s.y, b / s.x / s.y,
-                                slices + group * (THREADS / 64) * SHARED_SLICE},
-          args, typename Count<sizeof...(P)>::type());
+    slices += threadIdx.x / THREADS * (THREADS / 64) * SHARED_SLICE;
+    for (u32 b = s.turn(); b < s.blocks; b += MEGAKERNEL_THREADS / THREADS * gridDim.x) {
+      const u32 rows = over(b, s.per_x), z = over(rows, s.per_y);
+      one(VirtualBlock<THREADS>{hidden_thread(), b - rows * s.x, rows - z * s.y, z, slices}, args,
+          typename Count<sizeof...(P)>::type());
+    }
     // A smaller group begins the next call without the other threads, in shared memory that these may
     // still read.
-    if (THREADS > 64 && turn < s.blocks) VirtualBlock<THREADS>{hidden_thread()}.sync();
+    if (THREADS > 64) VirtualBlock<THREADS>{hidden_thread()}.sync();
   }
 };
 
@@ -168,18 +187,32 @@ struct GridBarrier {
   }
 };
 
+// Clock notes the time of each warp at points of a launch: of point i, block b and warp w at
+// times[(i·blocks + b)·warps + w]. Null times are not noted.
+struct Clock {
+  u32 *times;
+  __device__ void note(u32 point) const {
+    if (times && threadIdx.x % WARP == 0)
+      times[(point * gridDim.x + blockIdx.x) * (MEGAKERNEL_THREADS / WARP) + threadIdx.x / WARP] = cycles();
+  }
+};
+
 __device__ inline void fetch(u64 *to, const u64 *from, u32 words, u32 thread, u32 threads) {
   for (u32 i = thread; i < words / 2; i += threads) ((uint4 *)to)[i] = ((const uint4 *)from)[i];
 }
 
 // megakernel copies `words` words from the host to device_list and executes the last `control` of
 // them, the commands. The words before them are data that arguments point to. Both numbers are
-// even. count is 0 before the first launch, and is passed on unchanged from launch to launch.
+// even. count is 0 before the first launch, and is passed on unchanged from launch to launch. times
+// is null, or takes the times of the points of the launch: its start; of each phase the start, and the
+// end of its commands; of each command that a warp runs the start and the end.
 KERNEL_OCCUPANCY(MEGAKERNEL_THREADS, 1)
-megakernel(u64 *device_list, const u64 *list, u32 words, u32 command_words, u32 *count) {
+megakernel(u64 *device_list, const u64 *list, u32 words, u32 command_words, u32 *count, u32 *times) {
   DYNAMIC_SHARED(shared);
   u64 *local = (u64 *)shared;
   unsigned char *slices = shared + MAX_COMMAND_WORDS * sizeof(u64);
+  const Clock clock = {times};
+  clock.note(0);
   GridBarrier barrier(count);
   fetch(device_list, list, words, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
   barrier.sync();
@@ -189,8 +222,23 @@ megakernel(u64 *device_list, const u64 *list, u32 words, u32 command_words, u32 
     __syncthreads();
   }
   const CommandList l = {command_words <= MAX_COMMAND_WORDS ? local : device_list};
-  for (u32 phase = 0, i = 0; phase < l.phases(); phase++) {
+  const u32 phases = l.phases();
+  for (u32 phase = 0, begin = 0; phase < phases; phase++) {
     if (phase > 0) barrier.sync();
-    for (; i < l.end(phase); i++) run_command(l.command(i), l.words + l.command(i).args, slices);
+    clock.note(1 + 2 * phase);
+    const u32 end = l.end(phase);
+    // Each lane looks whether the warp has a part in one command: most have none in most commands.
+    for (; begin < end; begin += WARP) {
+      const u32 i = begin + threadIdx.x % WARP;
+      const bool takes_part = i < end && l.command(i).turn() < l.command(i).blocks;
+      for (u32 left = __ballot_sync(ALL_LANES, takes_part); left; left &= left - 1) {
+        const u32 next = begin + __ffs(left) - 1;
+        clock.note(1 + 2 * (phases + next));
+        run_command(l.command(next), l.words + l.command(next).args, slices);
+        clock.note(2 + 2 * (phases + next));
+      }
+    }
+    begin = end;
+    clock.note(2 + 2 * phase);
   }
 }

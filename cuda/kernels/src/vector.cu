@@ -141,45 +141,60 @@ KERNEL(256) move_average(float *y, const float *x, const float *avg, const float
   y[i] = (float)((1.0 - m) * (double)avg[i] + m * (a * (double)x[i]));
 }
 
+// unit: y = x/max(√square, least), for a number in device memory.
+KERNEL(256) unit(float *y, const float *x, const double *square, double least, i64 n) {
+  i64 i = thread_index();
+  if (i >= n) return;
+  const double norm = sqrt(square[0]);
+  y[i] = (float)(1.0 / (norm < least ? least : norm)) * x[i];
+}
+
 // multiply_views: c = beta·c + (alpha·a)·b for matrices whose elements are at multiples of two
 // distances. A block computes PRODUCT_TILE×PRODUCT_TILE elements, a thread four of them in one
 // column. Each sum takes its products in the order of k, so that tiles change no bits.
 #define PRODUCT_TILE 32
 #define PRODUCT_ROWS 4 // the rows of a thread
-KERNEL(256)
+#define PRODUCT_STEP (PRODUCT_TILE / PRODUCT_ROWS) // from one of them to the next
+KERNEL_OCCUPANCY(256, 4)
 multiply_views(float *c, const float *a, const float *b, i64 rows, i64 cols, i64 inner, i64 c_down, i64 c_right,
                i64 a_down, i64 a_right, i64 b_down, i64 b_right, double alpha, float beta) {
   __shared__ float x[PRODUCT_TILE][PRODUCT_TILE + 1], y[PRODUCT_TILE][PRODUCT_TILE + 1]; // by k
-  const i64 across = (cols + PRODUCT_TILE - 1) / PRODUCT_TILE;
-  const i64 row = (i64)blockIdx.x / across * PRODUCT_TILE, col = (i64)blockIdx.x % across * PRODUCT_TILE;
+  // rows, columns and products of a sum are less than 2³¹, unlike the distances times them
+  const int last_row = (int)rows - 1, last_col = (int)cols - 1, products = (int)inner;
+  const u32 across = ((u32)cols + PRODUCT_TILE - 1) / PRODUCT_TILE;
+  const int row = (int)(blockIdx.x / across) * PRODUCT_TILE, col = (int)(blockIdx.x % across) * PRODUCT_TILE;
   const int lane = threadIdx.x % PRODUCT_TILE, group = threadIdx.x / PRODUCT_TILE;
+  float *out = c + (row + group) * c_down + (col + lane) * c_right;
   float sum[PRODUCT_ROWS];
-  for (int r = 0; r < PRODUCT_ROWS; r++) {
-    const i64 i = row + group + r * (PRODUCT_TILE / PRODUCT_ROWS), j = col + lane;
-    sum[r] = beta != 0.0f && i < rows && j < cols ? beta * c[i * c_down + j * c_right] : 0.0f;
-  }
-  for (i64 begin = 0; begin < inner; begin += PRODUCT_TILE) {
-    const int depth = inner - begin < PRODUCT_TILE ? (int)(inner - begin) : PRODUCT_TILE;
+  for (int r = 0; r < PRODUCT_ROWS; r++)
+    sum[r] = beta != 0.0f && row + group + r * PRODUCT_STEP <= last_row && col + lane <= last_col
+                 ? beta * out[r * PRODUCT_STEP * c_down]
+                 : 0.0f;
+  // the threads of a warp load adjacent numbers, where there are any
+  const bool a_by_k = a_right <= a_down, b_by_k = b_right > b_down;
+  const int ka = a_by_k ? lane : group, i = a_by_k ? group : lane, kb = b_by_k ? lane : group,
+            j = b_by_k ? group : lane;
+  a += (row + i) * a_down + ka * a_right, b += kb * b_down + (col + j) * b_right;
+  const i64 a_step = PRODUCT_STEP * (a_by_k ? a_down : a_right), b_step = PRODUCT_STEP * (b_by_k ? b_right : b_down);
+  for (int begin = 0; begin < products; begin += PRODUCT_TILE) {
+    const int depth = products - begin < PRODUCT_TILE ? products - begin : PRODUCT_TILE;
     __syncthreads();
     for (int r = 0; r < PRODUCT_ROWS; r++) {
-      const int other = group + r * (PRODUCT_TILE / PRODUCT_ROWS);
-      // the threads of a warp load adjacent numbers, where there are any
-      const int ka = a_right <= a_down ? lane : other, i = a_right <= a_down ? other : lane;
-      const int kb = b_right <= b_down ? other : lane, j = b_right <= b_down ? lane : other;
-      if (ka < depth && row + i < rows)
-        x[ka][i] = (float)(alpha * (double)a[(row + i) * a_down + (begin + ka) * a_right]);
-      if (kb < depth && col + j < cols) y[kb][j] = b[(begin + kb) * b_down + (col + j) * b_right];
+      const int further = r * PRODUCT_STEP; // in rows of a or columns of b, or in k
+      const int k = a_by_k ? ka : ka + further, at = a_by_k ? i + further : i;
+      if (k < depth && row + at <= last_row) x[k][at] = (float)(alpha * (double)a[r * a_step]);
+      const int l = b_by_k ? kb : kb + further, to = b_by_k ? j + further : j;
+      if (l < depth && col + to <= last_col) y[l][to] = b[r * b_step];
     }
+    a += PRODUCT_TILE * a_right, b += PRODUCT_TILE * b_down;
     __syncthreads();
     for (int k = 0; k < depth; k++) {
       const float v = y[k][lane];
-      for (int r = 0; r < PRODUCT_ROWS; r++) sum[r] = sum[r] + x[k][group + r * (PRODUCT_TILE / PRODUCT_ROWS)] * v;
+      for (int r = 0; r < PRODUCT_ROWS; r++) sum[r] = sum[r] + x[k][group + r * PRODUCT_STEP] * v;
     }
   }
-  for (int r = 0; r < PRODUCT_ROWS; r++) {
-    const i64 i = row + group + r * (PRODUCT_TILE / PRODUCT_ROWS), j = col + lane;
-    if (i < rows && j < cols) c[i * c_down + j * c_right] = sum[r];
-  }
+  for (int r = 0; r < PRODUCT_ROWS; r++)
+    if (row + group + r * PRODUCT_STEP <= last_row && col + lane <= last_col) out[r * PRODUCT_STEP * c_down] = sum[r];
 }
 
 KERNEL(128) dot_blocks(double *part, const float *x, const float *y, i64 n) {

@@ -47,7 +47,7 @@ func open(dir string, o images.Options) (*images.Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &images.Set{Path: dir, Kind: Kind, Classes: m.Classes}
+	s := &images.Set{Path: dir, Kind: Kind, Classes: m.Classes, Layout: "made of " + m.Source.Kind}
 	for _, p := range []struct {
 		part Part
 		to   *images.Source

@@ -87,6 +87,7 @@ func open(path, ending string, o images.Options) (*images.Set, error) {
 		s.Notes = append(s.Notes, "ignored in favour of the shards of validation: "+f)
 	}
 	var lists []*rows
+	var layout []string
 	for _, part := range []struct {
 		name  string
 		files []string
@@ -110,6 +111,7 @@ func open(path, ending string, o images.Options) (*images.Set, error) {
 		}
 		*part.to = r
 		lists = append(lists, r)
+		layout = append(layout, fmt.Sprintf("%s %d files", part.name, len(part.files)))
 	}
 	if s.Classes, err = classes(path, lists); err != nil {
 		_ = s.Close() // return the first error
@@ -118,5 +120,8 @@ func open(path, ending string, o images.Options) (*images.Set, error) {
 	for _, r := range lists {
 		s.Memory += r.memory()
 	}
+	first := lists[0].shards[0]
+	s.Layout = fmt.Sprintf("%s, columns %s and %s", strings.Join(layout, " and "), first.columns()[first.content].name,
+		first.columns()[first.label].name)
 	return s, nil
 }

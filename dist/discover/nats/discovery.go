@@ -94,11 +94,12 @@ func (d *Discovery) connect() (err error) {
 			}
 		})}
 	if url == "" {
-		s, err := startServer(d.opt, token)
-		if err != nil {
+		embedded := &embeddedServer{token: token}
+		if embedded.now, err = embedded.start(d.opt); err != nil {
 			return err
 		}
-		d.server = &embeddedServer{token: token, listen: s.ClusterAddr().String(), now: s}
+		embedded.listen = embedded.now.ClusterAddr().String()
+		d.server = embedded
 		options = append(options, client.InProcessServer(d.server), client.Token(token))
 	} else {
 		options = append(options, d.opt.client()...)

@@ -6,10 +6,15 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
 
 	"fspda/dist/disttest"
 )
@@ -113,4 +118,29 @@ func TestRoutesBreak(t *testing.T) {
 		m[i] = open(t, o)
 		m.check(t)
 	}
+}
+
+// An agent that nobody answers says at which address it tries to join, and why that fails, until
+// another one appears there.
+func TestWarnsWhereNobodyAnswers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	l.Close()
+	core, lines := observer.New(zapcore.WarnLevel)
+	o := options(t, 1, 2)
+	o.Server.Join, o.Server.check, o.Log = []string{address}, 20*time.Millisecond, zap.New(core)
+	d := open(t, o)
+	for lines.Len() == 0 && testContext(t).Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+	about := lines.All()[0].ContextMap()
+	if about["join"] != address || !strings.Contains(fmt.Sprint(about["cause"]), "refused") {
+		t.Errorf("%s: %v", lines.All()[0].Message, about)
+	}
+	first := options(t, 0, 2)
+	first.Server.Listen = address
+	mesh{open(t, first), d}.check(t)
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -27,7 +29,8 @@ type Server struct {
 // embeddedServer is a running server. A server with routes must have a port for clients: it is
 // bound to the loopback address and requires a token that never leaves the process.
 type embeddedServer struct {
-	token, listen string // listen: where other servers connect
+	token, listen string       // listen: where other servers connect
+	trouble       atomic.Value // The last error in the server's log, a string.
 
 	mu  sync.Mutex
 	now *server.Server // replaced by restart
@@ -49,15 +52,15 @@ func (e *embeddedServer) restart(o Options) error {
 	defer e.mu.Unlock()
 	o.Server.Listen = e.listen
 	stop(e.now)
-	s, err := startServer(o, e.token)
+	s, err := e.start(o)
 	if err == nil {
 		e.now = s
 	}
 	return err
 }
 
-// startServer starts a server and returns once it listens.
-func startServer(o Options, token string) (*server.Server, error) {
+// start starts a server and returns once it listens.
+func (e *embeddedServer) start(o Options) (*server.Server, error) {
 	host, port, err := discover.HostPort(o.Server.Listen)
 	if err != nil {
 		return nil, err
@@ -70,7 +73,7 @@ func startServer(o Options, token string) (*server.Server, error) {
 		cluster.TLSConfig, cluster.TLSTimeout = t, 5
 	}
 	opts := &server.Options{ServerName: fmt.Sprintf("%s-%d-%x", o.Run, o.Self, randomID()), Host: "127.0.0.1",
-		Port: server.RANDOM_PORT, Authorization: token, NoSigs: true, NoLog: true, Cluster: cluster,
+		Port: server.RANDOM_PORT, Authorization: e.token, NoSigs: true, NoLog: true, Cluster: cluster,
 		MaxPayload: 1 << 20, DisableShortFirstPing: true, NoSystemAccount: true}
 	for _, j := range o.Server.Join {
 		if _, _, err := discover.HostPort(j); err != nil {
@@ -82,7 +85,7 @@ func startServer(o Options, token string) (*server.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("nats: cannot set up the server: %w", err)
 	}
-	log := serverLog{o.Log, make(chan string, 1)}
+	log := serverLog{o.Log, make(chan string, 1), &e.trouble}
 	s.SetLogger(log, false, false)
 	go s.Start()
 	for began := time.Now(); !s.ReadyForConnections(time.Second); {
@@ -122,7 +125,14 @@ func (d *Discovery) watchRoutes() {
 		return
 	}
 	wait := d.opt.Server.check
+	began, warned := time.Now(), time.Time{}
 	for lacking := 0; d.open.Err() == nil; {
+		if d.routes() > 0 {
+			began = time.Now()
+		} else if time.Since(began) >= 2*d.opt.Server.check && time.Since(warned) >= maxRouteCheck {
+			warned = time.Now()
+			d.warnUnjoined()
+		}
 		asked := d.unanswered.Load()
 		first.routes.Store(0)
 		_ = first.publish(packetAsk, 0, 0, nil)
@@ -144,6 +154,15 @@ func (d *Discovery) watchRoutes() {
 		lacking = 0
 		wait = min(2*wait, maxRouteCheck)
 	}
+}
+
+// warnUnjoined says at which addresses the server of this process cannot join any other.
+func (d *Discovery) warnUnjoined() {
+	about := []zap.Field{zap.String("join", strings.Join(d.opt.Server.Join, ", "))}
+	if why, ok := d.server.trouble.Load().(string); ok {
+		about = append(about, zap.String("cause", why))
+	}
+	d.log.Warn("no agent answers where this one is to join the others; trying again", about...)
 }
 
 // routes returns the number of servers to which the server of this process is connected.
@@ -172,6 +191,7 @@ func (d *Discovery) Address() string {
 type serverLog struct {
 	log   *zap.Logger
 	fatal chan string // the first fatal error
+	last  *atomic.Value
 }
 
 func (s serverLog) Noticef(format string, v ...any) {
@@ -181,7 +201,9 @@ func (s serverLog) Warnf(format string, v ...any) {
 	s.log.Debug("server: " + fmt.Sprintf(format, v...))
 }
 func (s serverLog) Errorf(format string, v ...any) {
-	s.log.Debug("server: " + fmt.Sprintf(format, v...))
+	text := fmt.Sprintf(format, v...)
+	s.last.Store(text)
+	s.log.Debug("server: " + text)
 }
 func (s serverLog) Fatalf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)

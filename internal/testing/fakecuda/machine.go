@@ -19,9 +19,16 @@ type Machine struct {
 	Seed   int
 	Vanish string // the GPUs are lost as soon as this file exists
 	// "function:n:result" makes the nth call of a function return a result; "*" stands for any
-	// function; a trailing + extends it to all later calls
+	// function; a trailing + extends it to all later calls. The results [Hangs] and [Crashes] are no
+	// results of the driver.
 	Fail []string
 }
+
+// Results of a call that Machine.Fail names.
+const (
+	Hangs   = -1 // it never returns, and no other call does either
+	Crashes = -2 // the process ends by a signal
+)
 
 // Env returns the environment of a program that is to find the libraries of dir on this machine and
 // write its report to a file.

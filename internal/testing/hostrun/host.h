@@ -495,6 +495,9 @@ inline void barrier_sync(unsigned barrier, unsigned expected) {
 inline void __syncthreads() { barrier_sync(0, 0); }
 // spin_wait lets other threads run before memory is read again.
 inline void spin_wait() { host::leave(host::looking); }
+// cycles returns how often it was called.
+HOST_STATE static unsigned cycle = 0;
+inline unsigned cycles() { return ++cycle; }
 inline void __syncwarp(unsigned mask = 0xffffffffu) { host::meet(mask, 0); }
 inline void __threadfence() {}
 inline void __threadfence_block() {}

@@ -1,5 +1,6 @@
 // cuBLASLt: products with epilogues. An algorithm is valid for the shapes, alignments and workspace
 // that it was requested for.
+#include <cmath>
 #include <map>
 #include <set>
 #include "blaslt_abi.h"
@@ -10,7 +11,7 @@ using namespace fakecuda;
 namespace {
 
 // bits of an epilogue
-constexpr int relu = 2, bias = 4, drelu = 8, bgrad = 16, aux = 128, bgrada = 256, bgradb = 512;
+constexpr int relu = 2, bias = 4, drelu = 8, bgrad = 16, gelu = 32, dgelu = 64, aux = 128, bgrada = 256, bgradb = 512;
 constexpr uint64_t algo_mark = 0x5354414e44494e21;
 constexpr size_t algo_workspace = 4096; // workspace of an algorithm in bytes
 
@@ -74,6 +75,7 @@ struct Operation {
   float alpha, beta;
 };
 
+bool has_gelu(const Desc &d) { return d.epilogue & (gelu | dgelu); }
 bool sums(const Desc &d) { return d.epilogue & (bgrad | bgrada | bgradb); }
 bool has_vector(const Desc &d) { return d.epilogue & bias || sums(d); }
 uint64_t vector_length(const Operation &o) { return o.desc.epilogue & bgradb ? o.n : o.m; }
@@ -88,6 +90,9 @@ bool supported(const Desc &d) {
   case relu | aux | bias:
   case drelu | aux:
   case drelu | aux | bgrad:
+  case gelu | aux:
+  case gelu | aux | bias:
+  case dgelu | aux:
   case bgrada:
   case bgradb: return true;
   }
@@ -106,7 +111,9 @@ const char *build_operation(const Desc *desc, const Layout *a, const Layout *b, 
     if (l->ld < (int64_t)l->rows || !is_number(l->type) || l->batch != o->batch)
       return "a leading dimension, type or batch count does not match";
   if (a->type != b->type || c->type != d->type) return "the types do not match";
-  if (desc->epilogue & aux && (desc->mask_ld % 128 || desc->mask_ld < (int64_t)o->m || !desc->mask_at))
+  if (has_gelu(*desc) && (desc->mask_ld % 8 || desc->mask_ld < (int64_t)o->m || !desc->mask_at))
+    return "the matrix of GELU is missing, or its columns are not multiples of 8 numbers";
+  if (desc->epilogue & aux && !has_gelu(*desc) && (desc->mask_ld % 128 || desc->mask_ld < (int64_t)o->m || !desc->mask_at))
     return "the mask is missing, or its rows are not multiples of 128 bits";
   if (has_vector(*desc) && !desc->bias_at) return "the bias is missing";
   return nullptr;
@@ -127,6 +134,14 @@ void set_mask_bit(const Operation &o, uint64_t i, uint64_t j, bool to) {
   *p = (uint8_t)((*p & ~(1 << bit % 8)) | to << bit % 8);
 }
 
+// tanh_of returns the tanh of the tanh form of GELU.
+double tanh_of(double v) { return std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)); }
+
+double gelu_slope(double v) {
+  double t = tanh_of(v);
+  return (1 + t) / 2 + v / 2 * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * v * v);
+}
+
 // apply_epilogue returns the final value of an element.
 double apply_epilogue(const Operation &o, uint64_t i, uint64_t j, double v) {
   v += with_bias(o, i);
@@ -134,6 +149,11 @@ double apply_epilogue(const Operation &o, uint64_t i, uint64_t j, double v) {
     if (o.desc.epilogue & aux) set_mask_bit(o, i, j, v > 0);
     if (v < 0) v = 0;
   }
+  if (o.desc.epilogue & gelu) {
+    put_number(o.desc.mask_at, o.d.type, j * o.desc.mask_ld + i, v);
+    v *= (1 + tanh_of(v)) / 2;
+  }
+  if (o.desc.epilogue & dgelu) v *= gelu_slope(get_number(o.desc.mask_at, o.d.type, j * o.desc.mask_ld + i));
   if (o.desc.epilogue & drelu && !mask_bit(o, i, j)) v = 0;
   return v;
 }
@@ -330,6 +350,7 @@ static bool operands_valid(const Operation &o, const cublasLtMatmulAlgo_t *algo)
   // some algorithms load 16 bytes of it at once, whatever the alignment when they were chosen
   if (has_vector(o.desc) && !reachable(function, "the bias", o.desc.bias_at, vector_length(o) * each, 16))
     return false;
+  if (has_gelu(o.desc)) return reachable(function, "the matrix of GELU", o.desc.mask_at, o.desc.mask_ld * each * o.n, 16);
   return !(o.desc.epilogue & aux) || reachable(function, "the mask", o.desc.mask_at, o.desc.mask_ld / 8 * o.n, 16);
 }
 

@@ -1,6 +1,7 @@
 // The machine: its settings from the environment, its calls and faults, and its report.
 #include "machine.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static bool sticky(int result) {
 
 // fault returns the result that a test requests for the nth call of a function, or 0.
 // FSPDA_FAKECUDA_FAIL is a list of "function:n:result"; a trailing + extends an entry to all later
-// calls; the function * is any.
+// calls; the function * is any. The results hangs and crashes are no results of the driver.
 static int fault(const char *function, long n, long of_all) {
   const char *s = getenv("FSPDA_FAKECUDA_FAIL");
   while (s && *s) {
@@ -95,11 +96,17 @@ static bool vanished() {
   return path && *path && access(path, F_OK) == 0;
 }
 
+// Results of fault: the call never returns, and holds the lock, so that no other call does either;
+// the process ends by a signal.
+enum { hangs = -1, crashes = -2 };
+
 // count records a call and returns the requested fault.
 static int count(const char *function) {
   if (vanished()) lose(CUDA_ERROR_LAUNCH_FAILED);
   long n = ++machine().calls[function], of_all = ++machine().calls["*"];
   int requested = fault(function, n, of_all);
+  while (requested == hangs) pause();
+  if (requested == crashes) raise(SIGSEGV);
   if (sticky(requested)) lose(requested);
   return requested;
 }

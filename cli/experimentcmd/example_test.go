@@ -1,14 +1,14 @@
-package figurecmd_test
+package experimentcmd_test
 
 import (
 	"fmt"
 
-	"fspda/cli/figurecmd"
+	"fspda/cli/experimentcmd"
 )
 
 // The commands of this package.
 func ExampleCommands() {
-	for _, c := range figurecmd.Commands(nil) {
+	for _, c := range experimentcmd.Commands(nil) {
 		fmt.Println(c.Name())
 	}
 	// Output:

@@ -1,4 +1,4 @@
-// Package figurecmd holds the commands that run experiments: experiment, whose other names figure,
+// Package experimentcmd holds the commands that run experiments: experiment, whose other names figure,
 // sweep, tune, replay and queue read the same files, and theory, compare and plot.
 //
 // An experiment that lists others (a queue) keeps no state besides files. A task is a command line
@@ -7,7 +7,7 @@
 // gives the commands that are not finished again. A task stops with checkpoints when the pipe to
 // its standard input closes, so it does not outlive the queue. It inherits the lock of the queue's
 // folder, so a second queue waits until the tasks of the first have stopped.
-package figurecmd
+package experimentcmd
 
 import "github.com/spf13/cobra"
 

@@ -1,4 +1,4 @@
-package figurecmd
+package experimentcmd
 
 import (
 	"errors"

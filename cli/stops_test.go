@@ -1,0 +1,102 @@
+//go:build !windows
+
+package cli
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"fspda/cli/command"
+	"fspda/train/runfolder"
+)
+
+// Every signal that asks a program to end leaves a checkpoint, also where the reader of its output
+// has ended before, as a terminal that is closed and tee do. A second SIGHUP changes nothing.
+func TestSignalsLeaveACheckpoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	for name, signals := range map[string][]syscall.Signal{"SIGINT": {syscall.SIGINT}, "SIGTERM": {syscall.SIGTERM},
+		"SIGHUP": {syscall.SIGHUP}, "twice SIGHUP": {syscall.SIGHUP, syscall.SIGHUP}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			dir := filepath.Join(t.TempDir(), "run")
+			cmd, output := startLong(t, dir)
+			output.Close()
+			for _, s := range signals {
+				if err := cmd.Process.Signal(s); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Millisecond)
+			}
+			if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != command.ExitStopped {
+				t.Fatalf("the program ended with %v", cmd.ProcessState)
+			}
+			if runfolder.LatestIteration(dir) == 0 {
+				t.Error("no checkpoint")
+			}
+		})
+	}
+}
+
+// Under nohup a program goes on when its terminal is closed.
+func TestNohup(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel() // it mostly waits
+	dir := filepath.Join(t.TempDir(), "run")
+	cmd, output := startLong(t, dir, "sh", "-c", `trap "" HUP; exec "$0" "$@"`)
+	go func() { _, _ = io.Copy(io.Discard, output) }()
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	rows := metricRows(t, dir)
+	for range 500 {
+		if time.Sleep(20 * time.Millisecond); metricRows(t, dir) != rows {
+			break
+		}
+	}
+	if metricRows(t, dir) == rows {
+		t.Error("no row after SIGHUP")
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != command.ExitStopped {
+		t.Fatalf("the program ended with %v", cmd.ProcessState)
+	}
+}
+
+// startLong starts a long run, by a command before the program's, and returns once it trains.
+func startLong(t *testing.T, dir string, before ...string) (*exec.Cmd, io.ReadCloser) {
+	t.Helper()
+	args := slices.Concat(before, []string{os.Args[0]}, quick("--iterations", "4000000", "--eval-points", "40000",
+		"--out", dir))
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+	output, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	var said bytes.Buffer
+	for b := make([]byte, 1<<16); !strings.Contains(said.String(), "evaluation"); {
+		n, err := output.Read(b)
+		if said.Write(b[:n]); err != nil {
+			t.Fatalf("%v\n%s", err, said.String())
+		}
+	}
+	return cmd, output
+}
