@@ -107,7 +107,8 @@ func TestFaults(t *testing.T) {
 		f := NewFunc("bad", 0)
 		write(f)
 		f.Return()
-		if _, err := f.Text(); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "bad") {
+		_, err := f.Text()
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "bad") {
 			t.Errorf("%v, want that %s", err, want)
 		}
 	}
@@ -116,9 +117,11 @@ func TestFaults(t *testing.T) {
 // An instruction without a translation is an error that names it.
 func TestNoTranslation(t *testing.T) {
 	for want, write := range map[string]func(c *build.Context){
-		"no translation of VADDSUBPS":      func(c *build.Context) { c.VADDSUBPS(reg.Y0, reg.Y1, reg.Y2) },
-		"no translation of predicate 0x11": func(c *build.Context) { c.VCMPPS(operand.U8(0x11), reg.Y0, reg.Y1, reg.Y2) },
-		"no translation of BSWAPQ":         func(c *build.Context) { c.BSWAPQ(c.GP64()) },
+		"no translation of VADDSUBPS": func(c *build.Context) { c.VADDSUBPS(reg.Y0, reg.Y1, reg.Y2) },
+		"no translation of predicate 0x11": func(c *build.Context) {
+			c.VCMPPS(operand.U8(0x11), reg.Y0, reg.Y1, reg.Y2)
+		},
+		"no translation of BSWAPQ": func(c *build.Context) { c.BSWAPQ(c.GP64()) },
 	} {
 		c := build.NewContext()
 		c.Function("badNEON")

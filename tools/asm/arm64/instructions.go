@@ -82,18 +82,21 @@ func (t *translator) perHalfOne(op string, imm int, from, to operand.Op) {
 
 // vectorInstruction translates the others that work on vectors.
 func (t *translator) vectorInstruction(n *ir.Instruction) {
-	o := n.Operands
-	if n.Opcode == "VZEROUPPER" {
-		return
+	if n.Opcode != "VZEROUPPER" && !t.transfer(n.Opcode, n.Operands) && !t.rearrange(n.Opcode, n.Operands) &&
+		!t.compute(n.Opcode, n.Operands) {
+		t.fail("no translation of %s", n.Opcode)
 	}
-	last := o[len(o)-1]
-	switch n.Opcode {
+}
+
+// transfer translates loads, stores and copies, and reports whether the instruction is one.
+func (t *translator) transfer(opcode string, o []operand.Op) bool {
+	switch opcode {
 	case "VMOVUPS", "VMOVUPD", "VMOVAPS", "VMOVNTPS":
-		t.moveVector(n.Opcode == "VMOVNTPS", o[0], o[1])
+		t.moveVector(opcode == "VMOVNTPS", o[0], o[1])
 	case "VMOVSS", "VMOVSD", "MOVSD", "MOVSS":
-		t.moveScalar(strings.TrimPrefix(n.Opcode, "V") == "MOVSD", o[0], o[1])
+		t.moveScalar(strings.TrimPrefix(opcode, "V") == "MOVSD", o[0], o[1])
 	case "VBROADCASTSS", "VBROADCASTSD":
-		t.broadcast(n.Opcode == "VBROADCASTSD", o[0].(operand.Mem), o[1])
+		t.broadcast(opcode == "VBROADCASTSD", o[0].(operand.Mem), o[1])
 	case "VBROADCASTI128":
 		d, m := t.pair(o[1]), t.source(o[0], true)
 		t.Move(d[0], m[0])
@@ -102,6 +105,20 @@ func (t *translator) vectorInstruction(n *ir.Instruction) {
 		d, s, m := t.pair(o[3]), t.pair(o[2]), t.source(o[1], true)
 		t.Move(d[0], s[0])
 		t.Move(d[1], m[0])
+	case "VMASKMOVPS":
+		t.moveMasked(o[0], o[1], o[2])
+	case "VGATHERDPS":
+		t.gather(o[0], o[1].(operand.Mem), o[2])
+	default:
+		return false
+	}
+	return true
+}
+
+// rearrange translates those that move numbers within registers.
+func (t *translator) rearrange(opcode string, o []operand.Op) bool {
+	last := o[len(o)-1]
+	switch opcode {
 	case "VEXTRACTF128", "VEXTRACTI128":
 		t.Move(t.pair(last)[0], t.pair(o[1])[int(o[0].(operand.U8))])
 		t.rest(last)
@@ -121,6 +138,16 @@ func (t *translator) vectorInstruction(n *ir.Instruction) {
 		t.clear(zero)
 		t.OpImm("ext.16b", int(o[0].(operand.U8)), d[0], s[0], zero)
 		t.rest(last)
+	default:
+		return false
+	}
+	return true
+}
+
+// compute translates conversions, comparisons and arithmetic.
+func (t *translator) compute(opcode string, o []operand.Op) bool {
+	last := o[len(o)-1]
+	switch opcode {
 	case "VCVTPS2PD":
 		s, d, low := t.source(o[0], true), t.pair(o[1]), t.Vector()
 		t.Op("fcvtl", low, s[0])
@@ -153,27 +180,29 @@ func (t *translator) vectorInstruction(n *ir.Instruction) {
 			t.OpImm("movi.16b", 255, d[1])
 		}
 	case "VMINPS", "VMAXPS", "VMINPD", "VMAXPD":
-		t.extreme(n.Opcode, o)
+		t.extreme(opcode, o)
 	case "VFMADD231PS", "VFMADD231PD", "VFNMADD231PS", "VFMADD213PS", "VFMSUB213PS":
-		t.multiplyAdd(n.Opcode, o)
+		t.multiplyAdd(opcode, o)
 	case "VCMPPS":
 		t.compare(int(o[0].(operand.U8)), o[1], o[2], o[3])
 	case "VBLENDVPS":
-		d, a, b, mask := t.pair(o[3]), t.pair(o[2]), t.source(o[1], halves(o[3]) == 1), t.pair(o[0])
-		for h := range halves(o[3]) {
-			x := t.Vector()
-			t.Move(x, mask[h])
-			t.Op("bsl.16b", x, b[h], a[h])
-			t.Move(d[h], x)
-		}
-		t.rest(last)
-	case "VMASKMOVPS":
-		t.moveMasked(o[0], o[1], o[2])
-	case "VGATHERDPS":
-		t.gather(o[0], o[1].(operand.Mem), o[2])
+		t.blend(o)
 	default:
-		t.fail("no translation of %s", n.Opcode)
+		return false
 	}
+	return true
+}
+
+// blend translates the choice of numbers by a mask.
+func (t *translator) blend(o []operand.Op) {
+	d, a, b, mask := t.pair(o[3]), t.pair(o[2]), t.source(o[1], halves(o[3]) == 1), t.pair(o[0])
+	for h := range halves(o[3]) {
+		x := t.Vector()
+		t.Move(x, mask[h])
+		t.Op("bsl.16b", x, b[h], a[h])
+		t.Move(d[h], x)
+	}
+	t.rest(o[3])
 }
 
 // moveVector translates loads, stores and copies of whole registers.
@@ -485,17 +514,8 @@ func (t *translator) gather(mask operand.Op, m operand.Mem, to operand.Op) {
 // generalInstruction translates instructions on integers and pointers.
 func (t *translator) generalInstruction(n *ir.Instruction, flags bool) {
 	o := n.Operands
-	three := func(op, a string, to operand.Op, read ...Reg) {
-		d := t.general(to.(reg.Register))
-		arithmetic := op == "ADD" || op == "SUB" || op == "AND"
-		if flags && arithmetic {
-			t.Flags(d, op+"S "+a+", R%r, R%d", append(read, d)...)
-		} else {
-			t.Set(d, op+" "+a+", R%r, R%d", append(read, d)...)
-		}
-		if flags && !arithmetic {
-			t.Do("TST R%r, R%r", d, d)
-		}
+	if t.integer(n.Opcode, o, flags) {
+		return
 	}
 	switch n.Opcode {
 	case "RET":
@@ -503,37 +523,6 @@ func (t *translator) generalInstruction(n *ir.Instruction, flags bool) {
 	case "SFENCE": // stores reach other processors in the order that Go's synchronization wants
 	case "MOVQ", "MOVL":
 		t.moveGeneral(n.Opcode, o[0], o[1])
-	case "ADDQ", "SUBQ", "ANDQ", "ADDL":
-		op := n.Opcode[:3]
-		if n.Opcode == "ADDL" {
-			op = "ADD"
-			flagged := t.general(o[1].(reg.Register))
-			t.Flags(flagged, "ADDSW R%r, R%r, R%d", t.general(o[0].(reg.Register)), flagged)
-			return
-		}
-		if i, ok := immediate(o[0]); ok {
-			three(op, fmt.Sprintf("$%d", i), o[1])
-			return
-		}
-		three(op, "R%r", o[1], t.value(o[0]))
-	case "DECQ":
-		three("SUB", "$1", o[0])
-	case "INCQ":
-		three("ADD", "$1", o[0])
-	case "NEGQ":
-		d := t.general(o[0].(reg.Register))
-		t.Set(d, "NEG R%r, R%d", d)
-	case "XORQ":
-		if o[0] != o[1] {
-			t.fail("no translation of XORQ of two registers")
-		}
-		t.Set(t.general(o[1].(reg.Register)), "MOVD $0, R%d")
-	case "SHLQ":
-		three("LSL", fmt.Sprintf("$%d", mustImmediate(o[0])), o[1])
-	case "SHRQ":
-		three("LSR", fmt.Sprintf("$%d", mustImmediate(o[0])), o[1])
-	case "IMULQ":
-		three("MUL", "R%r", o[1], t.value(o[0]))
 	case "LEAQ":
 		t.lea(o[0].(operand.Mem), t.general(o[1].(reg.Register)))
 	case "CMPQ":
@@ -558,6 +547,58 @@ func (t *translator) generalInstruction(n *ir.Instruction, flags bool) {
 			return
 		}
 		t.fail("no translation of %s", n.Opcode)
+	}
+}
+
+// integer translates arithmetic on integers, and reports whether the instruction is that.
+func (t *translator) integer(opcode string, o []operand.Op, flags bool) bool {
+	switch opcode {
+	case "ADDQ", "SUBQ", "ANDQ":
+		if i, ok := immediate(o[0]); ok {
+			t.change(opcode[:3], fmt.Sprintf("$%d", i), o[1], flags)
+		} else {
+			t.change(opcode[:3], "R%r", o[1], flags, t.value(o[0]))
+		}
+	case "ADDL":
+		d := t.general(o[1].(reg.Register))
+		t.Flags(d, "ADDSW R%r, R%r, R%d", t.general(o[0].(reg.Register)), d)
+	case "DECQ":
+		t.change("SUB", "$1", o[0], flags)
+	case "INCQ":
+		t.change("ADD", "$1", o[0], flags)
+	case "NEGQ":
+		d := t.general(o[0].(reg.Register))
+		t.Set(d, "NEG R%r, R%d", d)
+	case "XORQ":
+		if o[0] != o[1] {
+			t.fail("no translation of XORQ of two registers")
+		}
+		t.Set(t.general(o[1].(reg.Register)), "MOVD $0, R%d")
+	case "SHLQ":
+		t.change("LSL", fmt.Sprintf("$%d", mustImmediate(o[0])), o[1], flags)
+	case "SHRQ":
+		t.change("LSR", fmt.Sprintf("$%d", mustImmediate(o[0])), o[1], flags)
+	case "IMULQ":
+		t.change("MUL", "R%r", o[1], flags, t.value(o[0]))
+	default:
+		return false
+	}
+	return true
+}
+
+// change appends an operation on a register and another operand, which sets the condition flags if
+// something reads them.
+func (t *translator) change(op, by string, to operand.Op, flags bool, read ...Reg) {
+	d := t.general(to.(reg.Register))
+	text, read := " "+by+", R%r, R%d", append(read, d)
+	switch {
+	case !flags:
+		t.Set(d, op+text, read...)
+	case op == "ADD" || op == "SUB" || op == "AND":
+		t.Flags(d, op+"S"+text, read...)
+	default:
+		t.Set(d, op+text, read...)
+		t.Do("TST R%r, R%r", d, d)
 	}
 }
 

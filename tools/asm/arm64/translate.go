@@ -217,10 +217,10 @@ func (t *translator) symbol(s operand.Symbol) Reg {
 // address returns a register and an offset from it.
 func (t *translator) address(m operand.Mem) (Reg, int) {
 	var base Reg
-	switch {
-	case m.Base == reg.StaticBase:
+	switch m.Base {
+	case reg.StaticBase:
 		base = t.symbol(m.Symbol)
-	case m.Base == reg.FramePointer || m.Base == reg.StackPointer:
+	case reg.FramePointer, reg.StackPointer:
 		t.fail("address %s", m.Asm())
 		return t.General(), 0
 	default:

@@ -90,8 +90,8 @@ func (s set) tileName(rows, vectors int) string {
 
 // declare begins the function of a micro-kernel.
 func declare(c *build.Context, s set, rows, vectors int) {
-	asmgen.Begin(c, s.tileName(rows, vectors), fmt.Sprintf("computes C = alpha·A·B + beta·C for %d rows and %d vectors of %d columns, the "+
-		"last vector with last columns.", rows, vectors, s.lanes))
+	asmgen.Begin(c, s.tileName(rows, vectors), fmt.Sprintf("computes C = alpha·A·B + beta·C for %d rows and %d "+
+		"vectors of %d columns, the last vector with last columns.", rows, vectors, s.lanes))
 	c.Signature(takesArgs())
 }
 

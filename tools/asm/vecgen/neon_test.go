@@ -31,7 +31,8 @@ func TestNeonLoops(t *testing.T) {
 			loop = asmgen.Loop(all[c.name+"NEON"], c.label+"_many")
 		}
 		moves := asmgen.Count(loop, "ldp", "stp", "ldr", "str")
-		arithmetic := asmgen.Count(loop, "fadd", "fsub", "fmul", "fmla", "fcmgt", "fcmge", "mvn", "and", "fcvtl", "fcvtl2")
+		arithmetic := asmgen.Count(loop, "fadd", "fsub", "fmul", "fmla", "fcmgt", "fcmge", "mvn", "and", "fcvtl",
+			"fcvtl2")
 		if other := len(loop) - moves - arithmetic; moves != c.moves || arithmetic != c.arithmetic || other > c.other {
 			t.Errorf("%sNEON: %d loads and stores, %d of arithmetic and %d others, want %d, %d and at most %d", c.name,
 				moves, arithmetic, other, c.moves, c.arithmetic, c.other)
