@@ -449,7 +449,8 @@ func (g *group) kernelGroup(k graphKey, inputs kernels.Address, s inputLayout) k
 	at := func(offset int) kernels.Address { return inputs + kernels.Address(offset) }
 	kg := kernels.Group{Agents: k.members, Params: at(s.params()), Grads: at(s.grads()), Arena: m.arena.Address(),
 		Arenas: at(s.arenas()), Stride: g.arenaStride, Labels: at(s.labels()), Scratch: m.scratch.Address(), Bad: at(
-			s.counter()), TF32: g.dev.precision == TF32, Half: g.halfAt(at(s.scalers()), m.results.Address())}
+			s.counter()), TF32: g.dev.precision == TF32,
+		TensorCores: g.dev.properties.CC >= 80, Half: g.halfAt(at(s.scalers()), m.results.Address())}
 	if k.dataset != 0 {
 		kg.Bytes = &kernels.ByteInputs{Bytes: k.dataset, Rows: at(s.rows()), Scale: math.Float32frombits(k.scale),
 			Shift: math.Float32frombits(k.shift)}

@@ -68,8 +68,9 @@ var megakernelCommands = []megakernelCommand{
 	{"gemm_tn_bytes_tf32", 128, "gemm_tn_bytes_of<TensorCoreTN, %s>"},
 	{"gemm_tn_narrow", 64, "gemm_tn_narrow_of<%s>"},
 	{"gemm_tn_bytes_wide", 128, "gemm_tn_bytes_wide_of<%s>"},
-	{"gemm_nt_bytes_parts", 256, "gemm_nt_bytes_parts_of<WideNT, %s>"},
-	{"gemm_nt_bytes_parts_tf32", 128, "gemm_nt_bytes_parts_of<TensorCore, %s>"},
+	{"gemm_nt_bytes_parts", 256, "gemm_nt_bytes_parts_of<%s>"},
+	{"gemm_nt_bytes_mma", 128, "gemm_nt_bytes_mma_of<%s>"},
+	{"gemm_tn_bytes_mma", 128, "gemm_tn_bytes_mma_of<%s>"},
 }
 
 // Stores the numbers of the commands once all kernels are in the table.

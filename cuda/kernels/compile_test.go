@@ -101,7 +101,7 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 		switch {
 		case k.Unit == "attention_mma.cu":
 			most, spilled = maxRegistersMMA, maxSpilledMMA
-		case wideLoops[k.Name].all > 0:
+		case wideLoops[k.Name].all > 0, k.Unit == "gemm_bytes.cu":
 			most = maxRegistersWide
 		case strings.HasPrefix(k.Name, "gemm_"):
 			most = maxRegistersGemm

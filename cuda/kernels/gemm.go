@@ -36,7 +36,11 @@ var _ = define("gemm.cu",
 	"gemm_tn_bytes_wide "+gemmTNBytes,
 	"gemm_tn_narrow "+gemmOperands,
 	"gemm_nt_bytes_parts "+gemmParts,
-	"gemm_nt_bytes_parts_tf32 "+gemmParts,
+)
+
+var _ = define("gemm_bytes.cu",
+	"gemm_nt_bytes_mma "+gemmParts,
+	"gemm_tn_bytes_mma "+gemmTNBytes,
 )
 
 // Operand is a matrix of each agent, at Offset in a vector of the agent. List is the address of the
@@ -89,19 +93,26 @@ type Gemm struct {
 	Scalers Address
 	// TF32 rounds the factors to TF32 and uses tensor cores on GPUs from sm_80. Others use float32.
 	TF32 bool
+	// TensorCores lets products of byte inputs use tensor cores, with exact factors, where the shape
+	// allows that. Sums have another order than on the CPU. The GPU must have sm_80 or newer.
+	TensorCores bool
 }
 
 const (
 	chunk = 384 // CHUNK of gemm.cuh
 	// the sides of a wide tile, and the threads of WideTN and WideNT
 	wideRows, wideColumns, wideThreads, partsThreads = 64, 112, 128, 256
-	tensorSide                                       = 64 // TC_SIDE
-	// gemm_tn_narrow: the rows of a thread, the most rows, and the threads of a block
-	narrowRows, narrowMost, narrowThreads = 4, 16, 64
+	// the rows and columns of a block on tensor cores with exact factors, and the products of a step:
+	// BYTES_ROWS, BYTES_COLUMNS, BYTES_STEP
+	bytesRows, bytesColumns, bytesStep = 64, 104, 16
+	// NARROW_ROWS: the rows of a block of gemm_tn_narrow; and the most rows
+	narrowRows, narrowMost = 8, 16
+	// COLUMN_BLOCK and COLUMN_THREADS: the columns and threads of a block of gemm_tn_narrow and bias_gradient
+	columnBlock, columnThreads = 8, 64
 )
 
-// narrow reports whether a product of form tn has so few rows that each thread computes a column of
-// them.
+// narrow reports whether a product of form tn has so few rows that the lanes of a column divide its
+// products among each other.
 func (g Gemm) narrow() bool {
 	return g.Bytes == nil && g.Form == "tn" && g.Element == F32 && !g.TF32 && g.M <= narrowMost && g.K <= chunk &&
 		(g.Epilogue == NoEpilogue || g.Epilogue == AddScaled)
@@ -112,6 +123,20 @@ func (g Gemm) wide() bool {
 	full := func(n, side int) bool { return 5*n >= 4*((n+side-1)/side*side) }
 	return g.Bytes != nil && g.Form == "tn" && g.Element == F32 && !g.TF32 && g.K <= chunk &&
 		(g.Epilogue == NoEpilogue || g.Epilogue == AddScaled) && full(g.M, wideColumns) && full(g.N, wideRows)
+}
+
+// exact reports whether a product of byte inputs uses tensor cores with exact factors: bytes must be
+// loaded sixteen at a time, and numbers four.
+func (g Gemm) exact() bool {
+	if !g.TensorCores || g.Bytes == nil || g.Element != F32 || g.Bytes.Bytes%16 != 0 {
+		return false
+	}
+	aligned := func(o Operand) bool { return o.At%16 == 0 && o.Offset%4 == 0 }
+	if g.Form == "nt" {
+		return g.K%bytesStep == 0 && g.N%2 == 0 && aligned(g.B)
+	}
+	return g.Form == "tn" && g.N%16 == 0 && g.K <= chunk && (g.Epilogue == NoEpilogue || g.Epilogue == AddScaled) &&
+		aligned(g.C) && aligned(g.Aux)
 }
 
 // largeFrom is the number of blocks of 64×64 elements that fills any GPU. With fewer blocks, blocks
@@ -155,12 +180,15 @@ func (g Gemm) Call() Call {
 	l := Launch{Grid: [3]uint32{tiles(g.N, side), tiles(g.M, side), uint32(g.Agents)},
 		Block: [3]uint32{uint32(threads), 1, 1}}
 	switch {
+	case g.Form == "tn" && g.exact():
+		name, l.Grid[0], l.Grid[1], l.Block[0] = "gemm_tn_bytes_mma", tiles(g.N, bytesRows), tiles(g.M, bytesColumns),
+			wideThreads
 	case g.wide():
 		name, l.Grid[0], l.Grid[1], l.Block[0] = "gemm_tn_bytes_wide", tiles(g.N, wideRows), tiles(g.M, wideColumns),
 			wideThreads
 	case g.narrow():
-		name, l.Grid[0], l.Grid[1], l.Block[0] = "gemm_tn_narrow", tiles(g.N, narrowThreads), tiles(g.M, narrowRows),
-			narrowThreads
+		name, l.Grid[0], l.Grid[1], l.Block[0] = "gemm_tn_narrow", tiles(g.N, columnBlock), tiles(g.M, narrowRows),
+			columnThreads
 	}
 	var args []any
 	operand := func(o Operand) { args = append(args, o.List, o.At, o.Offset) }
@@ -193,15 +221,18 @@ func tiles(n, side int) uint32 { return uint32((n + side - 1) / side) }
 // chunksOf returns how many chunks k products have.
 func chunksOf(k int) int { return (k + chunk - 1) / chunk }
 
+// Parts returns the number of summands of PartsCall.
+func (g Gemm) Parts() int { return chunksOf(g.K) }
+
 // PartsCall returns the launch of a product of byte inputs in form nt that writes its summands, one
 // for each chunk of k: part holds them agent by agent, each of M×N numbers. Their sum from left to
 // right has the bits of the product. It spreads the products of few elements over more blocks.
 func (g Gemm) PartsCall(part Address) Call {
 	rows, columns, threads, name := wideRows, wideColumns, partsThreads, "gemm_nt_bytes_parts"
-	if g.TF32 {
-		rows, columns, threads, name = tensorSide, tensorSide, wideThreads, name+"_tf32"
+	if g.exact() {
+		rows, columns, threads, name = bytesRows, bytesColumns, wideThreads, "gemm_nt_bytes_mma"
 	}
-	parts := chunksOf(g.K)
+	parts := g.Parts()
 	l := Launch{Grid: [3]uint32{tiles(g.N, columns) * uint32(parts), tiles(g.M, rows), uint32(g.Agents)},
 		Block: [3]uint32{uint32(threads), 1, 1}}
 	args := append(g.Bytes.args(), g.B.List, g.B.At, g.B.Offset, part, parts, g.M, g.N, g.K)
@@ -211,8 +242,7 @@ func (g Gemm) PartsCall(part Address) Call {
 // BiasGradient writes the column sums of each agent's m×n matrix dy, the gradient of a bias, plus
 // factor times b. b may be none.
 func BiasGradient(agents int, db, dy, b Operand, factor float32, m, n int) Call {
-	l := blocks(n, 64)
-	l.Grid[2] = uint32(agents)
+	l := Launch{Grid: [3]uint32{tiles(n, columnBlock), 1, uint32(agents)}, Block: [3]uint32{columnThreads, 1, 1}}
 	return call("bias_gradient", l, db.List, db.At, db.Offset, dy.List, dy.At, dy.Offset, b.List, b.At, b.Offset,
 		factor, m, n)
 }

@@ -19,7 +19,7 @@ var _ = define("group.cu",
 // Group computes the gradients of several agents of one GPU with the same small network together:
 // each kernel call of the code is one launch for all agents. Small networks are limited by
 // launches, and one agent's products fill a small part of a GPU. For each agent the results have
-// the bits of the CPU engine, unless TF32 or Half is set.
+// the bits of the CPU engine, unless TensorCores, TF32 or Half is set.
 type Group struct {
 	Agents        int
 	Params, Grads Address // lists of the agents' vectors in device memory
@@ -35,8 +35,10 @@ type Group struct {
 	// Scratch holds GroupScratch float64 numbers. Bad is a row counter, as in SoftmaxCrossEntropy,
 	// over the labels of all agents.
 	Scratch, Bad Address
-	TF32         bool       // products on tensor cores: faster, without the CPU's bits
-	Half         *GroupHalf // computation in 16 bits; nil for float32
+	// TensorCores lets products of byte inputs use tensor cores with exact factors: see Gemm.
+	TensorCores bool
+	TF32        bool       // products on tensor cores with rounded factors
+	Half        *GroupHalf // computation in 16 bits; nil for float32
 }
 
 // GroupScratch returns the size of Group.Scratch for code and a number of agents, in float64
@@ -229,7 +231,7 @@ func (f Group) gemm(c *device.Call) (g Gemm, err error) {
 	m, n, k := c.Dims[0], c.Dims[1], c.Dims[2]
 	kind := products[c.Kernel]
 	g = Gemm{Agents: f.Agents, Form: kind.form, C: out[0], Epilogue: kind.epilogue, Factor: float32(c.Attr),
-		TF32: f.TF32}
+		TF32: f.TF32, TensorCores: f.TensorCores}
 	if len(in) > 2 {
 		g.Aux = in[2]
 	}

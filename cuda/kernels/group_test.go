@@ -48,10 +48,12 @@ func TestGroup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			separate := compareGroup(t, h, network, plan.Code(), c.bytes, false)
-			listed := compareGroup(t, h, network, plan.Code(), c.bytes, true)
-			for z := range separate {
-				sameBits(t, "gradient in a megakernel", listed[z], separate[z])
+			for _, tensorCores := range []bool{false, true} {
+				separate := compareGroup(t, h, network, plan.Code(), c.bytes, false, tensorCores)
+				listed := compareGroup(t, h, network, plan.Code(), c.bytes, true, tensorCores)
+				for z := range separate {
+					sameBits(t, "gradient in a megakernel", listed[z], separate[z])
+				}
 			}
 		})
 	}
@@ -59,8 +61,8 @@ func TestGroup(t *testing.T) {
 
 // compareGroup compares the gradients and results of agents with a CPU program, and returns them, agent by
 // agent.
-func compareGroup(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes,
-	listedCall bool) (got [][]float32) {
+func compareGroup(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes, listedCall,
+	tensorCores bool) (got [][]float32) {
 	const agents, stored = 3, 50
 	m, d := code.Batch, code.Dim
 	stride := (code.Arena+3)&^3 + 8
@@ -91,7 +93,7 @@ func compareGroup(t *testing.T, h *host, network *model.Network, code *device.Co
 	bad := []uint32{kernels.NoBadRow}
 	f := kernels.Group{Agents: agents, Params: at(h, params), Grads: at(h, grads), Arena: at(h, arena),
 		Arenas: at(h, arenas), Stride: stride, Labels: at(h, labels),
-		Scratch: at(h, make([]float64, kernels.GroupScratch(code, agents))), Bad: at(h, bad)}
+		Scratch: at(h, make([]float64, kernels.GroupScratch(code, agents))), Bad: at(h, bad), TensorCores: tensorCores}
 	if asBytes {
 		f.Bytes = &kernels.ByteInputs{Bytes: at(h, bytes), Rows: at(h, rows), Scale: 0.02, Shift: -1.3}
 	} else {
@@ -122,11 +124,7 @@ func compareGroup(t *testing.T, h *host, network *model.Network, code *device.Co
 		if err := p.Run(onCPU(engine, weights[z]), grad, batches[z], out); err != nil {
 			t.Fatal(err)
 		}
-		want, largest := fromCPU(engine, grad), 0.0
-		for _, v := range want {
-			largest = max(largest, math.Abs(float64(v)))
-		}
-		near(t, "gradient", got[z], want, 1e-6, largest)
+		nearSums(t, "gradient", got[z], fromCPU(engine, grad))
 		for i, r := range code.Results {
 			v := arena[z*stride+r.Ref.Off]
 			if math.Abs(float64(v)-out[i]) > 1e-6*math.Abs(out[i]) {

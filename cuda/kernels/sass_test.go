@@ -135,7 +135,7 @@ func checkLoads(t *testing.T, made map[string]nvrtc.Binary) {
 	codes := machineCodes(t, made["gemm.cu"].Cubin)
 	// the operands whose address comes from a list: a load of 8 bytes too
 	for name, lists := range map[string]int{"gemm_nt_bytes": 3, "gemm_tn_bytes": 3, "gemm_nt_bytes_tf32": 3,
-		"gemm_tn_bytes_tf32": 3, "gemm_nt_bytes_parts": 1, "gemm_nt_bytes_parts_tf32": 1, "gemm_tn_bytes_wide": 3} {
+		"gemm_tn_bytes_tf32": 3, "gemm_nt_bytes_parts": 1, "gemm_tn_bytes_wide": 3} {
 		code, ok := codes[name]
 		if !ok {
 			t.Errorf("there is no %s", name)
@@ -221,7 +221,7 @@ var productKernels = map[string]float64{
 	"gemm_nt_32": 1.25, "gemm_nn_32": 1.25, "gemm_tn_32": 1.25, "gemm_nt_64": 1.25, "gemm_nn_64": 1.25,
 	"gemm_tn_64": 1.25, "gemm_nt_bytes": 1.25, "gemm_tn_bytes": 1.25, "gemm_nt_bytes_parts": 1.28,
 	"gemm_tn_bytes_wide": 1.2, "gemm_nt_tf32": 0, "gemm_nn_tf32": 0, "gemm_tn_tf32": 0, "gemm_nt_bytes_tf32": 0,
-	"gemm_tn_bytes_tf32": 0, "gemm_nt_bytes_parts_tf32": 0,
+	"gemm_tn_bytes_tf32": 0,
 }
 
 // checkOverlap checks that products load the next tile while they multiply: of the 16-byte loads,

@@ -83,6 +83,10 @@ func openFolder(path string, o Options) (*Set, error) {
 		for _, pattern := range []string{"*.tar", "*.zip"} {
 			pattern = filepath.Join(escapePattern(path), pattern)
 			if files, _ := filepath.Glob(pattern); len(files) > 0 { // the pattern is well-formed
+				if missing := MissingShard(files); missing != "" {
+					return nil, &FormatError{Path: missing, Got: "no such shard", Want: "all shards of the set",
+						Hint: "fetch it, or name the shards to read by a pattern"}
+				}
 				return openShards(filepath.Join(path, filepath.Base(pattern)), o)
 			}
 		}

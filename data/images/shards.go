@@ -107,6 +107,37 @@ func Expand(path, ending string) ([]string, error) {
 	return files, nil
 }
 
+// numbered matches the name of a shard that says how many there are.
+var numbered = regexp.MustCompile(`^(.*-)(\d+)-of-(\d+)(\.\w+)$`)
+
+// MissingShard returns the first of the shards that are not in a list although the names of others say
+// so, such as train-00001-of-00002.parquet; "" if the list is whole.
+func MissingShard(files []string) string {
+	have := map[string]bool{}
+	for _, f := range files {
+		have[filepath.Clean(f)] = true
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		m := numbered.FindStringSubmatch(filepath.Base(f))
+		if m == nil || seen[filepath.Join(filepath.Dir(f), m[1]+m[3])] {
+			continue
+		}
+		seen[filepath.Join(filepath.Dir(f), m[1]+m[3])] = true
+		of, err := strconv.Atoi(m[3])
+		if err != nil || of > maxShards {
+			continue
+		}
+		for n := range of {
+			path := filepath.Join(filepath.Dir(f), fmt.Sprintf("%s%0*d-of-%s%s", m[1], len(m[2]), n, m[3], m[4]))
+			if !have[path] {
+				return path
+			}
+		}
+	}
+	return ""
+}
+
 // maxConfigurations limits the entries of a folder whose subfolders are searched for shards: a
 // folder of classes may have thousands.
 const maxConfigurations = 32

@@ -84,6 +84,9 @@ func parseSplit(name string) (s splitName) {
 // strict reports whether a name says that a folder is a split, and nothing else.
 func (s splitName) strict() bool { return s.split != "" && s.rest == "" }
 
+// IsSplit reports whether a name says that a folder is a split for training or testing.
+func IsSplit(name string) bool { return parseSplit(name).strict() }
+
 // splitOfFile finds the split of a shard by the first such word in its name:
 // train-00001-of-00257.parquet, imagenet-val-000.tar. A name without such a word has split "".
 func splitOfFile(name string) (split, word string) {

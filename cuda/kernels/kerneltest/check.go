@@ -36,7 +36,9 @@ func Checks() []Check {
 		{"casts/every number", everyHalf}, {"casts/loss scale", lossScale}, {"casts/segments", segments},
 		{"casts/unscaled", unscaling}, {"norms/relu masks", reluMasks}, {"norms/two maps", twoMaps},
 		{"lists/gradient pieces", gradPieces}, {"lists/moves", moves}, {"lists/penalties", penalties},
-		{"products/tensor cores", tensorProducts}, {"products/not finite", divergence}, {"megakernel", megakernel},
+		{"products/tensor cores", tensorProducts}, {"products/not finite", divergence},
+		{"products/bytes", byteSums}, {"products/exact factors", byteFactors},
+		{"products/bytes not finite", byteDivergence}, {"megakernel", megakernel},
 		{"megakernel sizes", megakernelSizes},
 	} {
 		all = append(all, Check{c.name, func(t testing.TB, r Runner) {

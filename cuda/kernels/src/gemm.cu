@@ -37,14 +37,11 @@ GEMM_NT_BYTES(gemm_nt_bytes_tf32, 128, TensorCoreNT)
 GEMM_TN_BYTES(gemm_tn_bytes, 64, SmallTN)
 GEMM_TN_BYTES(gemm_tn_bytes_tf32, 128, TensorCoreTN)
 
-#define GEMM_NT_BYTES_PARTS(name, threads, Core)                                                                       \
-  KERNEL_OCCUPANCY(threads, 256 / threads)                                                                             \
-  name(const u8 *bytes, const int *rows, float scale, float shift, OPERAND(const float, b), float *part, int parts,    \
-       int m, int n, int k) {                                                                                          \
-    gemm_nt_bytes_parts_of<Core>(GridBlock(), bytes, rows, scale, shift, PASS(b), part, parts, m, n, k);               \
-  }
-GEMM_NT_BYTES_PARTS(gemm_nt_bytes_parts, 256, WideNT)
-GEMM_NT_BYTES_PARTS(gemm_nt_bytes_parts_tf32, 128, TensorCore)
+KERNEL_OCCUPANCY(256, 1)
+gemm_nt_bytes_parts(const u8 *bytes, const int *rows, float scale, float shift, OPERAND(const float, b), float *part,
+                    int parts, int m, int n, int k) {
+  gemm_nt_bytes_parts_of(GridBlock(), bytes, rows, scale, shift, PASS(b), part, parts, m, n, k);
+}
 
 KERNEL_OCCUPANCY(128, 2)
 gemm_tn_bytes_wide(OPERAND(const float, a), const u8 *bytes, const int *rows, float scale, float shift,
@@ -52,7 +49,7 @@ gemm_tn_bytes_wide(OPERAND(const float, a), const u8 *bytes, const int *rows, fl
   gemm_tn_bytes_wide_of(GridBlock(), PASS(a), bytes, rows, scale, shift, PASS(c), PASS(aux), m, n, k, epilogue, factor);
 }
 
-KERNEL_OCCUPANCY(NARROW_THREADS, 6)
+KERNEL_OCCUPANCY(COLUMN_THREADS, 6)
 gemm_tn_narrow(OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, aux), int m,
                int n, int k, int epilogue, float factor) {
   gemm_tn_narrow_of(GridBlock(), PASS(a), PASS(b), PASS(c), PASS(aux), m, n, k, epilogue, factor);

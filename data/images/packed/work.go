@@ -182,7 +182,8 @@ func (o *output) take(r result) error {
 		}
 		w.bad++
 		w.options.Progress(w.done, w.bad)
-		o.bad = append(o.bad, Bad{Split: o.list.name, Index: i, Name: nameOf(o.list.source, i), Reason: reason(r.err)})
+		o.bad = append(o.bad, Bad{Split: o.list.name, Index: i, Name: placeOf(o.list.source, i, r.err),
+			Reason: reason(r.err)})
 		return nil
 	}
 	if o.shard == nil {
@@ -244,6 +245,14 @@ func reason(err error) string {
 		return p.Err.Error()
 	}
 	return err.Error()
+}
+
+// placeOf names a bad image, of a table by its file and row.
+func placeOf(s images.Source, i int, err error) string {
+	if p, ok := errors.AsType[*images.PictureError](err); ok {
+		return p.Name
+	}
+	return nameOf(s, i)
 }
 
 func nameOf(s images.Source, i int) string {

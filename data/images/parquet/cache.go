@@ -1,6 +1,8 @@
 package parquet
 
 import (
+	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +12,7 @@ import (
 	"sort"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 )
 
 // CacheBytes is the size up to which pages stay in memory, in each split. The last page always
@@ -43,13 +46,47 @@ type reader struct {
 type window struct {
 	file        io.ReaderAt
 	data, delta int64
+	changed     map[int64]byte // bytes by their position in the file that are shown in place of its own
 }
 
 func (w *window) ReadAt(b []byte, at int64) (int, error) {
 	if at >= w.data {
 		at += w.delta
 	}
-	return w.file.ReadAt(b, at)
+	n, err := w.file.ReadAt(b, at)
+	for pos, v := range w.changed {
+		if k := pos - at; k >= 0 && k < int64(n) {
+			b[k] = v
+		}
+	}
+	return n, err
+}
+
+// shrink shows a page of LZ4 with a size that is smaller by one byte. Of a page with the size that its
+// header states, parquet-go takes an empty buffer where it had to allocate another to decompress it.
+func (w *window) shrink(p page) error {
+	const i32 = 0x15 // a field of 32 bits that follows the one before it
+	var head [16]byte
+	if _, err := w.file.ReadAt(head[:], p.offset); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	_, kind := binary.Uvarint(head[1:])
+	if head[0] != i32 || kind != 1 || head[2] != i32 {
+		return errors.New("a page whose header begins with another field than its type and its size")
+	}
+	_, n := binary.Uvarint(head[3:])
+	if n <= 0 || p.size < 1 {
+		return nil // an empty page
+	}
+	size := uint64(p.size-1) << 1 // the lowest bit is the sign
+	for k := range n {
+		v := byte(size & 0x7f)
+		if size >>= 7; k < n-1 {
+			v |= 0x80
+		}
+		w.changed[p.offset+3+int64(k)] = v
+	}
+	return nil
 }
 
 func (k key) open() (r *reader, err error) {
@@ -67,7 +104,7 @@ func (k key) open() (r *reader, err error) {
 	if !ok {
 		return nil, fmt.Errorf("a column of type %T", at)
 	}
-	r.window = &window{file: k.disk}
+	r.window = &window{file: k.disk, changed: map[int64]byte{}}
 	if len(c.pages) > 0 {
 		r.window.data = c.pages[0].offset
 	}
@@ -95,6 +132,15 @@ func (r *reader) read(i int) (all []value, err error) {
 	if err := r.checkPage(p); err != nil {
 		return nil, err
 	}
+	if r.codec() == format.Lz4Raw {
+		clear(r.window.changed)
+		if r.dictionary != nil {
+			err = r.window.shrink(*r.dictionary)
+		}
+		if err = cmp.Or(err, r.window.shrink(p)); err != nil {
+			return nil, err
+		}
+	}
 	r.window.delta = p.offset - r.window.data
 	if err := r.in.SeekToRow(0); err != nil {
 		return nil, err
@@ -120,6 +166,11 @@ func (r *reader) read(i int) (all []value, err error) {
 		return nil, fmt.Errorf("a page of %d values, want %d", len(all), p.rows)
 	}
 	return all, nil
+}
+
+// codec is the compression of the chunk.
+func (k key) codec() format.CompressionCodec {
+	return k.table.Metadata().RowGroups[k.group].Columns[k.leaves[k.column].Index()].MetaData.Codec
 }
 
 func newValue(v parquet.Value) value {

@@ -17,7 +17,7 @@ import (
 // checkPage checks that a page of a chunk has the size that its header claims: parquet-go lets the
 // compressed bytes decide, which may be any size in a damaged file, and with LZ4 all memory.
 func (r *reader) checkPage(p page) error {
-	codec := r.table.Metadata().RowGroups[r.group].Columns[r.leaves[r.column].Index()].MetaData.Codec
+	codec := r.codec()
 	if codec == format.Uncompressed || !p.compressed {
 		return nil
 	}
@@ -47,7 +47,10 @@ func (r *reader) checkPage(p page) error {
 	case format.Lz4Raw:
 		var b bytes.Buffer
 		if _, err = io.Copy(&b, section); err == nil {
-			_, err = lz4.UncompressBlock(b.Bytes(), make([]byte, p.size))
+			var n int
+			if n, err = lz4.UncompressBlock(b.Bytes(), make([]byte, p.size)); err == nil && int64(n) != p.size {
+				err = fmt.Errorf("%d bytes, want %d", n, p.size)
+			}
 		}
 	default:
 		err = errors.New("unknown compression")

@@ -45,6 +45,9 @@ func (r *rows) label(kind kind, v value) (y int32, ok bool, err error) {
 func classes(path string, lists []*rows) ([]string, error) {
 	first := lists[0]
 	for _, r := range lists {
+		if len(r.at)+r.unlabelled == 0 {
+			return nil, &images.FormatError{Path: r.files(), Got: "no row", Want: "at least one picture"}
+		}
 		if len(r.at) == 0 {
 			return nil, &images.FormatError{Path: path, Got: fmt.Sprintf("no row with a label, and %d without",
 				r.unlabelled), Want: "at least one picture with its label",

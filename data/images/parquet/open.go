@@ -2,7 +2,7 @@ package parquet
 
 import (
 	"fmt"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"fspda/data/images"
@@ -24,45 +24,28 @@ func init() {
 	}
 }
 
-// maxState is the largest state.json that is read, in bytes.
-const maxState = 16 << 20
-
-// shards lists the files of a path. Of an Arrow folder they are those that its state.json names: the
-// datasets library leaves other tables beside them.
-func shards(path, ending string) ([]string, error) {
-	files, err := images.Expand(path, ending)
-	if err != nil || ending == ".parquet" || len(files) == 1 && files[0] == path {
-		return files, err
-	}
-	var named []string
-	for _, f := range files {
-		state, err := bounded.File(filepath.Join(filepath.Dir(f), "state.json"), maxState)
-		if err == nil && strings.Contains(string(state), `"`+filepath.Base(f)+`"`) {
-			named = append(named, f)
-		}
-	}
-	return named, nil
-}
-
-// recognise checks the first bytes of the first file.
+// recognise checks the first bytes of the files: a damaged one among others is an error when they are
+// opened.
 func recognise(path, ending string) bool {
-	files, err := shards(path, ending)
-	if err != nil || len(files) == 0 {
-		return false
-	}
-	f, err := bounded.Open(files[0])
+	files, _, err := shards(path, ending)
 	if err != nil {
-		return false
+		return true // the same error says what is wrong
 	}
-	defer f.Close() // read only: an error loses no data
-	var magic [6]byte
-	if _, err = f.ReadAt(magic[:], 0); err != nil {
-		return false
-	}
-	if ending == ".arrow" {
-		return arrow.Recognise(magic[:])
-	}
-	return string(magic[:4]) == "PAR1"
+	return slices.ContainsFunc(files, func(name string) bool {
+		f, err := bounded.Open(name)
+		if err != nil {
+			return false
+		}
+		defer f.Close() // read only: an error loses no data
+		var magic [6]byte
+		if _, err = f.ReadAt(magic[:], 0); err != nil {
+			return false
+		}
+		if ending == ".arrow" {
+			return arrow.Recognise(magic[:])
+		}
+		return string(magic[:4]) == "PAR1"
+	})
 }
 
 // openTable opens a file by its ending.
@@ -73,13 +56,21 @@ func openTable(name, ending string) (table, error) {
 	return openFile(name)
 }
 
+// someFiles names the first of several files.
+func someFiles(files []string) string {
+	if len(files) == 1 {
+		return files[0]
+	}
+	return fmt.Sprintf("%s and %d more files", files[0], len(files)-1)
+}
+
 func open(path, ending string, o images.Options) (*images.Set, error) {
-	files, err := shards(path, ending)
+	files, notes, err := shards(path, ending)
 	if err != nil {
 		return nil, err
 	}
 	train, test, left := images.Splits(path, files)
-	s := &images.Set{Path: path, Kind: Kind}
+	s := &images.Set{Path: path, Kind: Kind, Notes: notes}
 	if ending == ".arrow" {
 		s.Kind = KindArrow
 	}
@@ -106,8 +97,11 @@ func open(path, ending string, o images.Options) (*images.Set, error) {
 			s.Notes = append(s.Notes, fmt.Sprintf("%d rows for %s have no label (-1 or null) and were left out",
 				r.unlabelled, part.name))
 		}
-		if len(r.at) == 0 && r.unlabelled > 0 && len(lists) > 0 {
-			continue // a test split is often published without its labels
+		if len(r.at) == 0 && len(lists) > 0 { // a test split is often published without its labels
+			if r.unlabelled == 0 {
+				s.Notes = append(s.Notes, "no row in "+someFiles(part.files)+": there are no pictures for "+part.name)
+			}
+			continue
 		}
 		*part.to = r
 		lists = append(lists, r)

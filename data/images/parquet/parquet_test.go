@@ -253,7 +253,7 @@ func TestBadRows(t *testing.T) {
 	}
 	var p images.RGB
 	for i, want := range []string{"",
-		"bad-rows.parquet/row group 0 row 1: a row without a picture: its bytes are not in the file",
+		"bad-rows.parquet row 1: a row without a picture: its bytes are not in the file",
 		"row 2: neither JPEG, PNG, GIF, WebP nor BMP", ""} {
 		err := s.Train.Image(&p, i)
 		var bad *images.PictureError

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"fspda/data/images"
@@ -32,9 +33,9 @@ type rows struct {
 	cache cache
 }
 
-// group is a part of a table, and position a row of it.
+// group is a part of a table, which begins with the row first of its file, and position a row of it.
 type (
-	group    struct{ shard, index int }
+	group    struct{ shard, index, first int }
 	position struct{ group, row int32 }
 )
 
@@ -51,9 +52,6 @@ func openRows(path string, files []string, ending string, o images.Options) (*ro
 			_ = r.Close() // return the first error
 			return nil, err
 		}
-	}
-	if len(r.at)+r.unlabelled == 0 {
-		return nil, &images.FormatError{Path: path, Got: "no row", Want: "at least one picture"}
 	}
 	return r, nil
 }
@@ -74,25 +72,32 @@ func (r *rows) add(name, ending string, o images.Options) error {
 		return &images.FormatError{Path: name, Got: fmt.Sprintf("labels that are %s", s.kind),
 			Want: fmt.Sprintf("%s, as in %s", r.kind, r.shards[0].name)}
 	}
+	if !slices.Equal(s.classes, r.classes) {
+		return &images.FormatError{Path: name, Got: fmt.Sprintf("the class names %q", s.classes),
+			Want: fmt.Sprintf("%q, as in %s", r.classes, r.shards[0].name)}
+	}
+	first := 0
 	for g, n := range s.table.groups() {
 		if len(r.at)+n > maxRows {
 			return &images.FormatError{Path: name, Got: "very many rows", Want: fmt.Sprintf("at most %d", maxRows)}
 		}
-		if err := r.addGroup(s, g); err != nil {
-			return damaged(name, fmt.Errorf("part %d: %w", g, err))
+		r.groups = append(r.groups, group{shard: len(r.shards) - 1, index: g, first: first})
+		if err := r.addGroup(s, g, first); err != nil {
+			return damaged(name, err)
 		}
+		first += n
 	}
 	return nil
 }
 
-func (r *rows) addGroup(s *shard, g int) error {
-	r.groups = append(r.groups, group{shard: len(r.shards) - 1, index: g})
+// addGroup reads the labels and paths of a group, which begins with a row of its file.
+func (r *rows) addGroup(s *shard, g, begin int) error {
 	first, numbers := len(r.at), map[int]int{} // numbers of this group's images by row, if some are left out
 	err := s.scan(g, s.label, func(row int, v value) error {
 		y, ok, err := r.label(s.kind, v)
 		switch {
 		case err != nil:
-			return fmt.Errorf("row %d: %w", row, err)
+			return fmt.Errorf("row %d: %w", begin+row, err)
 		case !ok:
 			r.unlabelled++
 			return nil
@@ -132,6 +137,15 @@ func (r *rows) memory() (most int64) {
 // many times.
 const maxNames = 1 << 28
 
+// files names the files.
+func (r *rows) files() string {
+	var all []string
+	for _, s := range r.shards {
+		all = append(all, s.name)
+	}
+	return someFiles(all)
+}
+
 // Len is the number of pictures.
 func (r *rows) Len() int { return len(r.at) }
 
@@ -148,6 +162,16 @@ func (r *rows) Name(i int) string {
 	return fmt.Sprintf("%s/row group %d row %d", shard, g.index, r.at[i].row)
 }
 
+// place names the file and the row of image i, for errors.
+func (r *rows) place(i int) string {
+	g := r.groups[r.at[i].group]
+	text := fmt.Sprintf("%s row %d", filepath.Base(r.shards[g.shard].name), g.first+int(r.at[i].row))
+	if path, ok := r.paths[i]; ok {
+		text += " (" + path + ")"
+	}
+	return text
+}
+
 var errNull = errors.New("a row without a picture: its bytes are not in the file")
 
 // Encoded returns the file of picture i.
@@ -161,7 +185,7 @@ func (r *rows) Encoded(dst []byte, i int) ([]byte, error) {
 		err = errNull
 	}
 	if err != nil {
-		return nil, &images.PictureError{Path: r.dir, Name: r.Name(i), Err: err}
+		return nil, &images.PictureError{Path: r.dir, Name: r.place(i), Err: err}
 	}
 	return append(dst[:0], v.b...), nil
 }
@@ -173,7 +197,7 @@ func (r *rows) Image(dst *images.RGB, i int) error {
 		return err
 	}
 	if err := images.Decode(dst, encoded, r.maxPixels); err != nil {
-		return &images.PictureError{Path: r.dir, Name: r.Name(i), Err: err}
+		return &images.PictureError{Path: r.dir, Name: r.place(i), Err: err}
 	}
 	return nil
 }

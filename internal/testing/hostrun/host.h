@@ -562,6 +562,13 @@ inline int __ffs(int v) { return __builtin_ffs(v); }
 inline unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   return (unsigned long long)((unsigned __int128)a * b >> 64);
 }
+// __byte_perm selects four of the eight bytes of y and x, by the lower bits of four hexadecimal digits.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned digits) {
+  const uint64_t all = (uint64_t)y << 32 | x;
+  unsigned r = 0;
+  for (int i = 0; i < 4; i++) r |= (unsigned)(all >> 8 * (digits >> 4 * i & 7) & 0xff) << 8 * i;
+  return r;
+}
 inline float __uint_as_float(unsigned b) { return host::from_bits<float>(b); }
 inline unsigned __float_as_uint(float v) { return (unsigned)host::bits(v); }
 inline double __longlong_as_double(long long b) { return host::from_bits<double>((uint64_t)b); }

@@ -1,0 +1,371 @@
+// Bodies of gemm_bytes.cu: products of a byte matrix with a float32 matrix on tensor cores, with
+// exact factors. A byte is a bfloat16 number, and a float32 number is the sum of three of them, so
+// that three products of bfloat16 numbers, which tensor cores compute exactly, are the product of a
+// byte and a float32 number. Only sums are rounded, in float32. The product with the numbers
+// byte·scale + shift is scale·Σ byte·w + shift·Σ w.
+//
+// A float32 number below 2^-110 loses what lies below 2^-133, the smallest bfloat16 number. NaN and
+// infinities make NaN.
+//
+// A block computes 64 rows, which belong to the byte matrix, and 104 columns. Its four warps have
+// all rows of three tiles of eight columns each, so that each number is split once, and of a
+// thirteenth tile 16 rows each.
+#pragma once
+#include "gemm.cuh"
+#include "mma.cuh"
+
+#define BYTES_THREADS 128
+#define BYTES_ROWS 64
+#define BYTES_COLUMNS 104
+#define BYTES_STEP 16 // products of a row and a column that an instruction adds
+#define SPLIT_INTO 3  // bfloat16 numbers whose sum is a float32 number
+
+#if TENSOR_CORES
+
+// BytesMemory is the bytes of a block: of 64 rows and at most 384 products.
+struct BytesMemory {
+  __align__(16) u8 v[BYTES_ROWS * CHUNK];
+};
+
+// sixty_fourths converts two bytes, at bits 0 and 16, to a pair of bfloat16 numbers of a 64th of
+// them. A bfloat16 number with the bits of a byte b is b·2^-133.
+__device__ inline u32 sixty_fourths(u32 bytes) {
+#ifdef FSPDA_HOST
+  return pair<BFloat>((float)(bytes & 0xff) / 64, (float)(bytes >> 16) / 64);
+#else
+  u32 p;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(p) : "r"(bytes), "r"(0x7f007f00u), "r"(0x80008000u)); // ·2^127 - 0
+  return p;
+#endif
+}
+
+// four_bytes converts bytes 0 and 2 of a word, and bytes 1 and 3.
+__device__ inline void four_bytes(u32 word, u32 &even, u32 &odd) {
+  even = sixty_fourths(word & 0x00ff00ff);
+  odd = sixty_fourths(__byte_perm(word, 0, 0x4341));
+}
+
+// high_halves returns the upper halves of two words. As bfloat16 numbers they are the first eight
+// bits of float32 numbers.
+__device__ inline u32 high_halves(float low, float high) {
+  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
+}
+
+// rest returns v without its first eight bits. The difference is exact.
+__device__ inline float rest(float v) { return v - __uint_as_float(__float_as_uint(v) & 0xffff0000u); }
+
+// BytesWarp is what a warp computes: the sums of the products of its tiles, and the sums of the
+// numbers. Tile i of rows is tile i ^ (warp & 2) of the block, and the rows of the thirteenth tile of
+// columns are those of tile warp. A lane has four numbers of a column of each tile in a step.
+struct BytesWarp {
+  static constexpr int tiles = 4;        // of columns, with the thirteenth
+  typedef Four Numbers[tiles];           // of a step
+  typedef u32 Rows[4][4];                // fragments of all tiles of rows
+  typedef u32 Columns[tiles][SPLIT_INTO][2]; // fragments of the tiles of columns
+  float sums[tiles - 1][4][4] = {}, last_sums[4] = {}, numbers[tiles] = {};
+  int warp, g, t;
+
+  __device__ BytesWarp(u32 thread) : warp(thread / WARP), g(thread % WARP / 4), t(thread % 4) {}
+  __device__ int first_column(int tile) const { return 8 * (tile < tiles - 1 ? warp * (tiles - 1) + tile : 12); }
+  // half returns which half of the block's rows tiles 2·i and 2·i + 1 are.
+  __device__ int half(int i) const { return i ^ warp / 2; }
+
+  // split splits off bits of the four numbers of a tile, the p-th eight. First it adds the numbers to
+  // the tile's sum, times `count`.
+  __device__ void split(u32 (&to)[2], Four &four, int tile, int p, float count) {
+    float(&v)[4] = four.v;
+    if (p == 0)
+#pragma unroll
+      for (int i = 0; i < 4; i++) numbers[tile] = fmaf(count, v[i], numbers[tile]);
+    to[0] = high_halves(v[0], v[2]), to[1] = high_halves(v[1], v[3]);
+    if (p + 1 < SPLIT_INTO)
+#pragma unroll
+      for (int i = 0; i < 4; i++) v[i] = rest(v[i]);
+  }
+
+  // add_step adds the products of a step, of which it has the fragments, and makes the fragments of
+  // the next.
+  template <class Operands>
+  ALWAYS_INLINE void add_step(const Operands &o, const Rows &rows, const Columns &columns, Rows &next_rows,
+                              Columns &next_columns, Numbers &next, Numbers &later, int step, int steps) {
+    const bool more = step + 1 < steps;
+    o.load(later, step + 2, steps);
+    typename Operands::Words words;
+    o.fetch(words, more ? step + 1 : step);
+    u32 last[4];
+#pragma unroll
+    for (int r = 0; r < 4; r++) last[r] = warp & 1 ? rows[1][r] : rows[0][r];
+#pragma unroll
+    for (int p = 0; p < SPLIT_INTO; p++)
+#pragma unroll
+      for (int j = 0; j < tiles; j++) {
+        if (j < tiles - 1)
+#pragma unroll
+          for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[j < tiles - 1 ? j : 0][i], rows[i], columns[j][p]);
+        else
+          mma_half<BFloat>(last_sums, last, columns[j][p]);
+        split(next_columns[j][p], next[j], j, p, more ? 1.0f : 0.0f);
+      }
+#pragma unroll
+    for (int i = 0; i < 4; i++) o.convert(next_rows, words, i);
+  }
+
+  // add_all adds all products, once the bytes are in shared memory.
+  template <class Operands> ALWAYS_INLINE void add_all(const Operands &o, Numbers (&all)[2], int steps) {
+    Columns columns[2];
+    Rows rows[2];
+#pragma unroll
+    for (int j = 0; j < tiles; j++)
+#pragma unroll
+      for (int p = 0; p < SPLIT_INTO; p++) split(columns[0][j][p], all[0][j], j, p, 1.0f);
+    typename Operands::Words words;
+    o.fetch(words, 0);
+#pragma unroll
+    for (int i = 0; i < 4; i++) o.convert(rows[0], words, i);
+#pragma unroll 1
+    for (int step = 0;; step += 2) {
+      add_step(o, rows[0], columns[0], rows[1], columns[1], all[1], all[0], step, steps);
+      if (step + 1 >= steps) break;
+      add_step(o, rows[1], columns[1], rows[0], columns[0], all[0], all[1], step + 1, steps);
+      if (step + 2 >= steps) break;
+    }
+#pragma unroll
+    for (int j = 0; j < tiles; j++) {
+      numbers[j] = o.corrected(numbers[j], j);
+#pragma unroll
+      for (int lanes = 1; lanes < 4; lanes *= 2)
+        numbers[j] = numbers[j] + __shfl_xor_sync(ALL_LANES, numbers[j], lanes);
+    }
+  }
+
+  // number returns the sum of the numbers of column 2·t + x of a tile.
+  __device__ float number(int tile, int x) const { return __shfl_sync(ALL_LANES, numbers[tile], 8 * t + 4 * x); }
+  // product returns scale times the sum at a place of tiles of columns and rows, plus `shifted`.
+  __device__ float product(int tile, int i, int r, float scale, float shifted) const {
+    const bool last = tile == tiles - 1;
+    const int j = last ? 0 : tile;
+    return fmaf(last ? last_sums[r] : sums[j][i][r], 64.0f * scale, shifted);
+  }
+};
+
+// AlongRows is the operands of A·Bᵀ, where the products lie along the rows of both. Lane t has
+// products 4·t to 4·t + 3 of a step. 16 bytes of each row make a step in shared memory.
+struct AlongRows {
+  typedef u32 Words[4][2]; // of a step: rows g and g + 8 of each tile
+  const u8 *memory;        // the lane's first bytes
+  int half[2];             // offsets
+  const float *from[BytesWarp::tiles];
+
+  __device__ AlongRows(const BytesMemory &memory, const BytesWarp &w, const float *b, int column, int n, int k)
+      : memory(memory.v + 16 * w.g + 4 * w.t) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) half[i] = 512 * w.half(i);
+#pragma unroll
+    for (int j = 0; j < BytesWarp::tiles; j++) {
+      const int row = column + w.first_column(j) + w.g;
+      from[j] = b + (i64)(row < n ? row : n - 1) * k + 4 * w.t;
+    }
+  }
+  // load loads the numbers of a step, if it is there.
+  __device__ void load(BytesWarp::Numbers &to, int step, int steps) const {
+#pragma unroll
+    for (int j = 0; j < BytesWarp::tiles; j++)
+      if (step < steps) to[j] = load4(from[j] + (u32)(BYTES_STEP * step));
+  }
+  __device__ void fetch(Words &w, int step) const {
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+      for (int r = 0; r < 2; r++)
+        w[i][r] = *(const u32 *)(memory + half[i / 2] + 1024 * step + 256 * (i % 2) + 128 * r);
+  }
+  // convert makes the fragment of a tile of rows.
+  __device__ void convert(BytesWarp::Rows &rows, const Words &w, int i) const {
+#pragma unroll
+    for (int r = 0; r < 2; r++) four_bytes(w[i][r], rows[i][r], rows[i][r + 2]);
+  }
+  __device__ float corrected(float sum, int) const { return sum; }
+};
+
+// AlongColumns is the operands of Aᵀ·B, where the products lie along the columns of both. Lane t has
+// products t, t + 4, t + 8 and t + 12 of a step. The 64 bytes of a product lie side by side in shared
+// memory, with both halves exchanged for products 2 and 3 of each four, so that the lanes of a warp
+// read from different banks. The rows of the product are arranged such that a lane has four side by
+// side. Beyond the last product the numbers are those of the last, and bytes are 0.
+struct AlongColumns {
+  typedef u32 Words[2][4]; // of a step: four products in each half of the rows
+  const u8 *memory;        // the lane's first bytes
+  int half[2];             // offsets
+  const float *from[BytesWarp::tiles];
+  u32 first, k, n; // the lane's first product
+
+  __device__ AlongColumns(const BytesMemory &memory, const BytesWarp &w, const float *a, int begin, int n, int k)
+      : memory(memory.v + 64 * w.t + 4 * w.g), first(w.t), k(k), n(n) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) half[i] = 32 * (w.half(i) ^ w.t / 2);
+#pragma unroll
+    for (int j = 0; j < BytesWarp::tiles; j++) {
+      const int x = begin + w.first_column(j) + w.g;
+      from[j] = a + (x < n ? x : n - 1);
+    }
+  }
+  __device__ void load(BytesWarp::Numbers &to, int step, int) const {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+      const u32 q = BYTES_STEP * step + 4 * i + first, at = (q < k ? q : k - 1) * n;
+#pragma unroll
+      for (int j = 0; j < BytesWarp::tiles; j++) to[j].v[i] = from[j][at];
+    }
+  }
+  __device__ void fetch(Words &w, int step) const {
+#pragma unroll
+    for (int h = 0; h < 2; h++)
+#pragma unroll
+      for (int i = 0; i < 4; i++) w[h][i] = *(const u32 *)(memory + half[h] + 1024 * step + 256 * i);
+  }
+  __device__ void convert(BytesWarp::Rows &rows, const Words &w, int i) const {
+    const u32(&v)[4] = w[i / 2];
+#pragma unroll
+    for (int q = 0; q < 2; q++) {
+      const u32 both = __byte_perm(v[q], v[q + 2], i % 2 ? 0x7632 : 0x5410);
+      four_bytes(both, rows[i][2 * q], rows[i][2 * q + 1]);
+    }
+  }
+  // corrected subtracts what was added beyond the last product.
+  __device__ float corrected(float sum, int j) const {
+    const int beyond = (int)(first + BYTES_STEP - 1 - (k - 1) % BYTES_STEP) / 4; // of the lane's four
+    return k % BYTES_STEP ? fmaf(-(float)beyond, from[j][(k - 1) * n], sum) : sum;
+  }
+};
+
+#endif
+
+// gemm_nt_bytes_mma_of is gemm_nt_bytes_parts_of on tensor cores, with parts of whole steps. k is a
+// multiple of 16, n is even, and bytes and B are aligned to 16 bytes.
+BODY gemm_nt_bytes_mma_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift,
+                          OPERAND(const float, b), float *part, int parts, int m, int n, int k) {
+#if TENSOR_CORES
+  auto &memory = shared_of<BytesMemory>(block);
+  BytesWarp w(block.thread());
+  const int across = (n + BYTES_COLUMNS - 1) / BYTES_COLUMNS, p = block.x() / across;
+  const Place at = {(int)block.y() * BYTES_ROWS, (int)(block.x() % across) * BYTES_COLUMNS};
+  const Span span = chunk_of(p, parts, k / BYTES_STEP);
+  const int steps = span.to - span.from, lane = block.thread() % WARP, mine = 8 * w.warp + lane / 4;
+  int stored[2]; // rows
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const int y = at.row + 32 * h + mine;
+    stored[h] = rows[(i64)block.z() * m + (y < m ? y : m - 1)];
+  }
+  const AlongRows o(memory, w, AGENT(block, b) + BYTES_STEP * span.from, at.column, n, k);
+  BytesWarp::Numbers ahead[2];
+  o.load(ahead[0], 0, steps);
+  o.load(ahead[1], 1, steps);
+  block.sync();
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const u8 *from = bytes + (i64)stored[h] * k + BYTES_STEP * span.from;
+#pragma unroll 1
+    for (int s = lane % 4; s < steps; s += 4)
+      copy_async(memory.v + 16 * (BYTES_ROWS * s + 32 * h + mine), from + BYTES_STEP * s, true);
+  }
+  end_copies();
+  wait_copies<0>();
+  block.sync();
+  w.add_all(o, ahead, steps);
+  float *c = part + ((i64)block.z() * parts + p) * m * n;
+#pragma unroll
+  for (int j = 0; j < BytesWarp::tiles; j++) {
+    const float shifted[2] = {shift * w.number(j, 0), shift * w.number(j, 1)};
+    const int x = at.column + w.first_column(j) + 2 * w.t;
+    const bool last = j == BytesWarp::tiles - 1;
+#pragma unroll
+    for (int i = 0; i < (last ? 1 : 4); i++)
+#pragma unroll
+      for (int r = 0; r < 4; r += 2) {
+        const int y = at.row + (last ? 16 * w.warp : 32 * w.half(i / 2) + 16 * (i % 2)) + w.g + 4 * r;
+        if (y < m && x < n)
+          *(float2 *)(c + (u32)(y * n + x)) =
+              float2{w.product(j, i, r, scale, shifted[0]), w.product(j, i, r + 1, scale, shifted[1])};
+      }
+  }
+#endif
+}
+
+// gemm_tn_bytes_mma_of is gemm_tn_bytes_of on tensor cores, for at most CHUNK products, with no
+// epilogue or ADD_SCALED. n is a multiple of 16, and bytes, C and aux are aligned to 16 bytes.
+BODY gemm_tn_bytes_mma_of(const Block &block, OPERAND(const float, a), const u8 *bytes, const int *rows, float scale,
+                          float shift, OPERAND(float, c), OPERAND(const float, aux), int m, int n, int k, int epilogue,
+                          float factor) {
+#if TENSOR_CORES
+  auto &memory = shared_of<BytesMemory>(block);
+  BytesWarp w(block.thread());
+  const Place at = {(int)block.y() * BYTES_COLUMNS, (int)block.x() * BYTES_ROWS}; // row and column of C
+  const int steps = (k + BYTES_STEP - 1) / BYTES_STEP, lane = block.thread() % WARP;
+  const AlongColumns o(memory, w, AGENT(block, a), at.row, m, k);
+  BytesWarp::Numbers ahead[2];
+  o.load(ahead[0], 0, steps);
+  o.load(ahead[1], 1, steps);
+  const int x = at.column + 16 * (lane % 4), mine = 8 * w.warp + lane / 4;
+  const u8 *from = bytes + (x < n ? x : 0);
+  block.sync();
+#pragma unroll 1
+  for (int q = mine; q < BYTES_STEP * steps; q += 256) {
+    int stored[8]; // rows
+#pragma unroll
+    for (int i = 0; i < 8; i++) stored[i] = rows[(i64)block.z() * k + (q + 32 * i < k ? q + 32 * i : k - 1)];
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+      const int at = q + 32 * i;
+      if (at < BYTES_STEP * steps)
+        copy_async(memory.v + 64 * at + (16 * (lane % 4) ^ (at & 2) * 16), from + (i64)stored[i] * n, at < k && x < n);
+    }
+  }
+  end_copies();
+  wait_copies<0>();
+  block.sync();
+  w.add_all(o, ahead, steps);
+  const bool adds = epilogue == ADD_SCALED;
+  const float times = adds ? factor : 0.0f;
+  const float *with = AGENT(block, aux);
+  float *to = AGENT(block, c);
+#pragma unroll
+  for (int j = 0; j < BytesWarp::tiles; j++) {
+    const bool last = j == BytesWarp::tiles - 1;
+    const int y = at.row + w.first_column(j) + 2 * w.t;
+    // A lane has four numbers in each half of a row, and two in the last tile.
+    u32 place[2][2];
+    bool there[2][2];
+    Four v[2][2] = {};
+#pragma unroll
+    for (int e = 0; e < 2; e++)
+#pragma unroll
+      for (int h = 0; h < (last ? 1 : 2); h++) {
+        const int x = at.column + (last ? 32 * (w.warp / 2) + 2 * (w.warp % 2) : 32 * w.half(h)) + 4 * w.g;
+        place[e][h] = (u32)(y + e) * n + x, there[e][h] = y + e < m && x < n;
+        if (!adds || !there[e][h]) continue;
+        if (last) {
+          const float2 two = *(const float2 *)(with + place[e][h]);
+          v[e][h].v[0] = two.x, v[e][h].v[1] = two.y;
+        } else
+          v[e][h] = load4(with + place[e][h]);
+      }
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+      const float shifted = shift * w.number(j, e);
+#pragma unroll
+      for (int h = 0; h < (last ? 1 : 2); h++) {
+        Four out;
+#pragma unroll
+        for (int i = 0; i < (last ? 2 : 4); i++)
+          out.v[i] = fmaf(times, v[e][h].v[i], w.product(j, 2 * h + i / 2, e + i % 2 * 2, scale, shifted));
+        if (!there[e][h]) continue;
+        if (last)
+          *(float2 *)(to + place[e][h]) = float2{out.v[0], out.v[1]};
+        else
+          store4(to + place[e][h], out);
+      }
+    }
+  }
+#endif
+}
