@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"fspda/cli/weights"
+	"fspda/cpu"
 	"fspda/data"
 	_ "fspda/data/text/gpt2" // registers the tokenizer
 	"fspda/device"
@@ -105,8 +106,16 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 		return nil, nil, err
 	}
 	s.Batches = start.Batches
+	if _, ok := dev.(*cpu.Device); ok && !cpu.Assembly() {
+		s.Warnings = append(s.Warnings, slowKernels)
+	}
 	if shorter != "" {
 		s.Warnings = append(s.Warnings, shorter)
 	}
 	return s, m, nil
 }
+
+// slowKernels is the warning for a processor, or a build, without assembly.
+const slowKernels = "the kernels run as loops in Go, about a hundred times slower than in assembly, which needs a " +
+	"processor with AVX2 and FMA (amd64) or NEON (arm64), and a program that was built without the tags noasm and " +
+	"fspda_noasm"

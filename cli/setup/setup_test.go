@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fspda/cpu"
+	"fspda/cpu/isa"
 	"fspda/train"
 	"fspda/train/algo"
 	"fspda/train/config"
@@ -62,6 +63,27 @@ func TestLanguageDefaults(t *testing.T) {
 				t.Errorf("%s with optimizer %s: %v", name, optimizer, err)
 			}
 		}
+	}
+}
+
+// A run whose kernels are loops in Go says so, and what assembly needs.
+func TestSlowKernels(t *testing.T) {
+	c := train.Default()
+	c.DataTrain, c.DataTest, c.Batch = 400, 100, 16
+	set, err := OpenData(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range isa.Available() {
+		isa.With(i, func() {
+			s, _, err := ResolveAgent(c, set, cpu.New())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := slices.Contains(s.Warnings, slowKernels); said != (i == isa.Go) {
+				t.Errorf("%v: warned: %t, in %q", i, said, s.Warnings)
+			}
+		})
 	}
 }
 
