@@ -18,6 +18,7 @@ var allowed = map[string][]string{
 	"internal/pages":     {},
 	"internal/rng":       {},
 	"internal/spelling":  {},
+	"internal/lockfile":  {},
 	"internal/bounded":   {},
 	"internal/wholefile": {},
 	"internal/units":     {},
@@ -27,7 +28,7 @@ var allowed = map[string][]string{
 		"device", "device/signature", "internal/rng",
 	},
 	"cpu": {
-		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/kernel", "cpu/norm", "cpu/vec", "device",
+		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/isa", "cpu/kernel", "cpu/norm", "cpu/vec", "device",
 		"device/signature", "internal/pages",
 	},
 	"cpu/attention":           {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
@@ -77,8 +78,8 @@ var allowed = map[string][]string{
 	"train/memory":   {"device", "dist", "train/algo", "train/config"},
 	"train/generate": {"device", "internal/rng"},
 	"train/runfolder": {
-		"train/metric", "data/text", "device", "dist", "internal/bounded", "internal/rng", "internal/wholefile",
-		"train/algo", "train/config", "train/evaluate", "train/memory", "train/safetensors", "train/simnet",
+		"train/metric", "data/text", "device", "dist", "internal/bounded", "internal/lockfile", "internal/rng",
+		"internal/wholefile", "train/algo", "train/config", "train/evaluate", "train/memory", "train/safetensors", "train/simnet",
 		"train/snapshot", "train/tensorboard",
 	},
 	"train/simnet":      {"dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo"},
@@ -95,7 +96,8 @@ var allowed = map[string][]string{
 		"train/snapshot", "web",
 	},
 	"web": {
-		"train/metric", "internal/bounded", "internal/units", "internal/wholefile", "train/config", "train/setting",
+		"train/metric", "internal/bounded", "internal/lockfile", "internal/units", "internal/wholefile", "train/config",
+		"train/setting",
 	},
 	"web/browsertest": {},
 	"bench": {
@@ -130,7 +132,8 @@ var allowed = map[string][]string{
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
-	"cli/experimentcmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/wholefile",
+	"cli/experimentcmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/lockfile",
+		"internal/wholefile",
 		"train", "web"},
 	"cli/modelcmd": {
 		"cli/command",
@@ -150,6 +153,7 @@ var allowed = map[string][]string{
 	"cli/setup": {"cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model",
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {
+		"internal/lockfile",
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
 		"internal/rng", "internal/units", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",

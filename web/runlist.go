@@ -22,7 +22,7 @@ const (
 	searchPauseFactor = 100
 	maxSearchDepth    = 4       // levels below the folder of the server
 	maxRuns           = 1000    // most runs of the list
-	maxEntries        = 50_000  // directory entries visited
+	maxFolders        = 50_000  // folders visited
 	maxFileSize       = 8 << 20 // bytes of config.yaml, summary.json and shards.json
 )
 
@@ -50,7 +50,7 @@ type RunInfo struct {
 // runList finds the runs below a folder, by config.yaml or metrics.jsonl, and caches the files that
 // it reads.
 type runList struct {
-	root *os.Root
+	root *runTree
 	only string // the only run to show; empty for all
 	live *LiveRun
 
@@ -131,17 +131,12 @@ func (l *runList) search() []string {
 	}
 	var found []string
 	looked := 0
-	// a folder that cannot be read holds no runs
-	_ = fs.WalkDir(l.root.FS(), ".", func(p string, e fs.DirEntry, err error) error {
-		if looked++; looked > maxEntries || len(found) >= maxRuns {
+	l.root.walk(func(p string) error {
+		if looked++; looked > maxFolders || len(found) >= maxRuns {
 			return fs.SkipAll
 		}
 		switch {
-		case err != nil:
-			return fs.SkipDir
-		case !e.IsDir():
-			return nil
-		case p != "." && (strings.HasPrefix(e.Name(), ".") || strings.Count(p, "/") >= maxSearchDepth):
+		case p != "." && (strings.HasPrefix(path.Base(p), ".") || strings.Count(p, "/") >= maxSearchDepth):
 			return fs.SkipDir
 		case l.regular(runFile(p, "config.yaml")) || l.regular(runFile(p, "metrics.jsonl")):
 			found = append(found, p)
@@ -173,13 +168,18 @@ func (l *runList) info(run string, now time.Time) cachedInfo {
 	}
 	r.info.Changed = changed.Unix()
 	r.info.Live = l.live != nil && l.live.Run == run
-	if r.info.Live && !l.live.Ended() {
+	running, known := r.info.Live && !l.live.Ended(), r.info.Live
+	if !known {
+		running, known = l.root.running(run)
+	}
+	if !known { // as another user: a running run grows
+		running = r.summary.IsZero() && now.Sub(changed).Abs() < l.staleAfter(run)
+	}
+	switch {
+	case running:
 		r.info.Status = "running"
-	} else if r.summary.IsZero() {
+	case r.summary.IsZero():
 		r.info.Status = "stopped"
-		if now.Sub(changed) < l.staleAfter(run) {
-			r.info.Status = "running"
-		}
 	}
 	return r
 }
@@ -278,7 +278,7 @@ func (l *runList) lastRows(run string) (rows [2]settings) {
 func runFile(run, name string) string { return path.Join(run, name) }
 
 // openRegular opens a regular file below root. Opening a named pipe would block.
-func openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
+func openRegular(root *runTree, name string) (*os.File, os.FileInfo, error) {
 	info, err := root.Stat(name)
 	if err != nil {
 		return nil, nil, err
@@ -291,7 +291,7 @@ func openRegular(root *os.Root, name string) (*os.File, os.FileInfo, error) {
 }
 
 // readFile reads a regular file of at most maxFileSize bytes below root.
-func readFile(root *os.Root, name string) ([]byte, error) {
+func readFile(root *runTree, name string) ([]byte, error) {
 	f, info, err := openRegular(root, name)
 	if err != nil {
 		return nil, err
@@ -305,9 +305,9 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 
 // FindRuns returns the runs in a folder, the latest first.
 func FindRuns(dir string) ([]RunInfo, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := openTree(dir)
 	if err != nil {
-		return nil, fmt.Errorf("web: open the folder of runs: %w", err)
+		return nil, err
 	}
 	defer root.Close()
 	l := &runList{root: root}

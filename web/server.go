@@ -3,11 +3,9 @@ package web
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,7 +29,7 @@ type Options struct {
 // Serve it with [Serve].
 type Server struct {
 	opt         Options
-	root        *os.Root
+	root        *runTree
 	runs        *runList
 	tailers     *tailers
 	snapshotter *snapshotter // nil without a live run
@@ -47,9 +45,9 @@ const maxStreams = 64
 
 // NewServer returns a server. The caller must close it.
 func NewServer(opt Options) (*Server, error) {
-	root, err := os.OpenRoot(opt.Dir)
+	root, err := openTree(opt.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("web: open the folder of runs: %w", err)
+		return nil, err
 	}
 	s := &Server{opt: opt, root: root, runs: &runList{root: root, only: opt.Only, live: opt.Live},
 		tailers: &tailers{root: root, runs: map[string]*tailer{}}, streams: make(chan struct{}, maxStreams),

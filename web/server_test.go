@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"fspda/internal/lockfile"
 )
 
 // twoRuns makes a folder with a finished run and one in a subfolder, and with files that must not
@@ -74,7 +76,13 @@ func get(t testing.TB, url string) (int, string) {
 }
 
 func TestServerListsRuns(t *testing.T) {
-	srv := newServer(t, Options{Dir: twoRuns(t)})
+	dir := twoRuns(t)
+	l, ok, err := lockfile.TryLock(filepath.Join(dir, "figure 1/storm"))
+	if !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	defer l.Unlock()
+	srv := newServer(t, Options{Dir: dir})
 	_, body := get(t, srv.URL+"/api/runs")
 	var answer struct {
 		Runs  []RunInfo
@@ -418,7 +426,7 @@ func FuzzServer(f *testing.F) {
 
 func TestStaleAfter(t *testing.T) {
 	dir := twoRuns(t)
-	root, err := os.OpenRoot(dir)
+	root, err := openTree(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,6 +443,10 @@ func TestStaleAfter(t *testing.T) {
 	}
 	if d := l.staleAfter("figure 1/storm"); d != 30*time.Minute {
 		t.Errorf("staleAfter is %v, want 3 × 10 min", d)
+	}
+	// The lock of a run cannot be tried where it is no file, as it cannot by another user.
+	if err := os.Mkdir(filepath.Join(dir, "figure 1/storm", lockfile.Name), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	later := time.Now().Add(29 * time.Minute)
 	if s := l.info("figure 1/storm", later).info.Status; s != "running" {

@@ -23,7 +23,7 @@ const (
 
 // tailer reads the metrics.jsonl of a run as it grows. It reads only when a client asks.
 type tailer struct {
-	root *os.Root
+	root *runTree
 	path string // path of metrics.jsonl within root
 
 	mu      sync.Mutex
@@ -148,7 +148,7 @@ func (f *tailer) read(r io.Reader) {
 
 // tailers holds the tailers of at most maxTailers runs.
 type tailers struct {
-	root *os.Root
+	root *runTree
 	mu   sync.Mutex
 	runs map[string]*tailer
 }

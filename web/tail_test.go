@@ -29,7 +29,7 @@ type tailClient struct {
 }
 
 func newTail(t *testing.T, dir string) *tailClient {
-	root, err := os.OpenRoot(dir)
+	root, err := openTree(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

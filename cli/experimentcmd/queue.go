@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 	"fspda/bench"
 	"fspda/cli/command"
+	"fspda/internal/lockfile"
 	"fspda/train"
 )
 
@@ -145,16 +147,11 @@ func (q *queue) open(ctx context.Context) (err error) {
 
 // inUse reports whether a process holds the lock of a run in the folder of a task.
 func inUse(folder string) bool {
-	below, _ := filepath.Glob(filepath.Join(folder, "*", ".lock"))
-	own, _ := filepath.Glob(filepath.Join(folder, ".lock"))
-	for _, path := range append(below, own...) {
-		l := flock.New(path)
-		if ok, err := l.TryLock(); err == nil && !ok {
-			return true
-		}
-		_ = l.Unlock() // closes the file
-	}
-	return false
+	below, _ := filepath.Glob(filepath.Join(folder, "*"))
+	return slices.ContainsFunc(append(below, folder), func(f string) bool {
+		held, _ := lockfile.Held(f)
+		return held
+	})
 }
 
 // all runs the tasks until none is left.

@@ -44,7 +44,8 @@ func newRuns() *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		Short: "List runs, the latest first, and prune them",
 		Long: `List the runs in a folder, the latest first: how they ended, what they reached, what they sent. With words, those that
-have all of them in name, algorithm, data, graph or status.`,
+have all of them in name, algorithm, data, graph or status. A run is running while a process holds its lock. Symbolic
+links to runs, and to folders of runs, are followed.`,
 		Example: "  fspda runs\n  fspda runs dsgd ring --status finished\n  fspda runs prune --status " +
 			"diverged,stopped --older 168h",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,7 +81,7 @@ func newPrune(f *runsFlags) *cobra.Command {
 		Args:  cobra.ArbitraryArgs,
 		Short: "Delete the folders of runs, after asking",
 		Long: `Delete the folders of the runs that are chosen by words and flags, after asking. A running run is not deleted, nor is
-a folder with files that no run writes.`,
+a folder with files that no run writes, nor a run that is there by a symbolic link.`,
 		Example: "  fspda runs prune --status diverged\n  fspda runs prune choco --keep 3 --yes",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return prune(*f, args, cmd.InOrStdin(), cmd.OutOrStdout())
@@ -117,7 +118,7 @@ func (f *runsFlags) choose(words []string) (chosen []web.RunInfo, unknown []stri
 		unknown = slices.DeleteFunc(unknown, has)
 		fits := !slices.ContainsFunc(words, func(word string) bool { return !has(word) })
 		if fits && (len(f.status) == 0 || slices.Contains(f.status, r.Status)) &&
-			time.Since(time.Unix(r.Changed, 0)) >= f.older {
+			(f.older == 0 || time.Since(time.Unix(r.Changed, 0)) >= f.older) {
 			chosen = append(chosen, r)
 		}
 	}
@@ -172,7 +173,7 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 	if err != nil {
 		return err
 	}
-	runs = slices.DeleteFunc(runs, func(r web.RunInfo) bool { return r.Status == "running" })
+	runs = slices.DeleteFunc(runs, func(r web.RunInfo) bool { return r.Status == "running" || linked(f.dir, r.Run) })
 	runs = runs[min(f.keep, len(runs)):]
 	switch {
 	case f.json && !f.yes:
@@ -200,6 +201,13 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 		}
 		return nil
 	})
+}
+
+// linked reports whether a run is in a folder only by a symbolic link.
+func linked(dir, run string) bool {
+	whole, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(run)))
+	own, ownErr := filepath.EvalSymlinks(dir)
+	return err != nil || ownErr != nil || whole != filepath.Join(own, filepath.FromSlash(run))
 }
 
 // pruneAll deletes runs and reports the deleted ones, also if deleting others failed.

@@ -21,7 +21,7 @@ func newWeb() *cobra.Command {
 		Long: `Serve a page that shows the runs in a folder: their curves against iterations, time or bits, several in the same
 plots, the data of the agents and their graph, the bits, the configuration. Runs that are going on are followed.
 RUNS is the folder of a run or one that holds runs; the default is runs, which is made if it is not there yet. Nothing
-outside it is served, and nothing can be changed.
+outside it is served, but for runs to which symbolic links in it lead, and nothing can be changed.
 
 The page is in the program and loads nothing from elsewhere. Without a host in --listen only programs of this machine
 can connect. A run of this very program is shown with its agents and exchanges by fspda train --web.`,

@@ -9,6 +9,7 @@ import (
 
 	"fspda/cli/command"
 	"fspda/dist/link"
+	"fspda/internal/lockfile"
 	"fspda/train"
 )
 
@@ -27,7 +28,7 @@ type startFolder struct {
 // openStart makes the folder and locks it.
 func openStart(run string) (*startFolder, error) {
 	dir := filepath.Join(run, "agents", "up")
-	s := &startFolder{dir: dir, lock: flock.New(filepath.Join(dir, ".lock")), made: []string{dir, filepath.Dir(dir)}}
+	s := &startFolder{dir: dir, made: []string{dir, filepath.Dir(dir)}}
 	if _, err := os.Stat(run); err != nil {
 		s.made = append(s.made, run)
 	}
@@ -35,7 +36,9 @@ func openStart(run string) (*startFolder, error) {
 		return nil, &train.FolderError{Path: dir, Got: "cannot be created", Err: err,
 			Hint: "choose another folder with --out"}
 	}
-	switch ok, err := s.lock.TryLock(); {
+	var ok bool
+	var err error
+	switch s.lock, ok, err = lockfile.TryLock(dir); {
 	case err != nil:
 		return nil, &train.FolderError{Path: dir, Got: "cannot be locked", Err: err}
 	case !ok:
@@ -58,14 +61,6 @@ func (s *startFolder) write(name string, c train.Config) error {
 		err = os.WriteFile(s.config(), c.YAML(), 0o600)
 	}
 	return command.CannotWrite(s.dir, "make room, or choose another folder with --out", err)
-}
-
-// inUse reports whether a process holds the lock of a run folder.
-func inUse(run string) bool {
-	l := flock.New(filepath.Join(run, ".lock"))
-	ok, err := l.TryLock()
-	_ = l.Unlock() // closes the file
-	return err == nil && !ok
 }
 
 // close removes the files, the lock and the empty folders.

@@ -24,6 +24,7 @@ import (
 	"fspda/cli/setup"
 	"fspda/dist/discover"
 	"fspda/dist/link"
+	"fspda/internal/lockfile"
 	"fspda/train"
 	"fspda/train/memory"
 	"fspda/train/process"
@@ -162,6 +163,7 @@ func (f *upFlags) change(c *train.Config, fs *pflag.FlagSet) error {
 // starts.
 func (f *upFlags) checkFolder(c train.Config) error {
 	old, err := train.ReadConfig(f.out)
+	held, _ := lockfile.Held(f.out)
 	switch {
 	case err != nil: // no run yet; agent 0 reports any other fault
 		return nil
@@ -172,7 +174,7 @@ func (f *upFlags) checkFolder(c train.Config) error {
 		return &train.FolderError{Path: f.out, Got: fmt.Sprintf("holds a run of another configuration: agents (%d "+
 			"there, %d here)", old.Agents, c.Agents), Hint: fmt.Sprintf("resume it with %d agents, or choose another "+
 			"folder with --out", old.Agents)}
-	case inUse(f.out):
+	case held:
 		return &train.FolderError{Path: f.out, Got: "is in use by another process",
 			Hint: "wait for it, or choose another folder with --out"}
 	}

@@ -293,7 +293,7 @@ func (a *arrangement) checkSplits() {
 		}
 		of[0] = n
 		for _, k := range n.alive() {
-			classes[k.name] = true
+			classes[canonical(k.name)] = true
 		}
 	}
 	if len(a.train) > 0 && a.train[0].deep() {
@@ -315,7 +315,7 @@ func (a *arrangement) checkSplits() {
 func (n *node) inside(classes map[string]bool) *node {
 	for {
 		alive := n.alive()
-		if len(alive) != 1 || classes[alive[0].name] {
+		if len(alive) != 1 || classes[canonical(alive[0].name)] {
 			return n
 		}
 		switch k := alive[0]; {

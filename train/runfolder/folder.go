@@ -18,6 +18,7 @@ import (
 
 	"fspda/data/text"
 	"fspda/internal/bounded"
+	"fspda/internal/lockfile"
 	"fspda/internal/wholefile"
 	"fspda/train/config"
 	"fspda/train/metric"
@@ -198,14 +199,14 @@ func (f *Folder) lockFolder() (err error) {
 
 // lock locks a folder. If another process holds the lock, the error gives the hint.
 func lock(path, hint string) (*flock.Flock, error) {
-	l := flock.New(filepath.Join(path, ".lock"))
-	switch ok, err := l.TryLock(); {
+	switch l, ok, err := lockfile.TryLock(path); {
 	case err != nil:
 		return nil, unusable(path, "cannot be locked", err)
 	case !ok:
 		return nil, &FolderError{Path: path, Got: "is in use by another process", Hint: hint}
+	default:
+		return l, nil
 	}
-	return l, nil
 }
 
 func (f *Folder) create(s *config.Setup) error {
