@@ -56,8 +56,8 @@ func OpenData(c train.Config) (*data.Set, error) {
 	set, err := data.Open(c.Data, DataOptions(c))
 	if err != nil && c.DataDir != "" && !slices.Contains(c.Explicit(), "data_dir") {
 		if _, gone := os.Stat(c.DataDir); errors.Is(gone, fs.ErrNotExist) {
-			return nil, &train.ConfigError{Key: "data_dir", Got: c.DataDir, Err: gone, Want: "the run's configuration " +
-				"names it: if the data are elsewhere now, give their place with --data-dir"}
+			return nil, &train.ConfigError{Key: "data_dir", Got: c.DataDir, Err: gone, Want: "the run's " +
+				"configuration names it: if the data are elsewhere now, give their place with --data-dir"}
 		}
 	}
 	if err != nil {
