@@ -48,7 +48,7 @@ __device__ inline void four_bytes(u32 word, u32 &even, u32 &odd) {
 // high_halves returns the upper halves of two words. As bfloat16 numbers they are the first eight
 // bits of float32 numbers.
 __device__ inline u32 high_halves(float low, float high) {
-  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
+  return __byte_perm(__float_as_uint(low), __float_as_uint(high), 0x7632);
 }
 
 // in_register keeps a pointer as it is, where the compiler would compute it anew at each use.
@@ -243,7 +243,7 @@ struct AlongColumns {
   __device__ void load(BytesWarp::Numbers &to, int j, int step, int) const {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const u32 q = BYTES_STEP * step + 4 * i + first, at = (q < k ? q : k - 1) * n;
+      const u32 q = BYTES_STEP * step + 4 * i + first, at = min(q, k - 1) * n;
 #pragma unroll
       for (int l = j; l < j + 2; l++) to[l].v[i] = from[l][at];
     }
