@@ -106,8 +106,6 @@ struct BytesWarp {
   ALWAYS_INLINE void add_step(const Operands &o, Columns &first, const Rows &rows, Rows &next_rows, Numbers &all,
                               Numbers &next, int step, int steps) {
     const bool more = step + 1 < steps;
-    o.load(next, 2, step + 1, steps);
-    o.load(all, 0, step + 2, steps);
     typename Operands::Words words;
     o.fetch(words, more ? step + 1 : step);
     Columns second;
@@ -118,6 +116,8 @@ struct BytesWarp {
 #pragma unroll
         for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[j][i], rows[i], first[j][p]);
         split(second[j][p], all[2 + j], 2 + j, p, 1.0f);
+        if (p == 0 && j == 1) __syncwarp(), o.load(next, 2, step + 1, steps);
+        if (p == 1 && j == 1) __syncwarp(), o.load(all, 0, step + 2, steps);
       }
 #pragma unroll
     for (int i = 0; i < 4; i++) o.convert(next_rows, words, i);
