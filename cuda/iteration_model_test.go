@@ -89,25 +89,25 @@ func costOf(t *testing.T, c kernels.Call) blockCost {
 	case "gemm_tn_bytes_wide":
 		return product(arg("k"), 56, 62, 32, 333, modelLoad+500)
 	case "gemm_nt_bytes_mma":
-		return exact(math.Ceil(arg("k")/16/arg("parts")), 225, 900, 500)
+		return exact(math.Ceil(arg("k")/16/arg("parts")), 219, 700, 500)
 	case "gemm_tn_bytes_mma":
-		return exact(math.Ceil(arg("k")/16), 310, 1300, modelLoad+650)
+		return exact(math.Ceil(arg("k")/16), 280, 950, modelLoad+650)
 	case "gemm_tn_32":
 		return product(arg("k"), 16, 24, 16, 190, modelLoad*4)
-	case "gemm_tn_narrow": // columns of A, then batches of 32 loads; 7 instructions for four multiply-adds
-		return blockCost{2*modelLoad + arg("k")/32*(modelLoad+32*7), warps * arg("k") * 7,
-			32 * warps * 4 * arg("k"), 4 * 64 * arg("k")}
-	case "bias_gradient": // sums of float64, one after the other
-		return blockCost{arg("m")/32*modelLoad + 8*arg("m"), warps * 4 * arg("m"), 0, 4 * 64 * arg("m")}
+	case "gemm_tn_narrow": // lists; columns of A and the first 128 rows of B; 32 rows of each part
+		return blockCost{(2+math.Ceil(arg("k")/128))*modelLoad + arg("k")/8*12, warps * (400 + arg("k")/8*17), 0,
+			4 * 16 * arg("k")}
+	case "bias_gradient": // sums of float64, one after the other, of an eighth of the rows
+		return blockCost{(1+math.Ceil(arg("m")/128))*modelLoad + 9*arg("m")/8, warps * (100 + arg("m")), 0,
+			4 * 8 * arg("m")}
 	case "square_blocks":
-		return blockCost{4096/32/32*modelLoad + 8*128, warps * 128 * 5, 0, 4 * 4096 * warps}
-	case "add_decay":
-		return blockCost{10 * (modelLoad + 64*12), warps * 4000, 0, 0}
-	case "head": // loads; sigmoids of float64; logits; two exponentials; gradients
+		return blockCost{modelLoad + 4096/32/32*modelLoad + 9*128, warps * 128 * 8, 0, 4 * 4096 * warps}
+	case "add_decay": // three sums, each a load and a tree of six sums of float64
+		return blockCost{3 * (modelLoad + 300 + 6*40), warps * 600, 0, 0}
+	case "head": // lists, loads; then a warp's three rows: sigmoids, sums of classes, the loss, gradients
 		rows, width, classes := arg("rows"), arg("width"), arg("classes")
-		sigmoids := rows * width * 40 / 64 // 64 float64 operations per cycle
-		return blockCost{2*modelLoad + sigmoids + width*(4+2) + 1900 + rows*width/256*classes*8, warps * 1700,
-			2 * rows * width * classes, 4 * rows * width * (arg("parts") + 2)}
+		return blockCost{2*modelLoad + 2200, warps * 1600, 2 * rows * width * classes,
+			4 * rows * width * (arg("parts") + 2)}
 	case "combine1", "combine2", "combine3", "combine4", "combine5", "combine6":
 		return vector(float64(name[7]-'0'), 1)
 	case "gather":

@@ -105,12 +105,14 @@ const (
 	// the rows and columns of a block on tensor cores with exact factors, and the products of a step:
 	// BYTES_ROWS, BYTES_COLUMNS, BYTES_STEP
 	bytesRows, bytesColumns, bytesStep = 64, 104, 16
-	// gemm_tn_narrow: the rows of a thread, the most rows, and the threads of a block
-	narrowRows, narrowMost, narrowThreads = 4, 16, 64
+	// NARROW_ROWS: the rows of a block of gemm_tn_narrow; and the most rows
+	narrowRows, narrowMost = 8, 16
+	// COLUMN_BLOCK and COLUMN_THREADS: the columns and threads of a block of gemm_tn_narrow and bias_gradient
+	columnBlock, columnThreads = 8, 64
 )
 
-// narrow reports whether a product of form tn has so few rows that each thread computes a column of
-// them.
+// narrow reports whether a product of form tn has so few rows that the lanes of a column divide its
+// products among each other.
 func (g Gemm) narrow() bool {
 	return g.Bytes == nil && g.Form == "tn" && g.Element == F32 && !g.TF32 && g.M <= narrowMost && g.K <= chunk &&
 		(g.Epilogue == NoEpilogue || g.Epilogue == AddScaled)
@@ -185,8 +187,8 @@ func (g Gemm) Call() Call {
 		name, l.Grid[0], l.Grid[1], l.Block[0] = "gemm_tn_bytes_wide", tiles(g.N, wideRows), tiles(g.M, wideColumns),
 			wideThreads
 	case g.narrow():
-		name, l.Grid[0], l.Grid[1], l.Block[0] = "gemm_tn_narrow", tiles(g.N, narrowThreads), tiles(g.M, narrowRows),
-			narrowThreads
+		name, l.Grid[0], l.Grid[1], l.Block[0] = "gemm_tn_narrow", tiles(g.N, columnBlock), tiles(g.M, narrowRows),
+			columnThreads
 	}
 	var args []any
 	operand := func(o Operand) { args = append(args, o.List, o.At, o.Offset) }
@@ -240,8 +242,7 @@ func (g Gemm) PartsCall(part Address) Call {
 // BiasGradient writes the column sums of each agent's m×n matrix dy, the gradient of a bias, plus
 // factor times b. b may be none.
 func BiasGradient(agents int, db, dy, b Operand, factor float32, m, n int) Call {
-	l := blocks(n, 64)
-	l.Grid[2] = uint32(agents)
+	l := Launch{Grid: [3]uint32{tiles(n, columnBlock), 1, uint32(agents)}, Block: [3]uint32{columnThreads, 1, 1}}
 	return call("bias_gradient", l, db.List, db.At, db.Offset, dy.List, dy.At, dy.Offset, b.List, b.At, b.Offset,
 		factor, m, n)
 }

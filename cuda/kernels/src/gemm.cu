@@ -49,7 +49,7 @@ gemm_tn_bytes_wide(OPERAND(const float, a), const u8 *bytes, const int *rows, fl
   gemm_tn_bytes_wide_of(GridBlock(), PASS(a), bytes, rows, scale, shift, PASS(c), PASS(aux), m, n, k, epilogue, factor);
 }
 
-KERNEL_OCCUPANCY(NARROW_THREADS, 6)
+KERNEL_OCCUPANCY(COLUMN_THREADS, 6)
 gemm_tn_narrow(OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c), OPERAND(const float, aux), int m,
                int n, int k, int epilogue, float factor) {
   gemm_tn_narrow_of(GridBlock(), PASS(a), PASS(b), PASS(c), PASS(aux), m, n, k, epilogue, factor);

@@ -593,54 +593,85 @@ __device__ inline void gemm_tn_bytes_of(const Block &block, OPERAND(const float,
                 AGENT(block, c), AGENT(block, aux), m, n, k, epilogue, factor);
 }
 
-#define NARROW_ROWS 4   // rows of C of a thread, kernels.narrowRows
-#define NARROW_THREADS 64
-#define NARROW_AHEAD 32 // numbers of B that a thread has in flight
+#define COLUMN_PARTS 8 // lanes of a column
+#define COLUMN_AHEAD 16 // numbers of a column that a lane has in flight
+#define COLUMN_THREADS 64
+#define COLUMN_BLOCK 8 // columns of a block of COLUMN_THREADS
+
+// ColumnLane is a lane of a sum over the rows of a matrix, for each of its columns. Lanes 4·p to 4·p + 3
+// have part p of four columns: rows p, p + COLUMN_PARTS and so on, added in this order. Then the parts are
+// added in a tree.
+struct ColumnLane {
+  int column, part;
+  template <class Block> __device__ ColumnLane(const Block &block) {
+    const int thread = block.thread();
+    column = (int)block.x() * COLUMN_BLOCK + thread / WARP * 4 + thread % 4;
+    part = thread % WARP / 4;
+  }
+  // load loads numbers of the part from row i on of m. Numbers behind the last row are the last, since
+  // loads with conditions are not all in flight.
+  ALWAYS_INLINE void load(float (&v)[COLUMN_AHEAD], const float *column_of, int i, int m, int stride) const {
+#pragma unroll
+    for (int e = 0; e < COLUMN_AHEAD; e++) {
+      const int row = i + e * COLUMN_PARTS;
+      v[e] = column_of[(u32)(row < m ? row : m - 1) * (u32)stride];
+    }
+  }
+  template <class T> __device__ T add_parts(T s) const {
+#pragma unroll
+    for (int apart = WARP / 2; apart >= WARP / COLUMN_PARTS; apart /= 2)
+      s = s + __shfl_xor_sync(ALL_LANES, s, apart);
+    return s;
+  }
+};
+
+#define NARROW_ROWS 8 // rows of C of a block, kernels.narrowRows
 
 struct NarrowMemory {
-  float a[CHUNK][NARROW_ROWS];
+  __align__(16) float a[CHUNK][NARROW_ROWS];
 };
 
 // gemm_tn_narrow_of: C = Aᵀ·B, or with factor·aux added, for few rows of C, so that a tile would have
-// more threads than work. A thread has one column. A block's columns of A are in shared memory, and
-// numbers of B are read as they are needed. k is at most CHUNK, so that the products of an element
-// are one chain.
+// more threads than work. A block's columns of A are in shared memory, and numbers of B are read as they
+// are needed. k is at most CHUNK. The order of a sum of products is that of ColumnLane.
 BODY gemm_tn_narrow_of(const Block &block, OPERAND(const float, a), OPERAND(const float, b), OPERAND(float, c),
                        OPERAND(const float, aux), int m, int n, int k, int epilogue, float factor) {
-  const int column = (int)block.index(), row = (int)block.y() * NARROW_ROWS;
+  static_assert(NARROW_ROWS == COLUMN_PARTS, "a lane stores one element");
+  const ColumnLane lane(block);
+  const int row = (int)block.y() * NARROW_ROWS, column = lane.column < n ? lane.column : n - 1;
   auto &x = shared_of<NarrowMemory>(block).a;
-  const float *from = AGENT(block, a), *y = AGENT(block, b) + (column < n ? column : n - 1);
+  const float *from = AGENT(block, a), *y = AGENT(block, b) + column, *w = AGENT(block, aux);
+  const int own = row + lane.part < m ? row + lane.part : m - 1; // the row of the lane's element
+  const float added = epilogue == ADD_SCALED ? factor * w[(u32)own * (u32)n + column] : 0.0f;
+  float v[COLUMN_AHEAD];
+  lane.load(v, y, lane.part, k, n);
   block.sync();
-#pragma unroll 4
-  for (int i = block.thread(); i < k * NARROW_ROWS; i += NARROW_THREADS) {
-    const int q = i / NARROW_ROWS, r = row + i % NARROW_ROWS;
-    x[q][i % NARROW_ROWS] = from[(i64)q * m + (r < m ? r : m - 1)];
-  }
+  const int r = block.thread() % NARROW_ROWS, at = row + r < m ? row + r : m - 1;
+#pragma unroll 8
+  for (int q = block.thread() / NARROW_ROWS; q < k; q += COLUMN_THREADS / NARROW_ROWS)
+    x[q][r] = from[(u32)q * (u32)m + at];
   block.sync();
   float s[NARROW_ROWS] = {};
-  int q = 0;
 #pragma unroll 1
-  for (; q + NARROW_AHEAD <= k; q += NARROW_AHEAD) {
-    float v[NARROW_AHEAD];
+  for (int q = lane.part; q < k;) {
 #pragma unroll
-    for (int e = 0; e < NARROW_AHEAD; e++) v[e] = y[(q + e) * n];
+    for (int e = 0; e < COLUMN_AHEAD; e++) {
+      if (q + e * COLUMN_PARTS >= k) continue;
+      const Four low = load4(&x[q + e * COLUMN_PARTS][0]), high = load4(&x[q + e * COLUMN_PARTS][4]);
 #pragma unroll
-    for (int e = 0; e < NARROW_AHEAD; e++)
-#pragma unroll
-      for (int r = 0; r < NARROW_ROWS; r++) s[r] = fmaf(x[q + e][r], v[e], s[r]);
+      for (int r = 0; r < NARROW_ROWS; r++) s[r] = fmaf(r < 4 ? low.v[r % 4] : high.v[r % 4], v[e], s[r]);
+    }
+    q += COLUMN_PARTS * COLUMN_AHEAD;
+    if (q < k) lane.load(v, y, q, k, n);
   }
-#pragma unroll 1
-  for (; q < k; q++)
-#pragma unroll
-    for (int r = 0; r < NARROW_ROWS; r++) s[r] = fmaf(x[q][r], y[q * n], s[r]);
-  if (column >= n) return;
-  float *to = AGENT(block, c);
-  const float *w = AGENT(block, aux);
+  float mine = 0.0f;
 #pragma unroll
   for (int r = 0; r < NARROW_ROWS; r++) {
-    const i64 at = (i64)(row + r) * n + column;
-    if (row + r < m) to[at] = epilogue == ADD_SCALED ? s[r] + factor * w[at] : s[r];
+    const float sum = lane.add_parts(s[r]);
+    if (lane.part == r) mine = sum;
   }
+  if (row + lane.part < m && lane.column < n)
+    AGENT(block, c)[(u32)own * (u32)n + column] = epilogue == ADD_SCALED ? mine + added : mine;
 }
 
 // WideNT and WideTN are the products of the first layer of a small network, where the numbers of a

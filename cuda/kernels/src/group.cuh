@@ -3,20 +3,41 @@
 #include "agent.cuh"
 #include "vector.cuh"
 
+#define SQUARE_AHEAD 32 // numbers that a lane has in flight
+
 // square_blocks: part[z·blocks + b] is the sum of squares of block b of x, in the summation order
-// of dot_blocks in vector.cuh.
+// of dot_blocks in vector.cuh. Numbers behind the last are read as the last, and not added.
 BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x), i64 n) {
   const float *v = AGENT(block, x);
-  const i64 at = block.index() / WARP, blocks = (n + DOT_BLOCK - 1) / DOT_BLOCK;
-  const i64 begin = at * DOT_BLOCK, end = begin + DOT_BLOCK < n ? begin + DOT_BLOCK : n;
-  const int lane = block.thread() % WARP;
+  const i64 at = block.index() / WARP, blocks = (n + DOT_BLOCK - 1) / DOT_BLOCK, begin = at * DOT_BLOCK;
   if (begin >= n) return;
+  const int lane = block.thread() % WARP, count = n - begin < DOT_BLOCK ? (int)(n - begin) : DOT_BLOCK;
   double s = 0.0;
-#pragma unroll 32 // as many loads are in flight
-  for (i64 i = begin + lane; i < end; i += WARP) s = s + (double)v[i] * (double)v[i];
+#pragma unroll 1
+  for (int i = lane; i < count; i += SQUARE_AHEAD * WARP) {
+    float some[SQUARE_AHEAD];
+#pragma unroll
+    for (int e = 0; e < SQUARE_AHEAD; e++) some[e] = v[begin + (i + e * WARP < count ? i + e * WARP : count - 1)];
+#pragma unroll
+    for (int e = 0; e < SQUARE_AHEAD; e++) {
+      const double one = i + e * WARP < count ? (double)some[e] : 0.0;
+      s = s + one * one;
+    }
+  }
 #pragma unroll
   for (int half = WARP / 2; half > 0; half /= 2) s = s + __shfl_down_sync(ALL_LANES, s, half);
   if (lane == 0) part[block.z() * blocks + at] = s;
+}
+
+// warp_sum returns Σ part to the first lane: each lane adds every 32nd number, and the lanes' sums are
+// added in a tree.
+__device__ inline double warp_sum(const double *part, i64 parts, u32 lane) {
+  double s = 0.0;
+#pragma unroll 8
+  for (i64 i = lane; i < parts; i += WARP) s = s + part[i];
+#pragma unroll
+  for (int half = WARP / 2; half > 0; half /= 2) s = s + __shfl_down_sync(ALL_LANES, s, half);
+  return s;
 }
 
 #define DECAY_TERMS                                                                                                    \
@@ -30,13 +51,18 @@ BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x),
 // is null.
 BODY add_decay_of(const Block &block, float *loss, i64 stride, const double *row_loss, i64 m, double scale, int terms,
                   DECAY_TERMS) {
-  const double *part[8] = {part0, part1, part2, part3, part4, part5, part6, part7};
-  const i64 parts[8] = {parts0, parts1, parts2, parts3, parts4, parts5, parts6, parts7};
+  const u32 lane = block.thread() % WARP;
   float *mine = loss + block.x() * stride;
-  float sum = row_loss ? (float)(1.0 / (double)m * sum_in_order(block, row_loss + block.x() * m, m)) : *mine;
-#pragma unroll
-  for (int t = 0; t < 8; t++)
-    if (t < terms) sum = sum + (float)(scale * sum_in_order(block, part[t] + block.x() * parts[t], parts[t]));
+  float sum = row_loss ? (float)(1.0 / (double)m * warp_sum(row_loss + block.x() * m, m, lane)) : *mine;
+#pragma unroll 1 // less code than eight sums
+  for (int t = 0; t < terms; t++) {
+    const double *part = part0;
+    i64 parts = parts0;
+#define PICK_TERM(i) if (t == i) part = part##i, parts = parts##i;
+    PICK_TERM(1) PICK_TERM(2) PICK_TERM(3) PICK_TERM(4) PICK_TERM(5) PICK_TERM(6) PICK_TERM(7)
+#undef PICK_TERM
+    sum = sum + (float)(scale * warp_sum(part + block.x() * parts, parts, lane));
+  }
   if (block.thread() == 0) *mine = sum;
 }
 

@@ -10,7 +10,7 @@ head(const float *part, int parts, OPERAND(const float, aux), int epilogue, OPER
           PASS(dh), back, m, rows, width, classes, s);
 }
 
-KERNEL_OCCUPANCY(64, 6)
+KERNEL_OCCUPANCY(COLUMN_THREADS, 6)
 bias_gradient(OPERAND(float, db), OPERAND(const float, dy), OPERAND(const float, b), float factor, int m, int n) {
   bias_gradient_of(GridBlock(), PASS(db), PASS(dy), PASS(b), factor, m, n);
 }

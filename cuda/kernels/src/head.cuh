@@ -249,28 +249,22 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
   }
 }
 
-#define SUM_AHEAD 32 // numbers of a column that a thread has in flight
-
-// bias_gradient_of: db[j] = Σ dy[i][j] over m rows, in float64 and in order, plus factor·b[j] where
-// b is not null. Whole batches of rows have no conditions: with them, the compiler has only a few of
-// the loads in flight.
+// bias_gradient_of: db[j] = Σ dy[i][j] over m rows, in float64, plus factor·b[j] where b is not null. The
+// order of the sum is that of ColumnLane.
 BODY bias_gradient_of(const Block &block, OPERAND(float, db), OPERAND(const float, dy), OPERAND(const float, b),
                       float factor, int m, int n) {
-  const int j = (int)block.index();
-  if (j >= n) return;
+  const ColumnLane lane(block);
+  const int j = lane.column < n ? lane.column : n - 1;
   const float *p = AGENT(block, dy) + j, *w = AGENT(block, b);
+  const float added = w ? w[j] : 0.0f;
   double s = 0.0;
-  int i = 0;
 #pragma unroll 1
-  for (; i + SUM_AHEAD <= m; i += SUM_AHEAD) {
-    float v[SUM_AHEAD];
+  for (int i = lane.part; i < m; i += COLUMN_PARTS * COLUMN_AHEAD) {
+    float v[COLUMN_AHEAD];
+    lane.load(v, p, i, m, n);
 #pragma unroll
-    for (int e = 0; e < SUM_AHEAD; e++) v[e] = p[(u32)(i + e) * (u32)n];
-#pragma unroll
-    for (int e = 0; e < SUM_AHEAD; e++) s = s + (double)v[e];
+    for (int e = 0; e < COLUMN_AHEAD; e++) s = s + (i + e * COLUMN_PARTS < m ? (double)v[e] : 0.0);
   }
-#pragma unroll 1
-  for (; i < m; i++) s = s + (double)p[(u32)i * (u32)n];
-  const float sum = (float)s;
-  AGENT(block, db)[j] = w ? sum + factor * w[j] : sum;
+  const float sum = (float)lane.add_parts(s);
+  if (lane.part == 0 && lane.column < n) AGENT(block, db)[j] = w ? sum + factor * added : sum;
 }
