@@ -170,11 +170,13 @@ func (g *graph) separate(a, b int) {
 }
 
 // joinMoves makes the registers of a copy the same where they do not hold two values at a time.
-// Those of tables keep their places.
-func (g *graph) joinMoves(adjacent [][2]Reg) {
+// Those with a condition on their numbers stay alone.
+func (g *graph) joinMoves(f *Func) {
 	fixed := map[int]bool{}
-	for _, pair := range adjacent {
-		fixed[pair[0].id], fixed[pair[1].id] = g.class == vector, g.class == vector
+	for _, group := range append(f.adjacent, f.low) {
+		for _, r := range group {
+			fixed[r.id] = g.class == vector
+		}
 	}
 	for _, m := range g.moves {
 		a, b := g.of(m[0]), g.of(m[1])
@@ -205,19 +207,12 @@ func (g *graph) free(id, number int) bool {
 	return ok
 }
 
-// assign gives every register a number, and reports whether there were enough.
-func (g *graph) assign(adjacent [][2]Reg) bool {
+// assign gives every register a number, those with a condition first, and reports whether there were
+// enough.
+func (g *graph) assign(f *Func) bool {
 	all := g.class.available()
-	for _, pair := range adjacent {
-		a, b := pair[0].id, pair[1].id
-		if g.class != vector || g.number[a] >= 0 {
-			continue
-		}
-		at := slices.IndexFunc(all, func(n int) bool { return g.free(a, n) && g.free(b, (n+1)%32) })
-		if at < 0 {
-			return false
-		}
-		g.number[a], g.number[b] = at, (at+1)%32
+	if g.class == vector && !g.assignSpecial(f, all) {
+		return false
 	}
 	for _, id := range slices.Backward(g.order(len(all))) {
 		at := slices.IndexFunc(all, func(n int) bool { return g.free(id, n) })
@@ -228,6 +223,37 @@ func (g *graph) assign(adjacent [][2]Reg) bool {
 	}
 	for id := range g.number {
 		g.number[id] = g.number[g.of(id)]
+	}
+	return true
+}
+
+// assignSpecial gives numbers to adjacent registers, and to those with low numbers.
+func (g *graph) assignSpecial(f *Func, all []int) bool {
+	for _, r := range f.low {
+		at := slices.IndexFunc(all[:16], func(n int) bool { return g.free(r.id, n) })
+		if at < 0 {
+			return false
+		}
+		g.number[r.id] = at
+	}
+	for _, group := range f.adjacent {
+		if g.number[group[0].id] >= 0 {
+			continue
+		}
+		at := slices.IndexFunc(all, func(n int) bool {
+			for i, r := range group {
+				if !g.free(r.id, (n+i)%32) {
+					return false
+				}
+			}
+			return true
+		})
+		if at < 0 {
+			return false
+		}
+		for i, r := range group {
+			g.number[r.id] = (at + i) % 32
+		}
 	}
 	return true
 }
@@ -274,11 +300,11 @@ func (f *Func) Text() (string, error) {
 		if f.fault != nil {
 			return "", f.fault
 		}
-		g.joinMoves(f.adjacent)
-		assigned := g.assign(f.adjacent)
+		g.joinMoves(f)
+		assigned := g.assign(f)
 		if !assigned { // joined registers live longer
 			g = f.graph(c)
-			assigned = g.assign(f.adjacent)
+			assigned = g.assign(f)
 		}
 		if !assigned {
 			most := 0

@@ -38,7 +38,8 @@ type Func struct {
 	insts    []inst
 	entry    []inst // before all others
 	count    [2]int // virtual registers by class
-	adjacent [][2]Reg
+	adjacent [][]Reg // registers whose numbers follow each other
+	low      []Reg   // registers with numbers below 16
 	labels   int
 	fault    error
 }
@@ -65,6 +66,12 @@ func (f *Func) fail(format string, args ...any) {
 }
 
 func (f *Func) add(i inst) { f.insts = append(f.insts, i) }
+
+// Adjacent gives vectors numbers that follow each other, as some instructions want.
+func (f *Func) Adjacent(vs ...Reg) { f.adjacent = append(f.adjacent, vs) }
+
+// Low gives vectors numbers below 16: a multiplication by one number of eight reads no other.
+func (f *Func) Low(vs ...Reg) { f.low = append(f.low, vs...) }
 
 // Label marks the place that jumps to it reach.
 func (f *Func) Label(name string) { f.add(inst{label: name}) }
@@ -188,6 +195,14 @@ func (f *Func) OpPair(name string, imm int, d, e, base Reg) {
 		i.defs, i.uses = []Reg{d, e}, []Reg{base}
 	}
 	f.add(i)
+}
+
+// StoreGroup appends a store of adjacent registers, number by number in turn.
+func (f *Func) StoreGroup(name string, base Reg, vs ...Reg) {
+	f.Adjacent(vs...)
+	f.add(inst{uses: append([]Reg{base}, vs...), effect: true, text: func(n func(Reg) int) string {
+		return word(name, fields{'d': n(vs[0]), 'n': n(base)})
+	}})
 }
 
 // Advance appends a load that then adds to its base: an immediate number of bytes, or a register.

@@ -61,7 +61,7 @@ func TestAdjacent(t *testing.T) {
 		f.OpImm("ldr.q", 16*i, v, p)
 		all = append(all, v)
 	}
-	f.adjacent = append(f.adjacent, [2]Reg{all[2], all[5]})
+	f.Adjacent(all[2], all[5])
 	for _, v := range all {
 		f.OpImm("str.q", 0, v, p)
 	}
@@ -70,7 +70,7 @@ func TestAdjacent(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := f.graph(vector)
-	if !g.assign(f.adjacent) || g.number[all[5].id] != (g.number[all[2].id]+1)%32 {
+	if !g.assign(f) || g.number[all[5].id] != (g.number[all[2].id]+1)%32 {
 		t.Errorf("numbers %v, want that of %d behind that of %d", g.number, all[5].id, all[2].id)
 	}
 	used := map[int]bool{}

@@ -313,7 +313,7 @@ func (t *translator) permute(numbers, index, d pair) {
 			t.Op("dup.w", t.order, r)
 		})
 	}
-	t.adjacent = append(t.adjacent, [2]Reg(numbers))
+	t.Adjacent(numbers[:]...)
 	for h, x := range index {
 		bytes, ok := t.bytesOf[x]
 		if !ok { // four times the index in each byte, and 0 to 3 added

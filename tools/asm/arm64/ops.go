@@ -9,7 +9,8 @@ import (
 type fields map[byte]int
 
 // op is an instruction on vectors: its bits without operands, and its name in a disassembly, where
-// %d, %n, %m and %i are operands, %h is i in hexadecimal, and %o the register behind n.
+// %d, %n, %m and %i are operands, %h is i in hexadecimal, %o the register behind n, and %e and
+// %f those behind d.
 type op struct {
 	bits uint32
 	text string
@@ -46,9 +47,17 @@ func laneInMemory(i int) (uint32, bool) { return uint32(i>>1)<<30 | uint32(i&1)<
 // element is that of a multiplication by one float32 of a register.
 func element(i int) (uint32, bool) { return uint32(i&1)<<21 | uint32(i>>1)<<11, i >= 0 && i < 4 }
 
+// element16 is that of a multiplication by one number of 16 bits.
+func element16(i int) (uint32, bool) {
+	return uint32(i>>2&1)<<11 | uint32(i>>1&1)<<21 | uint32(i&1)<<20, i >= 0 && i < 8
+}
+
 func left(size int) func(int) (uint32, bool) {
 	return func(i int) (uint32, bool) { return uint32(size+i) << 16, i >= 0 && i < size }
 }
+
+// longer is that of a shift of 16 bits to 32; without a shift the instruction has another name.
+func longer(i int) (uint32, bool) { return uint32(16+i) << 16, i > 0 && i < 16 }
 
 func right(size int) func(int) (uint32, bool) {
 	return func(i int) (uint32, bool) { return uint32(2*size-i) << 16, i > 0 && i <= size }
@@ -63,6 +72,11 @@ func three(bits uint32, name, as string) op {
 
 func two(bits uint32, name, to, from string) op {
 	return op{bits: bits, text: fmt.Sprintf("%s v%%d.%s, v%%n.%s", name, to, from)}
+}
+
+// long multiplies four numbers of 16 bits by one of a register.
+func long(bits uint32, name, from string) op {
+	return op{bits: bits, text: fmt.Sprintf("%s v%%d.4s, v%%n.%s, v%%m.h[%%i]", name, from), immediate: element16}
 }
 
 func keeping(o op) op {
@@ -147,6 +161,42 @@ var ops = map[string]op{
 	// Two registers with adjacent numbers are a table of 32 bytes.
 	"tbl2": {bits: 0x4e002000, text: "tbl v%d.16b, {v%n.16b, v%o.16b}, v%m.16b"},
 
+	"add.8h":     three(0x4e608400, "add", "8h"),
+	"sub.8h":     three(0x6e608400, "sub", "8h"),
+	"mul.8h":     three(0x4e609c00, "mul", "8h"),
+	"mla.8h":     keeping(three(0x4e609400, "mla", "8h")),
+	"sshl.8h":    three(0x4e604400, "sshl", "8h"),
+	"sub.4s":     three(0x6ea08400, "sub", "4s"),
+	"mla.4s":     keeping(three(0x4ea09400, "mla", "4s")),
+	"mls.4s":     keeping(three(0x6ea09400, "mls", "4s")),
+	"smull.h":    long(0x0f40a000, "smull", "4h"),
+	"smull2.h":   long(0x4f40a000, "smull2", "8h"),
+	"smlal.h":    keeping(long(0x0f402000, "smlal", "4h")),
+	"smlal2.h":   keeping(long(0x4f402000, "smlal2", "8h")),
+	"sshll.4s":   with(two(0x0f00a400, "sshll", "4s", "4h"), ", #%i", longer),
+	"sshll2.4s":  with(two(0x4f00a400, "sshll2", "4s", "8h"), ", #%i", longer),
+	"sshr.4s":    with(two(0x4f000400, "sshr", "4s", "4s"), ", #%i", right(32)),
+	"sxtl.4s":    two(0x0f10a400, "sxtl", "4s", "4h"),
+	"sxtl2.4s":   two(0x4f10a400, "sxtl2", "4s", "8h"),
+	"sxtl.8h":    two(0x0f08a400, "sxtl", "8h", "8b"),
+	"sxtl2.8h":   two(0x4f08a400, "sxtl2", "8h", "16b"),
+	"uxtl2.8h":   two(0x6f08a400, "uxtl2", "8h", "16b"),
+	"sqxtn.4h":   two(0x0e614800, "sqxtn", "4h", "4s"),
+	"sqxtn2.8h":  keeping(two(0x4e614800, "sqxtn2", "8h", "4s")),
+	"sqxtn.8b":   two(0x0e214800, "sqxtn", "8b", "8h"),
+	"sqxtun.4h":  two(0x2e612800, "sqxtun", "4h", "4s"),
+	"sqxtun2.8h": keeping(two(0x6e612800, "sqxtun2", "8h", "4s")),
+	"uqxtn.8b":   two(0x2e214800, "uqxtn", "8b", "8h"),
+	"uqxtn2.16b": keeping(two(0x6e214800, "uqxtn2", "16b", "8h")),
+	"xtn.8b":     two(0x0e212800, "xtn", "8b", "8h"),
+	"xtn2.16b":   keeping(two(0x4e212800, "xtn2", "16b", "8h")),
+	"zip1.8h":    three(0x4e403800, "zip1", "8h"),
+	"zip2.8h":    three(0x4e407800, "zip2", "8h"),
+	"dup.wh":     {bits: 0x4e020c00, text: "dup v%d.8h, w%n"},
+	// Registers with adjacent numbers are written in turn, number by number.
+	"st2.16b": store(0x4c008000, "st2 {v%d.16b, v%e.16b}, [x%n]", nil),
+	"st3.16b": store(0x4c004000, "st3 {v%d.16b, v%e.16b, v%f.16b}, [x%n]", nil),
+
 	"ldr.q":   load(0x3dc00000, "ldr q%d, [x%n,#%i]", scaled(16, 4096, 10)),
 	"ldur.q":  load(0x3cc00000, "ldur q%d, [x%n,#%i]", signed(1, 9, 12)),
 	"ldr.d":   load(0xfd400000, "ldr d%d, [x%n,#%i]", scaled(8, 4096, 10)),
@@ -192,6 +242,9 @@ func word(name string, at fields) string {
 		}
 		bits |= uint32(at['m']) << shift
 	}
+	if strings.Contains(o.text, "m.h[") && at['m'] >= 16 {
+		panic(fmt.Sprintf("arm64: %s of number %d", name, at['m']))
+	}
 	if name == "mov.16b" {
 		bits |= uint32(at['n']) << 16
 	}
@@ -207,7 +260,9 @@ func word(name string, at fields) string {
 		text = strings.ReplaceAll(text, "%"+string(k), fmt.Sprint(at[byte(k)]))
 	}
 	text = strings.ReplaceAll(text, "%h", fmt.Sprintf("%#x", at['i']))
-	text = strings.ReplaceAll(text, "%o", fmt.Sprint((at['n']+1)%32))
+	for k, n := range map[string]int{"%o": at['n'] + 1, "%e": at['d'] + 1, "%f": at['d'] + 2} {
+		text = strings.ReplaceAll(text, k, fmt.Sprint(n%32))
+	}
 	return fmt.Sprintf("WORD $0x%08x // %s", bits, strings.ReplaceAll(text, ",#0]", "]"))
 }
 
