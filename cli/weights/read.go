@@ -256,12 +256,15 @@ func (r *reader) rest() (batches int, err error) {
 
 // Describe sets the network in c to the network that wrote a file, unless the network is known, and
 // returns the number of classes; 0: the file does not tell.
-func Describe(path string, c *train.Config, known bool) (classes int, err error) {
+func Describe(path string, c *train.Config, known bool) (classes int, names []string, err error) {
 	r := reader{path: path, o: Options{Key: "weights"}}
 	if err := r.open(); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	r.index()
+	if f, ok := r.tensorFile.(safetensorsFile); ok {
+		names = classesOf(f.Metadata())
+	}
 	if f, ok := r.tensorFile.(safetensorsFile); ok && !known {
 		meta := f.Metadata()
 		words := strings.Fields(meta["network"])
@@ -286,5 +289,6 @@ func Describe(path string, c *train.Config, known bool) (classes int, err error)
 	if shape := r.infos[r.names["fc.weight"]].Shape; len(shape) == 2 {
 		classes = shape[0]
 	}
-	return classes, errors.Join(err, r.Close())
+	classes = cmp.Or(classes, len(names))
+	return classes, names, errors.Join(err, r.Close())
 }
