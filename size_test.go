@@ -15,7 +15,7 @@ import (
 // one says why in its commit. The tools and examples, which are modules of their own, are not
 // counted, and internal/testing counts as tests. `make size` prints the current lines.
 var sizes = map[string]int{
-	".": 4, "bench": 10500, "cli": 12600, "cmd": 40, "cpu": 12500, "cuda": 18400, "data": 15900, "device": 6500,
+	".": 4, "bench": 10500, "cli": 12600, "cmd": 40, "cpu": 12500, "cuda": 19800, "data": 15900, "device": 6500,
 	"dist": 10900, "docs": 140, "internal": 800, "model": 5800, "selftest": 1000, "train": 25800, "web": 5300,
 }
 

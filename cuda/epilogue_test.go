@@ -232,8 +232,8 @@ func TestGELUEpilogues(t *testing.T) {
 		{TF32, "tanh", false, ltBehaviour{}, nil, ""},
 	} {
 		t.Setenv(separateGELUVariable, c.separate)
-		net, err := model.Open("gpt-nano", model.Options{Classes: 11, Transformer: model.Transformer{Layers: 2, Heads: 2,
-			Width: 24, Block: 6, GELU: c.form, NoBias: c.noBias}})
+		o := model.Transformer{Layers: 2, Heads: 2, Width: 24, Block: 6, GELU: c.form, NoBias: c.noBias}
+		net, err := model.Open("gpt-nano", model.Options{Classes: 11, Transformer: o})
 		if err != nil {
 			t.Fatal(err)
 		}

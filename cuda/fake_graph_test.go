@@ -3,6 +3,7 @@ package cuda
 import (
 	"fspda/cuda/cudnn"
 	"fspda/cuda/driver"
+	"fspda/dist"
 	"fspda/internal/testing/fakecudnn"
 )
 
@@ -41,5 +42,53 @@ func (n *fakeDNN) newGraph() *fakecudnn.Graph {
 		}
 		return n.products(last(c.X), last(c.W), [2]int32{int32(c.Stride), pad}, last(c.Y), c.Type, x, w, y, out)
 	}
+	g.OfferedFlow, g.ComputeFlow = n.attentionEngines, n.attend
 	return g
+}
+
+// attentionEngines is the engines for attention. Only the last of them, and engine 2, compute it:
+// others are wrong, refuse to run, cannot be built, or need too much workspace.
+func (n *fakeDNN) attentionEngines(*fakecudnn.Flow) []fakecudnn.Engine {
+	if !n.attention {
+		return nil
+	}
+	engine := func(index int64, memory int64) fakecudnn.Engine {
+		return fakecudnn.Engine{Engine: cudnn.Engine{Index: index}, Memory: memory,
+			Numerical: []int32{cudnn.NoteTensorCore}, Behaviour: []int32{cudnn.NoteCompiles}}
+	}
+	refuses, unmade := engine(3, 0), engine(4, 0)
+	refuses.Refuses, unmade.Unmade = 3000, true
+	return []fakecudnn.Engine{engine(2, 256), refuses, unmade, engine(5, 1<<40), engine(6, 0),
+		engine(wrongAttention, 0)}
+}
+
+// wrongAttention is an engine whose results are a tenth too large.
+const wrongAttention = 7
+
+// attend executes the graph of attention.
+func (n *fakeDNN) attend(f *fakecudnn.Flow, by fakecudnn.Engine, _ driver.Pointer) cudnn.Status {
+	n.attended++
+	return cudnn.Status(n.m.Enqueue(n.stream, "attention", func() error {
+		return f.Run(func(t *fakecudnn.FlowTensor) ([]float32, func(), error) {
+			m, err := matrixAt(n.m, t.Address, t.Extent(), dnnElements[t.Type])
+			return m.v, func() {
+				if by.Index == wrongAttention {
+					for i := range m.v {
+						m.v[i] *= 1.1
+					}
+				}
+				m.put()
+			}, err
+		}, roundTo)
+	}))
+}
+
+// roundTo rounds numbers to a type of 16 bits.
+func roundTo(of cudnn.Type, v []float32) {
+	switch of {
+	case cudnn.Float16:
+		dist.FP16.Round(v)
+	case cudnn.BFloat16:
+		dist.BF16.Round(v)
+	}
 }

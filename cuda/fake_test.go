@@ -299,6 +299,8 @@ type fakeDNN struct {
 	graph       *fakecudnn.Graph
 	rounding    bool  // float32 may be rounded to TF32
 	wrongEngine int64 // an engine that computes wrongly: it shifts its filters
+	attention   bool  // there are engines for attention
+	attended    int   // how often one ran
 }
 
 // dnnElements maps cuDNN's types to number types.

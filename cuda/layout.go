@@ -21,10 +21,11 @@ func (d *Device) compile(code *device.Code) (*compiler.Plan, error) {
 		NoFusion: d.noFusion})
 }
 
-func layoutOf(p *compiler.Plan) layout {
+func (d *Device) layoutOf(p *compiler.Plan) layout {
 	l := layout{arena: compiler.Align(p.Arena)}
 	for i := range p.Tasks {
-		l.scratch = max(l.scratch, compiler.Align(scratchOf(&p.Tasks[i])))
+		t := &p.Tasks[i]
+		l.scratch = max(l.scratch, compiler.Align(scratchOf(t)), compiler.Align(d.attentionWorkspace(t)))
 	}
 	return l
 }
@@ -39,7 +40,7 @@ func (d *Device) Footprint(code *device.Code) int {
 	if err != nil {
 		return 0
 	}
-	return layoutOf(p).total()
+	return d.layoutOf(p).total()
 }
 
 // sharedArena is the memory in which Programs compute one after the other. The executor uses it.

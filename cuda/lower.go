@@ -182,7 +182,7 @@ func checkKernels(code *device.Code) error {
 // newLowerer prepares the lowering of a plan.
 func newLowerer(d *Device, p *compiler.Plan) *lowerer {
 	return &lowerer{Device: d, masked: map[*compiler.ReLUMask]*cublas.Matmul{},
-		gelus: map[geluShape]bool{}, layout: layoutOf(p)}
+		gelus: map[geluShape]bool{}, layout: d.layoutOf(p)}
 }
 
 // lower makes the steps of a plan.

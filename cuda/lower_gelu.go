@@ -125,8 +125,8 @@ func tryGELU(ex *executor.Executor, product *cublas.Matmul, e kernels.Element, f
 		return false, err
 	}
 	defer ex.PutBuffer(staging)
-	t := geluTrial{trialNumbers{ex: ex, element: e, float32s: at[5], staging: staging}, f, n, at[0], at[1], at[2], at[3],
-		at[4]}
+	numbers := trialNumbers{ex: ex, element: e, float32s: at[5], staging: staging}
+	t := geluTrial{numbers, f, n, at[0], at[1], at[2], at[3], at[4]}
 	if err := t.fill(); err != nil {
 		return false, err
 	}

@@ -174,38 +174,6 @@ func (x boundTask) rope() *kernels.RoPE {
 	return &r
 }
 
-func attentionOf(c *device.Call) *kernels.Attention {
-	d := c.Dims
-	return &kernels.Attention{Windows: d[0], T: d[1], Heads: d[2], Width: d[3]}
-}
-
-// attentionIn is attentionOf with the number type of a plan, on tensor cores where there are
-// kernels.
-func (l *lowerer) attentionIn(t *compiler.Task) kernels.Attention {
-	a := *attentionOf(t.Call)
-	a.Element = t.Element()
-	a.TensorCores = l.properties.CC >= 80 && a.FitsTensorCores()
-	return a
-}
-
-func attention(l *lowerer, t *compiler.Task) (step, error) {
-	shape := l.attentionIn(t)
-	return func(env *launchEnv) error {
-		x, a := env.bind(t), shape
-		a.QKV, a.Y, a.LSE = x.in[0], x.out[0], x.out[1]
-		return env.ex.Launch(a.Forward())
-	}, nil
-}
-
-func attentionGrad(l *lowerer, t *compiler.Task) (step, error) {
-	shape := l.attentionIn(t)
-	return func(env *launchEnv) error {
-		x, a := env.bind(t), shape
-		a.Scratch, a.QKV, a.Y, a.LSE, a.DY, a.DQKV = x.scratch, x.in[0], x.in[1], x.in[2], x.in[3], x.out[0]
-		return env.ex.Launch(a.Grad()...)
-	}, nil
-}
-
 func attentionStepOf(c *device.Call) *kernels.AttentionStep {
 	d := c.Dims
 	return &kernels.AttentionStep{M: d[0], Places: d[1], Heads: d[2], Width: d[3]}

@@ -57,7 +57,8 @@ func TestHeader(t *testing.T) {
 					EpilogueReLUBias), "CUBLASLT_EPILOGUE_RELU_AUX_BIAS": int(EpilogueReLUMaskBias),
 				"CUBLASLT_EPILOGUE_DRELU": int(EpilogueReLUGrad), "CUBLASLT_EPILOGUE_GELU_AUX": int(EpilogueGELU),
 				"CUBLASLT_EPILOGUE_GELU_AUX_BIAS": int(EpilogueGELUBias),
-				"CUBLASLT_EPILOGUE_DGELU":         int(EpilogueGELUGrad), "CUBLASLT_EPILOGUE_BGRADB": int(EpilogueBiasGrad),
+				"CUBLASLT_EPILOGUE_DGELU":         int(EpilogueGELUGrad),
+				"CUBLASLT_EPILOGUE_BGRADB":        int(EpilogueBiasGrad),
 			})
 		})
 	}

@@ -9,15 +9,22 @@ import (
 	"fspda/cuda/driver"
 )
 
+// trials times ways to compute something, and keeps the fastest.
+type trials struct {
+	how   Selection
+	what  fmt.Stringer
+	key   func(route string) string // of the first run of a route, see ChoiceCache.Attempt
+	best  Choice
+	timed bool // best is set
+}
+
 // autotuner finds the fastest implementation of a convolution.
 type autotuner struct {
+	trials
 	c      *Conv
-	how    Selection
 	math   Math
 	at     addresses // operands and workspace of the measurements
-	best   Choice
 	begin  time.Time
-	timed  bool  // best is set
 	failed error // why the algorithms could not be timed
 }
 
@@ -78,17 +85,18 @@ func (t *autotuner) engine(e Engine) error {
 	if err != nil {
 		return nil
 	}
-	err = t.try(Choice{Engine: &e, Memory: p.memory}, func() error { return p.run(t.at) })
+	c := Choice{Engine: &e, Memory: p.memory}
+	err = t.try(c.route(), c, func() error { return p.run(t.at) })
 	return errors.Join(err, p.close())
 }
 
 // try times a choice, and keeps it if it is the fastest so far.
-func (t *autotuner) try(c Choice, run func() error) error {
+func (t *trials) try(route string, c Choice, run func() error) error {
 	limit := math.Inf(1)
 	if t.timed {
 		limit = float64(t.best.Time)
 	}
-	ms, ran, err := t.measure(c.route(), limit, run)
+	ms, ran, err := t.measure(route, limit, run)
 	if ran && ms < limit {
 		c.Time = float32(ms)
 		t.best, t.timed = c, true
@@ -101,7 +109,8 @@ func (t *autotuner) product() error {
 	if t.how.Product == nil || t.how.Measure == nil {
 		return nil
 	}
-	return t.try(Choice{Product: true}, func() error { return t.how.Product(t.at[0], t.at[1], t.at[2]) })
+	c := Choice{Product: true}
+	return t.try(c.route(), c, func() error { return t.how.Product(t.at[0], t.at[1], t.at[2]) })
 }
 
 const (
@@ -120,7 +129,7 @@ var ErrRefused = errors.New("cudnn: cannot be run or captured")
 // measure returns the time of one run in ms. ran is false if the library refuses it, or if its
 // first run did not return in an earlier program; other errors are errors of the GPU. If a run is
 // much slower than limit, it is measured less often.
-func (t *autotuner) measure(what string, limit float64, send func() error) (ms float64, ran bool, err error) {
+func (t *trials) measure(what string, limit float64, send func() error) (ms float64, ran bool, err error) {
 	once := func(n, turns int) (float64, bool, error) {
 		took, err := t.how.Measure(n, turns, send)
 		if _, ok := errors.AsType[*Error](err); ok || errors.Is(err, ErrRefused) {
@@ -145,21 +154,20 @@ func (t *autotuner) measure(what string, limit float64, send func() error) (ms f
 
 // attempt runs work that may lose the GPU, unless an earlier program did not survive it. It returns
 // an error only if the GPU is lost.
-func (t *autotuner) attempt(what string, run func() error) error {
-	err := t.how.Cache.Attempt(t.c.attemptKey(t.how, t.math, what), run)
+func (t *trials) attempt(what string, run func() error) error {
+	err := t.how.Cache.Attempt(t.key(what), run)
 	if errors.Is(err, ErrNoReturn) {
 		return nil
 	}
 	if driver.Lost(err) && t.how.Cache != nil {
-		err = fmt.Errorf("cudnn: trying the %s of a convolution of %v: %w; the next start does without it", what,
-			t.c.shape, err)
+		err = fmt.Errorf("cudnn: trying the %s of %v: %w; the next start does without it", what, t.what, err)
 	}
 	return err
 }
 
 // alive returns the error of the GPU after the library has failed: its own error may say as little
 // as that a kernel did not start.
-func (t *autotuner) alive(failed error) error {
+func (t *trials) alive(failed error) error {
 	if failed == nil || t.how.Measure == nil {
 		return nil
 	}

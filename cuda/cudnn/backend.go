@@ -36,6 +36,13 @@ const (
 	PlanNode         DescriptorType = 5
 	KnobNode         DescriptorType = 7
 	ForwardNode      DescriptorType = 10
+	PointwiseNode    DescriptorType = 0
+	PointwiseOpNode  DescriptorType = 13
+	MatmulNode       DescriptorType = 18
+	MatmulOpNode     DescriptorType = 19
+	ReductionNode    DescriptorType = 21
+	ReductionOpNode  DescriptorType = 22
+	ReshapeOpNode    DescriptorType = 31
 	GradWNode        DescriptorType = 11
 	GradXNode        DescriptorType = 12
 	GraphNode        DescriptorType = 15
@@ -56,7 +63,9 @@ const (
 	HeuristicValue  AttributeType = 8
 	KnobValue       AttributeType = 9
 	NumericalValue  AttributeType = 11
+	PointwiseValue  AttributeType = 14
 	NodeValue       AttributeType = 15
+	ReductionValue  AttributeType = 18
 	BehaviourValue  AttributeType = 19
 	CharactersValue AttributeType = 24
 )
@@ -132,10 +141,60 @@ const (
 	TensorDimensions Attribute = 902
 	TensorStrides    Attribute = 903
 	TensorUID        Attribute = 906
+	TensorVirtual    Attribute = 907
+	TensorByValue    Attribute = 908
 
 	PackUIDs      Attribute = 1000
 	PackAddresses Attribute = 1001
 	PackWorkspace Attribute = 1003
+)
+
+// Attributes of operations on each number, of products, sums and reshapes.
+const (
+	PointwiseMode    Attribute = 0
+	PointwiseCompute Attribute = 1
+	PointwiseAxis    Attribute = 9
+
+	PointwiseOpMode Attribute = 750
+	PointwiseOpX    Attribute = 751
+	PointwiseOpB    Attribute = 752
+	PointwiseOpY    Attribute = 753
+	PointwiseOpT    Attribute = 758
+
+	MatmulCompute Attribute = 1500
+	MatmulOpA     Attribute = 1520
+	MatmulOpB     Attribute = 1521
+	MatmulOpC     Attribute = 1522
+	MatmulOpOf    Attribute = 1523
+
+	ReductionMode    Attribute = 1600
+	ReductionCompute Attribute = 1601
+	ReductionOpX     Attribute = 1610
+	ReductionOpY     Attribute = 1611
+	ReductionOpOf    Attribute = 1612
+
+	ReshapeOpX Attribute = 2200
+	ReshapeOpY Attribute = 2201
+)
+
+// Modes of operations on each number.
+const (
+	PointwiseAdd          int32 = 0
+	PointwiseMultiply     int32 = 1
+	PointwiseDivide       int32 = 6
+	PointwiseSubtract     int32 = 9
+	PointwiseExp          int32 = 13
+	PointwiseLog          int32 = 15
+	PointwiseIdentity     int32 = 21
+	PointwiseGreaterEqual int32 = 303
+	PointwiseIndex        int32 = 501
+	PointwiseSelect       int32 = 601
+)
+
+// Modes of reductions.
+const (
+	ReductionSum int32 = 0
+	ReductionMax int32 = 3
 )
 
 // Heuristics. A and Instant recommend engines, best first; Fallback lists engines that support

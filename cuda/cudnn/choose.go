@@ -208,7 +208,9 @@ func (c *Conv) fastest(how Selection, m Math) (best Choice, timed bool, err erro
 	for i, n := range skip {
 		at[i] += driver.Pointer(n)
 	}
-	t := &autotuner{c: c, how: how, math: m, at: addresses(at[:4]), begin: time.Now()}
+	t := &autotuner{c: c, math: m, begin: time.Now(), trials: trials{how: how, what: convolution{s},
+		key: func(route string) string { return c.attemptKey(how, m, route) }}}
+	copy(t.at[:], at)
 	for _, kind := range []func() error{t.algorithms, t.engines, t.product} {
 		if err := kind(); err != nil {
 			return best, false, err

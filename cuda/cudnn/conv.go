@@ -19,6 +19,11 @@ func (s Shape) String() string {
 		s.R, s.S, s.Stride, s.Pad)
 }
 
+// convolution names a shape in errors.
+type convolution struct{ Shape }
+
+func (c convolution) String() string { return "a convolution of " + c.Shape.String() }
+
 // Direction selects the convolution or one of its two gradients.
 type Direction int
 

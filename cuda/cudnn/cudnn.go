@@ -26,6 +26,8 @@ const (
 	Float32  Type = 0
 	Float16  Type = 2
 	BFloat16 Type = 9
+	Int32    Type = 4
+	Boolean  Type = 11
 )
 
 // Math says how products may be rounded.

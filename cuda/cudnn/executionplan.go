@@ -3,6 +3,8 @@ package cudnn
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"unsafe"
 
 	"fspda/cuda/driver"
 )
@@ -12,6 +14,8 @@ type executionPlan struct {
 	engine    Engine
 	memory    int // workspace in bytes
 	alignment int // divides every address
+	operands  int // in device memory
+	scalars   []*float32
 	handle    Ptr
 	node      Node
 	nodes     nodes // the descriptors it was made of, and its own
@@ -25,8 +29,9 @@ type packs struct {
 	order []addresses
 }
 
-// addresses holds the addresses of x, w, y and the workspace.
-type addresses [4]driver.Pointer
+// addresses holds the addresses of the operands in device memory, then that of the workspace. Of a
+// convolution these are x, w and y.
+type addresses [12]driver.Pointer
 
 // maxPacks is the number of packs kept: agents take turns with a plan, each with parameters of its
 // own.
@@ -34,15 +39,24 @@ const maxPacks = 32
 
 // graph creates the graph of a convolution. The caller must close the nodes, even after an error.
 func (c *Conv) graph(alignment int) (*nodes, Node, error) {
-	n := &nodes{api: c.h.api, what: c.shape}
+	n := &nodes{api: c.h.api, what: convolution{c.shape}}
 	g := n.graphOf(c.shape, c.direction, c.of, alignment, c.h.target())
 	return n, g, n.err
 }
 
 // makePlan makes a plan for an engine.
 func (c *Conv) makePlan(e Engine, alignment int) (*executionPlan, error) {
-	on := c.h.target()
 	n, g, err := c.graph(alignment)
+	p, err := c.h.planOf(n, g, e, alignment, err)
+	if err == nil {
+		p.operands = 3
+	}
+	return p, err
+}
+
+// planOf makes a plan of a graph, unless that failed. It closes the nodes where it fails.
+func (h *Handle) planOf(n *nodes, g Node, e Engine, alignment int, err error) (*executionPlan, error) {
+	on := h.target()
 	p := &executionPlan{engine: e, alignment: alignment, handle: on.handle}
 	if err == nil {
 		p.node = n.planOf(n.config(g, e, on), on)
@@ -68,9 +82,9 @@ func (n *nodes) planOf(config Node, on target) Node {
 
 // run enqueues the plan on the stream of the handle.
 func (p *executionPlan) run(at addresses) error {
-	for i, a := range at {
+	for i, a := range at[:p.operands+1] {
 		if a%driver.Pointer(p.alignment) != 0 {
-			return fmt.Errorf("cudnn: a convolution of %v: operand %d has address %#x, want a multiple of %d",
+			return fmt.Errorf("cudnn: %v: operand %d has address %#x, want a multiple of %d",
 				p.nodes.what, i, a, p.alignment)
 		}
 	}
@@ -79,7 +93,7 @@ func (p *executionPlan) run(at addresses) error {
 		return err
 	}
 	api := p.nodes.api
-	return api.check(api.Backend.Execute(p.handle, p.node, pack), "a convolution of %v by %v", p.nodes.what, p.engine)
+	return api.check(api.Backend.Execute(p.handle, p.node, pack), "%v by %v", p.nodes.what, p.engine)
 }
 
 // pack returns the descriptor of the addresses.
@@ -89,9 +103,17 @@ func (p *executionPlan) pack(at addresses) (Node, error) {
 	}
 	n := &nodes{api: p.nodes.api, what: p.nodes.what}
 	d := n.create(PackNode)
-	set(n, d, PackUIDs, Int64Value, uidX, uidW, uidY)
-	set(n, d, PackAddresses, AddressValue, at[:3]...)
-	set(n, d, PackWorkspace, AddressValue, at[3])
+	where := slices.Clone(at[:p.operands])
+	for _, s := range p.scalars {
+		where = append(where, driver.Pointer(uintptr(unsafe.Pointer(s))))
+	}
+	uids := make([]int64, len(where))
+	for i := range uids {
+		uids[i] = int64(i + 1)
+	}
+	set(n, d, PackUIDs, Int64Value, uids...)
+	set(n, d, PackAddresses, AddressValue, where...)
+	set(n, d, PackWorkspace, AddressValue, at[p.operands])
 	n.finalize(d)
 	if n.err != nil {
 		return 0, errors.Join(n.err, n.close())
@@ -114,7 +136,7 @@ func (p *executionPlan) keep(at addresses, d Node) error {
 	p.packs.order = p.packs.order[1:]
 	old := p.packs.known[oldest]
 	delete(p.packs.known, oldest)
-	return p.nodes.api.check(p.nodes.api.Backend.Destroy(old), "destroying a pack of addresses of a convolution of %v",
+	return p.nodes.api.check(p.nodes.api.Backend.Destroy(old), "destroying a pack of addresses of %v",
 		p.nodes.what)
 }
 

@@ -18,7 +18,7 @@ type nodes struct {
 // check stores the first error.
 func (n *nodes) check(s Status, doing string) bool {
 	if s != 0 && n.err == nil {
-		n.err = n.api.check(s, "%s for a convolution of %v", doing, n.what)
+		n.err = n.api.check(s, "%s for %v", doing, n.what)
 	}
 	return n.err == nil
 }
@@ -58,7 +58,7 @@ func getOne[T any](n *nodes, d Node, name Attribute, of AttributeType) (v T) {
 		return got[0]
 	}
 	if n.err == nil {
-		n.err = fmt.Errorf("cudnn: reading attribute %d for a convolution of %v: got no value, want one", name, n.what)
+		n.err = fmt.Errorf("cudnn: reading attribute %d for %v: got no value, want one", name, n.what)
 	}
 	return v
 }

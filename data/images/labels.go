@@ -111,7 +111,7 @@ func (t *tree) flatTest(a *arrangement, tables []int, all map[string]*node, o Op
 	}
 	known := map[string]bool{}
 	for _, k := range a.train[0].kids {
-		known[k.name] = true
+		known[canonical(k.name)] = true
 	}
 	lab, err := t.fromTables(tables, known, a, all, o)
 	if lab == nil || err != nil {
@@ -268,9 +268,10 @@ func (t *tree) finder(all map[string]*node) *finder {
 		if e.dir || !isPicture(e.name) {
 			continue
 		}
-		f.whole[e.name] = i
-		f.parts[path.Base(e.name)] = append(f.parts[path.Base(e.name)], i)
-		f.parts[stem(e.name)] = append(f.parts[stem(e.name)], i)
+		name := canonical(e.name)
+		f.whole[name] = i
+		f.parts[path.Base(name)] = append(f.parts[path.Base(name)], i)
+		f.parts[stem(name)] = append(f.parts[stem(name)], i)
 	}
 	return f
 }
@@ -281,11 +282,11 @@ var errSeveral = errors.New("names several pictures")
 // find returns the picture that a table in a folder names by its path, which may begin above the
 // folder, or by its name alone; -1 if there is none. Of several the one of the table's split is meant.
 func (f *finder) find(dir, split, name string) (int, error) {
-	name = strings.TrimLeft(path.Clean(strings.ReplaceAll(name, `\`, "/")), "/")
+	name = canonical(strings.TrimLeft(path.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
 	if name == "." || len(name) > 4096 {
 		return -1, nil
 	}
-	if i, ok := f.whole[path.Join(dir, name)]; ok {
+	if i, ok := f.whole[canonical(path.Join(dir, name))]; ok {
 		return i, nil
 	}
 	if i, ok := f.whole[name]; ok {
@@ -306,7 +307,8 @@ func (f *finder) find(dir, split, name string) (int, error) {
 	if len(found) > 1 {
 		for tail := name; strings.Contains(tail, "/"); {
 			narrow(func(e entry) bool {
-				return strings.HasSuffix("/"+e.name, "/"+tail) || strings.HasSuffix("/"+stemOf(e.name), "/"+tail)
+				name := canonical("/" + e.name)
+				return strings.HasSuffix(name, "/"+tail) || strings.HasSuffix(stemOf(name), "/"+tail)
 			})
 			if _, tail, _ = strings.Cut(tail, "/"); len(found) == 1 {
 				break
@@ -343,20 +345,25 @@ func isNamed(column string, names []string) bool {
 // splitColumns are names of a column that says the split.
 var splitColumns = []string{"split", "set", "subset", "data set", "dataset", "partition", "phase"}
 
+// takeHead takes the first row as the names of the columns, unless it names a picture.
+func (t *labelTable) takeHead(f *finder, dir, split string) {
+	if t.columns != nil || len(t.rows) == 0 {
+		return
+	}
+	t.columns = make([]string, len(t.rows[0]))
+	if len(t.rows) > 1 && !slices.ContainsFunc(t.rows[0], func(v string) bool {
+		i, err := f.find(dir, split, strings.TrimSpace(v))
+		return i >= 0 || err != nil
+	}) {
+		copy(t.columns, t.rows[0])
+		t.rows, t.lines = t.rows[1:], t.lines[1:]
+	}
+}
+
 // choose finds the columns of a table. Known classes are those of training, if they are known.
 func (t *labelTable) choose(f *finder, dir, split string, known map[string]bool, o Options) (c columns, ok bool,
 	err error) {
-	if t.columns == nil && len(t.rows) > 0 {
-		t.columns = make([]string, len(t.rows[0]))
-		head := !slices.ContainsFunc(t.rows[0], func(v string) bool {
-			i, err := f.find(dir, split, strings.TrimSpace(v))
-			return i >= 0 || err != nil
-		})
-		if head && len(t.rows) > 1 {
-			copy(t.columns, t.rows[0])
-			t.rows, t.lines = t.rows[1:], t.lines[1:]
-		}
-	}
+	t.takeHead(f, dir, split)
 	c = columns{-1, -1, -1}
 	looked := t.rows[:min(len(t.rows), headRows)]
 	usual := slices.ContainsFunc(t.columns, func(name string) bool { return isNamed(name, pictureNames) })
@@ -375,7 +382,7 @@ func (t *labelTable) choose(f *finder, dir, split string, known map[string]bool,
 		switch {
 		case isNamed(name, splitColumns) && splits == len(looked):
 			c.split = k
-		case o.ImageColumn == name && found > 0:
+		case o.ImageColumn != "" && o.ImageColumn == name && found > 0:
 			c.picture, most = k, len(looked)
 		case found > most && o.ImageColumn == "" && !isNamed(name, labelNames) &&
 			(!usual || isNamed(name, pictureNames)):
@@ -386,7 +393,7 @@ func (t *labelTable) choose(f *finder, dir, split string, known map[string]bool,
 		return c, false, nil
 	}
 	c.label = t.labelColumn(c, looked, known, o)
-	if c.label < 0 && known == nil {
+	if c.label < 0 && known == nil && strings.Join(t.columns, "") != "" && path.Ext(t.name) != ".txt" {
 		return c, false, &FormatError{Path: path.Join(f.tree.path, t.name),
 			Got: "the columns " + strings.Join(t.columns, ", "), Hint: "name it with --label-column",
 			Want: "one of labels: " + strings.Join(labelNames[:8], ", ")}
@@ -405,7 +412,7 @@ func (t *labelTable) labelColumn(c columns, looked [][]string, known map[string]
 	if known != nil {
 		for _, k := range others {
 			if len(looked) > 0 && !slices.ContainsFunc(looked, func(row []string) bool {
-				return !known[firstWord(cell(row, k))]
+				return !known[canonical(firstWord(cell(row, k)))]
 			}) {
 				return k
 			}
@@ -423,10 +430,22 @@ func (t *labelTable) labelColumn(c columns, looked [][]string, known map[string]
 			return k
 		}
 	}
-	if len(others) == 1 {
+	if len(others) == 1 && !isNamed(t.columns[others[0]], captionNames) && repeated(looked, others[0]) {
 		return others[0]
 	}
 	return -1
+}
+
+// captionNames are names of columns that say more than a class.
+var captionNames = []string{"text", "caption", "captions", "prompt", "description", "title", "url"}
+
+// repeated reports whether a column has few rows, or values that occur again, as labels do.
+func repeated(rows [][]string, column int) bool {
+	seen := map[string]bool{}
+	for _, row := range rows {
+		seen[cell(row, column)] = true
+	}
+	return len(rows) <= 3 || len(seen) < len(rows)
 }
 
 func firstWord(s string) string {
@@ -501,7 +520,7 @@ func (l *labels) take(t *labelTable, c columns, f *finder, dir, split string, kn
 			continue
 		case known != nil:
 			text = firstWord(text)
-			if !known[text] {
+			if !known[canonical(text)] {
 				return wrong("class "+text, "")
 			}
 		case text == "" || text == "-1":

@@ -51,6 +51,22 @@ __device__ inline u32 high_halves(float low, float high) {
   return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
 }
 
+// in_register keeps a pointer as it is, where the compiler would compute it anew at each use.
+template <class T> __device__ inline T *in_register(T *p) {
+#ifndef FSPDA_HOST
+  asm("" : "+l"(p));
+#endif
+  return global(p);
+}
+
+// computed keeps what was computed from being computed later, or only where a condition holds.
+__device__ inline float computed(float v) {
+#ifndef FSPDA_HOST
+  asm volatile("" : "+f"(v));
+#endif
+  return v;
+}
+
 // rest returns v without its first eight bits. The difference is exact.
 __device__ inline float rest(float v) { return v - __uint_as_float(__float_as_uint(v) & 0xffff0000u); }
 
@@ -61,7 +77,7 @@ struct BytesWarp {
   static constexpr int tiles = 4;        // of columns, with the thirteenth
   typedef Four Numbers[tiles];           // of a step
   typedef u32 Rows[4][4];                // fragments of all tiles of rows
-  typedef u32 Columns[tiles][SPLIT_INTO][2]; // fragments of the tiles of columns
+  typedef u32 Columns[2][SPLIT_INTO][2]; // fragments of two tiles of columns
   float sums[tiles - 1][4][4] = {}, last_sums[4] = {}, numbers[tiles] = {};
   int warp, g, t;
 
@@ -83,50 +99,65 @@ struct BytesWarp {
       for (int i = 0; i < 4; i++) v[i] = rest(v[i]);
   }
 
-  // add_step adds the products of a step, of which it has the fragments, and makes the fragments of
-  // the next.
+  // add_step adds the products of a step. It needs the fragments of its rows and of its first two
+  // tiles of columns, and makes those of the next step. The numbers of these are in `next`, and
+  // those of the other two tiles in `all`.
   template <class Operands>
-  ALWAYS_INLINE void add_step(const Operands &o, const Rows &rows, const Columns &columns, Rows &next_rows,
-                              Columns &next_columns, Numbers &next, Numbers &later, int step, int steps) {
+  ALWAYS_INLINE void add_step(const Operands &o, Columns &first, const Rows &rows, Rows &next_rows, Numbers &all,
+                              Numbers &next, int step, int steps) {
     const bool more = step + 1 < steps;
-    o.load(later, step + 2, steps);
+    o.load(next, 2, step + 1, steps);
+    o.load(all, 0, step + 2, steps);
     typename Operands::Words words;
     o.fetch(words, more ? step + 1 : step);
+    Columns second;
+#pragma unroll
+    for (int p = 0; p < SPLIT_INTO; p++)
+#pragma unroll
+      for (int j = 0; j < 2; j++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[j][i], rows[i], first[j][p]);
+        split(second[j][p], all[2 + j], 2 + j, p, 1.0f);
+      }
+#pragma unroll
+    for (int i = 0; i < 4; i++) o.convert(next_rows, words, i);
     u32 last[4];
 #pragma unroll
     for (int r = 0; r < 4; r++) last[r] = warp & 1 ? rows[1][r] : rows[0][r];
 #pragma unroll
-    for (int p = 0; p < SPLIT_INTO; p++)
+    for (int p = 0; p < SPLIT_INTO; p++) {
 #pragma unroll
-      for (int j = 0; j < tiles; j++) {
-        if (j < tiles - 1)
+      for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[2][i], rows[i], second[0][p]);
+      mma_half<BFloat>(last_sums, last, second[1][p]);
 #pragma unroll
-          for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[j < tiles - 1 ? j : 0][i], rows[i], columns[j][p]);
-        else
-          mma_half<BFloat>(last_sums, last, columns[j][p]);
-        split(next_columns[j][p], next[j], j, p, more ? 1.0f : 0.0f);
-      }
-#pragma unroll
-    for (int i = 0; i < 4; i++) o.convert(next_rows, words, i);
+      for (int j = 0; j < 2; j++) split(first[j][p], next[j], j, p, more ? 1.0f : 0.0f);
+    }
+  }
+
+  // begin loads the first numbers, while the bytes are on their way.
+  template <class Operands> ALWAYS_INLINE void begin(const Operands &o, Numbers (&all)[2], int steps) {
+    o.load(all[0], 0, 0, steps);
+    o.load(all[0], 2, 0, steps);
+    o.load(all[1], 0, 1, steps);
   }
 
   // add_all adds all products, once the bytes are in shared memory.
   template <class Operands> ALWAYS_INLINE void add_all(const Operands &o, Numbers (&all)[2], int steps) {
-    Columns columns[2];
+    Columns first;
     Rows rows[2];
 #pragma unroll
-    for (int j = 0; j < tiles; j++)
+    for (int j = 0; j < 2; j++)
 #pragma unroll
-      for (int p = 0; p < SPLIT_INTO; p++) split(columns[0][j][p], all[0][j], j, p, 1.0f);
+      for (int p = 0; p < SPLIT_INTO; p++) split(first[j][p], all[0][j], j, p, 1.0f);
     typename Operands::Words words;
     o.fetch(words, 0);
 #pragma unroll
     for (int i = 0; i < 4; i++) o.convert(rows[0], words, i);
 #pragma unroll 1
     for (int step = 0;; step += 2) {
-      add_step(o, rows[0], columns[0], rows[1], columns[1], all[1], all[0], step, steps);
+      add_step(o, first, rows[0], rows[1], all[0], all[1], step, steps);
       if (step + 1 >= steps) break;
-      add_step(o, rows[1], columns[1], rows[0], columns[0], all[0], all[1], step + 1, steps);
+      add_step(o, first, rows[1], rows[0], all[1], all[0], step + 1, steps);
       if (step + 2 >= steps) break;
     }
 #pragma unroll
@@ -163,14 +194,14 @@ struct AlongRows {
 #pragma unroll
     for (int j = 0; j < BytesWarp::tiles; j++) {
       const int row = column + w.first_column(j) + w.g;
-      from[j] = b + (i64)(row < n ? row : n - 1) * k + 4 * w.t;
+      from[j] = in_register(b + (u32)((row < n ? row : n - 1) * k + 4 * w.t));
     }
   }
-  // load loads the numbers of a step, if it is there.
-  __device__ void load(BytesWarp::Numbers &to, int step, int steps) const {
+  // load loads the numbers of tiles j and j + 1 of a step, if it is there.
+  __device__ void load(BytesWarp::Numbers &to, int j, int step, int steps) const {
 #pragma unroll
-    for (int j = 0; j < BytesWarp::tiles; j++)
-      if (step < steps) to[j] = load4(from[j] + (u32)(BYTES_STEP * step));
+    for (int l = j; l < j + 2; l++)
+      if (step < steps) to[l] = load4(from[l] + (u32)(BYTES_STEP * step));
   }
   __device__ void fetch(Words &w, int step) const {
 #pragma unroll
@@ -206,15 +237,15 @@ struct AlongColumns {
 #pragma unroll
     for (int j = 0; j < BytesWarp::tiles; j++) {
       const int x = begin + w.first_column(j) + w.g;
-      from[j] = a + (x < n ? x : n - 1);
+      from[j] = in_register(a + (x < n ? x : n - 1));
     }
   }
-  __device__ void load(BytesWarp::Numbers &to, int step, int) const {
+  __device__ void load(BytesWarp::Numbers &to, int j, int step, int) const {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const u32 q = BYTES_STEP * step + 4 * i + first, at = (q < k ? q : k - 1) * n;
 #pragma unroll
-      for (int j = 0; j < BytesWarp::tiles; j++) to[j].v[i] = from[j][at];
+      for (int l = j; l < j + 2; l++) to[l].v[i] = from[l][at];
     }
   }
   __device__ void fetch(Words &w, int step) const {
@@ -251,42 +282,44 @@ BODY gemm_nt_bytes_mma_of(const Block &block, const u8 *bytes, const int *rows, 
   const Place at = {(int)block.y() * BYTES_ROWS, (int)(block.x() % across) * BYTES_COLUMNS};
   const Span span = chunk_of(p, parts, k / BYTES_STEP);
   const int steps = span.to - span.from, lane = block.thread() % WARP, mine = 8 * w.warp + lane / 4;
-  int stored[2]; // rows
+  const u32 *row = (const u32 *)rows + (i64)block.z() * m;
+  u32 stored[2];
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int y = at.row + 32 * h + mine;
-    stored[h] = rows[(i64)block.z() * m + (y < m ? y : m - 1)];
+    stored[h] = row[(u32)(y < m ? y : m - 1)];
   }
   const AlongRows o(memory, w, AGENT(block, b) + BYTES_STEP * span.from, at.column, n, k);
-  BytesWarp::Numbers ahead[2];
-  o.load(ahead[0], 0, steps);
-  o.load(ahead[1], 1, steps);
   block.sync();
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const u8 *from = bytes + (i64)stored[h] * k + BYTES_STEP * span.from;
+    const u8 *from = bytes + ((u64)stored[h] * (u32)k + BYTES_STEP * (span.from + lane % 4));
+    u8 *to = memory.v + 16 * (BYTES_ROWS * (lane % 4) + 32 * h + mine);
 #pragma unroll 1
-    for (int s = lane % 4; s < steps; s += 4)
-      copy_async(memory.v + 16 * (BYTES_ROWS * s + 32 * h + mine), from + BYTES_STEP * s, true);
+    for (int s = lane % 4; s < steps; s += 4, to += 64 * BYTES_ROWS, from += 4 * BYTES_STEP) copy_async(to, from, true);
   }
   end_copies();
+  BytesWarp::Numbers ahead[2];
+  w.begin(o, ahead, steps);
+  __syncwarp(); // the loads begin before the wait
   wait_copies<0>();
   block.sync();
   w.add_all(o, ahead, steps);
-  float *c = part + ((i64)block.z() * parts + p) * m * n;
+  float *c = in_register(part + (i64)(block.z() * parts + p) * (m * n));
 #pragma unroll
   for (int j = 0; j < BytesWarp::tiles; j++) {
+    const bool last = j == BytesWarp::tiles - 1;
     const float shifted[2] = {shift * w.number(j, 0), shift * w.number(j, 1)};
     const int x = at.column + w.first_column(j) + 2 * w.t;
-    const bool last = j == BytesWarp::tiles - 1;
 #pragma unroll
     for (int i = 0; i < (last ? 1 : 4); i++)
 #pragma unroll
       for (int r = 0; r < 4; r += 2) {
         const int y = at.row + (last ? 16 * w.warp : 32 * w.half(i / 2) + 16 * (i % 2)) + w.g + 4 * r;
-        if (y < m && x < n)
-          *(float2 *)(c + (u32)(y * n + x)) =
-              float2{w.product(j, i, r, scale, shifted[0]), w.product(j, i, r + 1, scale, shifted[1])};
+        float2 *to = (float2 *)in_register(c + (u32)(y * n + x));
+        const float2 two = {computed(w.product(j, i, r, scale, shifted[0])),
+                            computed(w.product(j, i, r + 1, scale, shifted[1]))};
+        if (y < m & x < n) *to = two;
       }
   }
 #endif
@@ -303,25 +336,25 @@ BODY gemm_tn_bytes_mma_of(const Block &block, OPERAND(const float, a), const u8 
   const Place at = {(int)block.y() * BYTES_COLUMNS, (int)block.x() * BYTES_ROWS}; // row and column of C
   const int steps = (k + BYTES_STEP - 1) / BYTES_STEP, lane = block.thread() % WARP;
   const AlongColumns o(memory, w, AGENT(block, a), at.row, m, k);
-  BytesWarp::Numbers ahead[2];
-  o.load(ahead[0], 0, steps);
-  o.load(ahead[1], 1, steps);
   const int x = at.column + 16 * (lane % 4), mine = 8 * w.warp + lane / 4;
-  const u8 *from = bytes + (x < n ? x : 0);
+  const u8 *from = in_register(bytes + (x < n ? x : 0));
+  const u32 *row = in_register((const u32 *)rows + (i64)block.z() * k);
   block.sync();
 #pragma unroll 1
-  for (int q = mine; q < BYTES_STEP * steps; q += 256) {
-    int stored[8]; // rows
+  for (int first = mine; first < BYTES_STEP * steps; first += 256) {
+    u32 stored[8]; // rows
 #pragma unroll
-    for (int i = 0; i < 8; i++) stored[i] = rows[(i64)block.z() * k + (q + 32 * i < k ? q + 32 * i : k - 1)];
+    for (int i = 0; i < 8; i++) stored[i] = row[(u32)(first + 32 * i < k ? first + 32 * i : k - 1)];
+    u8 *to = memory.v + 64 * first + (16 * (lane % 4) ^ (first & 2) * 16);
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-      const int at = q + 32 * i;
-      if (at < BYTES_STEP * steps)
-        copy_async(memory.v + 64 * at + (16 * (lane % 4) ^ (at & 2) * 16), from + (i64)stored[i] * n, at < k && x < n);
-    }
+    for (int i = 0; i < 8; i++) // there is memory for 384 products
+      if (i < 4 || first + 32 * i < CHUNK)
+        copy_async(to + 2048 * i, from + (u64)stored[i] * (u32)n, first + 32 * i < k && x < n);
   }
   end_copies();
+  BytesWarp::Numbers ahead[2];
+  w.begin(o, ahead, steps);
+  __syncwarp(); // the loads begin before the wait
   wait_copies<0>();
   block.sync();
   w.add_all(o, ahead, steps);

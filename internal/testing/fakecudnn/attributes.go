@@ -30,7 +30,21 @@ func operation(alpha, beta, conv, w, x, y cudnn.Attribute) map[cudnn.Attribute]a
 var settable = map[cudnn.DescriptorType]map[cudnn.Attribute]attribute{
 	cudnn.TensorNode: {cudnn.TensorAlignment: one(cudnn.Int64Value), cudnn.TensorType: one(cudnn.TypeValue),
 		cudnn.TensorDimensions: four(cudnn.Int64Value),
-		cudnn.TensorStrides:    four(cudnn.Int64Value), cudnn.TensorUID: one(cudnn.Int64Value)},
+		cudnn.TensorStrides:    four(cudnn.Int64Value), cudnn.TensorUID: one(cudnn.Int64Value),
+		cudnn.TensorVirtual: one(cudnn.BoolValue).asOptional(),
+		cudnn.TensorByValue: one(cudnn.BoolValue).asOptional()},
+	cudnn.PointwiseNode: {cudnn.PointwiseMode: one(cudnn.PointwiseValue), cudnn.PointwiseCompute: one(cudnn.TypeValue),
+		cudnn.PointwiseAxis: one(cudnn.Int64Value).asOptional()},
+	cudnn.PointwiseOpNode: {cudnn.PointwiseOpMode: a(cudnn.PointwiseNode), cudnn.PointwiseOpX: a(cudnn.TensorNode),
+		cudnn.PointwiseOpB: a(cudnn.TensorNode).asOptional(), cudnn.PointwiseOpT: a(cudnn.TensorNode).asOptional(),
+		cudnn.PointwiseOpY: a(cudnn.TensorNode)},
+	cudnn.MatmulNode: {cudnn.MatmulCompute: one(cudnn.TypeValue)},
+	cudnn.MatmulOpNode: {cudnn.MatmulOpA: a(cudnn.TensorNode), cudnn.MatmulOpB: a(cudnn.TensorNode),
+		cudnn.MatmulOpC: a(cudnn.TensorNode), cudnn.MatmulOpOf: a(cudnn.MatmulNode)},
+	cudnn.ReductionNode: {cudnn.ReductionMode: one(cudnn.ReductionValue), cudnn.ReductionCompute: one(cudnn.TypeValue)},
+	cudnn.ReductionOpNode: {cudnn.ReductionOpX: a(cudnn.TensorNode), cudnn.ReductionOpY: a(cudnn.TensorNode),
+		cudnn.ReductionOpOf: a(cudnn.ReductionNode)},
+	cudnn.ReshapeOpNode: {cudnn.ReshapeOpX: a(cudnn.TensorNode), cudnn.ReshapeOpY: a(cudnn.TensorNode)},
 	cudnn.ConvolutionNode: {cudnn.ConvolutionCompute: one(cudnn.TypeValue), cudnn.ConvolutionMode: one(cudnn.ModeValue),
 		cudnn.ConvolutionSpatial:  one(cudnn.Int64Value),
 		cudnn.ConvolutionDilation: two(cudnn.Int64Value), cudnn.ConvolutionStride: two(
@@ -42,7 +56,7 @@ var settable = map[cudnn.DescriptorType]map[cudnn.Attribute]attribute{
 		cudnn.GradXY),
 	cudnn.GradWNode: operation(cudnn.GradWAlpha, cudnn.GradWBeta, cudnn.GradWConv, cudnn.GradWW, cudnn.GradWX,
 		cudnn.GradWY),
-	cudnn.GraphNode: {cudnn.GraphOperations: {of: cudnn.NodeValue, least: 1, most: 1},
+	cudnn.GraphNode: {cudnn.GraphOperations: {of: cudnn.NodeValue, least: 1, most: 64},
 		cudnn.GraphHandle: one(cudnn.HandleValue)},
 	cudnn.HeuristicNode: {cudnn.HeuristicGraph: a(cudnn.GraphNode), cudnn.HeuristicMode: one(cudnn.HeuristicValue),
 		cudnn.HeuristicDevice: a(cudnn.DeviceNode).asOptional()},
@@ -53,8 +67,9 @@ var settable = map[cudnn.DescriptorType]map[cudnn.Attribute]attribute{
 		most: 46, node: cudnn.KnobNode, optional: true}},
 	cudnn.PlanNode: {cudnn.PlanHandle: one(cudnn.HandleValue), cudnn.PlanConfig: a(cudnn.EngineConfigNode),
 		cudnn.PlanDevice: a(cudnn.DeviceNode).asOptional()},
-	cudnn.PackNode: {cudnn.PackUIDs: {of: cudnn.Int64Value, least: 3, most: 3},
-		cudnn.PackAddresses: {of: cudnn.AddressValue, least: 3, most: 3}, cudnn.PackWorkspace: one(cudnn.AddressValue)},
+	cudnn.PackNode: {cudnn.PackUIDs: {of: cudnn.Int64Value, least: 3, most: 32},
+		cudnn.PackAddresses: {of: cudnn.AddressValue, least: 3, most: 32},
+		cudnn.PackWorkspace: one(cudnn.AddressValue)},
 }
 
 // bytesOf returns the size of a value.

@@ -1,6 +1,7 @@
 package fakecudnn
 
 import (
+	"slices"
 	"unsafe"
 
 	"fspda/cuda/cudnn"
@@ -16,9 +17,8 @@ func (g *Graph) get(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, 
 	}
 	switch name {
 	case cudnn.HeuristicResults:
-		c := g.convolution(g.nodes[cudnn.Node(x.set[cudnn.HeuristicGraph][0])])
 		return g.fill(of, asked, got, values, cudnn.EngineConfigNode,
-			g.recommended(c, int32(x.set[cudnn.HeuristicMode][0])))
+			g.recommended(g.nodes[cudnn.Node(x.set[cudnn.HeuristicGraph][0])], int32(x.set[cudnn.HeuristicMode][0])))
 	case cudnn.ConfigEngine:
 		return g.fill(of, asked, got, values, cudnn.EngineNode, []Engine{*x.engine})
 	case cudnn.ConfigKnobs:
@@ -39,11 +39,48 @@ func (g *Graph) get(d cudnn.Node, name cudnn.Attribute, of cudnn.AttributeType, 
 	return g.fault("attribute %d cannot be read", name)
 }
 
-func (g *Graph) recommended(c Convolution, mode int32) []Engine {
-	if mode == cudnn.HeuristicFallback {
-		return g.Fallback(c)
+func (g *Graph) recommended(graph *node, mode int32) []Engine {
+	switch {
+	case !g.isConvolution(graph):
+		if g.OfferedFlow == nil || mode == cudnn.HeuristicFallback {
+			return nil
+		}
+		return g.OfferedFlow(g.flow(graph))
+	case mode == cudnn.HeuristicFallback:
+		return g.Fallback(g.convolution(graph))
 	}
-	return g.Offered(c)
+	return g.Offered(g.convolution(graph))
+}
+
+// all returns all engines of a graph.
+func (g *Graph) all(graph *node) []Engine {
+	return append(g.recommended(graph, cudnn.HeuristicA), g.recommended(graph, cudnn.HeuristicFallback)...)
+}
+
+// isConvolution reports whether a graph is one convolution.
+func (g *Graph) isConvolution(graph *node) bool {
+	switch g.nodes[cudnn.Node(graph.set[cudnn.GraphOperations][0])].of {
+	case cudnn.ForwardNode, cudnn.GradXNode, cudnn.GradWNode:
+		return true
+	}
+	return false
+}
+
+// checkConvolution checks the layout of the operands.
+func (g *Graph) checkConvolution(graph *node) cudnn.Status {
+	op := g.nodes[cudnn.Node(graph.set[cudnn.GraphOperations][0])]
+	for _, v := range op.set {
+		t := g.nodes[cudnn.Node(v[0])]
+		if t == nil || t.of != cudnn.TensorNode {
+			continue
+		}
+		dims, strides := t.set[cudnn.TensorDimensions], t.set[cudnn.TensorStrides]
+		c, h, w := dims[1], dims[2], dims[3]
+		if !slices.Equal(strides, []uint64{h * w * c, 1, w * c, c}) {
+			return g.fault("strides %v of dimensions %v are not NHWC", strides, dims)
+		}
+	}
+	return 0
 }
 
 // engineOf returns the engine of a plan.
@@ -150,7 +187,14 @@ func (g *Graph) execute(h cudnn.Ptr, plan, pack cudnn.Node) cudnn.Status {
 	}
 	config := g.nodes[cudnn.Node(p.set[cudnn.PlanConfig][0])]
 	graph := g.nodes[cudnn.Node(g.nodes[cudnn.Node(config.set[cudnn.ConfigEngine][0])].set[cudnn.EngineGraph][0])]
-	c, e := g.convolution(graph), config.engine
+	e, workspace := config.engine, driver.Pointer(at.set[cudnn.PackWorkspace][0])
+	if e.Memory > 0 && workspace == 0 {
+		return g.fault("executing %v without its workspace", e.Engine)
+	}
+	if !g.isConvolution(graph) {
+		return g.executeFlow(graph, at, *e, workspace)
+	}
+	c := g.convolution(graph)
 	var where [3]driver.Pointer
 	for i, number := range at.set[cudnn.PackUIDs] {
 		if number < 1 || number > 3 {
@@ -158,14 +202,10 @@ func (g *Graph) execute(h cudnn.Ptr, plan, pack cudnn.Node) cudnn.Status {
 		}
 		where[number-1] = driver.Pointer(at.set[cudnn.PackAddresses][i])
 	}
-	workspace := driver.Pointer(at.set[cudnn.PackWorkspace][0])
 	for _, a := range where {
 		if int64(a)%c.Alignment != 0 {
 			return g.fault("an operand has address %#x, want a multiple of %d", a, c.Alignment)
 		}
-	}
-	if e.Memory > 0 && workspace == 0 {
-		return g.fault("executing %v without its workspace", e.Engine)
 	}
 	g.Executed++
 	if e.Refuses != 0 {

@@ -3,7 +3,6 @@ package fakecudnn
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"unsafe"
 
 	"fspda/cuda/cudnn"
@@ -41,7 +40,10 @@ type Graph struct {
 	Offered, Fallback func(c Convolution) []Engine
 	// Compute executes a plan. Workspace is 0 if none was given.
 	Compute func(c Convolution, by Engine, x, w, y, workspace driver.Pointer) cudnn.Status
-	Faults  []string // misuses of the API
+	// OfferedFlow and ComputeFlow are Offered and Compute for graphs of several operations.
+	OfferedFlow func(f *Flow) []Engine
+	ComputeFlow func(f *Flow, by Engine, workspace driver.Pointer) cudnn.Status
+	Faults      []string // misuses of the API
 
 	next     cudnn.Node
 	nodes    map[cudnn.Node]*node
@@ -151,13 +153,14 @@ func (g *Graph) finalize(d cudnn.Node) cudnn.Status {
 func (g *Graph) checkNode(x *node) cudnn.Status {
 	switch x.of {
 	case cudnn.TensorNode:
-		dims, strides := x.set[cudnn.TensorDimensions], x.set[cudnn.TensorStrides]
-		n, c, h, w := dims[0], dims[1], dims[2], dims[3]
-		if int64(n) <= 0 || int64(c) <= 0 || int64(h) <= 0 || int64(w) <= 0 {
-			return badParameter // not a fault: a caller may ask for invalid shapes
+		for _, n := range x.set[cudnn.TensorDimensions] {
+			if int64(n) <= 0 {
+				return badParameter // not a fault: a caller may ask for invalid shapes
+			}
 		}
-		if !slices.Equal(strides, []uint64{h * w * c, 1, w * c, c}) {
-			return g.fault("strides %v of dimensions %v are not NHWC", strides, dims)
+	case cudnn.GraphNode:
+		if g.isConvolution(x) {
+			return g.checkConvolution(x)
 		}
 	case cudnn.EngineConfigNode:
 		x.engine = g.storedEngine(x)
@@ -184,8 +187,7 @@ func (g *Graph) storedEngine(x *node) *Engine {
 		want.Knobs = append(want.Knobs, cudnn.Knob{Type: int32(knob[cudnn.KnobType][0]),
 			Value: int64(knob[cudnn.KnobChoice][0])})
 	}
-	c := g.convolution(g.nodes[cudnn.Node(engine.set[cudnn.EngineGraph][0])])
-	for _, e := range append(g.Offered(c), g.Fallback(c)...) {
+	for _, e := range g.all(g.nodes[cudnn.Node(engine.set[cudnn.EngineGraph][0])]) {
 		if e.String() == want.String() {
 			return &e
 		}

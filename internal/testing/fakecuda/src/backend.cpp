@@ -39,6 +39,7 @@ size_t bytes_of(int type) {
   case CUDNN_TYPE_INT64:
   case CUDNN_TYPE_VOID_PTR:
   case CUDNN_TYPE_BACKEND_DESCRIPTOR: return 8;
+  case CUDNN_TYPE_BOOLEAN: return 1;
   }
   return 4;
 }

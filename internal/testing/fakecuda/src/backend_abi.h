@@ -12,7 +12,8 @@
   V(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, 16) V(CUDNN_BACKEND_TENSOR_DESCRIPTOR, 17)
 
 #define VALUE_TYPES(V)                                                                                                 \
-  V(CUDNN_TYPE_HANDLE, 0) V(CUDNN_TYPE_DATA_TYPE, 1) V(CUDNN_TYPE_INT64, 3) V(CUDNN_TYPE_FLOAT, 4)                     \
+  V(CUDNN_TYPE_HANDLE, 0) V(CUDNN_TYPE_DATA_TYPE, 1) V(CUDNN_TYPE_BOOLEAN, 2) V(CUDNN_TYPE_INT64, 3)                   \
+  V(CUDNN_TYPE_FLOAT, 4)                                                                                               \
   V(CUDNN_TYPE_VOID_PTR, 6) V(CUDNN_TYPE_CONVOLUTION_MODE, 7) V(CUDNN_TYPE_HEUR_MODE, 8) V(CUDNN_TYPE_KNOB_TYPE, 9)    \
   V(CUDNN_TYPE_NUMERICAL_NOTE, 11) V(CUDNN_TYPE_BACKEND_DESCRIPTOR, 15) V(CUDNN_TYPE_BEHAVIOR_NOTE, 19)
 
