@@ -12,7 +12,7 @@ ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./da
 # Tests that compare all paths by themselves, or none.
 ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet|TestBorrowedArenas|TestFootprint|TestParallelAllocatesNothing
 
-.PHONY: help run test test-default test-paths test-long test-asm soak test-cu race lint fuzz bench peers card generate cross release module cover clean size
+.PHONY: help run test test-default test-paths test-long test-asm test-arm64 test-arm64-asm qemu soak test-cu race lint fuzz bench peers card generate cross release module cover clean size
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -54,6 +54,23 @@ race: # all tests under the race detector, which needs a C compiler
 
 test-asm: # the generators of assembly, which are a module of their own: their output, and what it holds
 	cd tools/asm && $(GO) test ./...
+
+# NEON under emulation: all bits, no times. ARM64 runs go test on a program for arm64, from any processor.
+ARM64 = GOARCH=arm64 $(TEST) -exec '$(if $(filter arm64,$(shell $(GO) env GOHOSTARCH)),,qemu-aarch64)' -timeout 60m
+
+test-arm64: qemu # the packages that hold assembly, the networks and the result hashes on arm64, emulated (a quarter of an hour)
+	$(ARM64) $(ASM) ./cpu/attention ./cpu/embed
+	$(ARM64) -run 'TestResultHashes' .
+	$(ARM64) -run 'Golden|Bits|TestSA' ./model ./train/algo
+	GODEBUG=cpu.asimd=off $(ARM64) ./cpu/isa ./cpu/vec ./cpu/norm
+
+test-arm64-asm: qemu # the kernels of arm64 against their definitions in Go, emulated (two minutes)
+	$(ARM64) ./cpu/tile ./cpu/vec ./cpu/norm
+
+qemu: # the emulator of user programs, where the machine has another processor
+	@test "$$($(GO) env GOHOSTARCH)" = arm64 || command -v qemu-aarch64 >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq qemu-user; } >/dev/null || \
+	  { echo "qemu-aarch64 is missing: install qemu-user"; exit 1; }
 
 lint: # formatting, vet, staticcheck, names and lengths: golangci-lint, pinned in tools/lint/go.mod
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
@@ -103,8 +120,9 @@ generate: # regenerate what is generated; CI wants no difference
 	cd examples/quasi-global && $(GO) mod tidy
 
 cross: # build for every system we promise, and without our assembly
-	@set -e; for t in linux/amd64 linux/arm64 darwin/arm64 windows/amd64; do \
+	@set -e; for t in linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64; do \
 	  echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) build -o /dev/null ./cmd/fspda; done
+	@set -e; for s in linux darwin windows; do GOOS=$$s GOARCH=arm64 $(GO) vet $(ASM); done
 	$(GO) build -tags fspda_noasm $(ASM)
 
 release: # stripped programs, container files, checksums, bill of materials and licences, in .release

@@ -127,6 +127,23 @@ func TestDataInfoOfText(t *testing.T) {
 	want(t, 2, []string{"data", "info", out}, "there is train.bin, but no val.bin")
 }
 
+// A folder whose texts are no good is a text, not a set of pictures without any.
+func TestDataInfoOfBadTexts(t *testing.T) {
+	for name, files := range map[string]map[string][]byte{
+		"one empty": {"a.txt": nil}, "one of two empty": {"a.txt": []byte("abc"), "b.txt": nil},
+		"below": {"books/a.txt": nil}, "train alone": {"train.txt": []byte("abc")},
+	} {
+		dir := imageTree(t, files)
+		for _, args := range [][]string{{"data", "info", dir}, {"data", "prepare", dir, "--out", dir + "-packed"}} {
+			status, stdout, stderr := call(t, args...)
+			if status != 2 && !(name == "one of two empty" && status == 0) ||
+				strings.Contains(stderr, "want pictures") || !strings.Contains(stdout+stderr, "txt") {
+				t.Errorf("%s: %v: exit status %d, %s%s", name, args, status, stdout, stderr)
+			}
+		}
+	}
+}
+
 func TestDataRefuses(t *testing.T) {
 	empty := t.TempDir()
 	if err := os.WriteFile(filepath.Join(empty, "file"), nil, 0o600); err != nil {

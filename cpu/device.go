@@ -3,6 +3,7 @@ package cpu
 import (
 	"runtime"
 
+	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
 	"fspda/cpu/vec"
 	"fspda/device"
@@ -55,6 +56,9 @@ func (d *Device) Close() error {
 	}
 	return nil
 }
+
+// Assembly reports whether the kernels run in assembly on this processor.
+func Assembly() bool { return isa.Assembly() }
 
 // Name returns "cpu".
 func (*Device) Name() string { return "cpu" }

@@ -8,8 +8,8 @@ import (
 	"fspda/device"
 )
 
-// sendOrthogonalize queues an Orthogonalize. Its products are cuBLAS's, in the precision of
-// networks.
+// sendOrthogonalize queues an Orthogonalize. Its products are cuBLAS's, in float32 as all work on
+// vectors, whatever the precision of networks is.
 func (d *Device) sendOrthogonalize(op *device.Op) {
 	at, matrices := d.operand(op.Out[0]).address(), op.Matrices
 	made := &executor.Op{Send: func() error {
@@ -45,7 +45,7 @@ func (d *Device) orthogonalize(x kernels.Address, m device.Orthogonal) error {
 	product := func(c, a, b kernels.Address, rows, cols, inner int, transA, transB bool) error {
 		return d.handles.blas.Gemm(cublas.Product{M: rows, N: cols, K: inner, TransA: transA, TransB: transB,
 			A: driver.Pointer(a), B: driver.Pointer(b), C: driver.Pointer(c), Type: cublas.Float32,
-			TypeC: cublas.Float32, Compute: d.compute()})
+			TypeC: cublas.Float32, Compute: cublas.ComputeFloat32})
 	}
 	sum := kernels.Dot(square, 0, x, x, square+8, n, 1)
 	if err := ex.Launch(sum[0], sum[1], kernels.Unit(now, x, square, device.OrthogonalMinNorm, n)); err != nil {

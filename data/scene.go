@@ -48,7 +48,7 @@ var textures = []func(u, v float64) bool{
 func odd(v float64) bool { return int(math.Floor(v))&1 != 0 }
 
 // dot reports whether v is near the middle between two integers.
-func dot(v float64) bool { return math.Abs(v-math.Floor(v)-0.5) < 0.3 }
+func dot(v float64) bool { return math.Abs(float64(v)-math.Floor(v)-0.5) < 0.3 }
 
 const (
 	inks         = 10 // colours that distinguish classes

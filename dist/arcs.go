@@ -123,7 +123,7 @@ func newPush(p Spec, l edgeSampler) (Process, error) {
 		mean += float64(min(k, g.Degree(i)))
 	}
 	misses := func(i int) float64 { return 1 - min(1, float64(k)/float64(g.Degree(i))) }
-	rate := func(edge int) float64 { return 1 - misses(g.Edges[edge].I)*misses(g.Edges[edge].J) }
+	rate := func(edge int) float64 { return 1 - float64(misses(g.Edges[edge].I)*misses(g.Edges[edge].J)) }
 	return newDirected(g, p.String(), false, mean, rate, func(dst []Arc, t int) []Arc {
 		s := l.at(t)
 		for i := range g.N {

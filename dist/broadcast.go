@@ -63,7 +63,7 @@ func broadcastInTurn(p Spec, l edgeSampler) (Process, error) {
 func broadcastAtRandom(p Spec, l edgeSampler) (Process, error) {
 	prob, n := p.Numbers[0], l.g.N
 	gaps := newGaps(prob, n)
-	rate := 1 - (1-prob)*(1-prob) // An edge is active where one of its ends broadcasts.
+	rate := 1 - float64((1-prob)*(1-prob)) // An edge is active where one of its ends broadcasts.
 	return newBroadcast(l.g, p.String(), rate, 1-math.Sqrt(1-rate), func(dst []int, t int) []int {
 		dst = dst[:0]
 		s := l.at(t)

@@ -145,7 +145,7 @@ func (q *qsgd) block(dst, v []float32, norm float32, scale float64, s *rng.Strea
 	for i, x := range v {
 		// floor(a+U) rounds a up with the probability of its fraction, without an unpredictable
 		// branch
-		level := float64(int(math.Abs(float64(x))*per + local.Float64()))
+		level := float64(int(float64(math.Abs(float64(x))*per) + local.Float64()))
 		if level > most { // rounding may lift the largest magnitude slightly above s
 			level = most
 		}

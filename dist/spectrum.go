@@ -88,7 +88,7 @@ func (g *Graph) circulant() (second, largest float64) {
 		sum := 0.0
 		for _, s := range g.Neighbours(0) {
 			t := math.Sin(math.Pi * float64(k*s%g.N) / float64(g.N))
-			sum += 2 * t * t
+			sum += float64(2 * t * t)
 		}
 		second, largest = min(second, sum), max(largest, sum)
 	}

@@ -1,6 +1,10 @@
 package model
 
-import "slices"
+import (
+	"slices"
+
+	"fspda/device"
+)
 
 // Description holds the facts about a model that training needs besides its functions. Its zero
 // value is a model without parameters.
@@ -19,6 +23,9 @@ type Description struct {
 	// Operations returns the floating-point operations of the matrix products of the gradient of a
 	// batch, two for a multiply-add; nil if they are not known.
 	Operations func(batch int) (float64, error)
+	// Normed returns the fewest values of a channel that a batch norm averages in the gradient of a
+	// batch, 0 without batch norm; nil if that is not known.
+	Normed func(batch int) (int, error)
 	// Memory returns the bytes of a program for the gradient of a batch, and of one that scores a
 	// number of examples; nil if they are not known.
 	Memory func(batch, scored int) (gradient, score uint64, err error)
@@ -45,7 +52,7 @@ func Vectors(sizes ...int) (tensors []Tensor) {
 // Describe returns the facts about the network that training needs.
 func (e *Engine) Describe() Description {
 	d := Description{Tensors: e.layout.Tensors(), Undecayed: e.Undecayed(), L2: e.L2, WeightDecay: e.WeightDecay(),
-		Operations: e.operations, Memory: e.memory}
+		Operations: e.operations, Normed: e.normed, Memory: e.memory}
 	if e.buffers.dim > 0 {
 		d.Buffers = slices.Clone(e.buffers.sizes())
 	}
@@ -64,6 +71,28 @@ func (e *Engine) operations(batch int) (float64, error) {
 		return 0, err
 	}
 	return p.Code().FLOPs, nil
+}
+
+// normed is Description.Normed of the network.
+func (e *Engine) normed(batch int) (fewest int, err error) {
+	if e.buffers.dim == 0 {
+		return 0, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p, err := e.plan(planKey{batch, 0, Step})
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range p.Code().Calls {
+		switch c.Kernel {
+		case device.BatchNorm, device.BatchNormReLU, device.BatchNormAddReLU:
+			if rows := c.Dims[0]; fewest == 0 || rows < fewest {
+				fewest = rows
+			}
+		}
+	}
+	return fewest, nil
 }
 
 // memory is Description.Memory of the network.

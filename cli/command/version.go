@@ -41,7 +41,7 @@ func ReadBuild() Build {
 	for _, f := range []struct {
 		name string
 		ok   bool
-	}{{"assembly", runtime.GOARCH == "amd64" && !has("noasm") && !has("fspda_noasm")},
+	}{{"assembly", (runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64") && !has("noasm") && !has("fspda_noasm")},
 		{"gpu", runtime.GOOS == "linux" && !has("static") && !has("nocuda")}, {"static", has("static")}} {
 		if f.ok {
 			b.Features = append(b.Features, f.name)

@@ -42,10 +42,22 @@ func isText(path string) bool {
 		strings.ToLower(filepath.Ext(path)))
 }
 
+// hasTexts reports whether a folder has files of text.
+func hasTexts(path string) bool {
+	for _, pattern := range []string{"*.txt", "*/*.txt"} {
+		if found, err := fs.Glob(os.DirFS(path), pattern); err == nil && len(found) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // inspectText describes a text. It returns nil for a path that holds none.
 func inspectText(path string, o images.Options, all bool) (report, error) {
 	c, err := text.Open(path, text.OpenOptions{})
-	if errors.Is(err, fs.ErrNotExist) || err != nil && !isText(path) && data.Recognize(path) != "text" {
+	if err != nil && !hasTexts(path) &&
+		(errors.Is(err, fs.ErrNotExist) || !isText(path) && data.Recognize(path) != "text") {
+
 		return nil, nil
 	}
 	if err != nil {

@@ -69,6 +69,12 @@ the same, to the last byte.`,
 func prepareImages(ctx context.Context, src string, open images.Options, out string, o packed.Options, stdout,
 	stderr io.Writer) error {
 	set, err := images.Open(src, open)
+	if errors.Is(err, images.ErrNoPictures) {
+		if r, textErr := inspectText(src, images.Options{}, false); r != nil || textErr != nil {
+			return errors.Join(command.UsageErrorf("%s has no pictures, but *.txt or tokens: fspda data prepare text "+
+				"packs a text", src), textErr)
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"fspda/cli/weights"
+	"fspda/cpu"
 	"fspda/data"
 	_ "fspda/data/text/gpt2" // registers the tokenizer
 	"fspda/device"
@@ -55,8 +56,8 @@ func OpenData(c train.Config) (*data.Set, error) {
 	set, err := data.Open(c.Data, DataOptions(c))
 	if err != nil && c.DataDir != "" && !slices.Contains(c.Explicit(), "data_dir") {
 		if _, gone := os.Stat(c.DataDir); errors.Is(gone, fs.ErrNotExist) {
-			return nil, &train.ConfigError{Key: "data_dir", Got: c.DataDir, Err: gone, Want: "the run's configuration " +
-				"names it: if the data are elsewhere now, give their place with --data-dir"}
+			return nil, &train.ConfigError{Key: "data_dir", Got: c.DataDir, Err: gone, Want: "the run's " +
+				"configuration names it: if the data are elsewhere now, give their place with --data-dir"}
 		}
 	}
 	if err != nil {
@@ -105,8 +106,16 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 		return nil, nil, err
 	}
 	s.Batches = start.Batches
+	if _, ok := dev.(*cpu.Device); ok && !cpu.Assembly() {
+		s.Warnings = append(s.Warnings, slowKernels)
+	}
 	if shorter != "" {
 		s.Warnings = append(s.Warnings, shorter)
 	}
 	return s, m, nil
 }
+
+// slowKernels is the warning for a processor, or a build, without assembly.
+const slowKernels = "the kernels run as loops in Go, about a hundred times slower than in assembly, which needs a " +
+	"processor with AVX2 and FMA (amd64) or NEON (arm64), and a program that was built without the tags noasm and " +
+	"fspda_noasm"

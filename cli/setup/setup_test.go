@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"fspda/cpu"
+	"fspda/cpu/isa"
 	"fspda/train"
 	"fspda/train/algo"
 	"fspda/train/config"
@@ -65,6 +66,27 @@ func TestLanguageDefaults(t *testing.T) {
 	}
 }
 
+// A run whose kernels are loops in Go says so, and what assembly needs.
+func TestSlowKernels(t *testing.T) {
+	c := train.Default()
+	c.DataTrain, c.DataTest, c.Batch = 400, 100, 16
+	set, err := OpenData(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range isa.Available() {
+		isa.With(i, func() {
+			s, _, err := ResolveAgent(c, set, cpu.New())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said := slices.Contains(s.Warnings, slowKernels); said != (i == isa.Go) {
+				t.Errorf("%v: warned: %t, in %q", i, said, s.Warnings)
+			}
+		})
+	}
+}
+
 // Keys of file and flags are explicit, and can be passed on as flags; those of defaults are not.
 func TestExplicitKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "run.yaml")
@@ -90,5 +112,47 @@ func TestExplicitKeys(t *testing.T) {
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+}
+
+// A batch norm that sees one value of a channel is warned of, on any network, size of pictures and
+// parts of a batch, and no other is.
+func TestWarnsOfNormsOfOneValue(t *testing.T) {
+	for _, c := range []struct {
+		network                          string
+		crop, batch, accumulate, columns int // columns: of the pictures that the last batch norm sees
+	}{
+		{"resnet20", 4, 1, 1, 1}, {"resnet20", 4, 2, 1, 1}, {"resnet20", 4, 4, 4, 1}, {"resnet20", 4, 5, 4, 1},
+		{"resnet20", 4, 9, 4, 1}, {"resnet20", 8, 1, 1, 2}, {"resnet20", 8, 4, 4, 2}, {"resnet18", 32, 1, 1, 1},
+		{"resnet18", 64, 1, 1, 2}, {"resnet20-gn", 4, 1, 1, 0},
+	} {
+		of, err := config.Made(func(k *train.Config) error {
+			k.Data, k.DataTrain, k.DataTest = "synthetic-images", 40, 10
+			k.Model, k.Crop, k.ImageSize = c.network, c.crop, c.crop
+			k.Agents, k.Batch, k.Accum, k.Partition = 2, c.batch, c.accumulate, "shuffled"
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := OpenData(of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _, err := ResolveAgent(of, set, cpu.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := (c.batch + c.accumulate - 1) / c.accumulate
+		least := size
+		if c.batch%size > 0 {
+			least = c.batch % size
+		}
+		warned := slices.ContainsFunc(s.Warnings, func(w string) bool {
+			return strings.Contains(w, "batch norm, which makes 0")
+		})
+		if want := least*c.columns*c.columns == 1; warned != want {
+			t.Errorf("%+v: warned %v, want %v: %q", c, warned, want, s.Warnings)
+		}
 	}
 }

@@ -2,8 +2,8 @@
 //
 // [Available] lists the sets of this processor, fastest first; the last one is always [Go], which
 // stands for loops without assembly. The kernels use [Active]. All of them give the same bits.
-// GODEBUG=cpu.avx512f=off and cpu.avx2=off remove an instruction set, and the build tags noasm
-// and fspda_noasm remove all but Go (noasm does so in other modules too).
+// GODEBUG=cpu.avx512f=off, cpu.avx2=off and, on arm64, cpu.asimd=off remove an instruction set, and
+// the build tags noasm and fspda_noasm remove all but Go (noasm does so in other modules too).
 //
 // Blocking, packing and division into parts contain no instruction and are the same for all. The
 // generators in tools/asm write the assembly, and for each kernel a function whose name ends in

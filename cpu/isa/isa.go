@@ -8,10 +8,11 @@ const (
 	Go     ISA = iota // no assembly
 	AVX2              // vectors of 8 float32; FMA is required too
 	AVX512            // F, VL, DQ and BW, with BMI2: vectors of 16 float32
+	NEON              // arm64: vectors of 8 float32, in two registers
 )
 
 // Count is the number of instruction sets, for tables indexed by ISA.
-const Count = 3
+const Count = 4
 
 // rows describes each instruction set: its name, the float32 numbers of a vector, and whether
 // masks select a part of any vector.
@@ -19,9 +20,10 @@ var rows = [Count]struct {
 	name   string
 	lanes  int
 	masked bool
-}{Go: {name: "go", lanes: 1}, AVX2: {name: "avx2", lanes: 8}, AVX512: {"avx512", 16, true}}
+}{Go: {name: "go", lanes: 1}, AVX2: {name: "avx2", lanes: 8}, AVX512: {"avx512", 16, true},
+	NEON: {name: "neon", lanes: 8}}
 
-// String returns "go", "avx2" or "avx512".
+// String returns "go", "avx2", "avx512" or "neon".
 func (i ISA) String() string { return rows[i].name }
 
 // Lanes returns the number of float32 in a vector, 1 for Go.

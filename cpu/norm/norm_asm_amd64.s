@@ -4,6 +4,24 @@
 
 #include "textflag.h"
 
+DATA normLanesAVX2<>+0(SB)/4, $0xffffffff
+DATA normLanesAVX2<>+4(SB)/4, $0xffffffff
+DATA normLanesAVX2<>+8(SB)/4, $0xffffffff
+DATA normLanesAVX2<>+12(SB)/4, $0xffffffff
+DATA normLanesAVX2<>+16(SB)/4, $0xffffffff
+DATA normLanesAVX2<>+20(SB)/4, $0xffffffff
+DATA normLanesAVX2<>+24(SB)/4, $0xffffffff
+DATA normLanesAVX2<>+28(SB)/4, $0xffffffff
+DATA normLanesAVX2<>+32(SB)/4, $0x00000000
+DATA normLanesAVX2<>+36(SB)/4, $0x00000000
+DATA normLanesAVX2<>+40(SB)/4, $0x00000000
+DATA normLanesAVX2<>+44(SB)/4, $0x00000000
+DATA normLanesAVX2<>+48(SB)/4, $0x00000000
+DATA normLanesAVX2<>+52(SB)/4, $0x00000000
+DATA normLanesAVX2<>+56(SB)/4, $0x00000000
+DATA normLanesAVX2<>+60(SB)/4, $0x00000000
+GLOBL normLanesAVX2<>(SB), RODATA|NOPTR, $64
+
 // func momentsAVX512(stride int, rows int, cols int, ahead int, x *float32, shift *float32, s1 *float64, s2 *float64)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·momentsAVX512(SB), NOSPLIT, $0-64
@@ -2269,24 +2287,6 @@ next:
 	JNZ  pixels
 	VZEROUPPER
 	RET
-
-DATA normLanesAVX2<>+0(SB)/4, $0xffffffff
-DATA normLanesAVX2<>+4(SB)/4, $0xffffffff
-DATA normLanesAVX2<>+8(SB)/4, $0xffffffff
-DATA normLanesAVX2<>+12(SB)/4, $0xffffffff
-DATA normLanesAVX2<>+16(SB)/4, $0xffffffff
-DATA normLanesAVX2<>+20(SB)/4, $0xffffffff
-DATA normLanesAVX2<>+24(SB)/4, $0xffffffff
-DATA normLanesAVX2<>+28(SB)/4, $0xffffffff
-DATA normLanesAVX2<>+32(SB)/4, $0x00000000
-DATA normLanesAVX2<>+36(SB)/4, $0x00000000
-DATA normLanesAVX2<>+40(SB)/4, $0x00000000
-DATA normLanesAVX2<>+44(SB)/4, $0x00000000
-DATA normLanesAVX2<>+48(SB)/4, $0x00000000
-DATA normLanesAVX2<>+52(SB)/4, $0x00000000
-DATA normLanesAVX2<>+56(SB)/4, $0x00000000
-DATA normLanesAVX2<>+60(SB)/4, $0x00000000
-GLOBL normLanesAVX2<>(SB), RODATA|NOPTR, $64
 
 // func momentsAVX2(stride int, rows int, cols int, ahead int, x *float32, shift *float32, s1 *float64, s2 *float64)
 // Requires: AVX, CMOV, FMA3, MMX+

@@ -7,7 +7,7 @@
 // other packages: an epilogue of a product uses them.
 //
 // Each loop is written twice: in Go, in a function whose name ends in Go, which defines it to the
-// last bit and runs without assembly; and in assembly for AVX-512 and AVX2, by the command in
+// last bit and runs without assembly; and in assembly for AVX-512, AVX2 and NEON, by the command in
 // tools/asm/vecgen. Each product is rounded before it is added, except in GELU (curve.go) and the
 // exponentials of rows (power.go), which have fused multiply-adds.
 //

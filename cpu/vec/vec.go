@@ -3,7 +3,7 @@ package vec
 //go:generate go run -C ../../tools/asm ./vecgen ../../cpu/vec
 
 // The loops over long vectors are written twice: in Go, with names that end in Go, which are their
-// definition and run without assembly; and in assembly, for AVX-512 and AVX2, by the command in
+// definition and run without assembly; and in assembly, for AVX-512, AVX2 and NEON, by the command in
 // tools/asm/vecgen. loops.go and the files of the topics choose. Each function divides its vectors
 // into blocks, since the scheduler cannot stop a goroutine inside assembly.
 

@@ -111,7 +111,7 @@ func (t *tree) flatTest(a *arrangement, tables []int, all map[string]*node, o Op
 	}
 	known := map[string]bool{}
 	for _, k := range a.train[0].kids {
-		known[k.name] = true
+		known[canonical(k.name)] = true
 	}
 	lab, err := t.fromTables(tables, known, a, all, o)
 	if lab == nil || err != nil {
@@ -268,9 +268,10 @@ func (t *tree) finder(all map[string]*node) *finder {
 		if e.dir || !isPicture(e.name) {
 			continue
 		}
-		f.whole[e.name] = i
-		f.parts[path.Base(e.name)] = append(f.parts[path.Base(e.name)], i)
-		f.parts[stem(e.name)] = append(f.parts[stem(e.name)], i)
+		name := canonical(e.name)
+		f.whole[name] = i
+		f.parts[path.Base(name)] = append(f.parts[path.Base(name)], i)
+		f.parts[stem(name)] = append(f.parts[stem(name)], i)
 	}
 	return f
 }
@@ -281,11 +282,11 @@ var errSeveral = errors.New("names several pictures")
 // find returns the picture that a table in a folder names by its path, which may begin above the
 // folder, or by its name alone; -1 if there is none. Of several the one of the table's split is meant.
 func (f *finder) find(dir, split, name string) (int, error) {
-	name = strings.TrimLeft(path.Clean(strings.ReplaceAll(name, `\`, "/")), "/")
+	name = canonical(strings.TrimLeft(path.Clean(strings.ReplaceAll(name, `\`, "/")), "/"))
 	if name == "." || len(name) > 4096 {
 		return -1, nil
 	}
-	if i, ok := f.whole[path.Join(dir, name)]; ok {
+	if i, ok := f.whole[canonical(path.Join(dir, name))]; ok {
 		return i, nil
 	}
 	if i, ok := f.whole[name]; ok {
@@ -306,7 +307,8 @@ func (f *finder) find(dir, split, name string) (int, error) {
 	if len(found) > 1 {
 		for tail := name; strings.Contains(tail, "/"); {
 			narrow(func(e entry) bool {
-				return strings.HasSuffix("/"+e.name, "/"+tail) || strings.HasSuffix("/"+stemOf(e.name), "/"+tail)
+				name := canonical("/" + e.name)
+				return strings.HasSuffix(name, "/"+tail) || strings.HasSuffix(stemOf(name), "/"+tail)
 			})
 			if _, tail, _ = strings.Cut(tail, "/"); len(found) == 1 {
 				break
@@ -405,7 +407,7 @@ func (t *labelTable) labelColumn(c columns, looked [][]string, known map[string]
 	if known != nil {
 		for _, k := range others {
 			if len(looked) > 0 && !slices.ContainsFunc(looked, func(row []string) bool {
-				return !known[firstWord(cell(row, k))]
+				return !known[canonical(firstWord(cell(row, k)))]
 			}) {
 				return k
 			}
@@ -501,7 +503,7 @@ func (l *labels) take(t *labelTable, c columns, f *finder, dir, split string, kn
 			continue
 		case known != nil:
 			text = firstWord(text)
-			if !known[text] {
+			if !known[canonical(text)] {
 				return wrong("class "+text, "")
 			}
 		case text == "" || text == "-1":

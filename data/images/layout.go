@@ -284,7 +284,7 @@ func (a *arrangement) checkSplits() {
 		}
 		n := of[0]
 		for alive := n.alive(); len(alive) == 1 && n.direct == 0 && alive[0].direct == 0 && alive[0].deep() &&
-			!classes[alive[0].name]; alive = n.alive() {
+			!classes[canonical(alive[0].name)]; alive = n.alive() {
 			n = alive[0]
 		}
 		if inner := n.splits(); inner != nil && inner.train != nil && inner.test != nil && inner.train.deep() {
@@ -293,7 +293,7 @@ func (a *arrangement) checkSplits() {
 		}
 		of[0] = n
 		for _, k := range n.alive() {
-			classes[k.name] = true
+			classes[canonical(k.name)] = true
 		}
 	}
 	if len(a.train) > 0 && a.train[0].deep() {

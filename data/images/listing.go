@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Names of the two lists of images in a [listing].
@@ -101,7 +103,7 @@ func (l *listing) set(s store, o Options) (*Set, error) {
 		}
 		out.Test = l.source(test, out.Classes, s, o)
 	}
-	out.Notes = append(l.notes, l.skipped()...)
+	out.Notes = slices.Concat(l.notes, l.skipped(), twice(out.Classes))
 	return out, nil
 }
 
@@ -123,6 +125,7 @@ func (l *listing) source(f *found, classes []string, s store, o Options) *split 
 // compare checks the test classes against the training classes: additional classes are an error,
 // missing ones a note.
 func (l *listing) compare(train, test *found) error {
+	test.respell(train.classes)
 	var extra, missing []string
 	for c, n := range test.classes {
 		if _, ok := train.classes[c]; !ok && n > 0 {
@@ -146,6 +149,47 @@ func (l *listing) compare(train, test *found) error {
 			some(missing), train.folder, test.folder))
 	}
 	return nil
+}
+
+// canonical returns the form of a name in which equal names have equal bytes: macOS writes é as e
+// with an accent that is a character of its own, other systems as one character.
+func canonical(name string) string { return norm.NFC.String(name) }
+
+// respell gives classes the spelling of known ones that are the same name in another form of
+// Unicode.
+func (f *found) respell(known map[string]int) {
+	spelled := map[string]string{}
+	for c := range known {
+		spelled[canonical(c)] = c
+	}
+	for c, n := range f.classes {
+		if as, ok := spelled[canonical(c)]; ok && known[c] == 0 && as != c {
+			f.classes[as] += n
+			delete(f.classes, c)
+		}
+	}
+	for i, p := range f.pictures {
+		if as, ok := spelled[canonical(p.class)]; ok && known[p.class] == 0 {
+			f.pictures[i].class = as
+		}
+	}
+}
+
+// twice returns a note on classes that are the same name in several forms of Unicode.
+func twice(classes []string) []string {
+	var same []string
+	seen := map[string]bool{}
+	for _, c := range classes {
+		if seen[canonical(c)] {
+			same = append(same, c)
+		}
+		seen[canonical(c)] = true
+	}
+	if same == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("class %s is there in two forms of Unicode, which are two classes: give the "+
+		"folders one name if they are one", some(same))}
 }
 
 func (l *listing) empty() error {

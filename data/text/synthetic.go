@@ -28,7 +28,7 @@ var Entropy = sync.OnceValue(func() float64 {
 	sum := 0.0
 	for j := range symbols {
 		p := float64(syntheticWeight(j)) / float64(weightSum)
-		sum -= p * math.Log(p)
+		sum -= float64(p * math.Log(p))
 	}
 	return sum
 })

@@ -82,7 +82,7 @@ func (s *Stream) Float32() float32 { return float32(s.Uint64()>>40) * 0x1p-24 }
 func (s *Stream) Norm() float64 {
 	for {
 		u, v := 2*s.Float64()-1, 2*s.Float64()-1
-		if q := u*u + v*v; q > 0 && q < 1 {
+		if q := float64(u*u) + float64(v*v); q > 0 && q < 1 {
 			return u * math.Sqrt(-2*math.Log(q)/q)
 		}
 	}
@@ -104,12 +104,12 @@ func (s *Stream) Gamma(shape float64) float64 {
 	c := 1 / math.Sqrt(9*d)
 	for {
 		x := s.Norm()
-		v := 1 + c*x
+		v := 1 + float64(c*x)
 		if v <= 0 {
 			continue
 		}
 		v = v * v * v
-		if u := 1 - s.Float64(); math.Log(u) < 0.5*x*x+d-d*v+d*math.Log(v) {
+		if u := 1 - s.Float64(); math.Log(u) < float64(0.5*x*x)+d-float64(d*v)+float64(d*math.Log(v)) {
 			return d * v
 		}
 	}

@@ -79,6 +79,6 @@ func (SumOfPulls) Ahead(float64) float64 { return 0 }
 
 // Move applies the rule.
 func (SumOfPulls) Move(mu, x, m, pull float64) (newX, newM float64) {
-	m = mu*m + pull
+	m = float64(mu*m) + pull
 	return x - m, m
 }

@@ -78,7 +78,7 @@ func (f *stepDecay) at(t int, kappa float64) float64 {
 		*f = stepDecay{b: 1}
 	}
 	for ; f.t < t; f.t++ {
-		f.b *= 1 - kappa*f.b
+		f.b *= 1 - float64(kappa*f.b)
 	}
 	return f.b
 }

@@ -49,7 +49,7 @@ func pull(s Settings) float64 { return cmp.Or(s.Param("pull"), s.Param("outer_lr
 func nolocoStable(r Run) ([]string, error) {
 	s := r.Settings()
 	mu, pull := s.Param("outer_momentum"), pull(s)
-	if most := math.Sqrt(2 + mu*mu); !(pull > mu && pull < most) {
+	if most := math.Sqrt(2 + float64(mu*mu)); !(pull > mu && pull < most) {
 		return nil, setting.Invalid("params.pull", pull, "must be above outer_momentum %v and below %.4g, or the slow "+
 			"models of the agents drift apart", mu, most)
 	}

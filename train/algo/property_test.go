@@ -276,7 +276,7 @@ func TestSAEqualObjectives(t *testing.T) {
 		for it := range 200 {
 			q.grad(it, 0, gi, x)
 			for k := range x {
-				x[k] -= 0.1 * gi[k]
+				x[k] -= float64(0.1 * gi[k])
 			}
 			g.step(t, it)
 			for i := range w.n {

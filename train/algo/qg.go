@@ -56,8 +56,8 @@ type quasiGlobal struct{}
 func (quasiGlobal) Ahead(mu float64) float64 { return mu }
 
 func (quasiGlobal) Move(mu, x, m, pull float64) (newX, newM float64) {
-	moved := mu*m + pull
-	return x - moved, mu*m + (1-mu)*moved
+	moved := float64(mu*m) + pull
+	return x - moved, float64(mu*m) + float64((1-mu)*moved)
 }
 
 // quasiGlobalNesterov is its form with Nesterov's momentum.
@@ -66,8 +66,8 @@ type quasiGlobalNesterov struct{}
 func (quasiGlobalNesterov) Ahead(mu float64) float64 { return mu * mu }
 
 func (quasiGlobalNesterov) Move(mu, x, m, pull float64) (newX, newM float64) {
-	moved := mu*mu*m + pull
-	return x - moved, mu*m + (1-mu)*moved
+	moved := float64(mu*mu*m) + pull
+	return x - moved, float64(mu*m) + float64((1-mu)*moved)
 }
 
 const (

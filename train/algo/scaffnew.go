@@ -52,7 +52,7 @@ func scaffnewStable(r Run) ([]string, error) {
 	}
 	return []string{fmt.Sprintf("share %v of mixing %s on graph %s averages with the eigenvalue %.4g: below -1/3 "+
 		"differences between agents may grow, and the more so the smaller alpha is; share %.3g is safe", share,
-		r.Text("mixing"), r.Text("graph"), 1-share*spread, 1/spread)}, nil
+		r.Text("mixing"), r.Text("graph"), 1-float64(share*spread), 1/spread)}, nil
 }
 
 const scaffnewH = 0 // in State.Aux

@@ -131,7 +131,7 @@ func (a SGP) Mix(s *State, r *Round) error {
 		}
 		s.terms = append(s.terms, device.Term{A: l.Share, V: l.Received[0]})
 		if !a.Regular {
-			w += l.Share * s.dot(l.Received[1], p.one)
+			w += float64(l.Share * s.dot(l.Received[1], p.one))
 		}
 	}
 	if !a.Regular {

@@ -161,14 +161,14 @@ func (a STORM) estimate(s *State, r *Round) error {
 // and swaps the two vectors, which avoids a copy.
 func (a STORM) move(s *State, r *Round) {
 	next, mg, ml := s.Aux[stormPrev], s.Aux[stormMG], s.Aux[stormML]
-	dual, fade := s.Aux[stormAhead], r.Eta*a.kappa() // -eta·lambda is -eta·dual + fade·ml
+	dual, fade := s.Aux[stormAhead], float64(r.Eta*a.kappa()) // -eta·lambda is -eta·dual + fade·ml
 	if a.Lagged {
 		average := s.Aux[len(s.Aux)-1]
 		s.combine(average, device.Term{A: 1 - a.AX, V: average}, device.Term{A: a.AX, V: dual},
 			device.Term{A: -a.AX * a.kappa(), V: ml})
 		dual, fade = average, 0
 	}
-	gossip := -a.Gamma * (1 - a.AX)
+	gossip := float64(-a.Gamma * (1 - a.AX))
 	if mc := a.mc(s); mc == ml {
 		s.combine(next, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: mg}, device.Term{A: -r.Eta, V: dual},
 			device.Term{A: fade + gossip, V: ml})

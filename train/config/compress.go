@@ -188,7 +188,7 @@ func (s *Setup) BroadcastRate() float64 {
 // holds if all agents draw the same coordinates. If they draw independently, the limit is up to
 // twice as high, on two agents and on rings, and a few percent higher on large complete graphs.
 func (s *Setup) chocoLimit() float64 {
-	delta := s.Compressor.Delta() * s.BroadcastRate()
+	delta := float64(s.Compressor.Delta() * s.BroadcastRate())
 	mu := 1 - s.Mixing.Spectrum()[0]
 	return 2 * delta / (2 - delta) / mu
 }

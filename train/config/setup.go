@@ -128,7 +128,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if s.L2 = d.L2; d.L2 == nil {
 		s.L2 = func([]float32) float64 { return math.NaN() }
 	}
-	if err := errors.Join(s.measurePrograms(d), s.compareProducts(d)); err != nil {
+	if err := errors.Join(s.measurePrograms(d), s.compareProducts(d), s.warnNorms(d)); err != nil {
 		return nil, err
 	}
 	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
@@ -156,6 +156,42 @@ func (s *Setup) compareProducts(d model.Description) error {
 			"gradient's, so that a larger batch costs little", o.Name, 100*s.OptimizerShare))
 	}
 	return nil
+}
+
+// warnNorms warns of a batch norm of a single value: it subtracts the value from itself, so that
+// what lies before it has no effect and learns nothing.
+func (s *Setup) warnNorms(d model.Description) error {
+	least := s.leastBatch()
+	if least > 1 || d.Normed == nil { // then each channel has several values
+		return nil
+	}
+	if values, err := d.Normed(least); err != nil || values != 1 {
+		return err
+	}
+	s.Warnings = append(s.Warnings, "a gradient of one example has one value of a channel at a batch norm, which "+
+		"makes 0 of it, so that the layers before learn nothing: use a larger batch, larger pictures, or a network "+
+		"with group norm (-gn)")
+	return nil
+}
+
+// leastBatch returns the fewest examples that a gradient is computed over at once.
+func (s *Setup) leastBatch() int {
+	batches := []int{s.Config.Batch}
+	if s.Config.Sampling == string(data.Full) {
+		batches = nil
+		for _, shard := range s.Shards {
+			batches = append(batches, len(shard))
+		}
+	}
+	least := math.MaxInt
+	for _, n := range batches {
+		part := (n + s.Config.Accum - 1) / s.Config.Accum
+		if rest := n % part; rest > 0 {
+			part = rest
+		}
+		least = min(least, part)
+	}
+	return least
 }
 
 // measurePrograms asks a network for the memory of its programs, if it knows it.

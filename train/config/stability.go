@@ -82,8 +82,8 @@ func (s *Setup) cycleGrowth(p dist.Cyclic, gain, dual float64) float64 {
 				lap[e.To] -= d
 			}
 			for i, l := range lap {
-				x[i] -= gain*l + lambda[i]
-				lambda[i] += dual * l
+				x[i] -= float64(gain*l) + lambda[i]
+				lambda[i] += float64(dual * l)
 			}
 		}
 	}))
@@ -186,7 +186,7 @@ func (s *Setup) momentumGrows(g algo.GossipMomentum) bool {
 		clear(pull)
 		ahead := g.Ahead(g.Mu)
 		for _, e := range events {
-			d := (x[e.From] - x[e.To] - ahead*(m[e.From]-m[e.To])) * weight(e, t, degree)
+			d := float64((x[e.From] - x[e.To] - float64(ahead*(m[e.From]-m[e.To]))) * weight(e, t, degree))
 			pull[e.From] += d
 			pull[e.To] -= d
 		}
@@ -205,7 +205,7 @@ func centered(v []float64) (norm float64) {
 	}
 	for i := range v {
 		v[i] -= mean
-		norm += v[i] * v[i]
+		norm += float64(v[i] * v[i])
 	}
 	return math.Sqrt(norm)
 }
@@ -216,7 +216,7 @@ const maxSpectrum = 1500
 
 // unstable reports whether differences along an eigenvector of the Laplacian do not shrink. At the
 // limit they change sign for ever; a computed eigenvalue may be a little smaller.
-func unstable(gain, dual, l float64) bool { return gain*l >= (2+dual*l/2)*(1-1e-9) }
+func unstable(gain, dual, l float64) bool { return gain*l >= (2+float64(dual*l/2))*(1-1e-9) }
 
 // activeEdges looks at iterations of the edge process. static reports whether all edges are active
 // whenever one is, and meeting is the largest number of active edges at an agent. It looks at 64

@@ -74,10 +74,10 @@ func (e *Evaluator) rowSeconds(t int, score, gradient float64) float64 {
 	if some, err := testsAt(s, t); err == nil {
 		tests = some.len()
 	}
-	work := float64(models) * (float64(tests)*score + float64(s.Set.Train.Len())*gradient)
+	work := float64(models) * (float64(float64(tests)*score) + float64(float64(s.Set.Train.Len())*gradient))
 	seconds := work / float64(max(1, e.parallel(models)))
 	if BatchNormMode(s, t) == config.BNRecalibrate { // one batch after the other; forward passes, as scores are
-		seconds += float64(Recalibrations(s)*s.MicroBatch()) * score
+		seconds += float64(float64(Recalibrations(s)*s.MicroBatch()) * score)
 	}
 	return seconds
 }

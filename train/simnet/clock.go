@@ -35,7 +35,7 @@ func (p *port) send(now float64, t, peer int, bits float64) float64 {
 	}
 	lost := d.route.losses(p.seed, t, p.id, peer, d.count)
 	d.count++
-	d.free = end + lost*(d.route.timeout+bits/math.Min(rate, d.route.rate))
+	d.free = end + float64(lost*(d.route.timeout+bits/math.Min(rate, d.route.rate)))
 	return d.free + d.route.latency
 }
 

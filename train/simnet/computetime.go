@@ -38,7 +38,7 @@ func ParseDistribution(spec string) (Distribution, error) {
 	switch {
 	case err != nil:
 	case name == "lognormal" && arg > 0:
-		return func(s *rng.Stream) float64 { return math.Exp(float64(arg*s.Norm()) - arg*arg/2) }, nil
+		return func(s *rng.Stream) float64 { return math.Exp(float64(arg*s.Norm()) - float64(arg*arg/2)) }, nil
 	case !math.IsNaN(arg):
 	case name == "constant":
 		return func(*rng.Stream) float64 { return 1 }, nil

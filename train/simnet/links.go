@@ -96,7 +96,7 @@ func (l *Links) AllReduce(d, width int) float64 {
 	for i := range l.n {
 		n := l.route(i, (i+1)%l.n)
 		tx := bits / math.Min(n.rate, l.uplink[i])
-		again := n.loss / (1 - n.loss) * (n.timeout + tx)
+		again := float64(n.loss / (1 - n.loss) * (n.timeout + tx))
 		slowest = math.Max(slowest, tx+again+n.latency)
 	}
 	return float64(2*(l.n-1)) * slowest

@@ -99,7 +99,7 @@ func (l *Timeline) gap() float64 {
 
 // start begins a gradient of agent i.
 func (l *Timeline) start(i int, at float64) {
-	l.queue.set(i, at+l.times.Mean[i]*l.times.Distribution(&l.queue.streams[i]))
+	l.queue.set(i, at+float64(l.times.Mean[i]*l.times.Distribution(&l.queue.streams[i])))
 }
 
 // Advance plays the next event and calls tell with the operations of the agents. Both ends of an

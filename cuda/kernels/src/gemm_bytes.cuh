@@ -61,7 +61,7 @@ struct BytesWarp {
   static constexpr int tiles = 4;        // of columns, with the thirteenth
   typedef Four Numbers[tiles];           // of a step
   typedef u32 Rows[4][4];                // fragments of all tiles of rows
-  typedef u32 Columns[tiles][SPLIT_INTO][2]; // fragments of the tiles of columns
+  typedef u32 Columns[2][SPLIT_INTO][2]; // fragments of two tiles of columns
   float sums[tiles - 1][4][4] = {}, last_sums[4] = {}, numbers[tiles] = {};
   int warp, g, t;
 
@@ -83,50 +83,65 @@ struct BytesWarp {
       for (int i = 0; i < 4; i++) v[i] = rest(v[i]);
   }
 
-  // add_step adds the products of a step, of which it has the fragments, and makes the fragments of
-  // the next.
+  // add_step adds the products of a step. It needs the fragments of its rows and of its first two
+  // tiles of columns, and makes those of the next step. The numbers of these are in `next`, and
+  // those of the other two tiles in `all`.
   template <class Operands>
-  ALWAYS_INLINE void add_step(const Operands &o, const Rows &rows, const Columns &columns, Rows &next_rows,
-                              Columns &next_columns, Numbers &next, Numbers &later, int step, int steps) {
+  ALWAYS_INLINE void add_step(const Operands &o, Columns &first, const Rows &rows, Rows &next_rows, Numbers &all,
+                              Numbers &next, int step, int steps) {
     const bool more = step + 1 < steps;
-    o.load(later, step + 2, steps);
+    o.load(next, 2, step + 1, steps);
+    o.load(all, 0, step + 2, steps);
     typename Operands::Words words;
     o.fetch(words, more ? step + 1 : step);
+    Columns second;
+#pragma unroll
+    for (int p = 0; p < SPLIT_INTO; p++)
+#pragma unroll
+      for (int j = 0; j < 2; j++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[j][i], rows[i], first[j][p]);
+        split(second[j][p], all[2 + j], 2 + j, p, 1.0f);
+      }
+#pragma unroll
+    for (int i = 0; i < 4; i++) o.convert(next_rows, words, i);
     u32 last[4];
 #pragma unroll
     for (int r = 0; r < 4; r++) last[r] = warp & 1 ? rows[1][r] : rows[0][r];
 #pragma unroll
-    for (int p = 0; p < SPLIT_INTO; p++)
+    for (int p = 0; p < SPLIT_INTO; p++) {
 #pragma unroll
-      for (int j = 0; j < tiles; j++) {
-        if (j < tiles - 1)
+      for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[2][i], rows[i], second[0][p]);
+      mma_half<BFloat>(last_sums, last, second[1][p]);
 #pragma unroll
-          for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[j < tiles - 1 ? j : 0][i], rows[i], columns[j][p]);
-        else
-          mma_half<BFloat>(last_sums, last, columns[j][p]);
-        split(next_columns[j][p], next[j], j, p, more ? 1.0f : 0.0f);
-      }
-#pragma unroll
-    for (int i = 0; i < 4; i++) o.convert(next_rows, words, i);
+      for (int j = 0; j < 2; j++) split(first[j][p], next[j], j, p, more ? 1.0f : 0.0f);
+    }
+  }
+
+  // begin loads the first numbers, while the bytes are on their way.
+  template <class Operands> ALWAYS_INLINE void begin(const Operands &o, Numbers (&all)[2], int steps) {
+    o.load(all[0], 0, 0, steps);
+    o.load(all[0], 2, 0, steps);
+    o.load(all[1], 0, 1, steps);
   }
 
   // add_all adds all products, once the bytes are in shared memory.
   template <class Operands> ALWAYS_INLINE void add_all(const Operands &o, Numbers (&all)[2], int steps) {
-    Columns columns[2];
+    Columns first;
     Rows rows[2];
 #pragma unroll
-    for (int j = 0; j < tiles; j++)
+    for (int j = 0; j < 2; j++)
 #pragma unroll
-      for (int p = 0; p < SPLIT_INTO; p++) split(columns[0][j][p], all[0][j], j, p, 1.0f);
+      for (int p = 0; p < SPLIT_INTO; p++) split(first[j][p], all[0][j], j, p, 1.0f);
     typename Operands::Words words;
     o.fetch(words, 0);
 #pragma unroll
     for (int i = 0; i < 4; i++) o.convert(rows[0], words, i);
 #pragma unroll 1
     for (int step = 0;; step += 2) {
-      add_step(o, rows[0], columns[0], rows[1], columns[1], all[1], all[0], step, steps);
+      add_step(o, first, rows[0], rows[1], all[0], all[1], step, steps);
       if (step + 1 >= steps) break;
-      add_step(o, rows[1], columns[1], rows[0], columns[0], all[0], all[1], step + 1, steps);
+      add_step(o, first, rows[1], rows[0], all[1], all[0], step + 1, steps);
       if (step + 2 >= steps) break;
     }
 #pragma unroll
@@ -166,11 +181,11 @@ struct AlongRows {
       from[j] = b + (i64)(row < n ? row : n - 1) * k + 4 * w.t;
     }
   }
-  // load loads the numbers of a step, if it is there.
-  __device__ void load(BytesWarp::Numbers &to, int step, int steps) const {
+  // load loads the numbers of tiles j and j + 1 of a step, if it is there.
+  __device__ void load(BytesWarp::Numbers &to, int j, int step, int steps) const {
 #pragma unroll
-    for (int j = 0; j < BytesWarp::tiles; j++)
-      if (step < steps) to[j] = load4(from[j] + (u32)(BYTES_STEP * step));
+    for (int l = j; l < j + 2; l++)
+      if (step < steps) to[l] = load4(from[l] + (u32)(BYTES_STEP * step));
   }
   __device__ void fetch(Words &w, int step) const {
 #pragma unroll
@@ -209,12 +224,12 @@ struct AlongColumns {
       from[j] = a + (x < n ? x : n - 1);
     }
   }
-  __device__ void load(BytesWarp::Numbers &to, int step, int) const {
+  __device__ void load(BytesWarp::Numbers &to, int j, int step, int) const {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const u32 q = BYTES_STEP * step + 4 * i + first, at = (q < k ? q : k - 1) * n;
 #pragma unroll
-      for (int j = 0; j < BytesWarp::tiles; j++) to[j].v[i] = from[j][at];
+      for (int l = j; l < j + 2; l++) to[l].v[i] = from[l][at];
     }
   }
   __device__ void fetch(Words &w, int step) const {
@@ -259,8 +274,7 @@ BODY gemm_nt_bytes_mma_of(const Block &block, const u8 *bytes, const int *rows, 
   }
   const AlongRows o(memory, w, AGENT(block, b) + BYTES_STEP * span.from, at.column, n, k);
   BytesWarp::Numbers ahead[2];
-  o.load(ahead[0], 0, steps);
-  o.load(ahead[1], 1, steps);
+  w.begin(o, ahead, steps);
   block.sync();
 #pragma unroll
   for (int h = 0; h < 2; h++) {
@@ -276,17 +290,16 @@ BODY gemm_nt_bytes_mma_of(const Block &block, const u8 *bytes, const int *rows, 
   float *c = part + ((i64)block.z() * parts + p) * m * n;
 #pragma unroll
   for (int j = 0; j < BytesWarp::tiles; j++) {
+    const bool last = j == BytesWarp::tiles - 1;
     const float shifted[2] = {shift * w.number(j, 0), shift * w.number(j, 1)};
     const int x = at.column + w.first_column(j) + 2 * w.t;
-    const bool last = j == BytesWarp::tiles - 1;
 #pragma unroll
     for (int i = 0; i < (last ? 1 : 4); i++)
 #pragma unroll
       for (int r = 0; r < 4; r += 2) {
         const int y = at.row + (last ? 16 * w.warp : 32 * w.half(i / 2) + 16 * (i % 2)) + w.g + 4 * r;
-        if (y < m && x < n)
-          *(float2 *)(c + (u32)(y * n + x)) =
-              float2{w.product(j, i, r, scale, shifted[0]), w.product(j, i, r + 1, scale, shifted[1])};
+        const float2 two = {w.product(j, i, r, scale, shifted[0]), w.product(j, i, r + 1, scale, shifted[1])};
+        if (y < m && x < n) *(float2 *)(c + (u32)(y * n + x)) = two;
       }
   }
 #endif
@@ -304,8 +317,7 @@ BODY gemm_tn_bytes_mma_of(const Block &block, OPERAND(const float, a), const u8 
   const int steps = (k + BYTES_STEP - 1) / BYTES_STEP, lane = block.thread() % WARP;
   const AlongColumns o(memory, w, AGENT(block, a), at.row, m, k);
   BytesWarp::Numbers ahead[2];
-  o.load(ahead[0], 0, steps);
-  o.load(ahead[1], 1, steps);
+  w.begin(o, ahead, steps);
   const int x = at.column + 16 * (lane % 4), mine = 8 * w.warp + lane / 4;
   const u8 *from = bytes + (x < n ? x : 0);
   block.sync();

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"fspda/data/images"
 )
 
@@ -52,7 +54,7 @@ func classes(path string, lists []*rows) ([]string, error) {
 				Hint: "other columns can be named with --image-column and --label-column"}
 		}
 		if r.kind != first.kind || len(r.classes) > 0 && len(first.classes) > 0 &&
-			!slices.Equal(r.classes, first.classes) {
+			!slices.EqualFunc(r.classes, first.classes, sameName) {
 			return nil, &images.FormatError{Path: path,
 				Got: "other class names or labels of another type for testing than for training", Want: "the same"}
 		}
@@ -90,6 +92,9 @@ func sortedNames(path string, lists []*rows) ([]string, error) {
 		for name, y := range r.names {
 			at, ok := slices.BinarySearch(names, name)
 			if !ok {
+				at = slices.IndexFunc(names, func(known string) bool { return sameName(known, name) })
+			}
+			if at < 0 {
 				return nil, &images.FormatError{Path: path, Got: fmt.Sprintf("label %q for testing only", name),
 					Want: "the labels for training"}
 			}
@@ -101,3 +106,6 @@ func sortedNames(path string, lists []*rows) ([]string, error) {
 	}
 	return names, nil
 }
+
+// sameName reports whether two names are the same but for the form of Unicode.
+func sameName(a, b string) bool { return norm.NFC.String(a) == norm.NFC.String(b) }

@@ -345,3 +345,26 @@ func FuzzParquet(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) { readable(t, filepath.Join(t.TempDir(), "train.parquet"), b) })
 }
+
+// Labels of testing that are those of training in another form of Unicode are the same classes.
+func TestLabelsInFormsOfUnicode(t *testing.T) {
+	train := &rows{kind: texts, names: map[string]int32{"dog": 0, "caf\u00e9": 1}, labels: []int32{0, 1, 1},
+		at: make([]position, 3)}
+	test := &rows{kind: texts, names: map[string]int32{"cafe\u0301": 0, "dog": 1}, labels: []int32{0, 1},
+		at: make([]position, 2)}
+	names, err := classes("set", []*rows{train, test})
+	if err != nil || !slices.Equal(names, []string{"caf\u00e9", "dog"}) ||
+		!slices.Equal(train.labels, []int32{1, 0, 0}) || !slices.Equal(test.labels, []int32{0, 1}) {
+		t.Errorf("classes %q, labels %v and %v, %v", names, train.labels, test.labels, err)
+	}
+	stored := func(name string) *rows {
+		return &rows{kind: integers, classes: []string{name, "dog"}, labels: []int32{0, 1}, at: make([]position, 2)}
+	}
+	if _, err := classes("set", []*rows{stored("caf\u00e9"), stored("cafe\u0301")}); err != nil {
+		t.Error(err)
+	}
+	test.names, test.labels = map[string]int32{"cafe": 0}, []int32{0}
+	if _, err := classes("set", []*rows{train, test}); err == nil {
+		t.Error("another name was taken for a class")
+	}
+}

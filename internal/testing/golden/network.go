@@ -51,7 +51,7 @@ func Fill(t, i, seed int) int64 {
 
 // Number is number i of tensor t, within amplitude of base.
 func Number(t, i, seed int, base, amplitude float64) float32 {
-	return float32(base + amplitude*(float64(Fill(t, i, seed))/5003-1))
+	return float32(base + float64(amplitude*(float64(Fill(t, i, seed))/5003-1)))
 }
 
 // FillTensor fills the parameters of tensor t of a language model.

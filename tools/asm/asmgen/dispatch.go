@@ -11,12 +11,14 @@ import (
 	"github.com/mmcloughlin/avo/ir"
 )
 
-// sets are the suffixes of function names, best instruction set first. They are the names of
-// constants of package fspda/cpu/isa.
-var sets = []string{"AVX512", "AVX2"}
+// sets are the suffixes of function names, best instruction set first, by architecture. They are the
+// names of constants of package fspda/cpu/isa.
+var sets = map[string][]string{amd64: {"AVX512", "AVX2"}, arm: {"NEON"}}
 
 // Dispatch returns the name of the file of functions that choose by instruction set.
-func (f File) Dispatch() string { return f.Package + "_dispatch_amd64.go" }
+func (f File) Dispatch() string { return f.dispatchOf(amd64) }
+
+func (f File) dispatchOf(arch string) string { return f.Package + "_dispatch_" + arch + ".go" }
 
 // NoDispatch returns the name of the file that takes the place of Dispatch in builds without
 // assembly.
@@ -31,10 +33,10 @@ type kernel struct {
 	results   bool
 }
 
-// kernels groups functions by name, except those that are called through tables.
-func (f File) kernels(functions []*ir.Function) (all []*kernel, err error) {
+// kernels groups functions of an architecture by name, except those that are called through tables.
+func (f File) kernels(arch string, functions []*ir.Function) (all []*kernel, err error) {
 	byName := map[string]*kernel{}
-	for _, set := range sets {
+	for _, set := range sets[arch] {
 		for _, fn := range functions {
 			name, has := strings.CutSuffix(fn.Name, set)
 			inTable := slices.ContainsFunc(f.InTables, func(p string) bool { return strings.HasPrefix(name, p) })
@@ -52,6 +54,17 @@ func (f File) kernels(functions []*ir.Function) (all []*kernel, err error) {
 		}
 	}
 	return all, nil
+}
+
+// sameKernels returns an error that names a kernel of another architecture that this one lacks. The
+// first architecture has none to compare with.
+func sameKernels(other, all []*kernel) error {
+	for _, want := range other {
+		if !slices.ContainsFunc(all, func(k *kernel) bool { return k.name == want.name }) {
+			return fmt.Errorf("no kernel %s", want.name)
+		}
+	}
+	return nil
 }
 
 // newKernel reads the names of the parameters from a signature without "func".
@@ -95,11 +108,19 @@ func (f File) dispatch(all []*kernel) ([]byte, error) {
 	return formatted(b.String())
 }
 
+// without returns the constraint of builds for other architectures, and of those without assembly.
+func without(archs []string) string {
+	if len(archs) == 1 {
+		return "!" + archs[0] + " || noasm || fspda_noasm"
+	}
+	return "(!" + strings.Join(archs, " && !") + ") || noasm || fspda_noasm"
+}
+
 // noDispatch writes functions of the same names that panic: callers ask for the active instruction
 // set first, which is Go in builds without assembly.
-func (f File) noDispatch(all []*kernel) ([]byte, error) {
+func (f File) noDispatch(all []*kernel, archs []string) ([]byte, error) {
 	var b strings.Builder
-	f.head(&b, "!amd64 || noasm || fspda_noasm", true)
+	f.head(&b, without(archs), true)
 	for _, k := range all {
 		fmt.Fprintf(&b, "\nfunc %sAsm%s { panic(isa.NoAssembly) }\n", k.name, k.signature)
 	}

@@ -8,27 +8,102 @@ import (
 	"strings"
 
 	"github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
+
+	"fspda/tools/asm/arm64"
 )
 
-// File describes the output of a generator: PACKAGE_asm_amd64.s, its declarations in
-// PACKAGE_asm_amd64.go, and functions that choose by instruction set in PACKAGE_dispatch_amd64.go.
+// File describes the output of a generator, for each architecture that it has functions for:
+// PACKAGE_asm_ARCH.s, its declarations in PACKAGE_asm_ARCH.go, and functions that choose by
+// instruction set in PACKAGE_dispatch_ARCH.go.
 type File struct {
 	Generator string // import path, for the first line
 	Package   string
 	InTables  []string // prefixes of functions that are called through tables, not by Dispatch
-	Emit      func(c *build.Context)
+	// Emit writes all functions. Those whose names end in NEON are for arm64. They are written for AVX2
+	// and translated.
+	Emit func(c *build.Context)
+	// Direct has the instructions of functions for arm64 that Emit only declares.
+	Direct map[string]func(f *arm64.Func)
 }
 
+// Architectures.
+const (
+	amd64 = "amd64"
+	arm   = "arm64"
+)
+
 // Asm returns the name of the assembly file.
-func (f File) Asm() string { return f.Package + "_asm_amd64.s" }
+func (f File) Asm() string { return f.asmOf(amd64) }
+
+// AsmArm64 returns the name of the assembly file for arm64.
+func (f File) AsmArm64() string { return f.asmOf(arm) }
+
+func (f File) asmOf(arch string) string { return f.Package + "_asm_" + arch + ".s" }
 
 // Stubs returns the name of the file of declarations.
-func (f File) Stubs() string { return f.Package + "_asm_amd64.go" }
+func (f File) Stubs() string { return f.stubsOf(amd64) }
 
-// Print returns the contents of all files by name. The error says what avo rejected.
+func (f File) stubsOf(arch string) string { return f.Package + "_asm_" + arch + ".go" }
+
+// Print returns the contents of all files by name. The error says what avo rejected, or what has no
+// translation.
 func (f File) Print() (map[string][]byte, error) {
+	parts, err := f.emit()
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	var all []*kernel
+	var archs []string
+	for _, arch := range []string{amd64, arm} {
+		part := parts[arch]
+		if len(part.Functions()) == 0 {
+			continue
+		}
+		archs = append(archs, arch)
+		config := printer.Config{Name: f.Generator, Pkg: f.Package}
+		asm, stubs := f.asmOf(arch), f.stubsOf(arch)
+		if arch == arm {
+			files[asm], err = f.printArm64(part)
+		} else {
+			files[asm], err = printer.NewGoAsm(config).Print(part)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, asm, err)
+		}
+		text, err := printer.NewStubs(config).Print(part)
+		if err != nil {
+			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, stubs, err)
+		}
+		files[stubs] = wrapped(text)
+		kernels, err := f.kernels(arch, part.Functions())
+		if err != nil {
+			return nil, err
+		}
+		if len(kernels) == 0 {
+			continue
+		}
+		if files[f.dispatchOf(arch)], err = f.dispatch(kernels); err != nil {
+			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, f.dispatchOf(arch), err)
+		}
+		if err := sameKernels(all, kernels); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", f.Generator, arch, err)
+		}
+		all = kernels
+	}
+	if all != nil {
+		if files[f.NoDispatch()], err = f.noDispatch(all, archs); err != nil {
+			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, f.NoDispatch(), err)
+		}
+	}
+	return files, nil
+}
+
+// emit returns the functions by architecture, those for amd64 with registers.
+func (f File) emit() (map[string]*ir.File, error) {
 	c := build.NewContext()
 	c.ConstraintExpr("!noasm,!fspda_noasm")
 	f.Emit(c)
@@ -36,29 +111,57 @@ func (f File) Print() (map[string][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: build: %w", f.Generator, err)
 	}
-	if err := pass.Compile.Execute(file); err != nil {
+	parts := map[string]*ir.File{}
+	for _, arch := range []string{amd64, arm} {
+		parts[arch] = &ir.File{Constraints: file.Constraints}
+	}
+	for _, s := range file.Sections {
+		if fn, ok := s.(*ir.Function); ok && strings.HasSuffix(fn.Name, "NEON") {
+			parts[arm].AddSection(s)
+			continue
+		}
+		parts[amd64].AddSection(s)
+		if _, ok := s.(*ir.Global); ok {
+			parts[arm].AddSection(s)
+		}
+	}
+	if err := pass.Compile.Execute(parts[amd64]); err != nil {
 		return nil, fmt.Errorf("%s: compile: %w", f.Generator, err)
 	}
-	config := printer.Config{Name: f.Generator, Pkg: f.Package}
-	files := map[string][]byte{}
-	for name, p := range map[string]printer.Printer{f.Asm(): printer.NewGoAsm(config),
-		f.Stubs(): printer.NewStubs(config)} {
-		if files[name], err = p.Print(file); err != nil {
-			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, name, err)
+	return parts, nil
+}
+
+// printArm64 writes the assembly file for arm64.
+func (f File) printArm64(file *ir.File) ([]byte, error) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "// Code generated by %s. DO NOT EDIT.\n\n//go:build !noasm && !fspda_noasm\n\n#include "+
+		"\"textflag.h\"\n", f.Generator)
+	var code strings.Builder
+	for _, fn := range file.Functions() {
+		var body *arm64.Func
+		var err error
+		if write, ok := f.Direct[fn.Name]; ok {
+			body = arm64.NewFunc(fn.Name, fn.ArgumentBytes())
+			write(body)
+		} else if body, err = arm64.Translate(fn); err != nil {
+			return nil, err
+		}
+		text, err := body.Text()
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&code, "\n// %s\n%s", fn.Stub(), text)
+	}
+	for _, s := range file.Sections {
+		if g, ok := s.(*ir.Global); ok && strings.Contains(code.String(), "$"+g.Symbol.String()+"(SB)") {
+			b.WriteString("\n")
+			for _, d := range g.Data {
+				fmt.Fprintf(&b, "DATA %s/%d, %s\n", g.Base().Offset(d.Offset).Asm(), d.Value.Bytes(), d.Value.Asm())
+			}
+			fmt.Fprintf(&b, "GLOBL %s(SB), %s, $%d\n", g.Symbol, g.Attributes.Asm(), g.Size)
 		}
 	}
-	files[f.Stubs()] = wrapped(files[f.Stubs()])
-	all, err := f.kernels(file.Functions())
-	if err != nil || len(all) == 0 {
-		return files, err
-	}
-	for name, print := range map[string]func([]*kernel) ([]byte, error){f.Dispatch(): f.dispatch,
-		f.NoDispatch(): f.noDispatch} {
-		if files[name], err = print(all); err != nil {
-			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, name, err)
-		}
-	}
-	return files, nil
+	return []byte(b.String() + code.String()), nil
 }
 
 // wrapped breaks lines of declarations over 120 columns between parameters. The further lines are

@@ -6,7 +6,7 @@ import "testing"
 // of columns stay in registers.
 func TestRowLoops(t *testing.T) {
 	all := functions(t)
-	for _, s := range sets {
+	for _, s := range x86 {
 		n := s.wide
 		for name, want := range map[string]map[string]int{
 			"moments":  {"VSUBPD": 2 * n, "VADDPD": 2 * n, "VFMADD231PD": 2 * n, "VCVTPS2PD": 2 * n, "VMOVUPD": 0},

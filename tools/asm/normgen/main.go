@@ -13,10 +13,8 @@ func main() { asmgen.Main(file) }
 
 // emit writes all functions.
 func emit(c *build.Context) {
+	asmgen.Masks(c, maskTable, sets[1].lanes)
 	for _, s := range sets {
-		if !s.masked {
-			asmgen.Masks(c, maskTable, s.lanes)
-		}
 		centredSums(c, s, false)
 		sums(c, s)
 		fold(c, s)
@@ -37,5 +35,6 @@ func emit(c *build.Context) {
 		maxPoolGrad(c, s, false)
 		maxPoolGrad(c, s, true)
 	}
-	fence(c)
+	fence(c, "AVX2")
+	fence(c, "NEON")
 }

@@ -6,7 +6,7 @@ import "testing"
 // columns are operands of these, and each matrix except the output is prefetched once.
 func TestReversePassLoops(t *testing.T) {
 	all := functions(t)
-	for _, s := range sets {
+	for _, s := range x86 {
 		for name, want := range map[string]map[string]int{
 			"affine": {"VSUBPS": 1, "VMULPS": 1, "VADDPS": 1, "VFMADD231PS": 0, "VMOVUPS": 2,
 				"PREFETCHT1": 1},

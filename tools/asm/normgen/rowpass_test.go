@@ -6,7 +6,7 @@ import "testing"
 // sum once.
 func TestRowPassLoops(t *testing.T) {
 	all := functions(t)
-	for _, s := range sets {
+	for _, s := range x86 {
 		for name, want := range map[string]map[string]int{
 			"gradSumsReLU": {"VSUBPD": 2, "VADDPD": 2, "VFMADD231PD": 2, "VCVTPS2PD": 6, "VCMPPS": 1,
 				"VMOVUPD": 6, "PREFETCHT1": 3},

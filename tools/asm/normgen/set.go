@@ -21,6 +21,7 @@ type set struct {
 var sets = []set{
 	{"AVX512", 16, 4, true, (*build.Context).ZMM},
 	{"AVX2", 8, 2, false, (*build.Context).YMM},
+	{"NEON", 8, 2, false, (*build.Context).YMM}, // AVX2, translated
 }
 
 // Predicates of a comparison: "not less or equal" is true for a NaN, the others are false.

@@ -123,8 +123,8 @@ func fold(c *build.Context, s set) {
 }
 
 // fence writes the fence that must follow non-temporal stores.
-func fence(c *build.Context) {
-	begin(c, "storeFenceAVX2", "func()", "waits for all stores, including non-temporal ones.")
+func fence(c *build.Context, set string) {
+	begin(c, "storeFence"+set, "func()", "waits for all stores, including non-temporal ones.")
 	c.SFENCE()
 	c.RET()
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // copyPieces writes the copy of pieces of rows to their panels or strips.
-func copyPieces(c *build.Context) {
-	asmgen.Begin(c, "copyPiecesAVX2", "copies dst[p·dr+i·ds+l] = src[p·sr+i·ss+l] for p < rows, i < pieces and "+
+func copyPieces(c *build.Context, set string) {
+	asmgen.Begin(c, "copyPieces"+set, "copies dst[p·dr+i·ds+l] = src[p·sr+i·ss+l] for p < rows, i < pieces and "+
 		"l < 8·eights. All counts are at least 1. It prefetches src so many numbers ahead, since a processor does "+
 		"not prefetch beyond the page it reads.")
 	c.SignatureExpr("func(dst *float32, dr, ds int, src *float32, sr, ss, rows, pieces, eights, ahead int)")

@@ -8,7 +8,7 @@ import (
 
 // file is the output of the generator.
 var file = asmgen.File{Generator: "fspda/tools/asm/tilegen", Package: "tile",
-	InTables: []string{"tile", "peak"}, Emit: emit}
+	InTables: []string{"tile", "peak"}, Emit: emit, Direct: neonTiles()}
 
 func main() { asmgen.Main(file) }
 
@@ -25,6 +25,14 @@ func emit(c *build.Context) {
 		}
 		peak(c, s)
 	}
-	transpose(c)
-	copyPieces(c)
+	transpose(c, "AVX2")
+	copyPieces(c, "AVX2")
+	for rows := 1; rows <= neon.rows; rows++ {
+		for vectors := 1; vectors <= maxVectors; vectors++ {
+			declare(c, neon, rows, vectors)
+		}
+	}
+	peak(c, neon)
+	transpose(c, neon.name)
+	copyPieces(c, neon.name)
 }

@@ -73,10 +73,7 @@ type tiler struct {
 // product: every accumulator takes its products in ascending order, one fused multiply-add each,
 // beginning with +0.
 func tile(c *build.Context, s set, rows, vectors int) {
-	name := fmt.Sprintf("tile%dx%d%s", rows, vectors*s.lanes, s.name)
-	asmgen.Begin(c, name, fmt.Sprintf("computes C = alpha·A·B + beta·C for %d rows and %d vectors of %d columns, the "+
-		"last vector with last columns.", rows, vectors, s.lanes))
-	c.Signature(takesArgs())
+	declare(c, s, rows, vectors)
 	t := &tiler{asm: c, set: s, tall: rows, wide: vectors, args: c.GP64()}
 	c.Load(c.Param("args"), t.args)
 	t.lastMask()
@@ -84,6 +81,18 @@ func tile(c *build.Context, s set, rows, vectors int) {
 	t.products()
 	t.finish()
 	asmgen.End(c)
+}
+
+// tileName returns the name of a micro-kernel.
+func (s set) tileName(rows, vectors int) string {
+	return fmt.Sprintf("tile%dx%d%s", rows, vectors*s.lanes, s.name)
+}
+
+// declare begins the function of a micro-kernel.
+func declare(c *build.Context, s set, rows, vectors int) {
+	asmgen.Begin(c, s.tileName(rows, vectors), fmt.Sprintf("computes C = alpha·A·B + beta·C for %d rows and %d "+
+		"vectors of %d columns, the last vector with last columns.", rows, vectors, s.lanes))
+	c.Signature(takesArgs())
 }
 
 // first returns the number of rows of the first half of a tile. The rows of each half are equally

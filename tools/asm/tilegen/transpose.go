@@ -10,8 +10,8 @@ import (
 
 // transpose writes the transposition of eight rows, eight columns at a time: it interleaves pairs,
 // then pairs of pairs, then halves.
-func transpose(c *build.Context) {
-	asmgen.Begin(c, "transpose8AVX2", "writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a "+
+func transpose(c *build.Context, set string) {
+	asmgen.Begin(c, "transpose8"+set, "writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a "+
 		"missing row repeats the last one. It prefetches the next eight rows of src, which a processor does not "+
 		"expect after short rows.")
 	c.SignatureExpr("func(dst *float32, ds int, src *float32, ss, rows, blocks int)")

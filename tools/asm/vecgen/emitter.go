@@ -20,7 +20,8 @@ type set struct {
 	isAVX512 bool
 }
 
-var sets = []set{{"AVX512", 16, 8, true}, {"AVX2", 8, 4, false}}
+// sets are the instruction sets. NEON is AVX2, translated.
+var sets = []set{{"AVX512", 16, 8, true}, {"AVX2", 8, 4, false}, {"NEON", 8, 4, false}}
 
 // emitter writes functions for one instruction set.
 type emitter struct {

@@ -15,6 +15,9 @@ func TestNoDiff(t *testing.T) {
 	}
 }
 
+// x86 are the instruction sets of amd64.
+var x86 = sets[:2]
+
 var printed = sync.OnceValues(func() (map[string][]string, error) { return asmgen.Functions(file) })
 
 // functions returns the instructions of every function by name.

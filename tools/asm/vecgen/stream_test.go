@@ -13,7 +13,7 @@ var streams = map[string]int{"combineStream": maxTerms, "addStream": 1, "relusSt
 // the result afterwards.
 func TestStreamsAreFenced(t *testing.T) {
 	for name, loops := range streams {
-		for _, s := range sets {
+		for _, s := range x86 {
 			lines := functions(t)[name+s.name]
 			fences := 0
 			for i, l := range lines {
@@ -32,7 +32,7 @@ func TestStreamsAreFenced(t *testing.T) {
 // fetched first.
 func TestStreamsWriteWholeLines(t *testing.T) {
 	for name, loops := range streams {
-		for _, s := range sets {
+		for _, s := range x86 {
 			lines := functions(t)[name+s.name]
 			if n, want := count(lines, "", "", "VMOVNTPS"), loops*perLine/s.lanes; n != want {
 				t.Errorf("%s%s: %d stores by non-temporal stores, want %d", name, s.name, n, want)

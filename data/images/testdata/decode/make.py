@@ -63,8 +63,22 @@ def on_larger_screen(gif):
     b[at + 1:at + 5] = struct.pack("<HH", 3, 2)
     return bytes(b)
 
+def animated_webp(im, at=(0, 0), **how):
+    """An animated WebP of two frames, the first of which is at a place in a larger picture unless that is 0, 0."""
+    b = bytearray(saved(im, "WEBP", save_all=True, append_images=[im.rotate(180)], **how))
+    if at != (0, 0):
+        b[24:30] = struct.pack("<I", im.width + 6)[:3] + struct.pack("<I", im.height + 4)[:3]
+        frame = b.index(b"ANMF") + 8
+        b[frame:frame + 6] = struct.pack("<I", at[0] // 2)[:3] + struct.pack("<I", at[1] // 2)[:3]
+    return bytes(b)
+
 palette = rgb.quantize(16)
 files |= {
+    "animated-lossless.webp": animated_webp(rgb, lossless=True),
+    "animated-alpha.webp": animated_webp(Image.fromarray(alpha, "RGBA"), lossless=True, exact=True),
+    "animated-lossy.webp": animated_webp(rgb, quality=90),
+    "animated-lossy-alpha.webp": animated_webp(Image.fromarray(alpha, "RGBA"), quality=90, minimize_size=False),
+    "animated-frame.webp": animated_webp(rgb, (4, 2), lossless=True),
     "palette.gif": saved(palette, "GIF"), "clear.gif": saved(palette, "GIF", transparency=3),
     "grey.gif": saved(rgb.convert("L"), "GIF"), "frame.gif": on_larger_screen(saved(palette, "GIF")),
     "clear-frame.gif": on_larger_screen(saved(palette, "GIF", transparency=3)),
