@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"fspda/internal/units"
 	"fspda/train"
@@ -43,6 +44,16 @@ func Round(v float64) float64 { return units.Round(v, 4) }
 
 // Percent writes a share of 1 as a percentage.
 func Percent(share float64) string { return strconv.FormatFloat(Round(100*share), 'f', -1, 64) + "%" }
+
+// Printable is a name as it is printed: in quotes and with escapes if it is empty or has characters
+// that are not printed, or spaces that would be taken for those around it.
+func Printable(name string) string {
+	if name == "" || name != strings.TrimSpace(name) || strings.Contains(name, "  ") ||
+		strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
+}
 
 // Thousands writes a number with commas.
 func Thousands(n uint64) string {

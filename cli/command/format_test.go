@@ -12,6 +12,8 @@ func TestUnits(t *testing.T) {
 		{Thousands(7), "7"}, {Thousands(79510), "79,510"}, {Thousands(25557032), "25,557,032"},
 		{Seconds(12.34), "12.3 s"}, {Seconds(125), "2 min 5 s"}, {Seconds(7260), "2 h 1 min"},
 		{Number(0.123456), "0.1235"}, {Number(0.00001), "1.00e-05"}, {Number(0), "0"},
+		{Printable("a b"), "a b"}, {Printable("猫"), "猫"}, {Printable("tab\tx"), `"tab\tx"`}, {Printable(""), `""`},
+		{Printable("\u202eabc"), `"\u202eabc"`}, {Printable(`e"f`), `e"f`}, {Printable("-x "), `"-x "`},
 		{Percent(0.1), "10%"}, {Percent(0.067), "6.7%"},
 	} {
 		if c.got != c.want {

@@ -250,7 +250,11 @@ func (r *splitReport) print(b *strings.Builder, name string) {
 	}
 }
 
-func fewOf(names []string) string {
+func fewOf(classes []string) string {
+	var names []string
+	for _, c := range classes {
+		names = append(names, command.Printable(c))
+	}
 	if len(names) > 6 {
 		return strings.Join(names[:5], ", ") + ", … " + names[len(names)-1]
 	}

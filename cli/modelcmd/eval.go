@@ -46,7 +46,7 @@ each class, in its row, by predicted class.`,
 			return t.evalText(ctx, f.split)
 		}
 		r := &evalReport{Network: t.Network, Data: t.set.Name, Split: f.split, Examples: t.split.Len(),
-			Names: t.set.ClassNames}
+			Names: t.names}
 		for _, m := range t.models {
 			r.Models = append(r.Models, newScores(m.of, t.set.Classes))
 		}
@@ -193,12 +193,14 @@ func (r *evalReport) String() string {
 	return b.String()
 }
 
-// class is the number of a class, and its name if it is known.
+// class is the name of a class.
 func (r *evalReport) class(i int) string { return className(r.Names, i) }
 
+// className is the name of a class, or its number if the name is not known. A number beside the name
+// would be taken for one: class 2 of 0 to 11 in the order of texts is 10.
 func className(names []string, i int) string {
-	if i < len(names) && names[i] != strconv.Itoa(i) {
-		return fmt.Sprintf("%d %s", i, names[i])
+	if i < len(names) {
+		return command.Printable(names[i])
 	}
 	return strconv.Itoa(i)
 }

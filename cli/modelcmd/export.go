@@ -109,7 +109,9 @@ func export(run string, f exportFlags, stdout io.Writer) (err error) {
 		return err
 	}
 	e.batches = saved.Batches + e.iteration
-	tensors, err := e.save(f, saved, net, weights.Metadata(run, e.of, e.iteration, net, saved.Config))
+	meta := weights.Metadata(run, e.of, e.iteration, net, saved.Config)
+	weights.AddClasses(meta, saved.ClassNames)
+	tensors, err := e.save(f, saved, net, meta)
 	if err != nil {
 		return err
 	}

@@ -77,8 +77,8 @@ func (t *target) prediction(model, example int, label int32, p []float64, top in
 	}
 	for c, v := range p {
 		l := likelihood{Class: c, Probability: v}
-		if c < len(t.set.ClassNames) {
-			l.Name = t.set.ClassNames[c]
+		if c < len(t.names) {
+			l.Name = t.names[c]
 		}
 		r.Top = append(r.Top, l)
 	}
@@ -105,10 +105,10 @@ func (t *target) print(w io.Writer, asJSON bool, r prediction) error {
 		line += "  " + r.Model
 	}
 	if r.Label != nil {
-		line += "  label " + className(t.set.ClassNames, int(*r.Label))
+		line += "  label " + className(t.names, int(*r.Label))
 	}
 	for _, l := range r.Top {
-		line += fmt.Sprintf("  %s: %.4f", className(t.set.ClassNames, l.Class), l.Probability)
+		line += fmt.Sprintf("  %s: %.4f", className(t.names, l.Class), l.Probability)
 	}
 	_, err := fmt.Fprintln(w, line)
 	return err

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -30,6 +31,7 @@ type target struct {
 	Network string
 	models  []exported
 	set     *data.Set
+	names   []string // names of the classes; nil: not known
 	split   data.Split
 	files   []string // files of the examples; nil: the examples of a set
 	bad     int      // images that could not be read, and have no prediction
@@ -72,6 +74,7 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	st, err := os.Stat(path)
 	isRun := err == nil && st.IsDir() && !weights.IsFolder(path)
 	var saved *train.Saved
+	var names []string
 	resumed := ""
 	if isRun {
 		if saved, err = train.OpenSaved(path); err != nil {
@@ -91,14 +94,17 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	}
 	classes := 0
 	if isRun {
-		classes = saved.Classes
-	} else if classes, err = weights.Describe(path, &c, cmd.Flags().Changed("model")); err == nil {
+		classes, names = saved.Classes, saved.ClassNames
+	} else if classes, names, err = weights.Describe(path, &c, cmd.Flags().Changed("model")); err == nil {
 		err = c.Check() // keys that the file has
 	}
 	if err = errors.Join(err, c.RefuseUnused(keys)); err != nil {
 		return t, err
 	}
-	if err = t.openData(c, f.split, classes, cmd.ErrOrStderr()); err == nil && isRun {
+	if err = t.openData(c, f.split, classes, cmd.ErrOrStderr()); err == nil {
+		err = t.nameClasses(c.Data, names)
+	}
+	if err == nil && isRun {
 		err = t.checkTokens(path, c.Data)
 	}
 	if err != nil {
@@ -180,6 +186,35 @@ func (t *target) openData(c train.Config, split string, classes int, stderr io.W
 		t.split = t.set.Test
 	}
 	return err
+}
+
+// nameClasses takes the names of the model's classes, or else those of the data set. It refuses a set
+// whose names say that its labels mean other classes.
+func (t *target) nameClasses(name string, of []string) error {
+	own := t.set.ClassNames
+	if t.names = of; len(of) != t.set.Classes || isCount(of) && len(own) == len(of) {
+		t.names = own
+	}
+	if len(t.files) > 0 || len(own) != len(of) || isCount(own) || isCount(of) {
+		return nil
+	}
+	for i := range own {
+		if own[i] != of[i] {
+			return config.Invalid("data", name, "its class %d is %q, that of the model %q, so that its labels mean "+
+				"other classes: give a data set with the classes that it was trained on", i, own[i], of[i])
+		}
+	}
+	return nil
+}
+
+// isCount reports whether names of classes are their numbers.
+func isCount(names []string) bool {
+	for i, n := range names {
+		if n != strconv.Itoa(i) {
+			return false
+		}
+	}
+	return true
 }
 
 // describe says on the error output what a set of images was understood as, and which images it

@@ -34,14 +34,18 @@ func SaveHuggingFace(folder, name string, net *model.Network, ts []safetensors.T
 				"%s, only of %v for colour images: choose safetensors or onnx", net.Name(), huggingFaceModels)}
 	}
 	head, _ := net.Layout().Tensor("fc.weight")
-	text, err := json.MarshalIndent(map[string]any{
+	config := map[string]any{
 		"architecture": name, "architectures": []string{"TimmWrapperForImageClassification"},
 		"model_type": "timm_wrapper", "num_classes": net.Classes(), "num_features": head.Shape[1], "global_pool": "avg",
 		"pretrained_cfg": map[string]any{"tag": "fspda", "num_classes": net.Classes(), "mean": p.Mean, "std": p.Std,
 			"input_size": []int{3, image[0], image[1]}, "fixed_input_size": false, "crop_pct": p.Crop,
 			"crop_mode":     "center",
 			"interpolation": "bilinear", "first_conv": "conv1", "classifier": "fc"},
-	}, "", "  ")
+	}
+	if names := classesOf(meta); names != nil {
+		config["label_names"] = names
+	}
+	text, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
 		return err
 	}

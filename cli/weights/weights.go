@@ -67,6 +67,23 @@ func Metadata(run, of string, iteration int, net *model.Network, c train.Config)
 // JSON.
 const metadataKeys = "config"
 
+// metadataClasses is the name in the metadata of the names of the classes, by label, in JSON.
+const metadataClasses = "classes"
+
+// AddClasses adds the names of the classes, by label, to the metadata of a file, if they are known.
+func AddClasses(meta map[string]string, names []string) {
+	if len(names) > 0 {
+		text, _ := json.Marshal(names) // texts
+		meta[metadataClasses] = string(text)
+	}
+}
+
+// classesOf returns the names of the classes in the metadata of a file; nil: it has none.
+func classesOf(meta map[string]string) (names []string) {
+	_ = json.Unmarshal([]byte(meta[metadataClasses]), &names) // another program may use the word
+	return names
+}
+
 // Save writes a safetensors file. No reader ever sees half a file.
 func Save(path string, ts []safetensors.Tensor, meta map[string]string) error {
 	meta = maps.Clone(meta)

@@ -345,20 +345,25 @@ func isNamed(column string, names []string) bool {
 // splitColumns are names of a column that says the split.
 var splitColumns = []string{"split", "set", "subset", "data set", "dataset", "partition", "phase"}
 
+// takeHead takes the first row as the names of the columns, unless it names a picture.
+func (t *labelTable) takeHead(f *finder, dir, split string) {
+	if t.columns != nil || len(t.rows) == 0 {
+		return
+	}
+	t.columns = make([]string, len(t.rows[0]))
+	if len(t.rows) > 1 && !slices.ContainsFunc(t.rows[0], func(v string) bool {
+		i, err := f.find(dir, split, strings.TrimSpace(v))
+		return i >= 0 || err != nil
+	}) {
+		copy(t.columns, t.rows[0])
+		t.rows, t.lines = t.rows[1:], t.lines[1:]
+	}
+}
+
 // choose finds the columns of a table. Known classes are those of training, if they are known.
 func (t *labelTable) choose(f *finder, dir, split string, known map[string]bool, o Options) (c columns, ok bool,
 	err error) {
-	if t.columns == nil && len(t.rows) > 0 {
-		t.columns = make([]string, len(t.rows[0]))
-		head := !slices.ContainsFunc(t.rows[0], func(v string) bool {
-			i, err := f.find(dir, split, strings.TrimSpace(v))
-			return i >= 0 || err != nil
-		})
-		if head && len(t.rows) > 1 {
-			copy(t.columns, t.rows[0])
-			t.rows, t.lines = t.rows[1:], t.lines[1:]
-		}
-	}
+	t.takeHead(f, dir, split)
 	c = columns{-1, -1, -1}
 	looked := t.rows[:min(len(t.rows), headRows)]
 	usual := slices.ContainsFunc(t.columns, func(name string) bool { return isNamed(name, pictureNames) })
@@ -377,7 +382,7 @@ func (t *labelTable) choose(f *finder, dir, split string, known map[string]bool,
 		switch {
 		case isNamed(name, splitColumns) && splits == len(looked):
 			c.split = k
-		case o.ImageColumn == name && found > 0:
+		case o.ImageColumn != "" && o.ImageColumn == name && found > 0:
 			c.picture, most = k, len(looked)
 		case found > most && o.ImageColumn == "" && !isNamed(name, labelNames) &&
 			(!usual || isNamed(name, pictureNames)):
@@ -388,7 +393,7 @@ func (t *labelTable) choose(f *finder, dir, split string, known map[string]bool,
 		return c, false, nil
 	}
 	c.label = t.labelColumn(c, looked, known, o)
-	if c.label < 0 && known == nil {
+	if c.label < 0 && known == nil && strings.Join(t.columns, "") != "" && path.Ext(t.name) != ".txt" {
 		return c, false, &FormatError{Path: path.Join(f.tree.path, t.name),
 			Got: "the columns " + strings.Join(t.columns, ", "), Hint: "name it with --label-column",
 			Want: "one of labels: " + strings.Join(labelNames[:8], ", ")}
@@ -425,10 +430,22 @@ func (t *labelTable) labelColumn(c columns, looked [][]string, known map[string]
 			return k
 		}
 	}
-	if len(others) == 1 {
+	if len(others) == 1 && !isNamed(t.columns[others[0]], captionNames) && repeated(looked, others[0]) {
 		return others[0]
 	}
 	return -1
+}
+
+// captionNames are names of columns that say more than a class.
+var captionNames = []string{"text", "caption", "captions", "prompt", "description", "title", "url"}
+
+// repeated reports whether a column has few rows, or values that occur again, as labels do.
+func repeated(rows [][]string, column int) bool {
+	seen := map[string]bool{}
+	for _, row := range rows {
+		seen[cell(row, column)] = true
+	}
+	return len(rows) <= 3 || len(seen) < len(rows)
 }
 
 func firstWord(s string) string {

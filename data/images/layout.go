@@ -172,7 +172,7 @@ func (n *node) unwrap() *node {
 			return n
 		}
 		k := alive[0]
-		if inner := k.splits(); inner != nil && inner.train != nil && inner.test != nil {
+		if inner := k.splits(); inner != nil && inner.train != nil && (inner.test != nil || inner.train.deep()) {
 			n = k
 			continue
 		}
@@ -256,14 +256,18 @@ func (a *arrangement) splitOf(split string) *node {
 var roles = []string{"mask", "masks", "label", "labels", "annotation", "annotations", "segmentation", "gt", "truth",
 	"ground", "groundtruth", "metadata", "thumbnails", "thumbs"}
 
+// noClass reports whether a name says a part of a set.
+func noClass(name string) bool {
+	words := wordsOf(name)
+	return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool {
+		return !slices.Contains(roles, w) && !slices.Contains(besides, w)
+	})
+}
+
 // checkClasses refuses folders that are parts of a set, such as images and masks.
 func (a *arrangement) checkClasses() {
 	alive := a.train[0].alive()
-	if !slices.ContainsFunc(alive, func(k *node) bool {
-		return slices.ContainsFunc(wordsOf(k.name), func(w string) bool {
-			return !slices.Contains(roles, w) && !slices.Contains(besides, w)
-		}) || len(wordsOf(k.name)) == 0
-	}) {
+	if !slices.ContainsFunc(alive, func(k *node) bool { return !noClass(k.name) }) {
 		a.trouble, a.hint = "folders that name no classes: "+some(names(alive)), folderOfClasses
 	}
 }
@@ -282,11 +286,7 @@ func (a *arrangement) checkSplits() {
 		if len(of) == 0 {
 			continue
 		}
-		n := of[0]
-		for alive := n.alive(); len(alive) == 1 && n.direct == 0 && alive[0].direct == 0 && alive[0].deep() &&
-			!classes[canonical(alive[0].name)]; alive = n.alive() {
-			n = alive[0]
-		}
+		n := of[0].inside(classes)
 		if inner := n.splits(); inner != nil && inner.train != nil && inner.test != nil && inner.train.deep() {
 			a.trouble, a.hint = "splits within "+n.path, "name "+n.path
 			return
@@ -308,6 +308,24 @@ func (a *arrangement) checkSplits() {
 			"put them into a folder for each class"
 	case len(a.test) > 0 && !a.test[0].deep():
 		a.left, a.test = append(a.left, a.test[0]), nil
+	}
+}
+
+// inside goes down within a split through folders that hold one folder only, which is no class.
+func (n *node) inside(classes map[string]bool) *node {
+	for {
+		alive := n.alive()
+		if len(alive) != 1 || classes[canonical(alive[0].name)] {
+			return n
+		}
+		switch k := alive[0]; {
+		case n.direct == 0 && k.direct == 0 && k.deep(): // seg_train/seg_train/CLASS
+			n = k
+		case len(classes) > 0 && !k.deep() && noClass(k.name): // val/images/NAME.jpg
+			return k
+		default:
+			return n
+		}
 	}
 }
 

@@ -103,6 +103,10 @@ func (l *listing) set(s store, o Options) (*Set, error) {
 		}
 		out.Test = l.source(test, out.Classes, s, o)
 	}
+	if len(out.Classes) == 1 {
+		return nil, &FormatError{Path: l.path, Got: "pictures of one class, " + out.Classes[0], Want: "two or more",
+			Hint: folderOfClasses}
+	}
 	out.Notes = slices.Concat(l.notes, l.skipped(), twice(out.Classes))
 	return out, nil
 }

@@ -3,9 +3,12 @@ package images
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 const (
@@ -115,7 +118,8 @@ func (s *sidecars) hasLabels(needed bool, exts ...string) (bool, error) {
 // labels reads the labels of all pictures. One in a .cls goes before one in a .json.
 func (s *sidecars) labels(exts ...string) (*labels, error) {
 	lab := newLabels(s.tree)
-	lab.beside, lab.about = true, strings.Join(exts, " and ")+" files beside them"
+	lab.beside = true
+	read := map[string]bool{}
 	for i, e := range s.tree.entries {
 		if e.dir || !isPicture(e.name) {
 			continue
@@ -126,7 +130,7 @@ func (s *sidecars) labels(exts ...string) (*labels, error) {
 				return nil, err
 			}
 			if at >= 0 {
-				lab.used[at] = true
+				lab.used[at], read[ext] = true, true
 			}
 			if lab.class[i] = class; class != "" {
 				if json, ok := s.find(e.name, ".json"); ok {
@@ -136,8 +140,16 @@ func (s *sidecars) labels(exts ...string) (*labels, error) {
 			}
 		}
 	}
+	lab.about = strings.Join(slices.Sorted(maps.Keys(read)), " and ") + " files beside them"
+	if n := len(s.of); n > 3 && len(read) == 1 && read[".txt"] && lab.distinct() == n {
+		return nil, &FormatError{Path: s.tree.path, Got: fmt.Sprintf("%d texts beside pictures, all different", n),
+			Want: "labels, which repeat", Hint: "write labels to .cls files or metadata.csv"}
+	}
 	return lab, nil
 }
+
+// labelKeys are the keys of JSON that hold a label.
+var labelKeys = []string{"label", "cls", "class", "class_name", "category", "target", "class_id", "label_id"}
 
 // labelOf reads the class of a .cls or .json: a number, or a name. A .json without a label has
 // class "".
@@ -149,7 +161,7 @@ func labelOf(ext string, text []byte) (string, error) {
 	if err := json.Unmarshal(text, &fields); err != nil {
 		return "", err
 	}
-	for _, key := range []string{"label", "cls"} {
+	for i, key := range labelKeys {
 		var number json.Number
 		var name string
 		switch value := fields[key]; {
@@ -158,7 +170,7 @@ func labelOf(ext string, text []byte) (string, error) {
 			return checkLabel(name)
 		case json.Unmarshal(value, &number) == nil:
 			return checkLabel(number.String())
-		default:
+		case i < 2: // what other keys hold may be anything
 			return "", fmt.Errorf("%s %s", key, value)
 		}
 	}
@@ -173,6 +185,9 @@ func checkLabel(s string) (string, error) {
 		return "", fmt.Errorf("label %s, want 0 to %d", s, maxClasses-1)
 	} else if err == nil {
 		return strconv.Itoa(int(n)), nil
+	}
+	if strings.ContainsFunc(s, unicode.IsControl) {
+		return "", fmt.Errorf("label %q, which is no text", s)
 	}
 	if len(s) > 256 {
 		return "", fmt.Errorf("a label of %d characters", len(s))

@@ -75,6 +75,8 @@ type Content struct {
 	// how pixels were normalised: (pixel/255 - mean)/std, by channel
 	PixelMean []float32 `json:"pixel_mean,omitempty"`
 	PixelStd  []float32 `json:"pixel_std,omitempty"`
+	// names of the classes, by label; empty: not known
+	ClassNames []string `json:"class_names,omitempty"`
 }
 
 // AgentCounters lists the counters of the agents.
@@ -241,7 +243,7 @@ func describe(s *config.Setup, sv CheckpointData) Manifest {
 			Data: s.Set.Fingerprint(), Values: s.Config.Stored().Covered(), Files: s.Files},
 		Content: Content{Iteration: sv.Snapshots[0].T, Agents: len(sv.Snapshots), Dim: s.Dim, Shape: s.Set.Shape,
 			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: algo.Names(s.Algo), WallS: sv.WallS, Batches: s.Batches,
-			PixelMean: s.Set.Mean, PixelStd: s.Set.Std},
+			PixelMean: s.Set.Mean, PixelStd: s.Set.Std, ClassNames: s.Set.ClassNames},
 	}
 	m.Links, m.Buffers = s.Links.Digest(), s.BufferLen()
 	for _, a := range sv.Snapshots {

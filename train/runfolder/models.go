@@ -21,6 +21,7 @@ type Saved struct {
 	Batches   int // batches that batch norm had seen before the run
 	// how pixels were normalised: (pixel/255 - mean)/std, by channel
 	PixelMean, PixelStd []float32
+	ClassNames          []string // names of the classes, by label; nil: not known
 
 	ck *Checkpoint
 }
@@ -49,7 +50,8 @@ func OpenSaved(run string) (*Saved, error) {
 		return nil, err
 	}
 	s := &Saved{Config: c, Iteration: ck.Iteration, Agents: ck.Agents, Shape: ck.Shape, Classes: ck.Classes,
-		Batches: ck.Batches, PixelMean: ck.PixelMean, PixelStd: ck.PixelStd, ck: ck}
+		Batches: ck.Batches, PixelMean: ck.PixelMean, PixelStd: ck.PixelStd, ClassNames: ck.ClassNames,
+		ck: ck}
 	if len(s.Shape) == 0 || s.Classes == 0 {
 		return nil, errors.Join(&CheckpointError{Path: ck.Path,
 			Got:  "does not say what its examples were like: an older version wrote it",
