@@ -159,7 +159,8 @@ func TestLossPieces(t *testing.T) {
 			saved = 0
 		}
 		if got := arenas[1<<50] - arenas[0]; rows != want || got > saved || got < saved*9/10 {
-			t.Errorf("%d windows: pieces of %d rows, want %d; they save %d bytes, want %d", windows, rows, want, got, saved)
+			t.Errorf("%d windows: pieces of %d rows, want %d; they save %d bytes, want %d", windows, rows, want, got,
+				saved)
 		}
 	}
 }
