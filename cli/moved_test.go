@@ -23,8 +23,8 @@ func TestMovedData(t *testing.T) {
 			"val/a/3.png": golden(t), "val/b/4.png": golden(t)}, []string{"--data", "folder", "--crop", "8",
 			"--hidden", "4"}},
 		"text": {map[string][]byte{"train.txt": []byte(strings.Repeat("a text of some letters\n", 40)),
-			"val.txt": []byte(strings.Repeat("some letters\n", 20))}, []string{"--data", "text", "--model", "gpt-nano",
-			"--layers", "1", "--heads", "1", "--width", "8", "--block", "8", "--schedule", "constant"}},
+			"val.txt": []byte(strings.Repeat("some letters\n", 20))}, []string{"--data", "text", "--model",
+			"gpt-nano", "--layers", "1", "--heads", "1", "--width", "8", "--block", "8", "--schedule", "constant"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, run := imageTree(t, kind.files), filepath.Join(t.TempDir(), "run")
