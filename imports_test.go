@@ -80,8 +80,8 @@ var allowed = map[string][]string{
 	"train/generate": {"device", "internal/rng"},
 	"train/runfolder": {
 		"train/metric", "data/text", "device", "dist", "internal/bounded", "internal/lockfile", "internal/rng",
-		"internal/wholefile", "train/algo", "train/config", "train/evaluate", "train/memory", "train/safetensors", "train/simnet",
-		"train/snapshot", "train/tensorboard",
+		"internal/wholefile", "train/algo", "train/config", "train/evaluate", "train/memory", "train/safetensors",
+		"train/simnet", "train/snapshot", "train/tensorboard",
 	},
 	"train/simnet":      {"dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo"},
 	"train/snapshot":    {"device", "dist", "train/algo", "train/simnet"},
@@ -92,9 +92,9 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/config", "train/evaluate",
-		"train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder", "train/setting", "train/simnet",
-		"train/snapshot", "web",
+		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/config",
+		"train/evaluate", "train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder",
+		"train/setting", "train/simnet", "train/snapshot", "web",
 	},
 	"web": {
 		"train/metric", "internal/bounded", "internal/lockfile", "internal/units", "internal/wholefile", "train/config",

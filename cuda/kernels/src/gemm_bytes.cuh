@@ -48,7 +48,7 @@ __device__ inline void four_bytes(u32 word, u32 &even, u32 &odd) {
 // high_halves returns the upper halves of two words. As bfloat16 numbers they are the first eight
 // bits of float32 numbers.
 __device__ inline u32 high_halves(float low, float high) {
-  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
+  return __byte_perm(__float_as_uint(low), __float_as_uint(high), 0x7632);
 }
 
 // in_register keeps a pointer as it is, where the compiler would compute it anew at each use.
@@ -106,8 +106,6 @@ struct BytesWarp {
   ALWAYS_INLINE void add_step(const Operands &o, Columns &first, const Rows &rows, Rows &next_rows, Numbers &all,
                               Numbers &next, int step, int steps) {
     const bool more = step + 1 < steps;
-    o.load(next, 2, step + 1, steps);
-    o.load(all, 0, step + 2, steps);
     typename Operands::Words words;
     o.fetch(words, more ? step + 1 : step);
     Columns second;
@@ -118,6 +116,8 @@ struct BytesWarp {
 #pragma unroll
         for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[j][i], rows[i], first[j][p]);
         split(second[j][p], all[2 + j], 2 + j, p, 1.0f);
+        if (p == 0 && j == 1) __syncwarp(), o.load(next, 2, step + 1, steps);
+        if (p == 1 && j == 1) __syncwarp(), o.load(all, 0, step + 2, steps);
       }
 #pragma unroll
     for (int i = 0; i < 4; i++) o.convert(next_rows, words, i);
@@ -243,7 +243,7 @@ struct AlongColumns {
   __device__ void load(BytesWarp::Numbers &to, int j, int step, int) const {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const u32 q = BYTES_STEP * step + 4 * i + first, at = (q < k ? q : k - 1) * n;
+      const u32 q = BYTES_STEP * step + 4 * i + first, at = min(q, k - 1) * n;
 #pragma unroll
       for (int l = j; l < j + 2; l++) to[l].v[i] = from[l][at];
     }
