@@ -156,8 +156,8 @@ func IsFolder(path string) bool {
 func convert(path string, cause error) string {
 	advice, load := "convert it (with weights_only=False if PyTorch refuses it and you trust its author) with ", "True"
 	if object, ok := errors.AsType[*objectError](cause); ok && object.runsCommands() {
-		return "it would run commands as PyTorch loads it: do not load it, and ask its author for a file of torch.save(" +
-			"model.state_dict(), PATH)"
+		return "it would run commands as PyTorch loads it: do not load it, and ask its author for a file of " +
+			"torch.save(model.state_dict(), PATH)"
 	} else if ok {
 		advice, load = "PyTorch loads it where the modules of its classes can be imported, and runs their code, so "+
 			"that its author must be trusted: convert it with ", "False"
