@@ -337,3 +337,25 @@ func readText(t *testing.T, file string) string {
 	}
 	return string(text)
 }
+
+// The page of public bug reports names at least thirty, and tests that exist.
+func TestPublicReports(t *testing.T) {
+	page := readText(t, "docs/public-reports.md")
+	if n := len(regexp.MustCompile(`[\w.-]+/[\w.-]+ \d+\b`).FindAllString(page, -1)); n < 30 {
+		t.Errorf("%d reports", n)
+	}
+	there := map[string]bool{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	for _, file := range readableFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			for _, m := range declared.FindAllStringSubmatch(readText(t, file), -1) {
+				there[m[1]] = true
+			}
+		}
+	}
+	for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(page, -1) {
+		if !there[name[1]] {
+			t.Errorf("no test %s", name[1])
+		}
+	}
+}

@@ -19,11 +19,12 @@ func TestMovedData(t *testing.T) {
 		files map[string][]byte
 		args  []string
 	}{
-		"pictures": {map[string][]byte{"train/a/1.png": golden(t), "train/b/2.png": golden(t), "val/a/3.png": golden(t),
-			"val/b/4.png": golden(t)}, []string{"--data", "folder", "--crop", "8", "--hidden", "4"}},
+		"pictures": {map[string][]byte{"train/a/1.png": golden(t), "train/b/2.png": golden(t),
+			"val/a/3.png": golden(t), "val/b/4.png": golden(t)}, []string{"--data", "folder", "--crop", "8",
+			"--hidden", "4"}},
 		"text": {map[string][]byte{"train.txt": []byte(strings.Repeat("a text of some letters\n", 40)),
-			"val.txt": []byte(strings.Repeat("some letters\n", 20))}, []string{"--data", "text", "--model", "gpt-nano",
-			"--layers", "1", "--heads", "1", "--width", "8", "--block", "8", "--schedule", "constant"}},
+			"val.txt": []byte(strings.Repeat("some letters\n", 20))}, []string{"--data", "text", "--model",
+			"gpt-nano", "--layers", "1", "--heads", "1", "--width", "8", "--block", "8", "--schedule", "constant"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, run := imageTree(t, kind.files), filepath.Join(t.TempDir(), "run")
@@ -113,15 +114,15 @@ func TestBadAddresses(t *testing.T) {
 				t.Errorf("%s: exit status %d, %s", args, status, stderr)
 			}
 		}
-		for _, args := range [][]string{quick("--web", bad, "--out", filepath.Join(t.TempDir(), "run")), {"web", "--listen",
-			bad}, {"up", "--metrics-listen", bad}} {
+		for _, args := range [][]string{quick("--web", bad, "--out", filepath.Join(t.TempDir(), "run")),
+			{"web", "--listen", bad}, {"up", "--metrics-listen", bad}} {
 			if status, _, stderr := call(t, args...); status != command.ExitBadInput {
 				t.Errorf("%s: exit status %d, %s", args, status, stderr)
 			}
 		}
 	}
-	for name, bad := range map[string][]string{"MASTER_PORT": {"abc", "-1", "99999", "4700.5"}, "WORLD_SIZE": {"x", "-1",
-		"1"}, "RANK": {"x", "-1", "2"}} {
+	for name, bad := range map[string][]string{"MASTER_PORT": {"abc", "-1", "99999", "4700.5"},
+		"WORLD_SIZE": {"x", "-1", "1"}, "RANK": {"x", "-1", "2"}} {
 		for _, value := range bad {
 			for key, v := range map[string]string{"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1", "RANK": "1",
 				"WORLD_SIZE": "2", name: value} {

@@ -100,8 +100,8 @@ func (s groupTask) batch(b *device.Batch, agent, t int, numbers bool) {
 	}
 }
 
-// Agents that share a GPU and launches get the bits of each on the CPU, however they are grouped
-// and however far they run ahead of their losses.
+// Agents that share a GPU and launches get the bits of each alone, however they are grouped and however
+// far they run ahead of their losses. They are near the CPU's, which adds in another order.
 func TestGroup(t *testing.T) {
 	const ahead = 3
 	for _, c := range []struct {
@@ -115,7 +115,7 @@ func TestGroup(t *testing.T) {
 			c.launching, c.refused), func(t *testing.T) {
 			agents, steps := c.agents, c.steps
 			s := newGroupTask(t, c.stored)
-			train := func(d device.Device) (models [][]float32, losses [][]float64) {
+			train := func(d device.Device, together bool) (models [][]float32, losses [][]float64) {
 				models, losses = make([][]float32, agents), make([][]float64, agents)
 				var wg sync.WaitGroup
 				for i := range agents {
@@ -143,22 +143,33 @@ func TestGroup(t *testing.T) {
 						models[i], losses[i] = make([]float32, s.net.Dim()), a.losses
 						d.Read(models[i], a.x)
 					})
+					if !together {
+						wg.Wait()
+					}
 				}
 				wg.Wait()
 				return models, losses
 			}
-			want, wantLosses := train(cpu.New())
+			onCPU, lossesOnCPU := train(cpu.New(), true)
+			single, _ := openFake(t, fakegpu.Options{}, false, SeparateLaunches(true))
+			want, wantLosses := train(single, false)
 			// while it computes, other agents' requests come
 			d, m := openFake(t, fakegpu.Options{EventDelay: 2 * time.Millisecond}, false,
 				SeparateLaunches(c.launching))
 			if c.refused {
 				m.Fail("LaunchCooperative", 2, driver.CooperativeLaunchTooLarge)
 			}
-			got, losses := train(d)
+			got, losses := train(d, true)
 			for i := range agents {
 				if !slices.Equal(got[i], want[i]) || !slices.Equal(losses[i], wantLosses[i]) {
-					t.Errorf("agent %d: the model or its losses %v differ from the CPU's %v", i, losses[i],
+					t.Errorf("agent %d: the model or its losses %v differ from those alone, %v", i, losses[i],
 						wantLosses[i])
+				}
+				near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(1+math.Abs(b)) }
+				if !slices.EqualFunc(losses[i], lossesOnCPU[i], near) || !slices.EqualFunc(got[i], onCPU[i],
+					func(a, b float32) bool { return near(float64(a), float64(b)) }) {
+					t.Errorf("agent %d: the model or its losses %v are far from the CPU's %v", i, losses[i],
+						lossesOnCPU[i])
 				}
 			}
 			name := "GraphLaunch"

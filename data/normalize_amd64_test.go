@@ -9,14 +9,6 @@ import (
 	"testing"
 )
 
-// Every instruction set gives the bits of the table.
-func TestNormalizeCodes(t *testing.T) {
-	defer func(c normalizeCode) { normalizeIn = c }(normalizeIn)
-	for _, normalizeIn = range normalizeCodes() {
-		t.Run(normalizeIn.name, checkApply)
-	}
-}
-
 const printCodes = "FSPDA_TEST_PRINT_CODES"
 
 // GODEBUG disables instruction sets.

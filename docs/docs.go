@@ -27,7 +27,7 @@ var order = []string{"start", "concepts", "training", "training-reference", "met
 	"results-figure-2", "results-figures-4-to-9", "results-methods", "results-theory", "results-other-papers", "results-mnist",
 	"results-resnet-50", "results-language", "results-faults", "results-memory", "results-full-length", "library", "add-an-algorithm",
 	"add-a-network", "add-a-dataset", "links", "many-machines", "gpus", "performance",
-	"troubleshooting", "reference", "glossary", "internals", "protocol"}
+	"troubleshooting", "public-reports", "reference", "glossary", "internals", "protocol"}
 
 // Page is a page of the manual.
 type Page struct {

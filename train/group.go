@@ -3,6 +3,7 @@ package train
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"go.uber.org/zap"
@@ -61,9 +62,18 @@ func (g *singleProcess) Local(int) bool { return true }
 
 func (g *singleProcess) open() (*runfolder.Checkpoint, error) {
 	if f := g.r.opt.Folder; f != nil {
-		return f.OpenCheckpoint(g.r.setup)
+		ck, passed, err := f.OpenCheckpoint(g.r.setup)
+		return ck, errors.Join(err, g.r.passOver(passed))
 	}
 	return nil, nil
+}
+
+// passOver logs why checkpoints are not used, and puts them aside.
+func (r *run) passOver(checkpoints []error) error {
+	for _, bad := range checkpoints {
+		r.log.Warn("continuing from an earlier state", zap.Error(bad))
+	}
+	return runfolder.SetAside(checkpoints)
 }
 
 func (g *singleProcess) start() error                                   { return nil }

@@ -54,7 +54,7 @@ func TestLostDevice(t *testing.T) {
 	saved := ""
 	onStep := func(int) {
 		if saved == "" {
-			if ck, err := f.OpenCheckpoint(s); err == nil && ck != nil && ck.Iteration > 0 {
+			if ck, _, err := f.OpenCheckpoint(s); err == nil && ck != nil && ck.Iteration > 0 {
 				saved = ck.Path
 				dev.left.Store(0)
 			}
@@ -67,7 +67,7 @@ func TestLostDevice(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), errOffBus.Error()) {
 		t.Fatalf("the run ends with %v", err)
 	}
-	ck, err := f.OpenCheckpoint(s)
+	ck, _, err := f.OpenCheckpoint(s)
 	if err != nil || ck == nil {
 		t.Fatalf("the last checkpoint: %v", err)
 	}

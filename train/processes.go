@@ -42,17 +42,14 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 		FirstTimeout: g.p.FirstTimeout, Log: g.r.log}
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
-		var damage []error
-		if ck, o.Streams, damage, err = g.p.Store.Newest(s, g.p.Rank); err != nil {
+		var passed []error
+		if ck, o.Streams, passed, err = g.p.Store.Newest(s, g.p.Rank, g.r.opt.Folder); err != nil {
 			return nil, err
 		}
-		if len(damage) > 0 && ck == nil && g.p.Rank == process.Coordinator {
-			return nil, damage[0] // its rows are of the run that is lost
+		if len(passed) > 0 && ck == nil && g.p.Rank == process.Coordinator {
+			return nil, passed[0] // its rows are of the run that is lost
 		}
-		for _, bad := range damage {
-			g.r.log.Warn("continuing from an earlier state", zap.Error(bad))
-		}
-		if err := g.p.Store.SetAside(damage); err != nil {
+		if err := g.r.passOver(passed); err != nil {
 			return nil, err
 		}
 	}

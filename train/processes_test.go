@@ -353,7 +353,7 @@ func checkManifest(t *testing.T, dir string, r *Result) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	ck, err := f.OpenCheckpoint(s)
+	ck, _, err := f.OpenCheckpoint(s)
 	if err != nil || ck == nil || ck.Iteration != r.Iteration {
 		t.Fatalf("checkpoint %v, %v", ck, err)
 	}
@@ -459,7 +459,7 @@ func TestProcessesStopTogether(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ck, _, _, err := store.Newest(s, i)
+			ck, _, _, err := store.Newest(s, i, nil)
 			if err != nil || ck == nil || ck.Iteration != got.Iteration || got.Iteration < 30*try {
 				t.Fatalf("stop %d at iteration %d: agent %d has %+v, %v", try, got.Iteration, i, ck, err)
 			}

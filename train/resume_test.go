@@ -6,9 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -499,6 +503,83 @@ func TestDamagedMetrics(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A run of which a file was cut off or changed ends with the rows and the models that it would have
+// had, or is refused as input. It goes on where the damage leaves an older checkpoint with its rows.
+func TestDamagedFiles(t *testing.T) {
+	cfg, whole := long(), runFolder(t)
+	cfg.EvalPoints = 30
+	uninterrupted := play(t, cfg, Options{})
+	want := trace(t, uninterrupted)
+	for _, at := range []int{40, 120} { // two checkpoints
+		stopAt(t, cfg, whole, at)
+	}
+	names, err := checkpointsOf(whole)
+	if err != nil || len(names) != 2 {
+		t.Fatalf("checkpoints %q, %v", names, err)
+	}
+	var files []string
+	if err := fs.WalkDir(os.DirFS(whole), ".", func(p string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type().IsRegular() && e.Name() != ".lock" {
+			files = append(files, p)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	newest := "checkpoints/" + filepath.Base(names[1])
+	draw := rand.New(rand.NewPCG(1, 2))
+	damages := map[string]func(text []byte) []byte{
+		"cut off":    func(b []byte) []byte { return b[:draw.IntN(len(b)+1)] },
+		"a bit":      func(b []byte) []byte { b[draw.IntN(len(b))] ^= 1 << draw.IntN(8); return b },
+		"the last 9": func(b []byte) []byte { return b[:max(0, len(b)-9)] },
+		"a zeroed part": func(b []byte) []byte {
+			at := draw.IntN(len(b))
+			clear(b[at:min(len(b), at+512)])
+			return b
+		},
+		"empty": func([]byte) []byte { return nil },
+		"gone":  nil,
+	}
+	resumed := map[string]int{}
+	for _, file := range files {
+		for _, kind := range slices.Sorted(maps.Keys(damages)) {
+			dir := runFolder(t)
+			if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(dir, filepath.FromSlash(file))
+			text, err := os.ReadFile(path)
+			if err == nil && damages[kind] == nil {
+				err = os.Remove(path)
+			} else if err == nil && len(text) > 0 {
+				err = os.WriteFile(path, damages[kind](text), 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := inFolder(t, t.Context(), cfg, dir, Options{})
+			coded, ok := errors.AsType[interface {
+				error
+				ExitCode() int
+			}](err)
+			switch {
+			case err != nil && (!ok || coded.ExitCode() != 2):
+				t.Errorf("%s, %s: %v", file, kind, err)
+			case err != nil && (strings.HasPrefix(file, newest) || file == "metrics.jsonl" && kind == "the last 9"):
+				t.Errorf("%s, %s, with an older checkpoint: %v", file, kind, err)
+			case err == nil && (file != "metrics.jsonl" || kind != "a bit") && trace(t, res) != want,
+				err == nil && !slices.Equal(res.Mean, uninterrupted.Mean): // a digit of a row has no checksum
+				t.Errorf("%s, %s: other results", file, kind)
+			case err == nil:
+				resumed[file]++
+				continue
+			}
+			t.Logf("%s, %s: %v", file, kind, err)
+		}
+	}
+	t.Log(resumed)
 }
 
 // Old checkpoints go, the newest stay: as many as were asked for.

@@ -167,6 +167,9 @@ func (r *run) start() (*Result, error) {
 		if err := f.OpenMetrics(r.setup, res.First); err != nil {
 			return nil, err
 		}
+		if f.Damage != nil {
+			r.log.Warn("later samples are lost", zap.Error(f.Damage))
+		}
 		res.Rows = append(res.Rows, f.Rows()...)
 	}
 	if err := r.makeAgents(res.First, ck); err != nil {

@@ -3,10 +3,10 @@ package traincmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +23,7 @@ import (
 	"fspda/dist/discover"
 	"fspda/dist/discover/nats"
 	"fspda/dist/link"
+	"fspda/internal/cgroup"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/process"
@@ -152,14 +153,7 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		}
 		c.Agents = env.Size
 	}
-	if len(m.join) == 0 && env.Master != "" && m.cluster == "" && m.peers == "" {
-		if _, _, err := discover.HostPort(env.Master); err != nil {
-			return c, command.UsageErrorf("the environment says MASTER_ADDR and MASTER_PORT are %q: expected a host "+
-				"and a port, or give the address of agent 0 with --join", env.Master)
-		}
-		m.join = []string{env.Master}
-	}
-	if err := c.Check(); err != nil {
+	if err := errors.Join(m.joinMaster(env.Master), c.Check()); err != nil {
 		return c, err
 	}
 	if m.rank < 0 && !fs.Changed("rank") {
@@ -178,8 +172,22 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	return c, m.connection.check(m.run, m.rank, c.Agents)
 }
 
+// joinMaster takes the address of agent 0 from the environment, if no flag says where the others
+// are.
+func (m *oneAgent) joinMaster(address string) error {
+	if address == "" || len(m.join) > 0 || m.cluster != "" || m.peers != "" {
+		return nil
+	}
+	if _, _, err := discover.HostPort(address); err != nil {
+		return command.UsageErrorf("the environment says MASTER_ADDR and MASTER_PORT are %q: expected a host and a "+
+			"port, or give the address of agent 0 with --join", address)
+	}
+	m.join = []string{address}
+	return nil
+}
+
 func (m *oneAgent) openDevices(c train.Config) (*setup.Devices, error) {
-	return setup.OpenAgentDevice(c, max(1, cmp.Or(c.Threads, runtime.NumCPU())), m.rank)
+	return setup.OpenAgentDevice(c, max(1, cmp.Or(c.Threads, cgroup.Processors())), m.rank)
 }
 
 func (m *oneAgent) resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, *model.Engine, error) {

@@ -17,7 +17,6 @@ import (
 	"fspda/train"
 	"fspda/train/config"
 	"fspda/train/memory"
-	"fspda/train/runfolder"
 )
 
 // trainFlags are the flags of a run that are no keys of its configuration.
@@ -168,7 +167,9 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 		return ctx, err
 	}
 	r.onClose(setup.LimitMemory(memory.Process(r.setup), r.setup.Config.Model))
-	r.display.from = runfolder.LatestIteration(m.out)
+	if r.display.from, err = folder.ResumesAt(r.setup); err != nil {
+		return ctx, errors.Join(err, folder.Close())
+	}
 	r.options.Folder, r.options.Others = folder, r.devices.Workers(r.model)
 	if !m.quiet {
 		f, err := train.ForecastRun(ctx, r.setup, r.devices.Device, r.model, r.display.from, r.options.Others...)

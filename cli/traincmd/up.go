@@ -94,7 +94,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	}
 	if free, ok := memory.Free(); ok && uint64(c.Agents) > free/leastProcess {
 		return &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents), Want: "as many processes take more " +
-			"than the " + memory.Gigabytes(free) + " of memory that are free: use fewer, or fspda train, which holds " +
+			"than the memory that is free, " + memory.FreeText(free) + ": use fewer, or fspda train, which holds " +
 			"all agents in one process"}
 	}
 	if f.out == "" {

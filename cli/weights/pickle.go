@@ -131,7 +131,7 @@ func (m *pickle) step() (more bool, err error) {
 			return false, errPickle
 		}
 		m.push(v)
-	case 's', 'u', 'a', 'e', 'b', 'R', 'Q', 't', 0x85, 0x86, 0x87:
+	case 's', 'u', 'a', 'e', 'b', 'R', 'Q', 't', 0x81, 0x85, 0x86, 0x87:
 		return true, m.combine(op)
 	default:
 		return true, m.value(op)
@@ -201,7 +201,7 @@ func (m *pickle) combine(op byte) (err error) {
 		v, err = m.popMark()
 	case 0x85, 0x86, 0x87: // TUPLE1 to TUPLE3
 		v, err = m.pop(int(op) - 0x84)
-	case 's', 'R':
+	case 's', 'R', 0x81:
 		v, err = m.pop(2)
 	default:
 		v, err = m.pop(1)
@@ -233,6 +233,11 @@ func (m *pickle) combine(op byte) (err error) {
 	case 'Q': // BINPERSID
 		v[0], err = storageOf(v[0])
 		m.push(v[0])
+	case 0x81: // NEWOBJ
+		if g, ok := v[0].(pickleGlobal); ok {
+			return &objectError{g}
+		}
+		return errPickle
 	case 'R': // REDUCE
 		g, ok := v[0].(pickleGlobal)
 		args, isTuple := v[1].([]any)

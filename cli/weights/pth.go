@@ -115,7 +115,7 @@ func (f *pthFile) bytes(name string) ([]byte, error) {
 	for i, d := range slices.Backward(t.shape) {
 		if d > 1 && int64(t.strides[i]) != n {
 			return nil, fmt.Errorf("its tensor %q has the strides %v, want it contiguous: %s", name, t.strides,
-				convert(f.path))
+				convert(f.path, nil))
 		}
 		n *= int64(d)
 	}
@@ -168,7 +168,19 @@ func construct(g pickleGlobal, args []any) (any, error) {
 			return pthTensor{s, offset, shape, strides}, nil
 		}
 	}
-	return nil, fmt.Errorf("it makes a %s, want only tensors", g)
+	return nil, &objectError{g}
+}
+
+// objectError reports a pickle that makes something else than dictionaries of tensors.
+type objectError struct{ class pickleGlobal }
+
+func (e *objectError) Error() string { return fmt.Sprintf("it makes a %s, want only tensors", e.class) }
+
+// runsCommands reports whether what is made is no part of a model but a call of the system.
+func (e *objectError) runsCommands() bool {
+	module, _, _ := strings.Cut(string(e.class), ".")
+	return slices.Contains([]string{"os", "posix", "nt", "subprocess", "sys", "builtins", "__builtin__", "runpy",
+		"shutil", "socket", "pty", "importlib", "webbrowser", "commands"}, module)
 }
 
 // ints reads a tuple of lengths.

@@ -127,7 +127,7 @@ func (r *reader) open() (err error) {
 	}
 	if startsWith(r.path, "PK\x03\x04") || startsWith(r.path, "\x80\x02\x8a\x0a") {
 		if r.tensorFile, err = openPTH(r.path); err != nil {
-			return r.bad(err, "%s", convert(r.path))
+			return r.bad(err, "%s", convert(r.path, err))
 		}
 		return nil
 	}
@@ -151,12 +151,27 @@ func IsFolder(path string) bool {
 	return model == nil && run != nil
 }
 
-// convert says how to convert a file of PyTorch that is refused.
-func convert(path string) string {
-	return fmt.Sprintf(`convert it with python3 -c "import torch, safetensors.torch as s; d = torch.load('%[1]s', `+
-		`map_location='cpu'); d = d.get('state_dict', d); s.save_file({k: v.clone().contiguous() for k, v in d.items()}, `+
-		`'%[1]s.safetensors')"`, path)
+// convert says how to convert a file of PyTorch that is refused for a cause. A file with objects
+// runs code of their classes as it is loaded.
+func convert(path string, cause error) string {
+	advice, load := "convert it (with weights_only=False if PyTorch refuses it and you trust its author) with ", "True"
+	if object, ok := errors.AsType[*objectError](cause); ok && object.runsCommands() {
+		return "it would run commands as PyTorch loads it: do not load it, and ask its author for a file of " +
+			"torch.save(model.state_dict(), PATH)"
+	} else if ok {
+		advice, load = "PyTorch loads it where the modules of its classes can be imported, and runs their code, so "+
+			"that its author must be trusted: convert it with ", "False"
+	}
+	return advice + `python3 -c "import sys, torch, safetensors.torch as s; f = sys.argv[1]; ` +
+		`d = torch.load(f, map_location='cpu', weights_only=` + load + `); ` +
+		`d = next((d[k] for k in ('state_dict', 'model_state_dict', 'model') if k in d), d) ` +
+		`if isinstance(d, dict) else d; d = d if isinstance(d, dict) else d.state_dict(); ` +
+		`s.save_file({k: v.clone().contiguous() for k, v in d.items() if isinstance(v, torch.Tensor)}, ` +
+		`f + '.safetensors')" ` + quoted(path)
 }
+
+// quoted writes a path as a word of a shell.
+func quoted(path string) string { return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'" }
 
 // startsWith reports whether a file starts with these bytes. Four are enough: as the length of the
 // header of a safetensors file they would be too large.

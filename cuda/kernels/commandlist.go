@@ -16,7 +16,7 @@ var _ = define("megakernel.cu", "megakernel device_list:p list:p words:u command
 const MegakernelThreads = 256
 
 const (
-	maxCommandWords = 3072  // MAX_COMMAND_WORDS of megakernel.cu
+	maxCommandWords = 5120  // MAX_COMMAND_WORDS of megakernel.cu
 	sharedSlice     = 12672 // SHARED_SLICE of megakernel.cu
 )
 
@@ -183,10 +183,11 @@ func (m *CommandList) commandBytes(phases, calls, args int) int {
 // commandSize is the size of a Command of megakernel.cu.
 const commandSize = 32
 
-// Fits reports whether the buffer can hold more commands with a number of arguments, in phases
-// before limit, and more bytes of data.
+// Fits reports whether the buffer, and the shared memory for commands, can hold more commands with a
+// number of arguments, in phases before limit, and more bytes of data.
 func (m *CommandList) Fits(limit, calls, args, data int) bool {
-	return m.data+align16(data)+m.commandBytes(max(limit, len(m.phases)), m.count+calls, m.args+args) <= len(m.buffer)
+	commands := m.commandBytes(max(limit, len(m.phases)), m.count+calls, m.args+args)
+	return commands <= 8*maxCommandWords && m.data+align16(data)+commands <= len(m.buffer)
 }
 
 // Data reserves bytes of data and returns the host memory to write and its address on the GPU.

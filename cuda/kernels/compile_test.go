@@ -51,6 +51,8 @@ const (
 	// Attention on tensor cores has 128 threads, two blocks on a multiprocessor. It spills addresses
 	// of the next tile, which are loaded once for each tile, outside of the products.
 	maxRegistersMMA, maxSpilledMMA = 255, 80
+	// The megakernel spills in its loop over commands, outside of these.
+	maxSpilledMegakernel = 80
 )
 
 // Every kernel compiles for V100, A100 and H100 without spilling registers.
@@ -103,13 +105,13 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 			most, spilled = maxRegistersMMA, maxSpilledMMA
 		case wideLoops[k.Name].all > 0, k.Unit == "gemm_bytes.cu":
 			most = maxRegistersWide
-		case strings.HasPrefix(k.Name, "gemm_"):
+		case strings.HasPrefix(k.Name, "gemm_"), k.Name == "head":
 			most = maxRegistersGemm
 		case strings.HasPrefix(k.Name, "norm_grad"), strings.HasPrefix(k.Name, "norm_apply_two"),
 			k.Unit == "attention.cu":
 			most = maxRegistersRows
 		case k.Unit == "megakernel.cu":
-			most = maxRegistersMegakernel
+			most, spilled = maxRegistersMegakernel, maxSpilledMegakernel
 		}
 		if !ok || u.Registers == 0 || u.Registers > most || u.Spilled > spilled {
 			t.Errorf("%s of %s uses %+v (found: %v), want at most %d registers and %d bytes spilled", k.Name, k.Unit, u,
@@ -122,5 +124,6 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 	checkStreams(t, made)
 	checkLoads(t, made)
 	checkWide(t, made)
+	checkExact(t, made, arch)
 	checkOverlap(t, made, arch)
 }

@@ -192,6 +192,42 @@ func checkWide(t *testing.T, made map[string]nvrtc.Binary) {
 	}
 }
 
+// exactLoops is the most instructions of the loops of products with exact factors, for two steps of
+// 39 products on tensor cores each: the model of an iteration counts them.
+var exactLoops = map[string]int{"gemm_nt_bytes_mma": 450, "gemm_tn_bytes_mma": 580}
+
+// checkExact checks these loops: GPUs below sm_80 have none.
+func checkExact(t *testing.T, made map[string]nvrtc.Binary, arch string) {
+	t.Helper()
+	if arch == "sm_70" {
+		return
+	}
+	codes := machineCodes(t, made["gemm_bytes.cu"].Cubin)
+	for name, most := range exactLoops {
+		code, loop, products := codes[name], 0, 0
+		for at := range len(code) / 16 {
+			if code.opcode(at) != branch || code.target(at, arch) > at {
+				continue
+			}
+			first, n := code.target(at, arch), 0
+			for i := first; i <= at; i++ {
+				if code.opcode(i) == matrixMultiplyAdd {
+					n++
+				}
+			}
+			if n > products {
+				loop, products = at+1-first, n
+			}
+		}
+		t.Logf("%s: a loop of %d instructions and %d products on tensor cores, of %d instructions", name, loop, products,
+			len(code)/16)
+		if products != 78 || loop > most || code.accesses().local > 0 {
+			t.Errorf("%s: a loop of %d instructions with %d products on tensor cores, %d accesses to local memory; "+
+				"want at most %d with 78, and none", name, loop, products, code.accesses().local, most)
+		}
+	}
+}
+
 // longestLoop counts the instructions, multiply-adds and loads from shared memory between two
 // branches or barriers, where the multiply-adds are most.
 func longestLoop(code machineCode) (all, products, shared int) {

@@ -135,7 +135,7 @@ group:
 	WORD $0x6e612883 // sqxtun2 v3.8h, v4.4s
 	WORD $0x2e214842 // uqxtn v2.8b, v2.8h
 	WORD $0x6e214862 // uqxtn2 v2.16b, v3.8h
-	WORD $0x4c0040a0 // st3 {v0.16b, v1.16b, v2.16b}, [x5]
+	WORD $0x4c0040a0 // st3 {v0.16b-v2.16b}, [x5]
 	ADD $48, R5, R5
 	SUBS $1, R1, R1
 	BNE group

@@ -191,44 +191,19 @@ func (m *agentManifest) spread(n int, sn *snapshot.Snapshot) {
 	}
 }
 
-// Newest opens the newest checkpoint of the agent that is not damaged, and reads the state of its
-// streams. It returns nil if there is none. damage describes newer ones that are damaged. This
-// costs time only: the other processes keep the messages that an earlier checkpoint needs.
-func (h *AgentStore) Newest(s *config.Setup, rank int) (c *Checkpoint, streams []byte, damage []error, err error) {
-	dir := filepath.Join(h.Path, "checkpoints")
-	names, err := listCheckpoints(dir)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("runfolder: cannot list the checkpoints in %s: %w", dir, err)
-	}
-	for _, name := range slices.Backward(names) {
-		c := &Checkpoint{Path: filepath.Join(dir, name)}
-		streams, bad := c.openAgent(s, rank)
-		if bad == nil {
-			return c, streams, damage, nil
+// Newest opens the newest checkpoint of the agent that is not damaged, and before which the rows of
+// the run are there if this process writes them, to rows. It also reads the state of its streams.
+// It returns nil if there is none. passed says why newer ones were passed over. This costs time
+// only: the other processes keep the messages that an earlier checkpoint needs.
+func (h *AgentStore) Newest(s *config.Setup, rank int, rows *Folder) (c *Checkpoint, streams []byte, passed []error,
+	err error) {
+	c, passed, err = newest(filepath.Join(h.Path, "checkpoints"), func(c *Checkpoint) (bad *CheckpointError) {
+		if streams, bad = c.openAgent(s, rank); bad != nil || rows == nil {
+			return bad
 		}
-		bad.Path = c.Path
-		if !bad.isDamage() {
-			return nil, nil, nil, bad
-		}
-		damage = append(damage, bad)
-	}
-	return nil, nil, damage, nil
-}
-
-// SetAside renames the damaged checkpoints of the agent, so that they are neither read again nor in
-// the way of new ones.
-func (h *AgentStore) SetAside(damage []error) error {
-	for _, err := range damage {
-		var bad *CheckpointError
-		if !errors.As(err, &bad) {
-			continue
-		}
-		aside := filepath.Join(filepath.Dir(bad.Path), "damaged-"+filepath.Base(bad.Path))
-		if err := errors.Join(os.RemoveAll(aside), os.Rename(bad.Path, aside)); err != nil {
-			return &CheckpointError{Path: bad.Path, Got: "is damaged, and cannot be renamed", Err: err}
-		}
-	}
-	return nil
+		return rows.hasRows(s, c)
+	})
+	return c, streams, passed, err
 }
 
 // manifestLimit is the size of the longest manifest that is read: 4 KiB an agent and 256 bytes an

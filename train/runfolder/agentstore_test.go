@@ -64,7 +64,7 @@ func TestCountersOfOthers(t *testing.T) {
 	if err := store.Write(s, sn, 0); err != nil {
 		t.Fatal(err)
 	}
-	ck, _, _, err := store.Newest(s, 0)
+	ck, _, _, err := store.Newest(s, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -159,8 +159,14 @@ func (e *CheckpointError) ExitCode() int { return 2 }
 
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
-// isDamage reports whether the files of the checkpoint have changed since they were written.
-func (e *CheckpointError) isDamage() bool { return strings.HasPrefix(e.Got, "is damaged") }
+// lacksRows is what is wrong with a checkpoint that metrics.jsonl lacks rows before.
+const lacksRows = "lacks rows"
+
+// passes reports whether an older checkpoint may do: the files of this one have changed since they
+// were written, or rows of metrics have.
+func (e *CheckpointError) passes() bool {
+	return strings.HasPrefix(e.Got, "is damaged") || e.Got == lacksRows
+}
 
 func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
 
@@ -375,28 +381,89 @@ type Checkpoint struct {
 	file *safetensors.File
 }
 
-// OpenCheckpoint opens the newest checkpoint and verifies it against its checksum and the setup. It
-// returns nil if there is none. It refuses a run of many processes that has not reached its end.
-func (f *Folder) OpenCheckpoint(s *config.Setup) (*Checkpoint, error) {
-	dir := filepath.Join(f.Path, "checkpoints")
+// OpenCheckpoint opens the newest checkpoint that is not damaged and before which metrics.jsonl has
+// its rows, and verifies it against its checksum and the setup. It returns nil if there are no
+// checkpoints. passed says why newer ones were passed over: see SetAside. It refuses a run of many
+// processes that has not reached its end.
+func (f *Folder) OpenCheckpoint(s *config.Setup) (c *Checkpoint, passed []error, err error) {
+	if c = f.found; c != nil {
+		f.found = nil
+		return c, f.passed, nil
+	}
+	c, passed, err = newest(filepath.Join(f.Path, "checkpoints"), func(c *Checkpoint) *CheckpointError {
+		if e := c.open(s); e != nil {
+			return e
+		}
+		return f.hasRows(s, c)
+	})
+	switch {
+	case err != nil || c != nil:
+		return c, passed, err
+	case len(passed) > 0:
+		return nil, nil, passed[0]
+	}
+	return nil, nil, f.checkOneProcess()
+}
+
+// ResumesAt returns the iteration at which the run is resumed, and keeps its checkpoint open for
+// OpenCheckpoint.
+func (f *Folder) ResumesAt(s *config.Setup) (iteration int, err error) {
+	if f.found, f.passed, err = f.OpenCheckpoint(s); err != nil || f.found == nil {
+		return 0, err
+	}
+	return f.found.Iteration, nil
+}
+
+// newest opens the newest checkpoint of a folder that is not passed over, with the reasons for
+// which newer ones were. It returns nil if all were, or there is none.
+func newest(dir string, open func(c *Checkpoint) *CheckpointError) (c *Checkpoint, passed []error, err error) {
 	names, err := listCheckpoints(dir)
 	if err != nil {
-		return nil, fmt.Errorf("runfolder: cannot list the checkpoints in %s: %w", dir, err)
+		return nil, nil, fmt.Errorf("runfolder: cannot list the checkpoints in %s: %w", dir, err)
 	}
-	if len(names) == 0 {
-		return nil, f.checkOneProcess()
+	for i, name := range slices.Backward(names) {
+		c := &Checkpoint{Path: filepath.Join(dir, name)}
+		bad := open(c)
+		if bad == nil {
+			return c, passed, nil
+		}
+		bad.Path = c.Path
+		hint := "remove this folder to start the run over"
+		switch {
+		case i > 0 && bad.passes():
+			hint = "" // an older one may do
+		case i > 0:
+			hint = "remove this folder to go on from " + names[i-1]
+		case len(passed) > 0:
+			hint = "no other checkpoint can be used: start over in another folder with --out"
+		}
+		bad.Hint = cmp.Or(bad.Hint, hint)
+		switch {
+		case bad.passes():
+			passed = append(passed, bad)
+		case len(passed) > 0: // of another length of the run
+			return nil, nil, passed[0]
+		default:
+			return nil, nil, bad
+		}
 	}
-	c := &Checkpoint{Path: filepath.Join(dir, names[len(names)-1])}
-	hint := "remove this folder to start the run over"
-	if len(names) > 1 {
-		hint = "remove this folder to go on from " + names[len(names)-2]
+	return nil, passed, nil
+}
+
+// SetAside renames checkpoints that were passed over, so that they are neither read again nor in
+// the way of new ones.
+func SetAside(passed []error) error {
+	for _, err := range passed {
+		bad, ok := errors.AsType[*CheckpointError](err)
+		if !ok {
+			continue
+		}
+		aside := filepath.Join(filepath.Dir(bad.Path), "damaged-"+filepath.Base(bad.Path))
+		if err := errors.Join(os.RemoveAll(aside), os.Rename(bad.Path, aside)); err != nil {
+			return &CheckpointError{Path: bad.Path, Got: "cannot be used, and cannot be renamed", Err: err}
+		}
 	}
-	if err := c.open(s); err != nil {
-		err.Path = c.Path
-		err.Hint = cmp.Or(err.Hint, hint)
-		return nil, err
-	}
-	return c, nil
+	return nil
 }
 
 // open reads the checkpoint, verifies it, and checks that it fits the setup unless that is nil.

@@ -46,6 +46,12 @@ type Folder struct {
 	Disk Disk
 	lock *flock.Flock
 
+	found  *Checkpoint // The checkpoint that ResumesAt opened; nil: none, or OpenCheckpoint returned it.
+	passed []error     // The reasons for which it passed newer ones over.
+
+	// Damage is what OpenMetrics lost of a run that is resumed: samples, on which nothing depends.
+	Damage error
+
 	rows   []metric.Row
 	jsonl  *os.File
 	csv    *os.File
@@ -163,7 +169,7 @@ func (f *Folder) checkLength(s *config.Setup, old config.Config) error {
 		return &FolderError{Path: f.Path, Got: "holds a run that " + string(done.Status),
 			Hint: "only a finished run can be lengthened"}
 	}
-	last, err := f.OpenCheckpoint(s) // opened before anything is written
+	last, _, err := f.OpenCheckpoint(s) // opened before anything is written
 	if err != nil {
 		return err
 	}
@@ -289,9 +295,9 @@ func edgePairs(s *config.Setup) [][2]int {
 // which the run will repeat.
 func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	jsonl, csv := filepath.Join(f.Path, "metrics.jsonl"), filepath.Join(f.Path, "metrics.csv")
-	rows, err := ReadMetrics(jsonl, first)
+	rows, err := readRows(jsonl, first)
 	fresh := errors.Is(err, os.ErrNotExist)
-	if err != nil && !fresh {
+	if err != nil && !fresh && (first == 0 || f.checkRows(s, rows, first) != nil) {
 		return &FolderError{Path: f.Path, Got: "its metrics cannot be read", Err: err,
 			Hint: "mend the file, or start over in another folder with --out"}
 	}
@@ -330,6 +336,19 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	return f.metricsError(err)
 }
 
+// hasRows refuses a checkpoint before which metrics.jsonl does not hold its rows, and closes it.
+// Damage behind these rows does not matter: the run repeats what follows.
+func (f *Folder) hasRows(s *config.Setup, c *Checkpoint) *CheckpointError {
+	rows, err := readRows(filepath.Join(f.Path, "metrics.jsonl"), c.Iteration)
+	bad, ok := errors.AsType[*FolderError](f.checkRows(s, rows, c.Iteration))
+	if !ok {
+		return nil
+	}
+	_ = c.Close()
+	bad.Err = err
+	return &CheckpointError{Got: lacksRows, Err: bad}
+}
+
 // checkRows refuses rows that are not exactly the rows of all evaluations before iteration first.
 func (f *Folder) checkRows(s *config.Setup, rows []metric.Row, first int) error {
 	n := s.EvalsBefore(first)
@@ -365,18 +384,26 @@ func (f *Folder) RowsWithoutCheckpoint(s *config.Setup) (int, error) {
 // ReadMetrics reads the rows of a metrics.jsonl before the given iteration. It ignores a truncated
 // last line, as a killed process leaves it; any other damage is an error.
 func ReadMetrics(path string, before int) ([]metric.Row, error) {
+	rows, err := readRows(path, before)
+	if err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
+// readRows is ReadMetrics, and also returns the rows before the damage.
+func readRows(path string, before int) (rows []metric.Row, err error) {
 	f, err := bounded.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	var rows []metric.Row
 	sc := bufio.NewScanner(f)
 	sc.Buffer(nil, 1<<20)
 	var broken error
 	for n := 1; sc.Scan(); n++ {
 		if broken != nil {
-			return nil, broken
+			return rows, broken
 		}
 		var r metric.Row
 		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
@@ -424,6 +451,9 @@ func (f *Folder) Sync() error { return f.metricsError(errors.Join(f.jsonl.Sync()
 // Close closes the metric files and unlocks the folder.
 func (f *Folder) Close() error {
 	errs := []error{f.lock.Unlock()}
+	if f.found != nil {
+		errs = append(errs, f.found.Close())
+	}
 	if f.jsonl != nil {
 		errs = append(errs, f.jsonl.Close())
 	}

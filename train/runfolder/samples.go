@@ -42,6 +42,15 @@ func (f *Folder) AppendSample(s Sample) error {
 // ReadSamples reads the samples of a run folder; none if it has no file of them. It ignores a truncated
 // last line.
 func ReadSamples(run string) ([]Sample, error) {
+	all, err := readSamples(run)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// readSamples is ReadSamples, and also returns the samples before the damage.
+func readSamples(run string) (all []Sample, err error) {
 	path := filepath.Join(run, samplesFile)
 	text, err := bounded.File(path, maxSamples)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -49,13 +58,12 @@ func ReadSamples(run string) ([]Sample, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	var all []Sample
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<24)
 	var broken error
 	for n := 1; lines.Scan(); n++ {
 		if broken != nil {
-			return nil, broken
+			return all, broken
 		}
 		var s Sample
 		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
@@ -69,9 +77,9 @@ func ReadSamples(run string) ([]Sample, error) {
 
 // trimSamples drops the samples from iteration first on, which the run will repeat.
 func (f *Folder) trimSamples(first int) error {
-	all, err := ReadSamples(f.Path)
-	if err != nil || len(all) == 0 {
-		return err
+	all, err := readSamples(f.Path)
+	if f.Damage = err; len(all) == 0 && err == nil {
+		return nil
 	}
 	var kept bytes.Buffer
 	for _, s := range all {

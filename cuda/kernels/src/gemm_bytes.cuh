@@ -48,7 +48,23 @@ __device__ inline void four_bytes(u32 word, u32 &even, u32 &odd) {
 // high_halves returns the upper halves of two words. As bfloat16 numbers they are the first eight
 // bits of float32 numbers.
 __device__ inline u32 high_halves(float low, float high) {
-  return __float_as_uint(low) >> 16 | (__float_as_uint(high) & 0xffff0000u);
+  return __byte_perm(__float_as_uint(low), __float_as_uint(high), 0x7632);
+}
+
+// in_register keeps a pointer as it is, where the compiler would compute it anew at each use.
+template <class T> __device__ inline T *in_register(T *p) {
+#ifndef FSPDA_HOST
+  asm("" : "+l"(p));
+#endif
+  return global(p);
+}
+
+// computed keeps what was computed from being computed later, or only where a condition holds.
+__device__ inline float computed(float v) {
+#ifndef FSPDA_HOST
+  asm volatile("" : "+f"(v));
+#endif
+  return v;
 }
 
 // rest returns v without its first eight bits. The difference is exact.
@@ -90,8 +106,6 @@ struct BytesWarp {
   ALWAYS_INLINE void add_step(const Operands &o, Columns &first, const Rows &rows, Rows &next_rows, Numbers &all,
                               Numbers &next, int step, int steps) {
     const bool more = step + 1 < steps;
-    o.load(next, 2, step + 1, steps);
-    o.load(all, 0, step + 2, steps);
     typename Operands::Words words;
     o.fetch(words, more ? step + 1 : step);
     Columns second;
@@ -102,6 +116,8 @@ struct BytesWarp {
 #pragma unroll
         for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[j][i], rows[i], first[j][p]);
         split(second[j][p], all[2 + j], 2 + j, p, 1.0f);
+        if (p == 0 && j == 1) __syncwarp(), o.load(next, 2, step + 1, steps);
+        if (p == 1 && j == 1) __syncwarp(), o.load(all, 0, step + 2, steps);
       }
 #pragma unroll
     for (int i = 0; i < 4; i++) o.convert(next_rows, words, i);
@@ -178,7 +194,7 @@ struct AlongRows {
 #pragma unroll
     for (int j = 0; j < BytesWarp::tiles; j++) {
       const int row = column + w.first_column(j) + w.g;
-      from[j] = b + (i64)(row < n ? row : n - 1) * k + 4 * w.t;
+      from[j] = in_register(b + (u32)((row < n ? row : n - 1) * k + 4 * w.t));
     }
   }
   // load loads the numbers of tiles j and j + 1 of a step, if it is there.
@@ -221,13 +237,13 @@ struct AlongColumns {
 #pragma unroll
     for (int j = 0; j < BytesWarp::tiles; j++) {
       const int x = begin + w.first_column(j) + w.g;
-      from[j] = a + (x < n ? x : n - 1);
+      from[j] = in_register(a + (x < n ? x : n - 1));
     }
   }
   __device__ void load(BytesWarp::Numbers &to, int j, int step, int) const {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const u32 q = BYTES_STEP * step + 4 * i + first, at = (q < k ? q : k - 1) * n;
+      const u32 q = BYTES_STEP * step + 4 * i + first, at = min(q, k - 1) * n;
 #pragma unroll
       for (int l = j; l < j + 2; l++) to[l].v[i] = from[l][at];
     }
@@ -266,28 +282,30 @@ BODY gemm_nt_bytes_mma_of(const Block &block, const u8 *bytes, const int *rows, 
   const Place at = {(int)block.y() * BYTES_ROWS, (int)(block.x() % across) * BYTES_COLUMNS};
   const Span span = chunk_of(p, parts, k / BYTES_STEP);
   const int steps = span.to - span.from, lane = block.thread() % WARP, mine = 8 * w.warp + lane / 4;
-  int stored[2]; // rows
+  const u32 *row = (const u32 *)rows + (i64)block.z() * m;
+  u32 stored[2];
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int y = at.row + 32 * h + mine;
-    stored[h] = rows[(i64)block.z() * m + (y < m ? y : m - 1)];
+    stored[h] = row[(u32)(y < m ? y : m - 1)];
   }
   const AlongRows o(memory, w, AGENT(block, b) + BYTES_STEP * span.from, at.column, n, k);
-  BytesWarp::Numbers ahead[2];
-  w.begin(o, ahead, steps);
   block.sync();
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    const u8 *from = bytes + (i64)stored[h] * k + BYTES_STEP * span.from;
+    const u8 *from = bytes + ((u64)stored[h] * (u32)k + BYTES_STEP * (span.from + lane % 4));
+    u8 *to = memory.v + 16 * (BYTES_ROWS * (lane % 4) + 32 * h + mine);
 #pragma unroll 1
-    for (int s = lane % 4; s < steps; s += 4)
-      copy_async(memory.v + 16 * (BYTES_ROWS * s + 32 * h + mine), from + BYTES_STEP * s, true);
+    for (int s = lane % 4; s < steps; s += 4, to += 64 * BYTES_ROWS, from += 4 * BYTES_STEP) copy_async(to, from, true);
   }
   end_copies();
+  BytesWarp::Numbers ahead[2];
+  w.begin(o, ahead, steps);
+  __syncwarp(); // the loads begin before the wait
   wait_copies<0>();
   block.sync();
   w.add_all(o, ahead, steps);
-  float *c = part + ((i64)block.z() * parts + p) * m * n;
+  float *c = in_register(part + (i64)(block.z() * parts + p) * (m * n));
 #pragma unroll
   for (int j = 0; j < BytesWarp::tiles; j++) {
     const bool last = j == BytesWarp::tiles - 1;
@@ -298,8 +316,10 @@ BODY gemm_nt_bytes_mma_of(const Block &block, const u8 *bytes, const int *rows, 
 #pragma unroll
       for (int r = 0; r < 4; r += 2) {
         const int y = at.row + (last ? 16 * w.warp : 32 * w.half(i / 2) + 16 * (i % 2)) + w.g + 4 * r;
-        const float2 two = {w.product(j, i, r, scale, shifted[0]), w.product(j, i, r + 1, scale, shifted[1])};
-        if (y < m && x < n) *(float2 *)(c + (u32)(y * n + x)) = two;
+        float2 *to = (float2 *)in_register(c + (u32)(y * n + x));
+        const float2 two = {computed(w.product(j, i, r, scale, shifted[0])),
+                            computed(w.product(j, i, r + 1, scale, shifted[1]))};
+        if (y < m & x < n) *to = two;
       }
   }
 #endif
@@ -316,24 +336,25 @@ BODY gemm_tn_bytes_mma_of(const Block &block, OPERAND(const float, a), const u8 
   const Place at = {(int)block.y() * BYTES_COLUMNS, (int)block.x() * BYTES_ROWS}; // row and column of C
   const int steps = (k + BYTES_STEP - 1) / BYTES_STEP, lane = block.thread() % WARP;
   const AlongColumns o(memory, w, AGENT(block, a), at.row, m, k);
-  BytesWarp::Numbers ahead[2];
-  w.begin(o, ahead, steps);
   const int x = at.column + 16 * (lane % 4), mine = 8 * w.warp + lane / 4;
-  const u8 *from = bytes + (x < n ? x : 0);
+  const u8 *from = in_register(bytes + (x < n ? x : 0));
+  const u32 *row = in_register((const u32 *)rows + (i64)block.z() * k);
   block.sync();
 #pragma unroll 1
-  for (int q = mine; q < BYTES_STEP * steps; q += 256) {
-    int stored[8]; // rows
+  for (int first = mine; first < BYTES_STEP * steps; first += 256) {
+    u32 stored[8]; // rows
 #pragma unroll
-    for (int i = 0; i < 8; i++) stored[i] = rows[(i64)block.z() * k + (q + 32 * i < k ? q + 32 * i : k - 1)];
+    for (int i = 0; i < 8; i++) stored[i] = row[(u32)(first + 32 * i < k ? first + 32 * i : k - 1)];
+    u8 *to = memory.v + 64 * first + (16 * (lane % 4) ^ (first & 2) * 16);
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-      const int at = q + 32 * i;
-      if (at < BYTES_STEP * steps)
-        copy_async(memory.v + 64 * at + (16 * (lane % 4) ^ (at & 2) * 16), from + (i64)stored[i] * n, at < k && x < n);
-    }
+    for (int i = 0; i < 8; i++) // there is memory for 384 products
+      if (i < 4 || first + 32 * i < CHUNK)
+        copy_async(to + 2048 * i, from + (u64)stored[i] * (u32)n, first + 32 * i < k && x < n);
   }
   end_copies();
+  BytesWarp::Numbers ahead[2];
+  w.begin(o, ahead, steps);
+  __syncwarp(); // the loads begin before the wait
   wait_copies<0>();
   block.sync();
   w.add_all(o, ahead, steps);

@@ -17,8 +17,8 @@
 // threads per block; matrix products need the registers that this leaves
 #define MEGAKERNEL_THREADS 256
 #define SHARED_SLICE 12672     // bytes of shared memory per 64 threads of a body
-// longest command list, in words, that each block copies to shared memory
-#define MAX_COMMAND_WORDS 3072
+// the longest command list, in words, which each block copies to shared memory
+#define MAX_COMMAND_WORDS 5120
 
 // Command is one kernel call.
 struct Command {
@@ -43,8 +43,8 @@ struct Command {
 // block.
 __device__ inline u32 over(u32 n, float per) { return (u32)(((float)n + 0.5f) * per); }
 
-// CommandList reads the words of a list: the number of phases, the end of each phase, the commands,
-// and their arguments.
+// CommandList reads the words of a list in shared memory: the number of phases, the end of each phase,
+// the commands, and their arguments.
 struct CommandList {
   const u64 *words;
   __device__ u32 phases() const { return (u32)words[0]; }
@@ -146,7 +146,8 @@ struct Run<void (*)(const VirtualBlock<THREADS> &, P...), body> {
 #define COMMAND(number, ...)                                                                                           \
   case number: Run<decltype(&__VA_ARGS__), &__VA_ARGS__>::all(s, args, slices); break;
 
-__device__ inline void run_command(const Command &s, const u64 *args, unsigned char *slices) {
+// A function that is called would leave its caller few registers.
+ALWAYS_INLINE void run_command(const Command &s, const u64 *args, unsigned char *slices) {
   switch (s.body) { MEGAKERNEL_COMMANDS }
 }
 
@@ -210,19 +211,14 @@ __device__ inline void fetch(u64 *to, const u64 *from, u32 words, u32 thread, u3
 KERNEL_OCCUPANCY(MEGAKERNEL_THREADS, 1)
 megakernel(u64 *device_list, const u64 *list, u32 words, u32 command_words, u32 *count, u32 *times) {
   DYNAMIC_SHARED(shared);
-  u64 *local = (u64 *)shared;
-  unsigned char *slices = shared + MAX_COMMAND_WORDS * sizeof(u64);
+  const CommandList l = {(const u64 *)shared};
   const Clock clock = {times};
   clock.note(0);
   GridBarrier barrier(count);
   fetch(device_list, list, words, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
   barrier.sync();
-  device_list += words - command_words;
-  if (command_words <= MAX_COMMAND_WORDS) {
-    fetch(local, device_list, command_words, threadIdx.x, blockDim.x);
-    __syncthreads();
-  }
-  const CommandList l = {command_words <= MAX_COMMAND_WORDS ? local : device_list};
+  fetch((u64 *)shared, device_list + (words - command_words), command_words, threadIdx.x, blockDim.x);
+  __syncthreads();
   const u32 phases = l.phases();
   for (u32 phase = 0, begin = 0; phase < phases; phase++) {
     if (phase > 0) barrier.sync();
@@ -235,7 +231,7 @@ megakernel(u64 *device_list, const u64 *list, u32 words, u32 command_words, u32 
       for (u32 left = __ballot_sync(ALL_LANES, takes_part); left; left &= left - 1) {
         const u32 next = begin + __ffs(left) - 1;
         clock.note(1 + 2 * (phases + next));
-        run_command(l.command(next), l.words + l.command(next).args, slices);
+        run_command(l.command(next), l.words + l.command(next).args, shared + MAX_COMMAND_WORDS * sizeof(u64));
         clock.note(2 + 2 * (phases + next));
       }
     }

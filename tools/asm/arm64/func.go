@@ -36,8 +36,8 @@ type Func struct {
 	name     string
 	argBytes int
 	insts    []inst
-	entry    []inst // before all others
-	count    [2]int // virtual registers by class
+	entry    []inst  // before all others
+	count    [2]int  // virtual registers by class
 	adjacent [][]Reg // registers whose numbers follow each other
 	low      []Reg   // registers with numbers below 16
 	labels   int

@@ -195,7 +195,7 @@ var ops = map[string]op{
 	"dup.wh":     {bits: 0x4e020c00, text: "dup v%d.8h, w%n"},
 	// Registers with adjacent numbers are written in turn, number by number.
 	"st2.16b": store(0x4c008000, "st2 {v%d.16b, v%e.16b}, [x%n]", nil),
-	"st3.16b": store(0x4c004000, "st3 {v%d.16b, v%e.16b, v%f.16b}, [x%n]", nil),
+	"st3.16b": store(0x4c004000, "st3 {v%d.16b-v%f.16b}, [x%n]", nil),
 
 	"ldr.q":   load(0x3dc00000, "ldr q%d, [x%n,#%i]", scaled(16, 4096, 10)),
 	"ldur.q":  load(0x3cc00000, "ldur q%d, [x%n,#%i]", signed(1, 9, 12)),

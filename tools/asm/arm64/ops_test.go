@@ -60,6 +60,9 @@ func TestOps(t *testing.T) {
 			if strings.Contains(o.text, "m.h[") {
 				at['m'] %= 16
 			}
+			if strings.Contains(o.text, "%f") { // a list that ends at v0 is written otherwise
+				at['d'] %= 30
+			}
 			if got, want := disassembled(t, word(name, at)); got != want {
 				t.Errorf("%s: the word is %q, the comment %q", name, got, want)
 				break
@@ -69,6 +72,9 @@ func TestOps(t *testing.T) {
 			at := fields{'d': r, 'n': (r + 1) % 31, 'm': (r + 2) % 31, 'i': immediates[len(immediates)/2]}
 			if strings.Contains(o.text, "m.h[") {
 				at['m'] %= 16
+			}
+			if strings.Contains(o.text, "%f") { // a list that ends at v0 is written otherwise
+				at['d'] %= 30
 			}
 			if got, want := disassembled(t, word(name, at)); got != want {
 				t.Errorf("%s: the word is %q, the comment %q", name, got, want)

@@ -4,11 +4,11 @@ import "fspda/tools/asm/arm64"
 
 var normalizeDeclarations = []declaration{
 	{"normalizeNEON", "func(dst *float32, pixels *uint8, n int, scale, shift float32, ahead *uint8)",
-		"writes dst[i] = scale·pixels[i] + shift, the product rounded first, for n pixels, a positive multiple of 16. " +
+		"writes dst[i] = scale·pixels[i] + shift, the product rounded first, for n pixels, a multiple of 16. " +
 			"It prefetches n bytes at ahead, which need not be valid."},
-	{"patternNEON", "func(dst *float32, pixels *uint8, n int, p *pattern)",
-		"writes dst[i] = scale[i mod 48]·pixels[i] + shift[i mod 48] for n pixels, a positive multiple of 48. The " +
-			"numbers of p repeat after 12."},
+	{"patternNEON", "func(dst *float32, pixels *uint8, n int, p *float32)",
+		"writes dst[i] = scale[i mod 48]·pixels[i] + shift[i mod 48] for n pixels, a positive multiple of 48. p " +
+			"points to scale and shift, whose numbers repeat after 12."},
 }
 
 // normalize converts 16 pixels at a time.
@@ -16,10 +16,10 @@ func normalize(f *arm64.Func) {
 	dst, pixels, n, ahead := argument(f, "dst", 0), argument(f, "pixels", 8), argument(f, "n", 16), argument(f, "ahead",
 		32)
 	scale, shift := f.Vector(), f.Vector()
-	for v, name := range map[arm64.Reg]string{scale: "scale+24", shift: "shift+28"} {
+	for i, name := range []string{"scale+24", "shift+28"} {
 		x := f.Vector()
 		f.Set(x, "FMOVS "+name+"(FP), F%d")
-		f.OpImm("dup.s", 0, v, x)
+		f.OpImm("dup.s", 0, []arm64.Reg{scale, shift}[i], x)
 	}
 	f.Set(n, "LSR $4, R%r, R%d", n)
 	repeat(f, "pixels", n, func() {
@@ -57,7 +57,9 @@ func pattern(f *arm64.Func) {
 	}
 	f.Label("pixels")
 	for first := 0; first < most/4; first += 4 {
-		convert(f, dst, pixels, first, func(four int) (a, b arm64.Reg) { return scale[four%period], shift[four%period] })
+		convert(f, dst, pixels, first, func(four int) (a, b arm64.Reg) {
+			return scale[four%period], shift[four%period]
+		})
 	}
 	f.Flags(n, "SUBS $48, R%r, R%d", n)
 	f.Jump("NE", "pixels")
