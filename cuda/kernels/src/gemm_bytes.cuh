@@ -272,15 +272,18 @@ struct AlongColumns {
 #endif
 
 // gemm_nt_bytes_mma_of is gemm_nt_bytes_parts_of on tensor cores, with parts of whole steps. k is a
-// multiple of 16, n is even, and bytes and B are aligned to 16 bytes.
+// multiple of 16, n is even, and bytes and B are aligned to 16 bytes. The parts of the first columns
+// come first along x.
 BODY gemm_nt_bytes_mma_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift,
                           OPERAND(const float, b), float *part, int parts, int m, int n, int k) {
 #if TENSOR_CORES
   auto &memory = shared_of<BytesMemory>(block);
   BytesWarp w(block.thread());
-  const int across = (n + BYTES_COLUMNS - 1) / BYTES_COLUMNS, p = block.x() / across;
-  const Place at = {(int)block.y() * BYTES_ROWS, (int)(block.x() % across) * BYTES_COLUMNS};
-  const Span span = chunk_of(p, parts, k / BYTES_STEP);
+  int p = (int)block.x();
+  Place at = {(int)block.y() * BYTES_ROWS, 0};
+#pragma unroll 1
+  for (; p >= parts; p -= parts) at.column += BYTES_COLUMNS; // a division is long, and columns are few
+  const Span span = chunk_of((u32)p, (u32)parts, (u32)k / BYTES_STEP);
   const int steps = span.to - span.from, lane = block.thread() % WARP, mine = 8 * w.warp + lane / 4;
   const u32 *row = (const u32 *)rows + (i64)block.z() * m;
   u32 stored[2];
