@@ -154,7 +154,7 @@ var allowed = map[string][]string{
 	"cli/setup": {"internal/cgroup", "cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model",
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {
-		"internal/cgroup", "internal/lockfile",
+		"internal/cgroup", "internal/lockfile", "internal/wholefile",
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
 		"internal/rng", "internal/units", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",
