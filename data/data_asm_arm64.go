@@ -5,7 +5,7 @@
 package data
 
 // normalizeNEON writes dst[i] = scale·pixels[i] + shift, the product rounded first, for n pixels, a
-// positive multiple of 16. It prefetches n bytes at ahead, which need not be valid.
+// multiple of 16. It prefetches n bytes at ahead, which need not be valid.
 //
 //go:noescape
 func normalizeNEON(dst *float32, pixels *uint8, n int, scale float32, shift float32, ahead *uint8)

@@ -10,7 +10,7 @@
 //
 // The inverse cosine transform is libjpeg's accurate integer method (jidctint): Loeffler,
 // Ligtenberg and Moschytz, Practical Fast 1-D DCT Algorithms with 11 Multiplications (1989). It has
-// a definition in Go and assembly for AVX2 with the same bits.
+// a definition in Go, and assembly for AVX2 and NEON with the same bits.
 //
 // A [Decoder] belongs to one goroutine at a time and keeps its memory for the next picture.
 //

@@ -1,7 +1,6 @@
 package fakegpu
 
 import (
-	"syscall"
 	"unsafe"
 
 	"fspda/cuda/driver"
@@ -66,11 +65,11 @@ func (m *Machine) setContext(a *driver.API) {
 		if c != 0 && m.retained[driver.Device(c-contextBase)] == 0 {
 			return driver.InvalidContext
 		}
-		m.current[syscall.Gettid()] = c
+		m.current[thread()] = c
 		return driver.Success
 	}
 	a.CtxEnablePeer = func(peer driver.Context, _ uint32) driver.Result {
-		pair := [2]driver.Context{m.current[syscall.Gettid()], peer}
+		pair := [2]driver.Context{m.current[thread()], peer}
 		if m.retained[driver.Device(peer-contextBase)] == 0 || pair[0] == peer {
 			return driver.InvalidContext
 		}

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -154,7 +153,7 @@ func (m *Machine) enter(name string) driver.Result {
 	if m.lost != driver.Success {
 		return m.lost
 	}
-	if m.current[syscall.Gettid()] == 0 {
+	if m.current[thread()] == 0 {
 		return driver.InvalidContext
 	}
 	return driver.Success

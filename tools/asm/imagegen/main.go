@@ -49,7 +49,8 @@ func declare(c *build.Context, all ...declaration) {
 
 func main() {
 	if len(os.Args) != 2 {
-		fmt.Fprintf(os.Stderr, "%s: %d arguments, expected one: the folder of the repository\n", generator, len(os.Args)-1)
+		fmt.Fprintf(os.Stderr, "%s: %d arguments, expected one: the folder of the repository\n", generator,
+			len(os.Args)-1)
 		os.Exit(1)
 	}
 	for _, o := range outputs {

@@ -25,7 +25,8 @@ func TestLoops(t *testing.T) {
 			"ldp": 8, "str": 8}},
 		{"fromYCbCrNEON": {"mla": 8, "mls": 8, "sshr": 12, "add": 12, "st3": 1, "ldr": 3},
 			"weighSumNEON": {"mla": 2, "ldr": 2, "stp": 1}, "interpolateNEON": {"mla": 4, "sshl": 4, "st2": 1}},
-		{"normalizeNEON": {"fmul": 4, "fadd": 4, "stp": 2, "ldr": 1}, "patternNEON": {"fmul": 12, "fadd": 12, "stp": 6}},
+		{"normalizeNEON": {"fmul": 4, "fadd": 4, "stp": 2, "ldr": 1},
+			"patternNEON": {"fmul": 12, "fadd": 12, "stp": 6}},
 	} {
 		all, err := asmgen.FunctionsArm64(outputs[i].File)
 		if err != nil {

@@ -4,7 +4,7 @@ import "fspda/tools/asm/arm64"
 
 var normalizeDeclarations = []declaration{
 	{"normalizeNEON", "func(dst *float32, pixels *uint8, n int, scale, shift float32, ahead *uint8)",
-		"writes dst[i] = scale·pixels[i] + shift, the product rounded first, for n pixels, a positive multiple of 16. " +
+		"writes dst[i] = scale·pixels[i] + shift, the product rounded first, for n pixels, a multiple of 16. " +
 			"It prefetches n bytes at ahead, which need not be valid."},
 	{"patternNEON", "func(dst *float32, pixels *uint8, n int, p *float32)",
 		"writes dst[i] = scale[i mod 48]·pixels[i] + shift[i mod 48] for n pixels, a positive multiple of 48. p " +
@@ -57,7 +57,9 @@ func pattern(f *arm64.Func) {
 	}
 	f.Label("pixels")
 	for first := 0; first < most/4; first += 4 {
-		convert(f, dst, pixels, first, func(four int) (a, b arm64.Reg) { return scale[four%period], shift[four%period] })
+		convert(f, dst, pixels, first, func(four int) (a, b arm64.Reg) {
+			return scale[four%period], shift[four%period]
+		})
 	}
 	f.Flags(n, "SUBS $48, R%r, R%d", n)
 	f.Jump("NE", "pixels")
