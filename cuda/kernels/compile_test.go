@@ -103,7 +103,7 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 			most, spilled = maxRegistersMMA, maxSpilledMMA
 		case wideLoops[k.Name].all > 0, k.Unit == "gemm_bytes.cu":
 			most = maxRegistersWide
-		case strings.HasPrefix(k.Name, "gemm_"), k.Name == "head":
+		case strings.HasPrefix(k.Name, "gemm_"):
 			most = maxRegistersGemm
 		case strings.HasPrefix(k.Name, "norm_grad"), strings.HasPrefix(k.Name, "norm_apply_two"),
 			k.Unit == "attention.cu":
