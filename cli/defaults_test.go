@@ -36,7 +36,8 @@ func TestBentDefaultsTrain(t *testing.T) {
 			t.Errorf("%s: status %d, %s", name, status, stderr)
 			continue
 		}
-		if status, stderr := train("set", strings.Fields(c.same)...); status != 0 || strings.Contains(stderr, "its default ") {
+		status, stderr = train("set", strings.Fields(c.same)...)
+		if status != 0 || strings.Contains(stderr, "its default ") {
 			t.Errorf("%s, set: status %d, %s", name, status, stderr)
 			continue
 		}
