@@ -125,8 +125,8 @@ func (s *Setup) momentumStable(key string, m algo.GossipMomentum) error {
 	trial.Mu = 0
 	if s.momentumGrows(trial) {
 		return setting.InsteadOf("gamma", s.Config.Gamma, sixDigits(s.Config.Gamma/2), "lets differences between "+
-			"agents grow with edges %s on graph %s, also without momentum: some agents have several edges at once; lower it, or use edges matching", s.Process,
-			s.Config.Graph)
+			"agents grow with edges %s on graph %s, also without momentum: some agents have "+
+			"several edges at once; lower it, or use edges matching", s.Process, s.Config.Graph)
 	}
 	safe, grows := 0.0, m.Mu
 	for range 6 {
