@@ -60,6 +60,9 @@ func (all languageParts) add(t *compiler.Task) {
 	for _, o := range slices.Concat(t.In, t.Out) {
 		bytes += float64(o.Bytes())
 	}
+	if t.Rounded != nil {
+		bytes += float64(t.Rounded.Bytes())
+	}
 	for _, s := range t.Casts {
 		bytes += 4*float64(s.N) + 2*float64(s.N/s.C*s.Padded)
 	}

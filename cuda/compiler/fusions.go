@@ -233,3 +233,29 @@ func (t *trace) writesBetween(from, to *tracedCall) bool {
 func (c *tracedCall) makesHalf(s source) bool {
 	return c != nil && kernelFormats[c.call.Kernel].out[slices.Index(c.out, s)] == 'h'
 }
+
+// roundInNorms has the gradients of layer norms write their result rounded too, where a task after
+// them rounds it. Products read it rounded, and the gradient of the norm before in float32.
+func (p *planner) roundInNorms() {
+	norms := map[int]*Task{} // by the value of output 0
+	kept := p.tasks[:0]
+	for i := range p.tasks {
+		t := p.tasks[i]
+		if t.Work == CastToHalf && t.Columns == t.Padded {
+			if norm := norms[t.In[0].value]; norm != nil && norm.Rounded == nil {
+				norm.Rounded = &t.Out[0]
+				continue
+			}
+		}
+		kept = append(kept, t)
+		if t.Work != Compute || t.Out[0].value < 0 {
+			continue
+		}
+		switch t.Call.Kernel {
+		case device.LayerNormGrad, device.LayerNormPlainGrad, device.LayerNormGradAdd, device.LayerNormPlainGradAdd,
+			device.RMSNormGrad:
+			norms[t.Out[0].value] = &kept[len(kept)-1]
+		}
+	}
+	p.tasks = kept
+}

@@ -78,6 +78,8 @@ type Task struct {
 
 	// Saved is shared by a normalisation, which writes it, and its gradient, which reads it.
 	Saved *Saved
+	// Rounded is set for the gradient of a layer norm that also writes output 0 rounded to 16 bits.
+	Rounded *Operand
 	// Addend is set for the gradient of a normalisation that computes a fused sum: In[2] + Addend
 	// is the gradient that it reads.
 	Addend *Operand
@@ -105,7 +107,7 @@ func (t *Task) operandPtrs() []*Operand {
 			}
 		}
 	}
-	for _, o := range []*Operand{t.Addend, t.PairMean} {
+	for _, o := range []*Operand{t.Addend, t.PairMean, t.Rounded} {
 		if o != nil {
 			all = append(all, o)
 		}
@@ -198,6 +200,7 @@ func (p *planner) plan() (*Plan, error) {
 	}
 	p.finishGradients()
 	p.splitLosses()
+	p.roundInNorms()
 	if p.epilogues {
 		addMasks(p.tasks, p.reluPairs(),
 			func(bytes int) Operand { return p.operand(p.newValue(bytes, positionFormat)) })

@@ -22,7 +22,7 @@ var _ = define("layernorm.cu",
 
 var _ = defineEach("layernorm_half.cu", halfElements,
 	"layer_norm_rows_%s s:p y:p mean:p rstd:p a:p d:p gamma:p beta:p m:i c:i eps:f",
-	"layer_norm_rows_grad_%s dx:p part:p x:p dy:p gamma:p mean:p rstd:p e:p m:i c:i",
+	"layer_norm_rows_grad_%s dx:p rounded:p part:p x:p dy:p gamma:p mean:p rstd:p e:p m:i c:i",
 )
 
 var _ = define("layernorm_half.cu",
@@ -97,6 +97,7 @@ type LayerNorm struct {
 
 	DY, DX, DGamma, DBeta Address // DBeta may be 0
 	DXAddend              Address // a summand of DX; 0 if there is none
+	Rounded               Address // DX, rounded to Element; 0: it is not needed
 	Scratch               Address // has ScratchBytes; only Grad needs it
 }
 
@@ -144,28 +145,32 @@ func (n *LayerNorm) Forward() Call {
 // rows returns the geometry of a warp for each row.
 func (n *LayerNorm) rows() Launch { return blocks(warpSize*n.M, warpSize*rowWarps) }
 
-// Grad computes DX, DGamma and DBeta.
+// Grad computes DX, Rounded, DGamma and DBeta.
 func (n *LayerNorm) Grad() []Call {
-	if rows := n.blocks(); n.inBlocks(n.X|n.DX|n.DXAddend|n.Scratch, n.DY) {
+	if rows := n.blocks(); n.inBlocks(n.X|n.DX|n.DXAddend|n.Scratch, n.DY|n.Rounded) {
 		columns := Launch{Grid: [3]uint32{uint32((n.C + warpSize - 1) / warpSize), 2, 1},
 			Block: [3]uint32{normLines * warpSize, 1, 1}}
 		if n.DBeta == 0 {
 			columns.Grid[1] = 1
 		}
 		return []Call{
-			call(n.Element.name("layer_norm_rows_grad"), rows, n.DX, n.Scratch, n.X, n.DY, n.Gamma, n.Mean, n.RStd,
-				n.DXAddend, n.M, n.C),
+			call(n.Element.name("layer_norm_rows_grad"), rows, n.DX, n.Rounded, n.Scratch, n.X, n.DY, n.Gamma, n.Mean,
+				n.RStd, n.DXAddend, n.M, n.C),
 			call("layer_norm_columns", columns, n.DGamma, n.DBeta, n.Scratch, int(rows.Grid[0]), n.C),
 		}
 	}
 	lost, part := n.Scratch, n.Scratch+Address(8*n.M)
 	sums := Launch{Grid: [3]uint32{uint32((n.C + 31) / 32), uint32(n.parts()), 1}, Block: [3]uint32{threads, 1, 1}}
-	return []Call{
+	calls := []Call{
 		call(n.Element.name("layer_norm_grad"), n.rows(), n.DX, lost, n.X, n.DY, n.Gamma, n.Mean, n.RStd, n.DXAddend,
 			n.M, n.C),
 		call(n.Element.name("layer_norm_sums"), sums, part, lost, n.X, n.DY, n.Mean, n.RStd, n.M, n.C),
 		call("layer_norm_params", over(n.C), n.DGamma, n.DBeta, part, n.parts(), n.C),
 	}
+	if n.Rounded != 0 {
+		calls = append(calls, Narrow(n.Element, n.Rounded, n.DX, n.M*n.C))
+	}
+	return calls
 }
 
 // GELUForm is a form of GELU.

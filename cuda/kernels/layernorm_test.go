@@ -70,8 +70,12 @@ func TestLayerNormRows(t *testing.T) {
 			if name, want := got.Forward().Kernel.Name, "layer_norm_rows_"+e.String(); name != want {
 				t.Fatalf("kernel %s, want %s", name, want)
 			}
+			rounded := make([]byte, s.m*s.c*e.Size())
+			got.Rounded = at(h, rounded)
 			got.run(h)
 			want.run(h)
+			_, dx := encode(h, e, got.dx)
+			sameBits(t, "rounded dx", decode(h, e, rounded), dx)
 			sameBits(t, "sum", got.s, want.s)
 			const most = 45 // the largest |x|
 			near := func(what string, got, want []float32, relative, absolute float64) {

@@ -109,11 +109,12 @@ __device__ inline void layer_norm_rows(float *s, T *y, float *mean, float *rstd,
   }
 }
 
-// layer_norm_rows_grad: dx, plus e unless that is null; and part = {Σ dy·x̂, Σ dy} of each column over
+// layer_norm_rows_grad: dx, plus e unless that is null, also rounded unless rounded is null; and part = {Σ dy·x̂, Σ dy} of each column over
 // the rows of the block. mean may be null.
 template <class T>
-__device__ inline void layer_norm_rows_grad(float *dx, float *part, const float *x, const T *dy, const float *gamma,
-                                            const float *mean, const float *rstd, const float *e, int m, int c) {
+__device__ inline void layer_norm_rows_grad(float *dx, T *rounded, float *part, const float *x, const T *dy,
+                                            const float *gamma, const float *mean, const float *rstd, const float *e,
+                                            int m, int c) {
   __shared__ __align__(16) Sums<2> sums;
   clear_sums(sums);
   const int column = 4 * (int)threadIdx.x;
@@ -148,6 +149,7 @@ __device__ inline void layer_norm_rows_grad(float *dx, float *part, const float 
     for (int j = 0; j < 4; j++)
       added.v[j] = fmaf(fmaf(-normal.v[j], second, scale.v[j] * d.v[j] - first), inverse, added.v[j]);
     if (mine) store4(dx + i, added);
+    if (mine && rounded) store_quad(rounded + i, added);
   }
   if (!mine) return;
   store4(part + (i64)blockIdx.x * 2 * c + column, along_columns);
@@ -161,9 +163,9 @@ __device__ inline void layer_norm_rows_grad(float *dx, float *part, const float 
     layer_norm_rows<T>(s, y, mean, rstd, a, d, gamma, beta, m, c, eps);                                                \
   }                                                                                                                    \
   KERNEL_OCCUPANCY(NORM_THREADS, 2)                                                                                    \
-  layer_norm_rows_grad_##suffix(float *dx, float *part, const float *x, const T *dy, const float *gamma,               \
+  layer_norm_rows_grad_##suffix(float *dx, T *rounded, float *part, const float *x, const T *dy, const float *gamma,   \
                                 const float *mean, const float *rstd, const float *e, int m, int c) {                  \
-    layer_norm_rows_grad<T>(dx, part, x, dy, gamma, mean, rstd, e, m, c);                                              \
+    layer_norm_rows_grad<T>(dx, rounded, part, x, dy, gamma, mean, rstd, e, m, c);                                     \
   }
 
 LAYER_NORM_ROWS(Half, f16)
