@@ -167,3 +167,38 @@ func TestLossPieces(t *testing.T) {
 		}
 	}
 }
+
+// In 16 bits no task rounds a gradient for itself, and the gradients of the biases of layers before
+// a sum come from the gradients of the norms after it.
+func TestNormsRoundGradients(t *testing.T) {
+	net, err := model.Open("gpt2", model.Options{Classes: 50257})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := net.Plan(2, model.Step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := compiler.Compile(code.Code(), compiler.Options{Precision: BF16, Epilogues: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	casts, rounded, sums, without := 0, 0, 0, 0
+	for _, task := range plan.Tasks {
+		switch {
+		case task.Work == compiler.CastToHalf:
+			casts++
+		case task.Rounded != nil:
+			rounded++
+			if task.Sums != nil {
+				sums++
+			}
+		case task.Work == compiler.Compute && task.Call.Kernel == device.LinearGradW && len(task.Out) == 1:
+			without++
+		}
+	}
+	if casts != 0 || rounded != 24 || sums != 24 || without != 24 {
+		t.Errorf("%d casts, %d norms that round, %d with sums, %d products without; want 0 and 24 each", casts, rounded,
+			sums, without)
+	}
+}

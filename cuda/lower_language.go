@@ -156,6 +156,9 @@ func layerNormGrad(x boundTask) []kernels.Call {
 	if x.Task.Rounded != nil {
 		n.Rounded = x.address(*x.Task.Rounded)
 	}
+	if x.Task.Sums != nil {
+		n.Sums = x.address(*x.Task.Sums)
+	}
 	return n.Grad()
 }
 

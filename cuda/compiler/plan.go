@@ -80,6 +80,9 @@ type Task struct {
 	Saved *Saved
 	// Rounded is set for the gradient of a layer norm that also writes output 0 rounded to 16 bits.
 	Rounded *Operand
+	// Sums is set for such a gradient that also writes the sums of the columns of output 0: the
+	// gradient of the bias of the layer before.
+	Sums *Operand
 	// Addend is set for the gradient of a normalisation that computes a fused sum: In[2] + Addend
 	// is the gradient that it reads.
 	Addend *Operand
@@ -107,7 +110,7 @@ func (t *Task) operandPtrs() []*Operand {
 			}
 		}
 	}
-	for _, o := range []*Operand{t.Addend, t.PairMean, t.Rounded} {
+	for _, o := range []*Operand{t.Addend, t.PairMean, t.Rounded, t.Sums} {
 		if o != nil {
 			all = append(all, o)
 		}
