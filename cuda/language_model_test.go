@@ -146,7 +146,8 @@ func TestLossPieces(t *testing.T) {
 		arenas := map[int]int{}
 		rows := 0
 		for _, most := range []int{0, 1 << 50} {
-			plan, err := compiler.Compile(code.Code(), compiler.Options{Precision: BF16, Epilogues: true, LossPiece: most})
+			o := compiler.Options{Precision: BF16, Epilogues: true, LossPiece: most}
+			plan, err := compiler.Compile(code.Code(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
