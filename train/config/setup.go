@@ -200,7 +200,7 @@ func (s *Setup) measurePrograms(d model.Description) error {
 		return nil
 	}
 	gradient, score, err := d.Memory(s.MicroBatch(), s.EvalChunk())
-	if err == nil && s.Config.Metrics == MetricsFull { // which evaluate gradients, too
+	if err == nil && s.FullMetrics() { // which evaluate gradients, too
 		var evaluated uint64
 		evaluated, _, err = d.Memory(s.EvalChunk(), s.EvalChunk())
 		score = max(score, evaluated)

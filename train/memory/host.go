@@ -127,7 +127,7 @@ func evaluationMemory(s *config.Setup, owned bool) uint64 {
 		after += 4 * s.Dim * s.Graph.N
 	}
 	worker := 4 * (s.Dim + s.BufferLen())
-	full := s.Config.Metrics == config.MetricsFull
+	full := s.FullMetrics()
 	if full {
 		worker += 24 * s.Dim
 	}
