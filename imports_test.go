@@ -19,6 +19,7 @@ var allowed = map[string][]string{
 	"internal/rng":       {},
 	"internal/spelling":  {},
 	"internal/lockfile":  {},
+	"internal/cgroup":    {},
 	"internal/bounded":   {},
 	"internal/wholefile": {},
 	"internal/units":     {},
@@ -65,8 +66,8 @@ var allowed = map[string][]string{
 	"train/algo":            {"device", "train/setting"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
-		"data", "dist", "internal/bounded", "internal/rng", "internal/spelling", "model", "train/algo", "train/setting",
-		"train/simnet",
+		"data", "dist", "internal/bounded", "internal/cgroup", "internal/rng", "internal/spelling", "model", "train/algo",
+		"train/setting", "train/simnet",
 	},
 	"train/setting": {"internal/spelling"},
 	"train/metric":  {},
@@ -75,7 +76,7 @@ var allowed = map[string][]string{
 		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",
 		"train/snapshot",
 	},
-	"train/memory":   {"device", "dist", "train/algo", "train/config"},
+	"train/memory":   {"internal/cgroup", "device", "dist", "train/algo", "train/config"},
 	"train/generate": {"device", "internal/rng"},
 	"train/runfolder": {
 		"train/metric", "data/text", "device", "dist", "internal/bounded", "internal/lockfile", "internal/rng",
@@ -102,7 +103,7 @@ var allowed = map[string][]string{
 	"web/browsertest": {},
 	"bench": {
 		"train/metric",
-		"bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "internal/units", "train",
+		"internal/cgroup", "bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "internal/units", "train",
 		"train/config", "train/memory", "train/runfolder",
 	},
 	"bench/measure/bare": {"bench/measure"},
@@ -133,7 +134,7 @@ var allowed = map[string][]string{
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
 	"cli/experimentcmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/lockfile",
-		"internal/wholefile",
+		"internal/cgroup", "internal/wholefile",
 		"train", "web"},
 	"cli/modelcmd": {
 		"cli/command",
@@ -150,10 +151,10 @@ var allowed = map[string][]string{
 		"train/generate", "train/runfolder",
 	},
 	"cli/runscmd": {"cli/command", "train", "web", "train/runfolder"},
-	"cli/setup": {"cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model",
+	"cli/setup": {"internal/cgroup", "cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model",
 		"train", "train/config", "train/memory"},
 	"cli/traincmd": {
-		"internal/lockfile",
+		"internal/cgroup", "internal/lockfile", "internal/wholefile",
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
 		"internal/rng", "internal/units", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",

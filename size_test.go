@@ -16,7 +16,7 @@ import (
 // counted, and internal/testing counts as tests. `make size` prints the current lines.
 var sizes = map[string]int{
 	".": 4, "bench": 10500, "cli": 12600, "cmd": 40, "cpu": 12500, "cuda": 19800, "data": 15900, "device": 6500,
-	"dist": 10900, "docs": 140, "internal": 800, "model": 5800, "selftest": 1000, "train": 25800, "web": 5300,
+	"dist": 10900, "docs": 140, "internal": 1000, "model": 5800, "selftest": 1000, "train": 25800, "web": 5300,
 }
 
 // TestSize holds the lines of each folder to its budget.

@@ -14,6 +14,7 @@ import (
 	"fspda/bench/measure"
 	"fspda/data"
 	"fspda/device"
+	"fspda/internal/cgroup"
 	"fspda/train"
 	"fspda/train/runfolder"
 )
@@ -48,7 +49,7 @@ const (
 // Forecast returns the time of all jobs, run one after the other, in seconds: iterations and
 // evaluations.
 func (k *Calibration) Forecast(ctx context.Context, jobs []Job) (float64, error) {
-	threads := cmp.Or(k.Threads, runtime.NumCPU())
+	threads := cmp.Or(k.Threads, cgroup.Processors())
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
 	known, err := k.read()
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"fspda/train"
-	"fspda/train/config"
 	"fspda/train/metric"
 )
 
@@ -24,7 +23,7 @@ var columnNeeds = map[string]func(s *train.Setup) bool{
 	"compress lattice(s,q)":                    func(s *train.Setup) bool { return s.Lattice != nil },
 }
 
-func fullMetrics(s *train.Setup) bool { return s.Config.Metrics == config.MetricsFull }
+func fullMetrics(s *train.Setup) bool { return s.FullMetrics() }
 
 // hasDuals reports whether the algorithm keeps vectors whose sum is zero.
 func hasDuals(s *train.Setup) bool {

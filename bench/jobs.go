@@ -188,6 +188,7 @@ func (e *Experiment) job(i int, prefix string, point []setting, o Options, limit
 		}
 	}
 	c.SetExplicit(own...) // each must have an effect on this run
+	c.KeepWholeMetrics()
 	j.Config = c
 	return j, c.Check()
 }

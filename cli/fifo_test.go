@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"fspda/data"
+	"fspda/data/images"
 	"fspda/data/images/packed"
 	"fspda/dist/link"
 	"fspda/train/safetensors"
@@ -63,6 +64,20 @@ func TestInputMustBeAFile(t *testing.T) {
 				return err.Error()
 			}
 			_, err := link.ReadCredentials(dir, "pipes", 0)
+			return err.Error()
+		},
+		"picture": func(path string) string {
+			dir := t.TempDir()
+			for _, class := range []string{"cat", "dog"} {
+				if err := errors.Join(os.Mkdir(filepath.Join(dir, class), 0o755),
+					os.Symlink(path, filepath.Join(dir, class, "x.png"))); err != nil {
+					return err.Error()
+				}
+			}
+			s, err := images.Open(dir, images.Options{})
+			if err == nil {
+				err = s.Train.Image(new(images.RGB), 0)
+			}
 			return err.Error()
 		},
 		"IDX": func(path string) string {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -153,6 +154,51 @@ func TestUpInJob(t *testing.T) {
 		"--data-test", "20", "--hidden", "4", "--batch", "8", "--iterations", "5"}, func(int, int) {})
 	if !strings.Contains(out, "finished") {
 		t.Errorf("the table:\n%s", out)
+	}
+}
+
+// What a limit of the system refuses is named, with the limit, by the run of many processes too.
+func TestUpNamesLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	for name, c := range map[string]struct {
+		limit, args string
+		want        []string
+	}{
+		"few open files":          {"ulimit -n 24", "up -n 8", []string{"too many open files", "ulimit -n"}},
+		"hardly any open files":   {"ulimit -n 8", "up -n 2", []string{"too many open files", "ulimit -n"}},
+		"open files of one":       {"ulimit -n 8", "train", []string{"too many open files", "ulimit -n"}},
+		"size of files":           {"ulimit -f 40", "up -n 2", []string{"file too large", "ulimit -f"}},
+		"size of files of one":    {"ulimit -f 1", "train", []string{"file too large", "ulimit -f"}},
+		"a port that is taken":    {":", "up -n 2 --metrics-listen " + l.Addr().String(), []string{"address already in use"}},
+		"a folder that is a file": {":", "up -n 2 --out /dev/null", []string{"/dev/null", "not a directory"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			args := "--data-train 100 --data-test 20 --hidden 4 --batch 8 --iterations 500 --eval-points 200"
+			if !strings.Contains(c.args, "--out") {
+				args += " --out " + filepath.Join(t.TempDir(), "run")
+			}
+			cmd := exec.Command("sh", "-c", c.limit+` && exec "$0" `+c.args+" "+args, os.Args[0])
+			cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+			out, err := cmd.CombinedOutput()
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			last := lines[len(lines)-1]
+			if status := cmd.ProcessState.ExitCode(); err == nil || status == command.ExitStopped {
+				t.Errorf("exit status %d\n%s", status, out)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(last, want) {
+					t.Errorf("no %q in %q\n%s", want, last, out)
+				}
+			}
+		})
 	}
 }
 

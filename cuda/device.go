@@ -42,6 +42,7 @@ type settings struct {
 	separateLaunches bool // no megakernel
 	noFusion         bool // tests: programs run the calls of their code as they are
 	noGroups         bool // tests: each gradient has launches of its own
+	lossPiece        int  // tests: the most bytes of the logits of a piece, see compiler.Options
 }
 
 var _ device.AsyncDevice = (*Device)(nil)

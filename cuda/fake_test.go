@@ -130,8 +130,9 @@ func fakeBLAS(m *fakegpu.Machine) *cublas.API {
 	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16,
 		cublas.BFloat16: kernels.BF16}
 	a.GemmEx = func(_ cublas.Ptr, ta, tb, rows, cols, k int32, _ *float32, pa driver.Pointer, of cublas.Type, lda int32,
-		pb driver.Pointer, ofB cublas.Type, ldb int32, _ *float32, pc driver.Pointer, ofC cublas.Type, ldc int32,
+		pb driver.Pointer, ofB cublas.Type, ldb int32, beta *float32, pc driver.Pointer, ofC cublas.Type, ldc int32,
 		_ cublas.Compute, _ int32) cublas.Status {
+		add := *beta == 1
 		if of != ofB || ofC != of && ofC != cublas.Float32 {
 			return 15 // the library has no such product
 		}
@@ -151,7 +152,11 @@ func fakeBLAS(m *fakegpu.Machine) *cublas.API {
 			a, b := factorOf(x.v, ta != 0, int(lda)), factorOf(y.v, tb != 0, int(ldb))
 			for i := range int(rows) {
 				for j := range int(cols) {
-					z.v[i+int(ldc)*j] = float32(a.times(b, i, j, int(k)))
+					sum := a.times(b, i, j, int(k))
+					if add {
+						sum += float64(z.v[i+int(ldc)*j])
+					}
+					z.v[i+int(ldc)*j] = float32(sum)
 				}
 			}
 			z.put()

@@ -206,22 +206,28 @@ func TestWideVocabulary(t *testing.T) {
 					b.X[i], b.Y[i] = float32(i*113%classes), int32((i*57+classes-1)%classes)
 				}
 				want, wantLoss := gradientOf(t, net, cpu.New(), b)
-				got, loss := gradientOf(t, net, d, b)
-				off := distance(got, want)
-				what := fmt.Sprintf("%s %s of %d classes", precision, name, classes)
-				t.Logf("%s: the gradient differs by %.2g, loss %v, want %v", what, off, loss, wantLoss)
-				if !(off <= bound) || !(math.Abs(loss-wantLoss) <= bound*wantLoss/10) {
-					t.Errorf("%s: the gradient differs by %.2g of its length, want %v; loss %v, want %v", what, off,
-						bound, loss, wantLoss)
+				for _, piece := range []int{0, 7 * 2 * 2112} { // all rows, and six at a time
+					if piece > 0 && wide == 0 {
+						continue
+					}
+					d.lossPiece = piece
+					got, loss := gradientOf(t, net, d, b)
+					off := distance(got, want)
+					what := fmt.Sprintf("%s %s of %d classes, pieces of %d bytes", precision, name, classes, piece)
+					t.Logf("%s: the gradient differs by %.2g, loss %v, want %v", what, off, loss, wantLoss)
+					if !(off <= bound) || !(math.Abs(loss-wantLoss) <= bound*wantLoss/10) {
+						t.Errorf("%s: the gradient differs by %.2g of its length, want %v; loss %v, want %v", what, off,
+							bound, loss, wantLoss)
+					}
+					checkWide(t, d, net, wide, piece)
 				}
-				checkWide(t, d, net, wide)
 			}
 		}
 	}
 }
 
-// checkWide checks the padded length of rows of logits.
-func checkWide(t *testing.T, d *Device, net *model.Network, wide int) {
+// checkWide checks the padded length of rows of logits, and that they are in pieces.
+func checkWide(t *testing.T, d *Device, net *model.Network, wide, piece int) {
 	t.Helper()
 	code, err := net.Plan(2, model.Step)
 	if err != nil {
@@ -240,6 +246,8 @@ func checkWide(t *testing.T, d *Device, net *model.Network, wide int) {
 	want := slices.Repeat([]int{wide}, 4) // the product, the loss, and two gradients
 	if wide == 0 {
 		want = nil
+	} else if piece > 0 {
+		want = want[:1] // all in one
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("rows of logits have %v numbers, want %v", found, want)

@@ -89,9 +89,9 @@ func costOf(t *testing.T, c kernels.Call) blockCost {
 	case "gemm_tn_bytes_wide":
 		return product(arg("k"), 56, 62, 32, 333, modelLoad+500)
 	case "gemm_nt_bytes_mma":
-		return exact(math.Ceil(arg("k")/16/arg("parts")), 219, 700, 500)
+		return exact(math.Ceil(arg("k")/16/arg("parts")), 215, 750, 300)
 	case "gemm_tn_bytes_mma":
-		return exact(math.Ceil(arg("k")/16), 280, 950, modelLoad+650)
+		return exact(math.Ceil(arg("k")/16), 263, 930, modelLoad+200)
 	case "gemm_tn_32":
 		return product(arg("k"), 16, 24, 16, 190, modelLoad*4)
 	case "gemm_tn_narrow": // lists; columns of A and the first 128 rows of B; 32 rows of each part

@@ -127,3 +127,40 @@ func TestModelOfGPT2(t *testing.T) {
 		t.Errorf("%.2f µs a token, want %.2f at most", total.seconds/tokens*1e6, languageTarget*1e6)
 	}
 }
+
+// The logits of GPT-2 take at most 1 GiB: of 16 windows they are computed in two pieces, of 8 at once.
+func TestLossPieces(t *testing.T) {
+	net, err := model.Open("gpt2", model.Options{Classes: 50257})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rowBytes = 2 * 50304
+	for windows, want := range map[int]int{8: 0, 16: 8 * 1024, 40: 10 * 1024} {
+		code, err := net.Plan(windows, model.Step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		arenas := map[int]int{}
+		rows := 0
+		for _, most := range []int{0, 1 << 50} {
+			plan, err := compiler.Compile(code.Code(), compiler.Options{Precision: BF16, Epilogues: true, LossPiece: most})
+			if err != nil {
+				t.Fatal(err)
+			}
+			arenas[most] = plan.Arena
+			for _, task := range plan.Tasks {
+				if task.Pieces != nil {
+					rows = task.Pieces.Rows
+				}
+			}
+		}
+		saved := (windows*1024 - rows) * rowBytes
+		if rows == 0 {
+			saved = 0
+		}
+		if got := arenas[1<<50] - arenas[0]; rows != want || got > saved || got < saved*9/10 {
+			t.Errorf("%d windows: pieces of %d rows, want %d; they save %d bytes, want %d", windows, rows, want, got,
+				saved)
+		}
+	}
+}

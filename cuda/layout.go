@@ -18,7 +18,7 @@ func (l layout) total() int { return l.arena + l.scratch }
 // compile compiles code for the device's precision.
 func (d *Device) compile(code *device.Code) (*compiler.Plan, error) {
 	return compiler.Compile(code, compiler.Options{Precision: d.precision, Epilogues: d.epilogues(),
-		NoFusion: d.noFusion})
+		NoFusion: d.noFusion, LossPiece: d.lossPiece})
 }
 
 func (d *Device) layoutOf(p *compiler.Plan) layout {

@@ -44,7 +44,7 @@ var lowerings = map[device.Kernel]lowering{
 	device.ReLU:                activate(kernels.ReLUOf),
 	device.SigmoidGrad:         activateGrad(kernels.SigmoidOf),
 	device.ReLUGrad:            activateGrad(kernels.ReLUOf),
-	device.SoftmaxCrossEntropy: labelLowering(softmaxCrossEntropy),
+	device.SoftmaxCrossEntropy: crossEntropy,
 	device.Score:               labelLowering(score),
 
 	device.HalfSquare: kernelLowering(halfSquare),
@@ -250,11 +250,19 @@ func oneKernel(call func(x boundTask) kernels.Call) lowering {
 func labelLowering(calls func(x boundTask) []kernels.Call) lowering {
 	make := kernelLowering(calls)
 	return func(l *lowerer, t *compiler.Task) (step, error) {
-		if in := t.Call.In[1]; in.Space != device.Labels {
-			return nil, fmt.Errorf("input 1 is at %s, want the labels of the batch", in)
+		if err := checkLabels(t); err != nil {
+			return nil, err
 		}
 		return make(l, t)
 	}
+}
+
+// checkLabels returns an error unless input 1 of a call is the labels.
+func checkLabels(t *compiler.Task) error {
+	if in := t.Call.In[1]; in.Space != device.Labels {
+		return fmt.Errorf("input 1 is at %s, want the labels of the batch", in)
+	}
+	return nil
 }
 
 // arrivedBytes returns the bytes of the counts of blocks that have arrived. All normalisations of a

@@ -140,6 +140,9 @@ func (l *Loader) fillExamples(m *batchMaker, dst *device.Batch, step int) error 
 		hint := ""
 		if errors.As(err, new(*images.PictureError)) {
 			hint = ": repair or remove it, or leave such pictures out with on_bad skip"
+			if l.split.images != nil && l.split.images.onBad == Skip {
+				hint = ": the agent needs a picture that can be read"
+			}
 		}
 		return fmt.Errorf("data: batch of agent %d at step %d: %w%s", m.order.agent, step, err, hint)
 	}

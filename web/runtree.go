@@ -42,7 +42,7 @@ func (t *runTree) at(name string) (*os.Root, string) {
 	return t.Root, name
 }
 
-// Stat and Open are those of the folder in which the path is.
+// Stat and Open work in the folder in which the path is.
 func (t *runTree) Stat(name string) (os.FileInfo, error) {
 	root, name := t.at(name)
 	return root.Stat(name)
@@ -136,7 +136,7 @@ func (t *runTree) follow(link string) *os.Root {
 	return root
 }
 
-// running reports whether a process runs a run, by its lock and those of its agents, and whether
+// running reports whether a process runs a run, by its lock or the locks of its agents, and whether
 // that is known.
 func (t *runTree) running(run string) (running, known bool) {
 	folder := filepath.Join(t.Name(), filepath.FromSlash(run))

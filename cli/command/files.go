@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func CannotWrite(path, hint string, err error) error {
 	if !errors.As(err, new(*fs.PathError)) && !errors.As(err, new(*os.LinkError)) {
 		return err
 	}
-	return &writeError{path, hint, err}
+	return &writeError{path, cmp.Or(wholefile.LimitHint(err), hint), err}
 }
 
 // WriteFile writes a text file of results. A file that is there stays whole if that fails.

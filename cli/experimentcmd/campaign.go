@@ -21,6 +21,7 @@ import (
 	"fspda/cli/setup"
 	"fspda/data"
 	"fspda/device"
+	"fspda/internal/cgroup"
 	"fspda/train"
 )
 
@@ -79,7 +80,7 @@ func runCampaign(ctx context.Context, c *bench.Campaign,
 	run func(context.Context, *bench.Campaign) ([]*bench.Outcome, error), quiet bool,
 	stderr io.Writer) ([]*bench.Outcome, error) {
 
-	c.Threads = cmp.Or(c.Threads, runtime.NumCPU())
+	c.Threads = cmp.Or(c.Threads, cgroup.Processors())
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(c.Threads))
 	c.Version, c.Report = command.Version(), true
 	show := func(bench.Event) {}

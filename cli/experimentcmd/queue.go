@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 
 	"fspda/bench"
 	"fspda/cli/command"
+	"fspda/internal/cgroup"
 	"fspda/internal/lockfile"
 	"fspda/train"
 )
@@ -38,7 +38,7 @@ const queueNames = " cores max-load nice list retry"
 
 func (f *queueFlags) declare(fs *pflag.FlagSet) {
 	fs.IntVar(&f.cores, "cores", 0, "cores that the tasks of a list use together; 0 is all")
-	fs.Float64Var(&f.maxLoad, "max-load", float64(runtime.NumCPU()),
+	fs.Float64Var(&f.maxLoad, "max-load", float64(cgroup.Processors()),
 		"start no task of a list that would lift the load of the machine above this; 0 is no limit")
 	fs.IntVar(&f.nice, "nice", 19, "priority of the processes of a list, 0 to 19: 19 takes what others leave; "+
 		"never less "+
@@ -100,7 +100,7 @@ func (f *flags) runQueue(ctx context.Context, e *bench.Experiment, root func() *
 	stderr io.Writer) error {
 
 	q := newQueue(f.queueFlags, f.file, f.folder(e), e.Folder, root, stderr)
-	q.cores = cmp.Or(q.cores, f.threads, runtime.NumCPU())
+	q.cores = cmp.Or(q.cores, f.threads, cgroup.Processors())
 	err := q.read()
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"fspda/bench/theory"
 	"fspda/cli/command"
+	"fspda/internal/cgroup"
 	"fspda/web"
 )
 
@@ -84,7 +84,7 @@ func runTheory(ctx context.Context, names []string, f theoryFlags, stdout, stder
 	if err := command.MakeFolder(f.out); err != nil {
 		return err
 	}
-	f.threads = cmp.Or(f.threads, runtime.NumCPU())
+	f.threads = cmp.Or(f.threads, cgroup.Processors())
 	page := theoryPage{table: theory.Header, csv: "study,curve,x,seed,y\n"}
 	for _, s := range studies {
 		all, err := s.Measure(ctx, filepath.Join(f.out, "measurements.jsonl"), f.seeds, f.threads,

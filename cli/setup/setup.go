@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
 	"slices"
 
 	"fspda/cli/weights"
@@ -14,6 +13,7 @@ import (
 	"fspda/data"
 	_ "fspda/data/text/gpt2" // registers the tokenizer
 	"fspda/device"
+	"fspda/internal/cgroup"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/config"
@@ -26,7 +26,7 @@ const syntheticSeed = 1
 
 // AgentThreads returns the number of threads of an agent: an equal share of all cores, at least 1.
 func AgentThreads(c train.Config) int {
-	cores := cmp.Or(c.Threads, runtime.NumCPU())
+	cores := cmp.Or(c.Threads, cgroup.Processors())
 	return max(1, cores/c.Agents)
 }
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +23,7 @@ import (
 	"fspda/dist/discover"
 	"fspda/dist/discover/nats"
 	"fspda/dist/link"
+	"fspda/internal/cgroup"
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/process"
@@ -187,7 +187,7 @@ func (m *oneAgent) joinMaster(address string) error {
 }
 
 func (m *oneAgent) openDevices(c train.Config) (*setup.Devices, error) {
-	return setup.OpenAgentDevice(c, max(1, cmp.Or(c.Threads, runtime.NumCPU())), m.rank)
+	return setup.OpenAgentDevice(c, max(1, cmp.Or(c.Threads, cgroup.Processors())), m.rank)
 }
 
 func (m *oneAgent) resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, *model.Engine, error) {

@@ -139,7 +139,7 @@ func (c *connection) checkAddresses() error {
 	}
 	for _, f := range flags {
 		if _, _, err := discover.HostPort(f.address); err != nil && f.address != "" {
-			return command.UsageErrorf("--%s %q: write HOST:PORT, with a port up to 65535", f.name, f.address)
+			return command.UsageErrorf("--%s: %v", f.name, err)
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +25,9 @@ import (
 	"fspda/cli/setup"
 	"fspda/dist/discover"
 	"fspda/dist/link"
+	"fspda/internal/cgroup"
 	"fspda/internal/lockfile"
+	"fspda/internal/wholefile"
 	"fspda/train"
 	"fspda/train/memory"
 	"fspda/train/process"
@@ -94,7 +97,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	}
 	if free, ok := memory.Free(); ok && uint64(c.Agents) > free/leastProcess {
 		return &train.ConfigError{Key: "agents", Got: strconv.Itoa(c.Agents), Want: "as many processes take more " +
-			"than the " + memory.Gigabytes(free) + " of memory that are free: use fewer, or fspda train, which holds " +
+			"than the memory that is free, " + memory.FreeText(free) + ": use fewer, or fspda train, which holds " +
 			"all agents in one process"}
 	}
 	if f.out == "" {
@@ -290,28 +293,44 @@ func (u *agentProcesses) run(ctx context.Context) error {
 	return worst(errs)
 }
 
-// worst picks the error to report: the error of an agent that failed, or else of agent 0, which
-// ends as the run does.
+// worst picks the error to report: of an agent that could not be started, or else of one that
+// failed, or else of agent 0, which ends as the run does.
 func worst(errs []error) error {
+	var limit, start, failed error
 	for _, err := range errs {
-		var e *exitError
-		if errors.As(err, &e) && e.status != command.ExitStopped && e.status != command.ExitDiverged {
-			return err
+		e, ended := errors.AsType[*exitError](err)
+		switch {
+		case err == nil:
+		case wholefile.LimitHint(err) != "":
+			limit = cmp.Or(limit, err)
+		case !ended:
+			start = cmp.Or(start, err)
+		case e.status != command.ExitStopped && e.status != command.ExitDiverged:
+			failed = cmp.Or(failed, err)
 		}
 	}
-	return errs[process.Coordinator]
+	return cmp.Or(limit, start, failed, errs[process.Coordinator])
 }
 
 // exitError reports an agent's process that exited with a status other than 0. The process has
-// logged the reason.
-type exitError struct{ agent, status int }
+// logged the reason, unless the system ended it.
+type exitError struct {
+	agent, status int
+	killed        string // How the system ended it; empty if it exited.
+	said          string // The error that it printed last; empty: none.
+}
 
 func (e *exitError) Error() string {
-	if e.status == command.ExitDiskFull {
+	switch {
+	case e.killed != "":
+		return fmt.Sprintf("agent %d was ended again and again, the last time by %s: all agents were stopped, and "+
+			"their checkpoints are kept: remove the cause, then resume with --resume", e.agent, e.killed)
+	case e.status == command.ExitDiskFull:
 		return fmt.Sprintf("agent %d ended because a disk is full; its log above names the file: all agents were "+
 			"stopped, and their checkpoints are kept: make room, then resume with --resume", e.agent)
 	}
-	return fmt.Sprintf("agent %d ended with exit status %d; its log above says why", e.agent, e.status)
+	said := cmp.Or(e.said, "its log above says why")
+	return fmt.Sprintf("agent %d ended with exit status %d: %s", e.agent, e.status, said)
 }
 
 // ExitCode returns the status of the process.
@@ -323,30 +342,36 @@ func (u *agentProcesses) supervise(ctx context.Context, rank int) error {
 	wait := shortest
 	var deaths []time.Time
 	for {
-		begin := time.Now()
-		status, err := u.start(ctx, rank)
+		begin, kills := time.Now(), cgroup.OutOfMemory()
+		state, said, err := u.start(ctx, rank)
 		if time.Since(begin) > 4*longest { // it ran normally
 			wait = shortest
 		}
+		if err != nil {
+			return &startError{rank, err}
+		}
 		deaths = died(deaths, time.Now())
+		status, killed := ended(state, cgroup.OutOfMemory() > kills)
 		switch {
-		case err != nil:
-			return err
 		case status == 0:
 			return nil
 		case status == command.ExitStopped && ctx.Err() != nil, status == command.ExitDiverged,
 			status == command.ExitBadInput, status == command.ExitDiskFull:
-			return &exitError{rank, status}
+			return &exitError{rank, status, "", said}
 		case ctx.Err() != nil:
-			return &exitError{rank, command.ExitStopped}
+			return &exitError{agent: rank, status: command.ExitStopped}
 		case len(deaths) > u.flags.restarts:
-			return &exitError{rank, command.ExitFailed}
+			return &exitError{rank, status, killed, said}
 		}
-		u.log.Warn("an agent died; restarting it", zap.Int("agent", rank), zap.Int("status", status))
+		how := zap.Int("status", status)
+		if killed != "" {
+			how = zap.String("by", killed)
+		}
+		u.log.Warn("an agent died; restarting it", zap.Int("agent", rank), how)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return &exitError{rank, command.ExitStopped}
+			return &exitError{agent: rank, status: command.ExitStopped}
 		}
 		wait = min(2*wait, longest)
 	}
@@ -361,39 +386,67 @@ func died(deaths []time.Time, now time.Time) []time.Time {
 	return append(slices.DeleteFunc(deaths, func(at time.Time) bool { return now.Sub(at) > restartsWithin }), now)
 }
 
-// start runs the process of an agent once, and returns its exit status.
-func (u *agentProcesses) start(ctx context.Context, rank int) (int, error) {
+// startError reports an agent whose process could not be started.
+type startError struct {
+	agent int
+	err   error
+}
+
+func (e *startError) Error() string {
+	hint := cmp.Or(wholefile.LimitHint(e.err), "make that possible, then start again")
+	return fmt.Sprintf("the process of agent %d cannot be started: %v: %s", e.agent, e.err, hint)
+}
+
+func (e *startError) Unwrap() error { return e.err }
+
+// ended returns the exit status of a process, ExitFailed if the system ended it, and how it did.
+func ended(p *os.ProcessState, outOfMemory bool) (status int, killed string) {
+	if status = p.ExitCode(); status >= 0 {
+		return status, ""
+	}
+	killed = p.String() // names the signal
+	switch {
+	case outOfMemory:
+		killed += ", since the control group has no memory left"
+	case strings.Contains(killed, "killed"):
+		killed += ", which the system sends where memory is short"
+	}
+	return command.ExitFailed, killed
+}
+
+// start runs the process of an agent once, and returns how it ended, and the error that
+// it printed.
+func (u *agentProcesses) start(ctx context.Context, rank int) (state *os.ProcessState, said string, err error) {
 	program, err := os.Executable()
 	if err != nil {
-		return 0, err
+		return nil, "", err
 	}
 	cmd := exec.Command(program, u.arguments(rank)...)
 	stdin, err := cmd.StdinPipe() // the agent stops in order when this pipe closes
 	if err != nil {
-		return 0, err
+		return nil, "", err
 	}
+	defer stdin.Close()
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
-		return 0, err
+		return nil, "", err
 	}
+	defer stderr.Close()
 	if rank == process.Coordinator {
 		cmd.Stdout = u.stdout
 	}
 	cmd.Env = WithoutLauncher(os.Environ())
 	command.SetProcessGroup(cmd)
 	if err := cmd.Start(); err != nil {
-		return 0, fmt.Errorf("agent %d cannot be started: %w", rank, err)
+		return nil, "", err
 	}
 	u.log.Info("started", zap.Int("agent", rank), zap.Int("pid", cmd.Process.Pid))
 	defer context.AfterFunc(ctx, func() { stdin.Close() })()
-	u.relay(rank, stderr)
+	said = u.relay(rank, stderr)
 	if err := cmd.Wait(); err != nil && cmd.ProcessState == nil {
-		return 0, err
+		return nil, "", err
 	}
-	if status := cmd.ProcessState.ExitCode(); status >= 0 {
-		return status, nil
-	}
-	return command.ExitFailed, nil // ended by a signal
+	return cmd.ProcessState, said, nil
 }
 
 func (u *agentProcesses) arguments(rank int) []string {
@@ -417,12 +470,27 @@ func (u *agentProcesses) arguments(rank int) []string {
 	return append(args, u.explicit...)
 }
 
-// relay copies the log of an agent line by line, each with its rank. JSON lines name the rank
-// already.
-func (u *agentProcesses) relay(rank int, stderr io.Reader) {
+// lastError returns the error of a process after one more line of its log: what the program said
+// last, or else all that Go's runtime said when it ended the program.
+func lastError(said, line string) string {
+	if text, ok := strings.CutPrefix(line, "fspda: "); ok {
+		return text
+	}
+	for _, begin := range []string{"runtime: ", "fatal error: ", "panic: "} {
+		if strings.HasPrefix(line, begin) {
+			return strings.TrimPrefix(said+"; "+line, "; ")
+		}
+	}
+	return said
+}
+
+// relay copies the log of an agent line by line, each with its rank, and returns the last error in
+// it. JSON lines name the rank already.
+func (u *agentProcesses) relay(rank int, stderr io.Reader) (said string) {
 	sc := bufio.NewScanner(stderr)
 	sc.Buffer(nil, 1<<20)
 	for sc.Scan() {
+		said = lastError(said, sc.Text())
 		if u.flags.json {
 			fmt.Fprintf(u.stderr, "%s\n", sc.Bytes())
 			continue
@@ -430,4 +498,5 @@ func (u *agentProcesses) relay(rank int, stderr io.Reader) {
 		fmt.Fprintf(u.stderr, "[%d] %s\n", rank, sc.Bytes())
 	}
 	_, _ = io.Copy(io.Discard, stderr)
+	return said
 }

@@ -66,6 +66,8 @@ type Task struct {
 	// padded.
 	Vocabulary int
 	ScalesLoss bool // the loss also multiplies its gradient by the loss scale
+	// Pieces is nil unless the task is a loss with the products around it.
+	Pieces *LossPieces
 	// LacksScale is set for a sum of which only one summand has the loss scale. It is true for the
 	// summand without it.
 	LacksScale    []bool
@@ -142,6 +144,7 @@ type Options struct {
 	Precision Precision
 	Epilogues bool // cuBLASLt adds biases, applies ReLU and sums the gradients of biases
 	NoFusion  bool // every call is a task of its own, for tests that compare results
+	LossPiece int  // the most bytes of the logits of a piece; 0: 1 GiB
 }
 
 // Compile plans code for a precision. The error names a call that 16-bit precisions do not support.
@@ -154,7 +157,8 @@ func Compile(code *device.Code, o Options) (*Plan, error) {
 		return nil, fmt.Errorf("%w: load it with precision fp32", err)
 	}
 	p := &planner{trace: t, code: code, element: o.Precision.Element(), scaling: o.Precision == FP16 && code.Gradient,
-		epilogues: o.Epilogues, casts: map[castKey]int{}, fusions: &fusions{}, multiTensor: &multiTensor{}}
+		epilogues: o.Epilogues, lossPiece: o.LossPiece, casts: map[castKey]int{}, fusions: &fusions{},
+		multiTensor: &multiTensor{}}
 	if !o.NoFusion {
 		p.fusions, p.multiTensor = findFusions(t, p.element), findMultiTensor(t)
 	}
@@ -193,6 +197,7 @@ func (p *planner) plan() (*Plan, error) {
 		}
 	}
 	p.finishGradients()
+	p.splitLosses()
 	if p.epilogues {
 		addMasks(p.tasks, p.reluPairs(),
 			func(bytes int) Operand { return p.operand(p.newValue(bytes, positionFormat)) })
@@ -209,6 +214,7 @@ type planner struct {
 	element      kernels.Element
 	scaling      bool
 	epilogues    bool
+	lossPiece    int
 	tasks        []Task
 	casts        map[castKey]int // values in another format
 	paramCasts   []paramCast

@@ -98,6 +98,9 @@ func (p *planner) isWideOutput(c *tracedCall, j int) bool {
 	}
 	v := &p.values[c.out[j].value]
 	v.n = c.out[j].ref.Len / c.call.Dims[1] * padded
+	if c.call.Kernel == device.SoftmaxCrossEntropy { // nothing else reads the logits
+		v.inPlaceOf = c.in[0].value
+	}
 	return true
 }
 

@@ -120,6 +120,7 @@ type Product struct {
 	Type           Type // the number type of A and B
 	TypeC          Type // the number type of C: Type or Float32
 	Compute        Compute
+	Add            bool // C is a summand of the result
 }
 
 // Gemm enqueues the product on the stream.
@@ -137,8 +138,12 @@ func (h *Handle) Gemm(p Product) error {
 	if p.TransB {
 		ldb = p.K
 	}
+	beta := h.zero
+	if p.Add {
+		beta = h.one
+	}
 	s := h.api.GemmEx(h.h, op(p.TransB), op(p.TransA), int32(p.N), int32(p.M), int32(p.K), h.one, p.B, p.Type,
-		int32(ldb), p.A, p.Type, int32(lda), h.zero, p.C, p.TypeC, int32(p.N), p.Compute, algoDefault)
+		int32(ldb), p.A, p.Type, int32(lda), beta, p.C, p.TypeC, int32(p.N), p.Compute, algoDefault)
 	return h.api.Check(s, fmt.Sprintf("cublasGemmEx of %d×%d×%d", p.M, p.N, p.K))
 }
 

@@ -51,8 +51,6 @@ const (
 	// Attention on tensor cores has 128 threads, two blocks on a multiprocessor. It spills addresses
 	// of the next tile, which are loaded once for each tile, outside of the products.
 	maxRegistersMMA, maxSpilledMMA = 255, 80
-	// The megakernel spills in its loop over commands, outside of these.
-	maxSpilledMegakernel = 80
 )
 
 // Every kernel compiles for V100, A100 and H100 without spilling registers.
@@ -111,7 +109,7 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 			k.Unit == "attention.cu":
 			most = maxRegistersRows
 		case k.Unit == "megakernel.cu":
-			most, spilled = maxRegistersMegakernel, maxSpilledMegakernel
+			most = maxRegistersMegakernel
 		}
 		if !ok || u.Registers == 0 || u.Registers > most || u.Spilled > spilled {
 			t.Errorf("%s of %s uses %+v (found: %v), want at most %d registers and %d bytes spilled", k.Name, k.Unit, u,

@@ -98,10 +98,10 @@ func (h *head) rows(agents int) int {
 	return (h.code.Calls[h.last].Dims[0] + blocks - 1) / blocks
 }
 
-// partNumbers returns the numbers of float64 that the summands of an agent take.
+// partNumbers returns the numbers of float64 that the summands of an agent take at most.
 func (h *head) partNumbers() int {
 	d := h.code.Calls[h.first].Dims
-	return (chunksOf(d[2])*d[0]*d[1] + 1) / 2
+	return (bytesParts*chunksOf(d[2])*d[0]*d[1] + 1) / 2
 }
 
 // adds reports whether the head adds the summands of a call.
@@ -137,9 +137,13 @@ func (f Group) headTasks(h *head, at int) ([]task, error) {
 		if err != nil {
 			return nil, err
 		}
+		product, err := f.gemm(layer)
+		if err != nil {
+			return nil, err
+		}
 		// the layer is the first call, so that its summands are at the start of all scratch
 		aux, part = bias[0], f.Scratch-8*Address(f.Agents*at)
-		parts, epilogue = chunksOf(layer.Dims[2]), products[layer.Kernel].epilogue
+		parts, epilogue = product.Parts(), products[layer.Kernel].epilogue
 		reads = append(reads, layer.In[2], device.Ref{Space: scratch, Len: 1})
 		writes = append(writes, c.In[0])
 	} else {

@@ -9,7 +9,7 @@ var _ = define("loss.cu",
 )
 
 var _ = defineEach("loss_half.cu", halfElements,
-	"wide_cross_entropy_%s row_loss:p dlogits:p logits:p labels:p bad:p m:i n:i padded:i s:d scaler:p")
+	"wide_cross_entropy_%s row_loss:p dlogits:p logits:p labels:p bad:p m:i n:i padded:i first_row:i s:d scaler:p")
 
 var _ = define("loss_half.cu", "mean_loss loss:p row_loss:p m:i")
 
@@ -67,11 +67,15 @@ type WideLoss struct {
 }
 
 // Calls computes Loss, the mean, and DLogits.
-func (w *WideLoss) Calls() []Call {
-	l := blocks(w.M*wideLossThreads, wideLossThreads)
-	return []Call{
-		call(w.Element.name("wide_cross_entropy"), l, w.RowLoss, w.DLogits, w.Logits, w.Labels, w.Bad, w.M, w.N,
-			w.Padded, w.Smoothing, w.Scaler),
-		call("mean_loss", blocks(wideLossThreads, wideLossThreads), w.Loss, w.RowLoss, w.M),
-	}
+func (w *WideLoss) Calls() []Call { return []Call{w.Rows(0, w.M), w.Mean()} }
+
+// Rows computes RowLoss and DLogits of n rows. Logits and DLogits have these only.
+func (w *WideLoss) Rows(first, n int) Call {
+	return call(w.Element.name("wide_cross_entropy"), blocks(n*wideLossThreads, wideLossThreads), w.RowLoss, w.DLogits,
+		w.Logits, w.Labels, w.Bad, w.M, w.N, w.Padded, first, w.Smoothing, w.Scaler)
+}
+
+// Mean computes Loss from RowLoss.
+func (w *WideLoss) Mean() Call {
+	return call("mean_loss", blocks(wideLossThreads, wideLossThreads), w.Loss, w.RowLoss, w.M)
 }

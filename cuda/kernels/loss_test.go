@@ -60,6 +60,15 @@ func TestWideLoss(t *testing.T) {
 			if bad[0] != kernels.NoBadRow {
 				t.Errorf("row %d is bad", bad[0])
 			}
+			whole, rest := bytes.Clone(got), rows[0]
+			copy(got, raw)
+			h.run(w.Rows(0, 2))
+			w.Logits, w.DLogits = at(h, got[2*c.padded*e.Size():]), at(h, got[2*c.padded*e.Size():])
+			h.run(w.Rows(2, m-2))
+			if !bytes.Equal(got, whole) || rows[0] != rest {
+				t.Error("the loss of two pieces has other bits")
+			}
+			w.Logits, w.DLogits = at(h, got), at(h, got)
 			labels[3] = float32(c.n)
 			if h.run(w.Calls()...); bad[0] != 3 {
 				t.Errorf("row %d is bad, want 3", bad[0])

@@ -219,8 +219,8 @@ func checkExact(t *testing.T, made map[string]nvrtc.Binary, arch string) {
 				loop, products = at+1-first, n
 			}
 		}
-		t.Logf("%s: a loop of %d instructions and %d products on tensor cores, of %d instructions", name, loop, products,
-			len(code)/16)
+		t.Logf("%s: a loop of %d instructions and %d products on tensor cores, of %d instructions", name, loop,
+			products, len(code)/16)
 		if products != 78 || loop > most || code.accesses().local > 0 {
 			t.Errorf("%s: a loop of %d instructions with %d products on tensor cores, %d accesses to local memory; "+
 				"want at most %d with 78, and none", name, loop, products, code.accesses().local, most)

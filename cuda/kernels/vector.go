@@ -97,7 +97,7 @@ func CombineEach(dst []Address, n int, terms [][]Term) Call {
 			args[fixed+(1+j)*MostEach+i], args[by+j*MostEach+i] = uint64(t.V), uint64(math.Float32bits(t.A))
 		}
 	}
-	l := over((n + 3) / 4)
+	l := over((n + combinedNumbers - 1) / combinedNumbers)
 	l.Grid[2] = uint32(len(dst))
 	return Call{Kernel: table["combine_each"], Launch: l, Args: args}
 }
@@ -113,8 +113,11 @@ func Combine(dst Address, n int, terms ...Term) Call {
 	for _, t := range terms {
 		args = append(args, uint64(t.V), uint64(math.Float32bits(t.A)))
 	}
-	return Call{Kernel: combines[len(terms)], Launch: over((n + 3) / 4), Args: args}
+	return Call{Kernel: combines[len(terms)], Launch: over((n + combinedNumbers - 1) / combinedNumbers), Args: args}
 }
+
+// combinedNumbers is the numbers of a thread of combine: four times COMBINE_FOURS of vector.cuh.
+const combinedNumbers = 8
 
 // combines holds the kernels by number of terms.
 var combines [MaxTerms + 1]*Kernel

@@ -38,6 +38,7 @@ type Decoder struct {
 // Open reads the header of a picture and returns its size. A picture of more than maxPixels is a
 // [TooLargeError]; 0 means 100 million. The content must stay unchanged until Decode has returned.
 func (d *Decoder) Open(encoded []byte, maxPixels int) (w, h int, err error) {
+	defer recovered(&err)
 	if maxPixels <= 0 {
 		maxPixels = defaultMaxPixels
 	}
@@ -53,10 +54,10 @@ func (d *Decoder) Open(encoded []byte, maxPixels int) (w, h int, err error) {
 
 // Decode decodes the pixels of the opened picture in a box, which must not be empty or exceed it.
 // Damage anywhere in the picture is an error.
-func (d *Decoder) Decode(dst *RGB, box image.Rectangle) error {
+func (d *Decoder) Decode(dst *RGB, box image.Rectangle) (err error) {
+	defer recovered(&err)
 	m := d.photograph(box)
 	if m == nil {
-		var err error
 		if m, err = d.head.decode(d.encoded, d.head); err != nil {
 			return fmt.Errorf("damaged: %w", err)
 		}
@@ -68,6 +69,13 @@ func (d *Decoder) Decode(dst *RGB, box image.Rectangle) error {
 		d.common = d.head.parts > 0
 	}
 	return nil
+}
+
+// recovered turns a panic of a library, which may happen for a damaged picture, into an error.
+func recovered(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("damaged: it cannot be decoded: %v", p)
+	}
 }
 
 // Common reports whether the decoded picture is a grey JPEG or one of luma and chroma, which every

@@ -14,21 +14,21 @@ type folderStore string
 
 func (s folderStore) read(dst []byte, p *picture) ([]byte, error) {
 	path := filepath.Join(string(s), filepath.FromSlash(p.name))
-	f, err := os.Open(path)
+	info, err := os.Stat(path) // before it is opened: opening a pipe would wait for a writer
 	if target, e := os.Readlink(path); e == nil && errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("a link to %s, which does not exist", target)
 	}
 	if err != nil {
 		return nil, cause(err)
 	}
-	defer f.Close() // read only: an error loses no data
-	info, err := f.Stat()
-	if err != nil {
-		return nil, cause(err)
-	}
 	if !info.Mode().IsRegular() {
 		return nil, errors.New("not a regular file")
 	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, cause(err)
+	}
+	defer f.Close() // read only: an error loses no data
 	if info.Size() > maxEncoded {
 		return nil, fmt.Errorf("a file of %d bytes, want at most %d", info.Size(), maxEncoded)
 	}

@@ -152,7 +152,10 @@ func (t *tree) tidy() error {
 			e.at, e.link = t.entries[at].at, t.entries[at].link
 		}
 		base := path.Base(e.name)
-		parts := strings.Split(path.Dir(e.name), "/")
+		var parts []string
+		if strings.HasPrefix(e.name, ".") || strings.Contains(e.name, "/.") || strings.Contains(e.name, "__MACOSX") {
+			parts = strings.Split(path.Dir(e.name), "/")
+		}
 		switch at := slices.IndexFunc(parts, isSystem); {
 		case at > 0: // the folder around it is one in an archive, too
 			kept = append(kept, entry{name: path.Join(parts[:at]...), dir: true})

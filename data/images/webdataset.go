@@ -20,17 +20,18 @@ const (
 type sidecars struct {
 	tree  *tree
 	files map[string]int
-	of    map[int]string // pictures by the file of their label
+	exts  map[string]bool // extensions that occur
+	of    map[int]string  // pictures by the file of their label
 }
 
 // beside finds the files of labels beside pictures.
 func (t *tree) beside() *sidecars {
-	s := &sidecars{tree: t, files: map[string]int{}, of: map[int]string{}}
+	s := &sidecars{tree: t, files: map[string]int{}, exts: map[string]bool{}, of: map[int]string{}}
 	for i, e := range t.entries {
 		switch ext := strings.ToLower(path.Ext(e.name)); ext {
 		case ".cls", ".json", ".txt":
 			if !e.dir {
-				s.files[stemOf(e.name)+ext] = i
+				s.files[stemOf(e.name)+ext], s.exts[ext] = i, true
 			}
 		}
 	}
@@ -40,6 +41,9 @@ func (t *tree) beside() *sidecars {
 // find returns the file of a picture's label: that of its whole name, or else that of its key, which
 // in a WebDataset ends at the first dot.
 func (s *sidecars) find(picture, ext string) (i int, ok bool) {
+	if !s.exts[ext] {
+		return 0, false
+	}
 	if i, ok = s.files[stemOf(picture)+ext]; !ok {
 		i, ok = s.files[keyOf(picture)+ext]
 	}

@@ -27,4 +27,6 @@ type Config struct {
 
 	values   map[string]any // The values of registered keys that are set: see RegisterKey.
 	explicit []string       // The keys that the user set: see SetExplicit.
+
+	wholeMetrics bool // See KeepWholeMetrics.
 }

@@ -2,9 +2,11 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"fspda/internal/rng"
 	"fspda/model"
 )
 
@@ -135,8 +137,73 @@ func TestAutoMetrics(t *testing.T) {
 	}
 	c.Metrics = "fast"
 	if _, err := c.Resolve(labSet, withBatchNorm{labModel(t, c)}); err == nil || !strings.Contains(err.Error(),
-		"metrics") || !strings.Contains(err.Error(), "auto, full, test") {
+		"metrics") || !strings.Contains(err.Error(), "auto, full, full(n), test") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// Of any run, metrics auto take full metrics where they are a fifth of the work of training at most,
+// or about a second of it, and a sample within a fifth otherwise, which it says. Experiments take
+// them wherever a row alone is affordable.
+func TestAutoMetricsShare(t *testing.T) {
+	r := rng.New(3, "metrics")
+	seen := map[bool]int{}
+	for range 300 {
+		c := small()
+		c.Iterations, c.EvalPoints, c.Batch = 1+r.IntN(3000), 1+r.IntN(40), 1+r.IntN(60)
+		c.Agents, c.EvalAgents = 1+r.IntN(6), r.IntN(3)
+		c.EvalAgents = min(c.EvalAgents, c.Agents)
+		c.Graph, c.Partition = "complete", "shuffled"
+		if c.Agents == 1 {
+			c.Graph = "path"
+		}
+		s, _ := resolve(t, c)
+		s.Dim = 1 << r.IntN(26) // as if the network were of this size
+		s.Config.Metrics, s.Warnings = "", nil
+		s.settleMetrics()
+		all, models := float64(s.Set.Train.Len()), float64(s.EvaluatedAgents()+1)
+		rows := float64(s.EvalCount())
+		training := float64(c.Iterations*c.Agents) * float64(s.BatchSize()*s.GradientsPerBatch())
+		taken := all
+		if n := metricsSample(string(s.Config.Metrics)); n > 0 {
+			taken = float64(n)
+		}
+		small := rows*models*all*float64(s.Dim) <= fewMetrics
+		switch whole := s.Config.Metrics == MetricsFull; {
+		case models*float64(s.Dim)*all > fullMetricsLimit:
+			if s.Config.Metrics != MetricsTest || len(s.Warnings) > 0 {
+				t.Errorf("%d iterations: metrics %s of a large network, %q", c.Iterations, s.Config.Metrics, s.Warnings)
+			}
+			continue
+		case whole != (small || rows*models*all <= fullMetricsShare*training):
+			t.Errorf("%d iterations, d %d: metrics %s", c.Iterations, s.Dim, s.Config.Metrics)
+		case whole != (len(s.Warnings) == 0):
+			t.Errorf("metrics %s says %q", s.Config.Metrics, s.Warnings)
+		case s.FullMetrics() && !small && rows*models*taken > 1.001*fullMetricsShare*training:
+			t.Errorf("%d iterations: metrics %s take %.2f of the training", c.Iterations, s.Config.Metrics,
+				rows*models*taken/training)
+		}
+		seen[s.Config.Metrics == MetricsFull]++
+		total := 0
+		for i, shard := range s.MetricsShards() {
+			total += len(shard)
+			for j, k := range shard {
+				if !slices.Contains(s.Shards[i], k) || slices.Contains(shard[:j], k) {
+					t.Fatalf("example %d of agent %d", k, i)
+				}
+			}
+		}
+		if math.Abs(float64(total)-taken) > float64(c.Agents) {
+			t.Errorf("metrics %s take %d examples", s.Config.Metrics, total)
+		}
+		s.Config.given.KeepWholeMetrics()
+		s.Config.Metrics = ""
+		if s.settleMetrics(); s.Config.Metrics != MetricsFull {
+			t.Errorf("an experiment has metrics %s", s.Config.Metrics)
+		}
+	}
+	if seen[true] < 20 || seen[false] < 20 {
+		t.Errorf("full and others: %v", seen)
 	}
 }
 

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 
 	"fspda/data"
 	"fspda/dist"
+	"fspda/internal/cgroup"
 	"fspda/model"
 	"fspda/train/algo"
 	"fspda/train/simnet"
@@ -106,7 +106,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	d := m.Describe()
 	s.Dim, s.Tensors, s.Undecayed, s.Buffers, s.Window = m.Dim(), tensorsOf(d), d.Undecayed, d.Buffers, d.Window
 	s.Traits = s.method.New(s.settings()).Traits()
-	s.Threads = cmp.Or(s.Threads, runtime.NumCPU())
+	s.Threads = cmp.Or(s.Threads, cgroup.Processors())
 	for _, settle := range []func() error{func() error { return s.settleMethod(d.WeightDecay) }, s.checkText,
 		s.split, // before connect: a graph of more agents than examples may not fit into memory
 		s.settleEpochs, func() error { return s.connect(d.Sizes()) }, s.readDigests, s.steps} {
@@ -200,7 +200,7 @@ func (s *Setup) measurePrograms(d model.Description) error {
 		return nil
 	}
 	gradient, score, err := d.Memory(s.MicroBatch(), s.EvalChunk())
-	if err == nil && s.Config.Metrics == MetricsFull { // which evaluate gradients, too
+	if err == nil && s.FullMetrics() { // which evaluate gradients, too
 		var evaluated uint64
 		evaluated, _, err = d.Memory(s.EvalChunk(), s.EvalChunk())
 		score = max(score, evaluated)

@@ -23,6 +23,7 @@ type Evaluator struct {
 	Stop <-chan struct{}
 
 	setup   *config.Setup
+	shards  [][]int32 // The examples over which full metrics are taken, by agent.
 	workers []Worker
 	atOnce  int // models that are evaluated at once, over all workers
 
@@ -113,7 +114,7 @@ type AgentScore struct {
 
 // New makes an Evaluator on devices of one kind.
 func New(s *config.Setup, workers []Worker) *Evaluator {
-	e := &Evaluator{setup: s, workers: workers, atOnce: s.Threads, free: make([]sync.Pool, len(workers))}
+	e := &Evaluator{setup: s, shards: s.MetricsShards(), workers: workers, atOnce: s.Threads, free: make([]sync.Pool, len(workers))}
 	if memory.Owned(e.workers[0].Device) {
 		e.atOnce = len(workers) * memory.Evaluators(s, len(workers))
 	}
@@ -154,7 +155,7 @@ func (e *Evaluator) interrupted() bool {
 }
 
 // full reports whether an evaluation includes the objective over the training data.
-func (e *Evaluator) full() bool { return e.setup.Config.Metrics == config.MetricsFull }
+func (e *Evaluator) full() bool { return e.setup.FullMetrics() }
 
 // Evaluate evaluates the snapshots of all agents at one iteration, ordered by agent. Agents that
 // are missing count in the totals of bits and gradients only.

@@ -88,7 +88,7 @@ type score struct {
 func (e *Evaluator) objective(p *point, w *workspace, keep bool) error {
 	p.loss, p.gradSq = 0, 0
 	clear(w.full)
-	for i, shard := range e.setup.Shards {
+	for i, shard := range e.shards {
 		loss, err := e.shard(w, shard)
 		if err != nil {
 			return err

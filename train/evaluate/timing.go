@@ -34,7 +34,7 @@ func (e *Evaluator) TimeRows(from int) (float64, error) {
 	}
 	gradient := 0.0 // seconds an example
 	if e.full() {
-		shard := s.Shards[0]
+		shard := e.shards[0]
 		gradient, err = e.timeChunk(func(b *device.Batch, n int) error {
 			if err := s.Set.Train.Gather(b, shard[:min(n, len(shard))]); err != nil {
 				return err
@@ -74,7 +74,11 @@ func (e *Evaluator) rowSeconds(t int, score, gradient float64) float64 {
 	if some, err := testsAt(s, t); err == nil {
 		tests = some.len()
 	}
-	work := float64(models) * (float64(float64(tests)*score) + float64(float64(s.Set.Train.Len())*gradient))
+	trained := 0
+	for _, shard := range e.shards {
+		trained += len(shard)
+	}
+	work := float64(models) * (float64(float64(tests)*score) + float64(float64(trained)*gradient))
 	seconds := work / float64(max(1, e.parallel(models)))
 	if BatchNormMode(s, t) == config.BNRecalibrate { // one batch after the other; forward passes, as scores are
 		seconds += float64(float64(Recalibrations(s)*s.MicroBatch()) * score)

@@ -24,7 +24,7 @@ func Check(s *config.Setup, devices ...device.Device) error {
 	}
 	if free, ok := Free(); ok && host(s, devices) > free {
 		return config.Invalid("agents", s.Config.Agents, "their vectors and batches need %s of memory, %s are free: "+
-			"use fewer agents, a smaller network or a smaller batch", Gigabytes(host(s, devices)), Gigabytes(free))
+			"use fewer agents, a smaller network or a smaller batch", Gigabytes(host(s, devices)), FreeText(free))
 	}
 	return nil
 }

@@ -238,7 +238,7 @@ func masksOn(s *config.Setup, dev device.Device, agents int) int {
 // workerVectors counts the vectors of an evaluation worker.
 func workerVectors(s *config.Setup) vectors {
 	v := vectors{s.Dim: 1}
-	if s.Config.Metrics == config.MetricsFull {
+	if s.FullMetrics() {
 		v[s.Dim]++
 	}
 	v[s.BufferLen()]++

@@ -1,12 +1,14 @@
 package memory
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"strconv"
 	"strings"
 
 	"fspda/device"
+	"fspda/internal/cgroup"
 	"fspda/train/config"
 )
 
@@ -125,7 +127,7 @@ func evaluationMemory(s *config.Setup, owned bool) uint64 {
 		after += 4 * s.Dim * s.Graph.N
 	}
 	worker := 4 * (s.Dim + s.BufferLen())
-	full := s.Config.Metrics == config.MetricsFull
+	full := s.FullMetrics()
 	if full {
 		worker += 24 * s.Dim
 	}
@@ -171,8 +173,24 @@ func ProgramBytes(s *config.Setup) (bytes uint64) {
 }
 
 // Free returns the number of bytes that can be allocated without swapping, on systems that say so
-// in /proc/meminfo.
+// in /proc/meminfo, and within the limit of the control group of this process.
 func Free() (uint64, bool) {
+	free, ok := systemFree()
+	if own, limited := cgroup.OwnMemory(); limited && (!ok || own.Free < free) {
+		return own.Free, true
+	}
+	return free, ok
+}
+
+// FreeText says how many bytes are free, and of which limit if that is not the machine's.
+func FreeText(free uint64) string {
+	if own, limited := cgroup.OwnMemory(); limited && own.Free <= free {
+		return fmt.Sprintf("%s of the limit of %s of this control group", Gigabytes(free), Gigabytes(own.Limit))
+	}
+	return Gigabytes(free)
+}
+
+func systemFree() (uint64, bool) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0, false

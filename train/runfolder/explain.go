@@ -1,13 +1,17 @@
 package runfolder
 
-import "fspda/internal/wholefile"
+import (
+	"cmp"
+
+	"fspda/internal/wholefile"
+)
 
 // explain joins the parts of an error message: the finding, its cause, and the advice.
 func explain(found string, cause error, hint string) string {
 	if cause != nil {
 		found += ": " + cause.Error()
 	}
-	if hint != "" {
+	if hint = cmp.Or(wholefile.LimitHint(cause), hint); hint != "" {
 		found += ": " + hint
 	}
 	return found

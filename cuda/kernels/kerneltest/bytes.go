@@ -54,6 +54,8 @@ func newByteProducts(m, n, k int, scale, shift float32, byteOf func(s *rng.Strea
 	return p
 }
 
+func randomByte(s *rng.Stream, _, _ int) uint8 { return uint8(s.Uint64()) }
+
 // operand is a matrix of each agent.
 func operand(b *fixture, v *[byteAgents][]float32) kernels.Operand {
 	list := make([]kernels.Address, byteAgents)
@@ -137,7 +139,7 @@ func (p *byteProducts) each(f func(what string, got float32, terms []float64)) {
 // byteSums checks that products of bytes on tensor cores are sums of exact products.
 func byteSums(b *fixture) {
 	for _, s := range byteShapes {
-		p := newByteProducts(s.m, s.n, s.k, 0.0127, -0.42, func(s *rng.Stream, _, _ int) uint8 { return uint8(s.Uint64()) },
+		p := newByteProducts(s.m, s.n, s.k, 0.0127, -0.42, randomByte,
 			func(s *rng.Stream) float32 { return float32(s.Norm()) })
 		p.decay = 0.25
 		if !p.run(b) {
@@ -205,7 +207,7 @@ func byteFactors(b *fixture) {
 func byteDivergence(b *fixture) {
 	const m, n, k = 40, 20, 48
 	for _, bits := range []uint32{0x7fffffff, 0xffffffff, 0x7f800001, 0x7fc00000, 0x7f800000, 0xff800000} {
-		p := newByteProducts(m, n, k, 0.0127, -0.42, func(s *rng.Stream, _, _ int) uint8 { return uint8(s.IntN(256)) },
+		p := newByteProducts(m, n, k, 0.0127, -0.42, randomByte,
 			func(s *rng.Stream) float32 { return float32(s.Norm()) })
 		p.w[0][3*k+5], p.dy[0][7*n+3] = math.Float32frombits(bits), math.Float32frombits(bits)
 		if !p.run(b) {
@@ -217,7 +219,8 @@ func byteDivergence(b *fixture) {
 					column := map[string]int{"product": i % n, "gradient": i / k}[what]
 					finite := !math.IsNaN(float64(got)) && !math.IsInf(float64(got), 0)
 					if hit := z == 0 && column == 3; hit == finite {
-						b.Errorf("agent %d: element %d of the %s with a factor of bits %#x is %v", z, i, what, bits, got)
+						b.Errorf("agent %d: element %d of the %s with a factor of bits %#x is %v", z, i, what, bits,
+							got)
 						return
 					}
 				}

@@ -253,9 +253,9 @@ struct Span {
 };
 
 // chunk_of returns chunk c of k products, the longer ones first.
-__device__ inline Span chunk_of(int c, int chunks, int k) {
-  const int each = k / chunks, longer = k % chunks, from = c * each + (c < longer ? c : longer);
-  return {from, from + each + (c < longer ? 1 : 0)};
+__device__ inline Span chunk_of(u32 c, u32 chunks, u32 k) {
+  const u32 each = k / chunks, longer = k % chunks, from = c * each + (c < longer ? c : longer);
+  return {(int)from, (int)(from + each + (c < longer ? 1 : 0))};
 }
 
 // Elements is the elements of C of a thread. A warp has 4×8 threads, arranged so that both lanes of

@@ -272,15 +272,18 @@ struct AlongColumns {
 #endif
 
 // gemm_nt_bytes_mma_of is gemm_nt_bytes_parts_of on tensor cores, with parts of whole steps. k is a
-// multiple of 16, n is even, and bytes and B are aligned to 16 bytes.
+// multiple of 16, n is even, and bytes and B are aligned to 16 bytes. The parts of the first columns
+// come first along x.
 BODY gemm_nt_bytes_mma_of(const Block &block, const u8 *bytes, const int *rows, float scale, float shift,
                           OPERAND(const float, b), float *part, int parts, int m, int n, int k) {
 #if TENSOR_CORES
   auto &memory = shared_of<BytesMemory>(block);
   BytesWarp w(block.thread());
-  const int across = (n + BYTES_COLUMNS - 1) / BYTES_COLUMNS, p = block.x() / across;
-  const Place at = {(int)block.y() * BYTES_ROWS, (int)(block.x() % across) * BYTES_COLUMNS};
-  const Span span = chunk_of(p, parts, k / BYTES_STEP);
+  int p = (int)block.x();
+  Place at = {(int)block.y() * BYTES_ROWS, 0};
+#pragma unroll 1
+  for (; p >= parts; p -= parts) at.column += BYTES_COLUMNS; // a division is long, and columns are few
+  const Span span = chunk_of((u32)p, (u32)parts, (u32)k / BYTES_STEP);
   const int steps = span.to - span.from, lane = block.thread() % WARP, mine = 8 * w.warp + lane / 4;
   const u32 *row = (const u32 *)rows + (i64)block.z() * m;
   u32 stored[2];
@@ -336,6 +339,8 @@ BODY gemm_tn_bytes_mma_of(const Block &block, OPERAND(const float, a), const u8 
   const Place at = {(int)block.y() * BYTES_COLUMNS, (int)block.x() * BYTES_ROWS}; // row and column of C
   const int steps = (k + BYTES_STEP - 1) / BYTES_STEP, lane = block.thread() % WARP;
   const AlongColumns o(memory, w, AGENT(block, a), at.row, m, k);
+  const float *with = in_register(AGENT(block, aux));
+  float *to = in_register(AGENT(block, c));
   const int x = at.column + 16 * (lane % 4), mine = 8 * w.warp + lane / 4;
   const u8 *from = in_register(bytes + (x < n ? x : 0));
   const u32 *row = in_register((const u32 *)rows + (i64)block.z() * k);
@@ -358,47 +363,51 @@ BODY gemm_tn_bytes_mma_of(const Block &block, OPERAND(const float, a), const u8 
   wait_copies<0>();
   block.sync();
   w.add_all(o, ahead, steps);
-  const bool adds = epilogue == ADD_SCALED;
-  const float times = adds ? factor : 0.0f;
-  const float *with = AGENT(block, aux);
-  float *to = AGENT(block, c);
+  // A lane has four numbers in each half of two rows of a tile, and two of the last tile.
+  constexpr int tiles = BytesWarp::tiles;
+  Four v[tiles][2][2] = {};
+  const auto place = [&](int j, int e, int h) {
+    const int column = j == tiles - 1 ? 32 * (w.warp / 2) + 2 * (w.warp % 2) : 32 * w.half(h);
+    return (u32)((at.row + w.first_column(j) + 2 * w.t + e) * n + at.column + column + 4 * w.g);
+  };
+  const auto there = [&](int j, int e, int h) {
+    return at.row + w.first_column(j) + 2 * w.t + e < m &&
+           at.column + 32 * (j == tiles - 1 ? w.warp / 2 : w.half(h)) + 4 * w.g < n;
+  };
+  if (epilogue == ADD_SCALED)
 #pragma unroll
-  for (int j = 0; j < BytesWarp::tiles; j++) {
-    const bool last = j == BytesWarp::tiles - 1;
-    const int y = at.row + w.first_column(j) + 2 * w.t;
-    // A lane has four numbers in each half of a row, and two in the last tile.
-    u32 place[2][2];
-    bool there[2][2];
-    Four v[2][2] = {};
+    for (int j = 0; j < tiles; j++)
 #pragma unroll
-    for (int e = 0; e < 2; e++)
+      for (int e = 0; e < 2; e++)
 #pragma unroll
-      for (int h = 0; h < (last ? 1 : 2); h++) {
-        const int x = at.column + (last ? 32 * (w.warp / 2) + 2 * (w.warp % 2) : 32 * w.half(h)) + 4 * w.g;
-        place[e][h] = (u32)(y + e) * n + x, there[e][h] = y + e < m && x < n;
-        if (!adds || !there[e][h]) continue;
-        if (last) {
-          const float2 two = *(const float2 *)(with + place[e][h]);
-          v[e][h].v[0] = two.x, v[e][h].v[1] = two.y;
-        } else
-          v[e][h] = load4(with + place[e][h]);
-      }
+        for (int h = 0; h < (j == tiles - 1 ? 1 : 2); h++) {
+          if (!there(j, e, h)) continue;
+          if (j < tiles - 1) {
+            v[j][e][h] = load4(with + place(j, e, h));
+          } else {
+            const float2 two = *(const float2 *)(with + place(j, e, h));
+            v[j][e][h].v[0] = two.x, v[j][e][h].v[1] = two.y;
+          }
+        }
+  __syncwarp(); // all loads begin before the first store
+  const float times = epilogue == ADD_SCALED ? factor : 0.0f;
+#pragma unroll
+  for (int j = 0; j < tiles; j++)
 #pragma unroll
     for (int e = 0; e < 2; e++) {
       const float shifted = shift * w.number(j, e);
 #pragma unroll
-      for (int h = 0; h < (last ? 1 : 2); h++) {
-        Four out;
+      for (int h = 0; h < (j == tiles - 1 ? 1 : 2); h++) {
+        Four &x = v[j][e][h];
 #pragma unroll
-        for (int i = 0; i < (last ? 2 : 4); i++)
-          out.v[i] = fmaf(times, v[e][h].v[i], w.product(j, 2 * h + i / 2, e + i % 2 * 2, scale, shifted));
-        if (!there[e][h]) continue;
-        if (last)
-          *(float2 *)(to + place[e][h]) = float2{out.v[0], out.v[1]};
+        for (int i = 0; i < (j == tiles - 1 ? 2 : 4); i++)
+          x.v[i] = computed(fmaf(times, x.v[i], w.product(j, 2 * h + i / 2, e + i % 2 * 2, scale, shifted)));
+        if (!there(j, e, h)) continue;
+        if (j < tiles - 1)
+          store4(to + place(j, e, h), x);
         else
-          store4(to + place[e][h], out);
+          *(float2 *)(to + place(j, e, h)) = float2{x.v[0], x.v[1]};
       }
     }
-  }
 #endif
 }

@@ -1,5 +1,5 @@
 // The kernels besides matrix products that compute the gradients of several agents' small networks
-// in one launch, with the CPU's bits.
+// in one launch.
 #include "group.cuh"
 
 KERNEL(128) square_blocks(double *part, OPERAND(const float, x), i64 n) {

@@ -89,17 +89,18 @@ __device__ inline Exponentials over_warp(Exponentials e) {
   return e;
 }
 
-// wide_cross_entropy: the arguments are those of softmax_cross_entropy of loss.cuh for one agent. Rows
-// have `padded` numbers. scaler may be null.
+// wide_cross_entropy: the arguments are those of softmax_cross_entropy of loss.cuh for one agent, for
+// rows from `first_row` on, of which logits and dlogits have these only. Rows have `padded` numbers. scaler
+// may be null.
 template <class T>
 __device__ inline void wide_cross_entropy(double *row_loss, T *dlogits, const T *logits, const float *labels, u32 *bad,
-                                          int m, int n, int padded, double s, const Scaler *scaler) {
+                                          int m, int n, int padded, int first_row, double s, const Scaler *scaler) {
   __shared__ Exponentials of_warp[WIDE_THREADS / WARP];
-  const int row = (int)blockIdx.x, thread = (int)threadIdx.x, lane = thread % WARP;
+  const int row = first_row + (int)blockIdx.x, thread = (int)threadIdx.x, lane = thread % WARP;
   const int c = class_of(labels, row, n, bad, thread);
   if (c < 0) return; // all threads
-  const Logits<T> x{logits + (i64)row * padded, n};
-  T *d = dlogits + (i64)row * padded;
+  const Logits<T> x{logits + (i64)blockIdx.x * padded, n};
+  T *d = dlogits + (i64)blockIdx.x * padded;
   const int first = 8 * thread, step = 8 * WIDE_THREADS;
   uint4 kept[WIDE_KEPT];
 #pragma unroll
@@ -158,8 +159,8 @@ KERNEL(WIDE_THREADS) mean_loss(float *loss, const double *row_loss, int m) {
 #define WIDE_KERNELS(T, suffix)                                                                                        \
   KERNEL(WIDE_THREADS)                                                                                                 \
   wide_cross_entropy_##suffix(double *row_loss, T *dlogits, const T *logits, const float *labels, u32 *bad, int m,     \
-                              int n, int padded, double s, const Scaler *scaler) {                                     \
-    wide_cross_entropy<T>(row_loss, dlogits, logits, labels, bad, m, n, padded, s, scaler);                            \
+                              int n, int padded, int first_row, double s, const Scaler *scaler) {                      \
+    wide_cross_entropy<T>(row_loss, dlogits, logits, labels, bad, m, n, padded, first_row, s, scaler);                 \
   }
 
 WIDE_KERNELS(Half, f16)

@@ -31,6 +31,9 @@ func recognise(path, ending string) bool {
 	if err != nil {
 		return true // the same error says what is wrong
 	}
+	if ending == ".arrow" && isSaved(path) {
+		return len(files) > 0
+	}
 	return slices.ContainsFunc(files, func(name string) bool {
 		f, err := bounded.Open(name)
 		if err != nil {

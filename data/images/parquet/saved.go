@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/edsrzf/mmap-go"
@@ -24,6 +25,9 @@ func openSaved(name string) (table, error) {
 		return nil, fmt.Errorf("images: %w", err)
 	}
 	defer f.Close() // a mapping outlives the file that it was made from
+	if info, err := f.Stat(); err == nil && info.Size() == 0 {
+		return nil, damaged(name, errors.New("an empty file"))
+	}
 	mapping, err := mmap.Map(f, mmap.RDONLY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("images: mapping %s: %w", name, err)

@@ -114,6 +114,16 @@ func savedFiles(path string) (files, notes []string, err error) {
 	return files, notes, nil
 }
 
+// isSaved reports whether a path is a folder of save_to_disk.
+func isSaved(path string) bool {
+	for _, name := range []string{stateFile, dictFile} {
+		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // shards lists the files of a path. Of an Arrow folder they are those that its state.json names: the
 // datasets library leaves other tables beside them.
 func shards(path, ending string) (files, notes []string, err error) {

@@ -1,0 +1,26 @@
+package wholefile
+
+import (
+	"errors"
+	"syscall"
+)
+
+// LimitHint returns the advice for an error that comes of a limit of the system, which holds whatever
+// was done; empty: it does not.
+func LimitHint(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return "raise the limit of open files of a process (ulimit -n)"
+	case errors.Is(err, syscall.ENFILE):
+		return "close other programs: the system has no open files left"
+	case errors.Is(err, syscall.EAGAIN):
+		return "raise the limit of processes and threads (ulimit -u, or pids.max of the control group)"
+	case errors.Is(err, syscall.ENOMEM):
+		return "free memory, or take fewer agents"
+	case errors.Is(err, syscall.EFBIG):
+		return "raise the limit of the size of a file (ulimit -f)"
+	case errors.Is(err, syscall.EROFS):
+		return "choose a place that is not mounted for reading only"
+	}
+	return ""
+}
