@@ -144,11 +144,11 @@ func costOfPhase(t *testing.T, calls []kernels.Call) (p phaseCost) {
 		}
 		one, width := costOf(t, c), int(c.Block[0])/64
 		blocks := int(c.Grid[0] * c.Grid[1] * c.Grid[2])
-		first := free.Take(&c)
+		first, skip := free.Take(&c)
 		for b := range blocks {
-			place := first + b
+			place := skip + (first-skip+b)%(len(all[0].groups)/width*modelProcessors-skip)
 			on := &all[place%modelProcessors]
-			group := place / modelProcessors * width % len(on.groups)
+			group := place / modelProcessors * width
 			begin := slices.Max(on.groups[group : group+width])
 			for g := range width {
 				on.groups[group+g] = begin + one.cycles

@@ -245,23 +245,29 @@ func (m *CommandList) Bytes() []byte {
 
 // Places is where the blocks of a phase's calls go in a megakernel: place p is group p/blocks of
 // the threads of megakernel block p%blocks, of width slots of 64 threads.
-type Places struct{ blocks, next, width int }
+type Places struct{ blocks, skip, next, width int }
 
 // NewPlaces returns the places of a phase in a megakernel of `blocks` blocks.
 func NewPlaces(blocks int) Places { return Places{blocks: blocks} }
 
-// Take returns the place of the first block of the next call; its other blocks take those that
-// follow. Blocks as large as those before go on where these ended. Others begin a group that is
-// free in all megakernel blocks, with the next of these.
-func (p *Places) Take(c *Call) int {
+// Take returns the place of the first block of the next call. Its other blocks take those that follow,
+// from the last place on to place skip. Blocks as large as those before go on where these ended. Smaller
+// blocks begin a group that is free in all megakernel blocks, and skip those before, if there is one.
+func (p *Places) Take(c *Call) (first, skip int) {
+	const slots = MegakernelThreads / 64
 	width, n := int(c.Block[0])/64, int(c.Grid[0]*c.Grid[1]*c.Grid[2])
+	all := slots / width * p.blocks
 	if width != p.width && p.width > 0 {
-		slot := (p.next + p.blocks - 1) / p.blocks * p.width // the first that is free
-		p.next = (slot+width-1)/width*p.blocks + p.next%p.blocks
+		used := (p.next + p.blocks - 1) / p.blocks * p.width // slots
+		group := (used + width - 1) / width
+		p.skip, p.next = 0, group*p.blocks+p.next%p.blocks
+		if group*width < slots {
+			p.skip = group * p.blocks
+		}
 	}
-	first := p.next
+	first = p.skip + (p.next-p.skip)%(all-p.skip)
 	p.width, p.next = width, p.next+n
-	return first
+	return first, p.skip
 }
 
 // write writes phases, commands and arguments, for a megakernel of megakernelBlocks blocks.
@@ -281,10 +287,10 @@ func (m *CommandList) write(b []byte, megakernelBlocks int) {
 		for k := range calls {
 			c := &calls[k]
 			blocks := c.Grid[0] * c.Grid[1] * c.Grid[2]
-			groups := MegakernelThreads / int(c.Block[0]) * megakernelBlocks
-			first := uint32(free.Take(&c.Call) % groups)
+			first, skip := free.Take(&c.Call)
+			what := uint32(c.Kernel.command-1) | uint32(bits.TrailingZeros32(c.Block[0]))<<8 | uint32(skip)<<16
 			per := func(n uint32) uint32 { return math.Float32bits(1 / float32(n)) }
-			for i, v := range [...]uint32{uint32(c.Kernel.command-1) | uint32(bits.TrailingZeros32(c.Block[0]))<<16, blocks, first, c.Grid[0], c.Grid[1],
+			for i, v := range [...]uint32{what, blocks, uint32(first), c.Grid[0], c.Grid[1],
 				per(c.Grid[0]), per(c.Grid[1]), uint32(args / 8)} {
 				order.PutUint32(b[at+4*i:], v)
 			}

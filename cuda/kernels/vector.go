@@ -117,7 +117,7 @@ func Combine(dst Address, n int, terms ...Term) Call {
 }
 
 // combinedNumbers is the numbers of a thread of combine: four times COMBINE_FOURS of vector.cuh.
-const combinedNumbers = 8
+const combinedNumbers = 12
 
 // combines holds the kernels by number of terms.
 var combines [MaxTerms + 1]*Kernel

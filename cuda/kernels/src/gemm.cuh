@@ -656,10 +656,13 @@ BODY gemm_tn_narrow_of(const Block &block, OPERAND(const float, a), OPERAND(cons
   for (int q = lane.part; q < k;) {
 #pragma unroll
     for (int e = 0; e < COLUMN_AHEAD; e++) {
-      if (q + e * COLUMN_PARTS >= k) continue;
-      const Four low = load4(&x[q + e * COLUMN_PARTS][0]), high = load4(&x[q + e * COLUMN_PARTS][4]);
+      const int at = q + e * COLUMN_PARTS < k ? q + e * COLUMN_PARTS : k - 1;
+      const Four low = load4(&x[at][0]), high = load4(&x[at][4]);
 #pragma unroll
-      for (int r = 0; r < NARROW_ROWS; r++) s[r] = fmaf(r < 4 ? low.v[r % 4] : high.v[r % 4], v[e], s[r]);
+      for (int r = 0; r < NARROW_ROWS; r++) {
+        const float sum = fmaf(r < 4 ? low.v[r % 4] : high.v[r % 4], v[e], s[r]);
+        s[r] = q + e * COLUMN_PARTS < k ? sum : s[r];
+      }
     }
     q += COLUMN_PARTS * COLUMN_AHEAD;
     if (q < k) lane.load(v, y, q, k, n);

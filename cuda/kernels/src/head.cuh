@@ -7,8 +7,9 @@
 #define HEAD_ROWS 3                            // rows that a warp computes at the same time
 #define HEAD_PAIRS ((HEAD_ROWS + 1) / 2)       // of rows
 #define HEAD_CLASSES 16                        // the most classes: lanes 2·c and 2·c + 1 have class c
+#define HEAD_FEW 8                             // classes that are computed without asking whether they are there
 #define HEAD_COLUMNS (4 * WARP)                // of h, of which a lane has four
-#define HEAD_PARTS 2                           // summands that are loaded at once, besides the first
+#define HEAD_PARTS 3                           // summands that are loaded at once, besides the first
 #define HEAD_WARPS (HEAD_THREADS / WARP)
 
 // near_sigmoid returns 1/(1+e^-x), for x clamped to at least -87, with an error below 1.5 units in the
@@ -124,7 +125,18 @@ __device__ inline void row_losses(float (&z)[HEAD_PAIRS], const HeadRows &rows, 
     }
     loss = loss - (1.0 - s) * rows.own(ahead) - each * rows.own(below);
   }
+#pragma unroll
+  for (int q = 0; q < HEAD_PAIRS; q++)
+    if (c >= n) z[q] = 0.0f;
   if (rows.there(lane) && label >= 0) row_loss[rows.at(lane)] = loss;
+}
+
+// load_weights loads four columns of the weights of each class. The sums of classes behind the last are not
+// read, nor their gradients added: where there are few, they have the weights of the last class and gradients
+// of zero, and conditions would keep loads from being in flight together.
+ALWAYS_INLINE void load_weights(Four (&to)[HEAD_CLASSES], const float *from, int width, int classes) {
+#pragma unroll
+  for (int c = 0; c < HEAD_CLASSES; c++) to[c] = load4(from + (u32)(c < classes ? c : classes - 1) * (u32)width);
 }
 
 // head_of computes what depends on one row of a batch only: for `rows` rows of an agent, the output
@@ -153,7 +165,7 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
     const HeadRows at = {first, end, m, lane};
     const int label = at.there(lane) ? class_of(labels, (int)of_agent + at.at(lane), classes, bad, 0) : -1;
     const float added = b[lane / 2 < classes ? lane / 2 : 0];
-    Four y[HEAD_ROWS];
+    Four y[HEAD_ROWS], weight[HEAD_CLASSES]; // the lane's columns
     float sums[HEAD_ROWS][HEAD_CLASSES] = {}, z[HEAD_PAIRS];
 #pragma unroll 1
     for (int columns = 0; columns < width; columns += HEAD_COLUMNS) {
@@ -177,6 +189,7 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
             for (int i = 0; i < 4; i++)
               if (q + e < parts) y[r].v[i] = next[e][r].v[i] + y[r].v[i];
       }
+      load_weights(weight, weights + from, width, classes); // while the activations are computed
       if (parts) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -193,13 +206,11 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
         for (int r = 0; r < HEAD_ROWS; r++) y[r] = {};
 #pragma unroll
       for (int c = 0; c < HEAD_CLASSES; c++) {
-        if (c >= classes) continue;
-        const Four v = load4(weights + (u32)c * (u32)width + from);
+        if (c >= HEAD_FEW && c >= classes) continue;
 #pragma unroll
-        for (int r = 0; r < HEAD_ROWS; r++) {
+        for (int r = 0; r < HEAD_ROWS; r++)
 #pragma unroll
-          for (int i = 0; i < 4; i++) sums[r][c] = fmaf(y[r].v[i], v.v[i], sums[r][c]);
-        }
+          for (int i = 0; i < 4; i++) sums[r][c] = fmaf(y[r].v[i], weight[c].v[i], sums[r][c]);
       }
       if (parts && j < width)
 #pragma unroll
@@ -218,18 +229,18 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
         d[at.at(2 * q + lane % 2) * classes + lane / 2] = z[q];
     // the columns from the last to the first: those of the last are still in registers
 #pragma unroll 1
-    for (int columns = (width - 1) / HEAD_COLUMNS * HEAD_COLUMNS; columns >= 0;) {
-      const int j = columns + 4 * lane, from = j < width ? j : width - 4;
+    for (int columns = (width - 1) / HEAD_COLUMNS * HEAD_COLUMNS;;) {
+      const int j = columns + 4 * lane;
+      load_weights(weight, weights + (j < width ? j : width - 4), width, classes);
       Four g[HEAD_ROWS] = {};
 #pragma unroll
       for (int c = 0; c < HEAD_CLASSES; c++) {
-        if (c >= classes) continue;
-        const Four v = load4(weights + (u32)c * (u32)width + from);
+        if (c >= HEAD_FEW && c >= classes) continue;
 #pragma unroll
         for (int r = 0; r < HEAD_ROWS; r++) {
           const float each = __shfl_sync(ALL_LANES, z[r / 2], 2 * c + r % 2);
 #pragma unroll
-          for (int i = 0; i < 4; i++) g[r].v[i] = fmaf(each, v.v[i], g[r].v[i]);
+          for (int i = 0; i < 4; i++) g[r].v[i] = fmaf(each, weight[c].v[i], g[r].v[i]);
         }
       }
 #pragma unroll
@@ -242,9 +253,9 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
         if (j < width && at.there(r)) store4(dx + (u32)at.at(r) * (u32)width + j, g[r]);
       }
       columns -= HEAD_COLUMNS;
-      if (columns >= 0)
+      if (columns < 0) break;
 #pragma unroll
-        for (int r = 0; r < HEAD_ROWS; r++) y[r] = load4(hidden + (u32)at.at(r) * (u32)width + columns + 4 * lane);
+      for (int r = 0; r < HEAD_ROWS; r++) y[r] = load4(hidden + (u32)at.at(r) * (u32)width + columns + 4 * lane);
     }
   }
 }

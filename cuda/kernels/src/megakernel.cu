@@ -22,20 +22,23 @@
 
 // Command is one kernel call.
 struct Command {
-  unsigned short body;
-  unsigned short log_threads; // the binary logarithm of the threads of a block
+  u8 body;
+  u8 log_threads; // the binary logarithm of the threads of a block
+  // the places before the first that takes blocks: place p is group p / gridDim.x of the threads of block
+  // p mod gridDim.x, where groups have as many threads as the call's blocks
+  unsigned short skip;
   u32 blocks;
-  // the place that takes the call's first block: place p is group p / gridDim.x of the threads of
-  // block p mod gridDim.x, where groups have as many threads as the call's blocks
-  u32 first;
+  u32 first; // the place that takes the call's first block
   u32 x, y; // grid size
   float per_x, per_y; // 1/x and 1/y
   u32 args; // index of the first argument word
 
-  // turn returns the first block that this thread's place takes. Others follow at distances of places.
-  __device__ u32 turn() const {
-    const u32 mine = (threadIdx.x >> log_threads) * gridDim.x + blockIdx.x;
-    return mine - first + (mine < first ? (MEGAKERNEL_THREADS >> log_threads) * gridDim.x : 0);
+  // takers returns the number of places that take blocks.
+  __device__ u32 takers() const { return (MEGAKERNEL_THREADS >> log_threads) * gridDim.x - skip; }
+  // turn returns the first block that a thread's place takes. Others follow at distances of takers.
+  __device__ u32 turn(u32 thread) const {
+    const u32 mine = (thread >> log_threads) * gridDim.x + blockIdx.x;
+    return mine < skip ? blocks : mine - first + (mine < first ? takers() : 0);
   }
 };
 
@@ -116,7 +119,8 @@ template <> struct Argument<double> {
 
 // Run executes this block's part of a call. The threads are divided into groups of the size that
 // the call's blocks have; every megakernel block gets one of them before any gets a second, and so
-// it goes on with the next call of the phase.
+// it goes on with the next call of the phase. Calls with smaller blocks leave out the threads that have
+// blocks of larger calls, where others are free.
 template <class F, F body> struct Run;
 template <u32 THREADS, class... P, void (*body)(const VirtualBlock<THREADS> &, P...)>
 struct Run<void (*)(const VirtualBlock<THREADS> &, P...), body> {
@@ -130,8 +134,9 @@ struct Run<void (*)(const VirtualBlock<THREADS> &, P...), body> {
     body(block, Argument<P>::of(args[I])...);
   }
   static __device__ void all(const Command &s, const u64 *args, unsigned char *slices) {
-    slices += threadIdx.x / THREADS * (THREADS / 64) * SHARED_SLICE;
-    for (u32 b = s.turn(); b < s.blocks; b += MEGAKERNEL_THREADS / THREADS * gridDim.x) {
+    const u32 thread = hidden_thread();
+    slices += thread / THREADS * (THREADS / 64) * SHARED_SLICE;
+    for (u32 b = s.turn(thread); b < s.blocks; b += s.takers()) {
       const u32 rows = over(b, s.per_x), z = over(rows, s.per_y);
       one(VirtualBlock<THREADS>{hidden_thread(), b - rows * s.x, rows - z * s.y, z, slices}, args,
           typename Count<sizeof...(P)>::type());
@@ -219,23 +224,22 @@ megakernel(u64 *device_list, const u64 *list, u32 words, u32 command_words, u32 
   barrier.sync();
   fetch((u64 *)shared, device_list + (words - command_words), command_words, threadIdx.x, blockDim.x);
   __syncthreads();
-  const u32 phases = l.phases();
-  for (u32 phase = 0, begin = 0; phase < phases; phase++) {
+  for (u32 phase = 0, begin = 0; phase < l.phases(); phase++) {
     if (phase > 0) barrier.sync();
     clock.note(1 + 2 * phase);
-    const u32 end = l.end(phase);
     // Each lane looks whether the warp has a part in one command: most have none in most commands.
-    for (; begin < end; begin += WARP) {
+    for (; begin < l.end(phase); begin += WARP) {
       const u32 i = begin + threadIdx.x % WARP;
-      const bool takes_part = i < end && l.command(i).turn() < l.command(i).blocks;
+      const bool takes_part = i < l.end(phase) && l.command(i).turn(threadIdx.x) < l.command(i).blocks;
       for (u32 left = __ballot_sync(ALL_LANES, takes_part); left; left &= left - 1) {
-        const u32 next = begin + __ffs(left) - 1;
-        clock.note(1 + 2 * (phases + next));
+        u32 next = begin + __ffs(left) - 1;
+        clock.note(1 + 2 * (l.phases() + next));
         run_command(l.command(next), l.words + l.command(next).args, shared + MAX_COMMAND_WORDS * sizeof(u64));
-        clock.note(2 + 2 * (phases + next));
+        next = begin + __ffs(left) - 1; // again, which leaves a register to the command
+        clock.note(2 + 2 * (l.phases() + next));
       }
     }
-    begin = end;
+    begin = l.end(phase);
     clock.note(2 + 2 * phase);
   }
 }

@@ -27,7 +27,7 @@ template <int K> __device__ inline float combined(const float (&a)[K], const flo
   return s;
 }
 
-#define COMBINE_FOURS 2 // of each vector that a thread has in flight
+#define COMBINE_FOURS 3 // of each vector that a thread has in flight
 
 // combine computes COMBINE_FOURS fours of numbers in a thread. Where another than the first is not there
 // or not whole, it loads the first instead, since loads with conditions are not all in flight.
@@ -38,29 +38,33 @@ __device__ inline void combine(const Block &block, float *dst, i64 n, const floa
   for (int k = 0; k < K; k++) all |= address(v[k]);
   const i64 each = 4 * block.threads(), first = (i64)block.x() * COMBINE_FOURS * each + 4 * block.thread();
   const bool fours = first + 4 <= n && aligned16(all);
-  Four x[COMBINE_FOURS][K];
-  if (fours)
+  if (fours) {
+    Four x[COMBINE_FOURS][K];
 #pragma unroll
     for (int e = 0; e < COMBINE_FOURS; e++)
 #pragma unroll
       for (int k = 0; k < K; k++) x[e][k] = load4(v[k] + (first + e * each + 4 <= n ? first + e * each : first));
 #pragma unroll
-  for (int e = 0; e < COMBINE_FOURS; e++) {
-    const i64 i = first + e * each;
-    float one[K];
-    if (fours && i + 4 <= n) {
+    for (int e = 0; e < COMBINE_FOURS; e++) {
       Four out;
 #pragma unroll
       for (int j = 0; j < 4; j++) {
+        float one[K];
 #pragma unroll
         for (int k = 0; k < K; k++) one[k] = x[e][k].v[j];
         out.v[j] = combined(a, one);
       }
-      store4(dst + i, out);
-      continue;
+      if (first + e * each + 4 <= n) store4(dst + first + e * each, out);
     }
+  }
+  // the others, one by one
+#pragma unroll 1
+  for (int e = 0; e < COMBINE_FOURS; e++) {
+    const i64 i = first + e * each;
+    if (fours && i + 4 <= n) continue;
 #pragma unroll 1
     for (i64 at = i; at < n && at < i + 4; at++) {
+      float one[K];
 #pragma unroll
       for (int k = 0; k < K; k++) one[k] = v[k][at];
       dst[at] = combined(a, one);
