@@ -60,6 +60,9 @@ func (all languageParts) add(t *compiler.Task) {
 	for _, o := range slices.Concat(t.In, t.Out) {
 		bytes += float64(o.Bytes())
 	}
+	if t.Rounded != nil {
+		bytes += float64(t.Rounded.Bytes())
+	}
 	for _, s := range t.Casts {
 		bytes += 4*float64(s.N) + 2*float64(s.N/s.C*s.Padded)
 	}
@@ -143,7 +146,8 @@ func TestLossPieces(t *testing.T) {
 		arenas := map[int]int{}
 		rows := 0
 		for _, most := range []int{0, 1 << 50} {
-			plan, err := compiler.Compile(code.Code(), compiler.Options{Precision: BF16, Epilogues: true, LossPiece: most})
+			o := compiler.Options{Precision: BF16, Epilogues: true, LossPiece: most}
+			plan, err := compiler.Compile(code.Code(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,5 +166,40 @@ func TestLossPieces(t *testing.T) {
 			t.Errorf("%d windows: pieces of %d rows, want %d; they save %d bytes, want %d", windows, rows, want, got,
 				saved)
 		}
+	}
+}
+
+// In 16 bits no task rounds a gradient for itself, and the gradients of the biases of layers before
+// a sum come from the gradients of the norms after it.
+func TestNormsRoundGradients(t *testing.T) {
+	net, err := model.Open("gpt2", model.Options{Classes: 50257})
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, err := net.Plan(2, model.Step)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := compiler.Compile(code.Code(), compiler.Options{Precision: BF16, Epilogues: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	casts, rounded, sums, without := 0, 0, 0, 0
+	for _, task := range plan.Tasks {
+		switch {
+		case task.Work == compiler.CastToHalf:
+			casts++
+		case task.Rounded != nil:
+			rounded++
+			if task.Sums != nil {
+				sums++
+			}
+		case task.Work == compiler.Compute && task.Call.Kernel == device.LinearGradW && len(task.Out) == 1:
+			without++
+		}
+	}
+	if casts != 0 || rounded != 24 || sums != 24 || without != 24 {
+		t.Errorf("%d casts, %d norms that round, %d with sums, %d products without; want 0 and 24 each", casts, rounded,
+			sums, without)
 	}
 }

@@ -287,3 +287,54 @@ func TestNumbersAreTokens(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Agents with a language model take turns on a GPU. From the third gradient of each on, a gradient is
+// one launch of the graph that was captured for this agent, two copies of its batch and one of its
+// results, however many kernels it has.
+func TestLaunchesOfLanguageModels(t *testing.T) {
+	net, err := model.Open("gpt-nano", model.Options{Classes: 11,
+		Transformer: model.Transformer{Layers: 2, Heads: 2, Width: 16, Block: 6}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := device.Batch{Length: 6}
+	for i := range 12 {
+		b.X, b.Y = append(b.X, float32(i%11)), append(b.Y, int32(i*5%11))
+	}
+	const agents, rounds = 3, 2
+	for _, precision := range []Precision{FP32, BF16} {
+		d, m := openFake(t, fakegpu.Options{}, false, WithPrecision(precision))
+		e := model.NewEngine(net, d)
+		var x, g []device.Vector
+		for a := range agents {
+			x, g = append(x, d.NewVector(net.Dim())), append(g, d.NewVector(net.Dim()))
+			d.Write(x[a], net.Init(uint64(a+1)))
+		}
+		round := func() {
+			for a := range agents {
+				if _, err := e.Grad(g[a], x[a], b); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		round()
+		round()
+		want := map[string]int{"GraphLaunch": 1, "MemcpyHtoD": 2, "MemcpyDtoH": 1, "LaunchKernel": 0,
+			"LaunchCooperative": 0, "GraphInstantiate": 0}
+		before := map[string]int{}
+		for call := range want {
+			before[call] = m.Count(call)
+		}
+		for range rounds {
+			round()
+		}
+		for call, each := range want {
+			if n := m.Count(call) - before[call]; n != each*agents*rounds {
+				t.Errorf("%s: %d calls of %s in %d gradients, want %d each", precision, n, call, agents*rounds, each)
+			}
+		}
+		if kernels := before["LaunchKernel"]; kernels < 2*agents*20 {
+			t.Errorf("%s: %d kernels in the first two gradients of each agent", precision, kernels)
+		}
+	}
+}

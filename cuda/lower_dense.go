@@ -65,6 +65,12 @@ func denseGradX(before kernels.Activation) lowering {
 // device.LinearGradWDecay, which adds c·W to dW.
 func denseGradW(l *lowerer, t *compiler.Task) (step, error) {
 	n := t.Call.Dims
+	if len(t.Out) == 1 { // the bias has its gradient already
+		return func(env *launchEnv) error {
+			x := env.bind(t)
+			return x.product(n[1], n[2], n[0], 1, true, 0, false)
+		}, nil
+	}
 	if by := l.matmul(t, productSpec{m: n[1], n: n[2], k: n[0], a: productInput{1, true}, b: productInput{in: 0},
 		epilogue: cublas.EpilogueBiasGrad, bias: &t.Out[1]}); by != nil {
 		return ltGradW(by, t), nil

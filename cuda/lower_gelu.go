@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"math"
-	"os"
 
 	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
@@ -11,10 +10,6 @@ import (
 	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 )
-
-// separateGELUVariable is an environment variable. If it is not empty, GELU has kernels of its own,
-// so that both ways can be timed on a GPU.
-const separateGELUVariable = "FSPDA_CUDA_GELU"
 
 // geluShape is a product with GELU, or with its gradient.
 type geluShape struct {
@@ -44,7 +39,7 @@ func (l *lowerer) geluGradX(t *compiler.Task, form kernels.GELUForm) *cublas.Mat
 // gelu returns a product with GELU, if it passes a trial. cuBLASLt has the tanh form only. In
 // float32 its error may be far above a rounding.
 func (l *lowerer) gelu(t *compiler.Task, f productSpec, form kernels.GELUForm) *cublas.Matmul {
-	if form != kernels.GELUTanh || t.Element() == kernels.F32 || os.Getenv(separateGELUVariable) != "" {
+	if form != kernels.GELUTanh || t.Element() == kernels.F32 {
 		return nil
 	}
 	product := l.matmul(t, f)

@@ -153,6 +153,12 @@ func layerNormGrad(x boundTask) []kernels.Call {
 	if n.DX, n.DGamma = x.out[0], x.out[1]; len(x.out) > 2 {
 		n.DBeta = x.out[2]
 	}
+	if x.Task.Rounded != nil {
+		n.Rounded = x.address(*x.Task.Rounded)
+	}
+	if x.Task.Sums != nil {
+		n.Sums = x.address(*x.Task.Sums)
+	}
 	return n.Grad()
 }
 

@@ -233,3 +233,36 @@ func (t *trace) writesBetween(from, to *tracedCall) bool {
 func (c *tracedCall) makesHalf(s source) bool {
 	return c != nil && kernelFormats[c.call.Kernel].out[slices.Index(c.out, s)] == 'h'
 }
+
+// roundInNorms has the gradients of layer norms write their result rounded too, where a task after
+// them rounds it, and the sums of its columns, where they are the gradient of a bias. Products read
+// it rounded, and the gradient of the norm before in float32.
+func (p *planner) roundInNorms() {
+	norms, rounded := map[int]*Task{}, map[int]*Task{} // by the value of output 0, and of Rounded
+	kept := p.tasks[:0]
+	for i := range p.tasks {
+		t := p.tasks[i]
+		if t.Work == CastToHalf && t.Columns == t.Padded {
+			if norm := norms[t.In[0].value]; norm != nil && norm.Rounded == nil {
+				norm.Rounded = &t.Out[0]
+				rounded[t.Out[0].value] = norm
+				continue
+			}
+		}
+		if t.Work == Compute && t.Call.Kernel == device.LinearGradW && t.Out[1].Space == device.Grads {
+			if norm := rounded[t.In[1].value]; norm != nil && norm.Sums == nil {
+				norm.Sums, t.Out = &t.Out[1], t.Out[:1]
+			}
+		}
+		kept = append(kept, t)
+		if t.Work != Compute || t.Out[0].value < 0 {
+			continue
+		}
+		switch t.Call.Kernel {
+		case device.LayerNormGrad, device.LayerNormPlainGrad, device.LayerNormGradAdd, device.LayerNormPlainGradAdd,
+			device.RMSNormGrad:
+			norms[t.Out[0].value] = &kept[len(kept)-1]
+		}
+	}
+	p.tasks = kept
+}

@@ -65,9 +65,7 @@ type Task struct {
 	// its logits: the padded length of a row of logits. 0 means that logits are float32 and not
 	// padded.
 	Vocabulary int
-	ScalesLoss bool // the loss also multiplies its gradient by the loss scale
-	// Pieces is nil unless the task is a loss with the products around it.
-	Pieces *LossPieces
+	LossForm
 	// LacksScale is set for a sum of which only one summand has the loss scale. It is true for the
 	// summand without it.
 	LacksScale    []bool
@@ -78,6 +76,7 @@ type Task struct {
 
 	// Saved is shared by a normalisation, which writes it, and its gradient, which reads it.
 	Saved *Saved
+	RowNormOutputs
 	// Addend is set for the gradient of a normalisation that computes a fused sum: In[2] + Addend
 	// is the gradient that it reads.
 	Addend *Operand
@@ -88,6 +87,18 @@ type Task struct {
 	Deferred  bool
 	PairSaved *Saved   // scale and shift of the deferred normalisation that this task applies
 	PairMean  *Operand // its mean
+}
+
+// LossForm is what a loss computes besides.
+type LossForm struct {
+	ScalesLoss bool        // its gradient is multiplied by the loss scale
+	Pieces     *LossPieces // nil: the products around it are tasks of their own
+}
+
+// RowNormOutputs is what the gradient of a layer norm writes besides; nil is left out.
+type RowNormOutputs struct {
+	Rounded *Operand // output 0, rounded to 16 bits
+	Sums    *Operand // the sums of the columns of output 0: the gradient of the bias of the layer before
 }
 
 // operandPtrs returns all operands, to set their offsets when values are allocated.
@@ -105,7 +116,7 @@ func (t *Task) operandPtrs() []*Operand {
 			}
 		}
 	}
-	for _, o := range []*Operand{t.Addend, t.PairMean} {
+	for _, o := range []*Operand{t.Addend, t.PairMean, t.Rounded, t.Sums} {
 		if o != nil {
 			all = append(all, o)
 		}
@@ -198,6 +209,7 @@ func (p *planner) plan() (*Plan, error) {
 	}
 	p.finishGradients()
 	p.splitLosses()
+	p.roundInNorms()
 	if p.epilogues {
 		addMasks(p.tasks, p.reluPairs(),
 			func(bytes int) Operand { return p.operand(p.newValue(bytes, positionFormat)) })

@@ -45,9 +45,9 @@ const (
 	maxRegistersGemm       = 168
 	maxRegistersWide       = 255 // products that have a multiprocessor for themselves
 	maxRegistersMegakernel = 255
-	// maxSpilled is the number of bytes that a kernel may spill. The gradients of attention and, on
-	// sm_90, of layer norms spill as many.
-	maxSpilled = 12
+	// maxSpilled is the number of bytes that a kernel may spill. The gradients of attention spill 12
+	// and, on sm_70, those of layer norms as many as this.
+	maxSpilled = 16
 	// Attention on tensor cores has 128 threads, two blocks on a multiprocessor. It spills addresses
 	// of the next tile, which are loaded once for each tile, outside of the products.
 	maxRegistersMMA, maxSpilledMMA = 255, 80

@@ -22,11 +22,11 @@ var _ = define("layernorm.cu",
 
 var _ = defineEach("layernorm_half.cu", halfElements,
 	"layer_norm_rows_%s s:p y:p mean:p rstd:p a:p d:p gamma:p beta:p m:i c:i eps:f",
-	"layer_norm_rows_grad_%s dx:p part:p x:p dy:p gamma:p mean:p rstd:p e:p m:i c:i",
+	"layer_norm_rows_grad_%s dx:p rounded:p part:p x:p dy:p gamma:p mean:p rstd:p e:p m:i c:i",
 )
 
 var _ = define("layernorm_half.cu",
-	"layer_norm_columns dgamma:p dbeta:p part:p parts:i c:i",
+	"layer_norm_columns dgamma:p dbeta:p sums:p part:p parts:i c:i",
 )
 
 var _ = defineEach("gelu.cu", allElements,
@@ -97,6 +97,8 @@ type LayerNorm struct {
 
 	DY, DX, DGamma, DBeta Address // DBeta may be 0
 	DXAddend              Address // a summand of DX; 0 if there is none
+	Rounded               Address // DX, rounded to Element; 0: it is not needed
+	Sums                  Address // the sums of the columns of DX; 0: they are not needed
 	Scratch               Address // has ScratchBytes; only Grad needs it
 }
 
@@ -114,9 +116,9 @@ const (
 func (n *LayerNorm) parts() int { return (n.M + rowsOfPart - 1) / rowsOfPart }
 
 // ScratchBytes returns the size of Scratch: a float64 for each row and two for each column of each
-// part of the rows, or two float32 for each column of each block of rows.
+// part of the rows, or three float32 for each column of each block of rows.
 func (n *LayerNorm) ScratchBytes() int {
-	return max(8*(n.M+2*n.C*n.parts()), 4*2*n.C*int(n.blocks().Grid[0]))
+	return max(8*(n.M+2*n.C*n.parts()), 4*3*n.C*int(n.blocks().Grid[0]))
 }
 
 // inBlocks reports whether blocks of layernorm_half.cu compute matrices at these addresses.
@@ -144,28 +146,35 @@ func (n *LayerNorm) Forward() Call {
 // rows returns the geometry of a warp for each row.
 func (n *LayerNorm) rows() Launch { return blocks(warpSize*n.M, warpSize*rowWarps) }
 
-// Grad computes DX, DGamma and DBeta.
+// Grad computes DX, Rounded, Sums, DGamma and DBeta.
 func (n *LayerNorm) Grad() []Call {
-	if rows := n.blocks(); n.inBlocks(n.X|n.DX|n.DXAddend|n.Scratch, n.DY) {
+	if rows := n.blocks(); n.inBlocks(n.X|n.DX|n.DXAddend|n.Scratch, n.DY|n.Rounded) {
 		columns := Launch{Grid: [3]uint32{uint32((n.C + warpSize - 1) / warpSize), 2, 1},
 			Block: [3]uint32{normLines * warpSize, 1, 1}}
-		if n.DBeta == 0 {
-			columns.Grid[1] = 1
+		if n.Sums != 0 {
+			columns.Grid[1] = 3
 		}
 		return []Call{
-			call(n.Element.name("layer_norm_rows_grad"), rows, n.DX, n.Scratch, n.X, n.DY, n.Gamma, n.Mean, n.RStd,
-				n.DXAddend, n.M, n.C),
-			call("layer_norm_columns", columns, n.DGamma, n.DBeta, n.Scratch, int(rows.Grid[0]), n.C),
+			call(n.Element.name("layer_norm_rows_grad"), rows, n.DX, n.Rounded, n.Scratch, n.X, n.DY, n.Gamma, n.Mean,
+				n.RStd, n.DXAddend, n.M, n.C),
+			call("layer_norm_columns", columns, n.DGamma, n.DBeta, n.Sums, n.Scratch, int(rows.Grid[0]), n.C),
 		}
 	}
 	lost, part := n.Scratch, n.Scratch+Address(8*n.M)
 	sums := Launch{Grid: [3]uint32{uint32((n.C + 31) / 32), uint32(n.parts()), 1}, Block: [3]uint32{threads, 1, 1}}
-	return []Call{
+	calls := []Call{
 		call(n.Element.name("layer_norm_grad"), n.rows(), n.DX, lost, n.X, n.DY, n.Gamma, n.Mean, n.RStd, n.DXAddend,
 			n.M, n.C),
 		call(n.Element.name("layer_norm_sums"), sums, part, lost, n.X, n.DY, n.Mean, n.RStd, n.M, n.C),
 		call("layer_norm_params", over(n.C), n.DGamma, n.DBeta, part, n.parts(), n.C),
 	}
+	if n.Rounded != 0 {
+		calls = append(calls, Narrow(n.Element, n.Rounded, n.DX, n.M*n.C))
+	}
+	if n.Sums != 0 {
+		calls = append(calls, ColumnSums(F32, n.Sums, n.DX, n.M, n.C))
+	}
+	return calls
 }
 
 // GELUForm is a form of GELU.

@@ -70,8 +70,13 @@ func TestLayerNormRows(t *testing.T) {
 			if name, want := got.Forward().Kernel.Name, "layer_norm_rows_"+e.String(); name != want {
 				t.Fatalf("kernel %s, want %s", name, want)
 			}
+			rounded := make([]byte, s.m*s.c*e.Size())
+			sums, wantSums := make([]float32, s.c), make([]float32, s.c)
+			got.Rounded, got.Sums, want.Sums = at(h, rounded), at(h, sums), at(h, wantSums)
 			got.run(h)
 			want.run(h)
+			_, dx := encode(h, e, got.dx)
+			sameBits(t, "rounded dx", decode(h, e, rounded), dx)
 			sameBits(t, "sum", got.s, want.s)
 			const most = 45 // the largest |x|
 			near := func(what string, got, want []float32, relative, absolute float64) {
@@ -86,6 +91,7 @@ func TestLayerNormRows(t *testing.T) {
 			near("rstd", got.rstd, want.rstd, 0x1p-20, 0)
 			near("y", decode(h, e, got.y), decode(h, kernels.F32, want.y), 1.01*unit(e), most*0x1p-20)
 			near("dx", got.dx, want.dx, 0x1p-20, most*0x1p-19)
+			near("sums", sums, wantSums, 0x1p-20, most*float64(s.m)*0x1p-19)
 			near("dgamma", got.dgamma, want.dgamma, 0x1p-20, most*float64(s.m)*0x1p-22)
 			near("dbeta", got.dbeta, want.dbeta, 0x1p-20, float64(s.m)*0x1p-22)
 		})

@@ -109,11 +109,12 @@ __device__ inline void layer_norm_rows(float *s, T *y, float *mean, float *rstd,
   }
 }
 
-// layer_norm_rows_grad: dx, plus e unless that is null; and part = {Σ dy·x̂, Σ dy} of each column over
-// the rows of the block. mean may be null.
+// layer_norm_rows_grad: dx, plus e unless that is null, also rounded unless rounded is null; and part = {Σ dy·x̂, Σ dy, Σ dx} of each
+// column over the rows of the block. mean may be null.
 template <class T>
-__device__ inline void layer_norm_rows_grad(float *dx, float *part, const float *x, const T *dy, const float *gamma,
-                                            const float *mean, const float *rstd, const float *e, int m, int c) {
+__device__ inline void layer_norm_rows_grad(float *dx, T *rounded, float *part, const float *x, const T *dy,
+                                            const float *gamma, const float *mean, const float *rstd, const float *e,
+                                            int m, int c) {
   __shared__ __align__(16) Sums<2> sums;
   clear_sums(sums);
   const int column = 4 * (int)threadIdx.x;
@@ -121,7 +122,7 @@ __device__ inline void layer_norm_rows_grad(float *dx, float *part, const float 
   const Four scale = columns_of(gamma, column, mine);
   const int begin = (int)blockIdx.x * NORM_ROWS, end = begin + NORM_ROWS < m ? begin + NORM_ROWS : m;
   const float each = 1.0f / (float)c;
-  Four along_columns = zeros(), down_columns = zeros();
+  Four along_columns = zeros(), down_columns = zeros(), results = zeros();
 #pragma unroll 1
   for (int row = begin; row < end; row++) {
     const int i = row * c + column;
@@ -145,13 +146,18 @@ __device__ inline void layer_norm_rows_grad(float *dx, float *part, const float 
     block_sum(sum, sums, row & 1);
     const float first = mean ? sum[0] * each : 0.0f, second = sum[1] * each;
 #pragma unroll
-    for (int j = 0; j < 4; j++)
+    for (int j = 0; j < 4; j++) {
       added.v[j] = fmaf(fmaf(-normal.v[j], second, scale.v[j] * d.v[j] - first), inverse, added.v[j]);
+      results.v[j] = results.v[j] + added.v[j];
+    }
     if (mine) store4(dx + i, added);
+    if (mine && rounded) store_quad(rounded + i, added);
   }
   if (!mine) return;
-  store4(part + (i64)blockIdx.x * 2 * c + column, along_columns);
-  store4(part + ((i64)blockIdx.x * 2 + 1) * c + column, down_columns);
+  part = part + (i64)blockIdx.x * 3 * c + column;
+  store4(part, along_columns);
+  store4(part + c, down_columns);
+  store4(part + 2 * c, results);
 }
 
 #define LAYER_NORM_ROWS(T, suffix)                                                                                     \
@@ -161,28 +167,30 @@ __device__ inline void layer_norm_rows_grad(float *dx, float *part, const float 
     layer_norm_rows<T>(s, y, mean, rstd, a, d, gamma, beta, m, c, eps);                                                \
   }                                                                                                                    \
   KERNEL_OCCUPANCY(NORM_THREADS, 2)                                                                                    \
-  layer_norm_rows_grad_##suffix(float *dx, float *part, const float *x, const T *dy, const float *gamma,               \
+  layer_norm_rows_grad_##suffix(float *dx, T *rounded, float *part, const float *x, const T *dy, const float *gamma,   \
                                 const float *mean, const float *rstd, const float *e, int m, int c) {                  \
-    layer_norm_rows_grad<T>(dx, part, x, dy, gamma, mean, rstd, e, m, c);                                              \
+    layer_norm_rows_grad<T>(dx, rounded, part, x, dy, gamma, mean, rstd, e, m, c);                                     \
   }
 
 LAYER_NORM_ROWS(Half, f16)
 LAYER_NORM_ROWS(BFloat, bf16)
 
 // layer_norm_columns adds the parts of 32 columns in a fixed order: of dgamma where blockIdx.y is 0,
-// of dbeta where it is 1.
-KERNEL(1024) layer_norm_columns(float *dgamma, float *dbeta, const float *part, int parts, int c) {
+// of dbeta where it is 1, and of the sums of dx where it is 2. What is null is left out.
+KERNEL(1024) layer_norm_columns(float *dgamma, float *dbeta, float *sums, const float *part, int parts, int c) {
+  float *to = blockIdx.y == 0 ? dgamma : blockIdx.y == 1 ? dbeta : sums;
+  if (!to) return;
   __shared__ double lines[NORM_LINES][WARP];
   const int lane = (int)threadIdx.x % WARP, line = (int)threadIdx.x / WARP, column = (int)blockIdx.x * WARP + lane;
   double sum = 0.0;
   if (column < c) {
 #pragma unroll 8
-    for (int k = line; k < parts; k += NORM_LINES) sum = sum + (double)part[((i64)k * 2 + blockIdx.y) * c + column];
+    for (int k = line; k < parts; k += NORM_LINES) sum = sum + (double)part[((i64)k * 3 + blockIdx.y) * c + column];
   }
   lines[line][lane] = sum;
   __syncthreads();
   if (line != 0 || column >= c) return;
 #pragma unroll 8
   for (int k = 1; k < NORM_LINES; k++) sum = sum + lines[k][lane];
-  (blockIdx.y == 0 ? dgamma : dbeta)[column] = (float)sum;
+  to[column] = (float)sum;
 }
