@@ -246,7 +246,7 @@ func (t *labelTable) readJSON(text []byte) error {
 	return nil
 }
 
-// at returns a cell of a row, which may be short.
+// cell returns a value of a row, which may be short.
 func cell(row []string, column int) string {
 	if column < 0 || column >= len(row) {
 		return ""

@@ -361,10 +361,11 @@ func (a *arrangement) isClassFirst() bool {
 	return true
 }
 
-// inner lists folders below, to a depth, whose folders are splits for training and testing.
+// inner lists folders below, to a depth, whose folders are splits for training and testing, or one
+// for training that holds classes.
 func (n *node) inner(depth int) (all []string) {
 	for _, k := range n.alive() {
-		if l := k.splits(); l != nil && l.ambiguous == "" && l.train != nil && l.test != nil {
+		if l := k.splits(); l != nil && l.ambiguous == "" && l.train != nil && (l.test != nil || l.train.deep()) {
 			all = append(all, k.path)
 		} else if depth > 1 {
 			all = append(all, k.inner(depth-1)...)

@@ -72,7 +72,8 @@ func tarError(where string, members int, at int64, err error) error {
 		e.Got, e.Hint = fmt.Sprintf("the end at byte %d, after %d files", at,
 			members), "the file is cut off; fetch it again"
 	case members == 0:
-		e.Got, e.Hint = "content that is not a tar", "it may be compressed or another kind of file; the name of a text ends in .txt"
+		e.Got = "content that is not a tar"
+		e.Hint = "it may be compressed or another kind of file; the name of a text ends in .txt"
 	case !errors.Is(err, tar.ErrHeader):
 		return fmt.Errorf("images: reading %s: %w", where, err)
 	}

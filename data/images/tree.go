@@ -42,7 +42,8 @@ func folderTree(root string) (*tree, error) {
 	if err := t.walk("", maxDepth); err != nil {
 		return nil, err
 	}
-	return t, t.tidy()
+	t.tidy()
+	return t, nil
 }
 
 func (t *tree) walk(rel string, depth int) error {
@@ -92,13 +93,11 @@ func archiveTree(root string, files []string) (t *tree, err error) {
 			break
 		}
 	}
-	if err == nil {
-		err = t.tidy()
-	}
 	if err != nil {
 		_ = a.Close() // return the first error
 		return nil, err
 	}
+	t.tidy()
 	return t, nil
 }
 
@@ -136,7 +135,7 @@ func (t *tree) members(i int, prefix string) error {
 }
 
 // tidy resolves links within archives, and leaves out files of systems and names that occur twice.
-func (t *tree) tidy() error {
+func (t *tree) tidy() {
 	last := make(map[string]int, len(t.entries))
 	for i, e := range t.entries {
 		last[e.name] = i
@@ -186,7 +185,6 @@ func (t *tree) tidy() error {
 			t.notes = append(t.notes, fmt.Sprintf("%d %s", n.n, n.text))
 		}
 	}
-	return nil
 }
 
 // isSystem reports files and folders that systems make: .DS_Store, ._name.jpg and __MACOSX in
