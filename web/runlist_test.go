@@ -55,7 +55,8 @@ func TestStatusIsThatOfTheLock(t *testing.T) {
 				}
 				path := filepath.Join(run, file)
 				when := time.Now().Add(at)
-				if err := errors.Join(os.WriteFile(path, []byte(text), 0o644), os.Chtimes(path, when, when)); err != nil {
+				err := errors.Join(os.WriteFile(path, []byte(text), 0o644), os.Chtimes(path, when, when))
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -82,7 +83,8 @@ func TestLinksToRuns(t *testing.T) {
 	for link, to := range map[string]string{
 		"outside": filepath.Join(far, "run"), "relative": "../far/run", "latest": "one", "within": "figure 1",
 		"of many": filepath.Join(far, "several"), "self": ".", "up": "..", "top": "/", "lost": "nowhere",
-		"file": "one/config.yaml", "figure 1/deep": "../../far/run", "loop": "loop", "no run": filepath.Join(far, "notes"),
+		"file": "one/config.yaml", "figure 1/deep": "../../far/run", "loop": "loop",
+		"no run":                 filepath.Join(far, "notes"),
 		"../far/several/a/again": filepath.Join(far, "several"), "../far/several/b": far,
 	} {
 		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
@@ -108,11 +110,13 @@ func TestLinksToRuns(t *testing.T) {
 	}
 	srv := newServer(t, Options{Dir: dir})
 	for _, run := range []string{"outside", "latest"} {
-		if status, body := get(t, srv.URL+"/files/"+run+"/config.yaml"); status != 200 || !strings.Contains(body, "algo") {
+		status, body := get(t, srv.URL+"/files/"+run+"/config.yaml")
+		if status != 200 || !strings.Contains(body, "algo") {
 			t.Errorf("%s: status %d", run, status)
 		}
 	}
-	for _, path := range []string{"no%20run/config.txt", "top/etc/passwd", "outside/links.yaml", "outside/../notes/config.txt",
+	for _, path := range []string{"no%20run/config.txt", "top/etc/passwd", "outside/links.yaml",
+		"outside/../notes/config.txt",
 		"up/secret.yaml", "outside/..%2fnotes%2fconfig.txt"} {
 		if status, body := get(t, srv.URL+"/files/"+path); status == 200 || strings.Contains(body, "classified") {
 			t.Errorf("%s: status %d, %s", path, status, body)

@@ -241,7 +241,8 @@ func TestDefaultsFitData(t *testing.T) {
 		case err != nil:
 			t.Errorf("%q: %v", c.lines, err)
 		case s.Config.Batch != c.batch || s.Config.Block != c.block:
-			t.Errorf("%q: batch %d and block %d, want %d and %d", c.lines, s.Config.Batch, s.Config.Block, c.batch, c.block)
+			t.Errorf("%q: batch %d and block %d, want %d and %d", c.lines, s.Config.Batch, s.Config.Block, c.batch,
+				c.block)
 		}
 	}
 }

@@ -70,7 +70,8 @@ func TestWorst(t *testing.T) {
 		{[]error{stopped, &exitError{agent: 1, status: command.ExitDiskFull}}, "disk is full"},
 		{[]error{stopped, &exitError{agent: 1, status: 1, killed: "signal: killed"}}, "by signal: killed"},
 	} {
-		if err := worst(c.errs); c.want == "" && err != nil || c.want != "" && !strings.Contains(fmt.Sprint(err), c.want) {
+		err := worst(c.errs)
+		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.errs, err, c.want)
 		}
 	}
@@ -97,11 +98,11 @@ func TestEnded(t *testing.T) {
 
 // The error of a process is the last one that the program said, or what Go's runtime said.
 func TestLastError(t *testing.T) {
+	thread := []string{"runtime: failed to create new OS thread (have 4 already; errno=11)",
+		"runtime: may need to increase max user processes (ulimit -u)", "fatal error: newosproc"}
 	for log, want := range map[string]string{
-		"12:00:00 info agent\nfspda: config: batch 0": "config: batch 0",
-		"runtime: failed to create new OS thread (have 4 already; errno=11)\nruntime: may need to increase max user " +
-			"processes (ulimit -u)\nfatal error: newosproc\n\ngoroutine 1": "runtime: failed to create new OS thread (have " +
-			"4 already; errno=11); runtime: may need to increase max user processes (ulimit -u); fatal error: newosproc",
+		"12:00:00 info agent\nfspda: config: batch 0":  "config: batch 0",
+		strings.Join(thread, "\n") + "\n\ngoroutine 1": strings.Join(thread, "; "),
 		"panic: an index": "panic: an index", "12:00:00 warn stopped": "",
 	} {
 		said := ""

@@ -48,7 +48,8 @@ func TestLimits(t *testing.T) {
 		}, Memory{2 * gb, gb + gb/2}, 2, 2},
 		"version 2, nested: the least of all levels": {tree{
 			"proc/self/mountinfo": second, "proc/self/cgroup": "0::/kubepods/pod1/main\n",
-			"sys/fs/cgroup/kubepods/memory.max": "8589934592\n", "sys/fs/cgroup/kubepods/memory.current": "7516192768\n",
+			"sys/fs/cgroup/kubepods/memory.max":               "8589934592\n",
+			"sys/fs/cgroup/kubepods/memory.current":           "7516192768\n",
 			"sys/fs/cgroup/kubepods/pod1/memory.max":          "4294967296\n",
 			"sys/fs/cgroup/kubepods/pod1/memory.current":      "1073741824\n",
 			"sys/fs/cgroup/kubepods/pod1/main/memory.max":     "max\n",
@@ -72,7 +73,7 @@ func TestLimits(t *testing.T) {
 			"sys/fs/cgroup/memory/docker/abc/memory.oom_control":     "oom_kill_disable 0\nunder_oom 0\noom_kill 4\n",
 		}, Memory{gb, gb/2 + 1024}, 1, 4},
 		"version 1, a container without a namespace: its group is the top of the mount": {tree{
-			"proc/self/mountinfo": "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro,relatime - cgroup cgroup rw,memory\n" +
+			"proc/self/mountinfo": "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n" +
 				"32 31 0:29 /docker/abc /sys/fs/cgroup/cpu ro,relatime - cgroup cgroup rw,cpu,cpuacct\n",
 			"proc/self/cgroup":                           "5:memory:/docker/abc\n4:cpu,cpuacct:/docker/abc/sub\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n",
@@ -110,8 +111,10 @@ func TestLimits(t *testing.T) {
 			"proc/self/mountinfo": second, "proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "9e99 100000\n",
 		}, Memory{}, 16, 0},
 		"damaged": {tree{
-			"proc/self/mountinfo": "- cgroup2\n29 23 - cgroup2 cgroup2 rw\n" + second, "proc/self/cgroup": "0\n::\n0::/\n",
-			"sys/fs/cgroup/memory.max": "a lot\n", "sys/fs/cgroup/cpu.max": "0 0\n", "sys/fs/cgroup/memory.events": "oom_kill\n",
+			"proc/self/mountinfo":      "- cgroup2\n29 23 - cgroup2 cgroup2 rw\n" + second,
+			"proc/self/cgroup":         "0\n::\n0::/\n",
+			"sys/fs/cgroup/memory.max": "a lot\n", "sys/fs/cgroup/cpu.max": "0 0\n",
+			"sys/fs/cgroup/memory.events": "oom_kill\n",
 		}, Memory{}, 16, 0},
 	} {
 		files := c.files()

@@ -162,8 +162,8 @@ func (s *Setup) bendLength() {
 		return
 	}
 	points := nearestDivisor(rounds, c.EvalPoints)
-	s.bent("eval_points", c.EvalPoints, points, "does not divide the number of rounds, %d, between which %s is evaluated",
-		rounds, c.Algo)
+	s.bent("eval_points", c.EvalPoints, points, "does not divide the number of rounds, %d, between which %s is "+
+		"evaluated", rounds, c.Algo)
 	c.EvalPoints = points
 }
 

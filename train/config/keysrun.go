@@ -60,5 +60,5 @@ var executionKeys = []setting.Key{
 			"is no minimum"},
 	{Name: "threads", Topic: "run", Whole: true, Range: "[0, 1024]", Want: "0, for all cores, to 1024",
 		Resume: setting.Computed,
-		Help:   "cores to use; 0 is all that the process may use; with more cores than agents, each agent uses several"},
+		Help:   "cores to use; 0 is all that it may use; with more cores than agents, each agent uses several"},
 }

@@ -92,8 +92,8 @@ func (c Config) Defaults() Config {
 }
 
 // setLanguageOptimizer sets the defaults of the optimizer that c names, or else of the usual one
-// where the method takes it and neither momentum nor layer_lr is set, with which it has no effect. Optimizers with unit steps have nanoGPT's alpha; others have a larger
-// one.
+// where the method takes it and neither momentum nor layer_lr is set, with which it has no effect.
+// Optimizers with unit steps have nanoGPT's alpha; others have a larger one.
 func (c Config) setLanguageOptimizer(d *Config, m method, of languageDefaults) {
 	if c.Optimizer == auto && !slices.Contains(c.explicit, "optimizer") && c.Momentum == 0 && c.LayerLR == "" &&
 		m.takes(languageOptimizer) {

@@ -42,16 +42,16 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	safe := sixDigits(1 / float64(1+meeting))
 	if static && s.Mask.Dense() {
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
-			return nil, setting.InsteadOf(key, gain, safe, "is outside the stable region of graph %s with all edges at once and all "+
-				"coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s%s", c.Graph, key, 2/l+dual/2, l,
+			return nil, setting.InsteadOf(key, gain, safe, "is outside the stable region of graph %s with all edges at "+
+				"once and all coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s%s", c.Graph, key, 2/l+dual/2, l,
 				when(s.Traits.Dual, " + eta·beta/2"), when(s.Traits.Masks, ", or a mask"),
 				when(s.uses("weights"), ", or weights metropolis"))
 		}
 	}
 	if p, ok := s.Process.(dist.Cyclic); ok && s.Mask.Dense() {
 		if growth := s.cycleGrowth(p, gain, dual); growth > 1+1e-6 {
-			return nil, setting.InsteadOf(key, gain, safe, "lets differences between agents grow %.3g times in each cycle of the %d "+
-				"rounds of %s with all coordinates: below %.3g it is safe; or use a mask", growth, p.Period(), p,
+			return nil, setting.InsteadOf(key, gain, safe, "lets differences between agents grow %.3g times in each "+
+				"cycle of the %d rounds of %s with all coordinates: below %.3g it is safe; or use a mask", growth, p.Period(), p,
 				1/float64(meeting))
 		}
 	}
@@ -124,9 +124,9 @@ func (s *Setup) momentumStable(key string, m algo.GossipMomentum) error {
 	trial := m
 	trial.Mu = 0
 	if s.momentumGrows(trial) {
-		return setting.InsteadOf("gamma", s.Config.Gamma, sixDigits(s.Config.Gamma/2), "lets differences between agents grow with edges %s on graph %s, also "+
-			"without momentum: some agents have several edges at once; lower it, or use edges matching", s.Process,
-			s.Config.Graph)
+		return setting.InsteadOf("gamma", s.Config.Gamma, sixDigits(s.Config.Gamma/2), "lets differences between "+
+			"agents grow with edges %s on graph %s, also without momentum: some agents have "+
+			"several edges at once; lower it, or use edges matching", s.Process, s.Config.Graph)
 	}
 	safe, grows := 0.0, m.Mu
 	for range 6 {
@@ -136,8 +136,8 @@ func (s *Setup) momentumStable(key string, m algo.GossipMomentum) error {
 			safe = trial.Mu
 		}
 	}
-	return setting.InsteadOf(key, m.Mu, math.Floor(20*safe)/20, "lets differences between agents grow with edges %s on graph %s: a pair that "+
-		"meets goes on for 1/(1-momentum) rounds and passes its mean; below %.2g it is safe%s",
+	return setting.InsteadOf(key, m.Mu, math.Floor(20*safe)/20, "lets differences between agents grow with edges %s "+
+		"on graph %s: a pair that meets goes on for 1/(1-momentum) rounds and passes its mean; below %.2g it is safe%s",
 		s.Process, s.Config.Graph, safe, when(s.Traits.Edges.Fits("full") && s.Config.Edges != "full",
 			", or use edges full"))
 }
