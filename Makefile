@@ -62,6 +62,7 @@ test-arm64: qemu # the packages that hold assembly, the networks and the result 
 	$(ARM64) $(ASM) ./cpu/attention ./cpu/embed
 	$(ARM64) -run 'TestResultHashes' .
 	$(ARM64) -run 'Golden|Bits|TestSA' ./model ./train/algo
+	FSPDA_LONG=1 $(GO) test -vet=off -count 1 -run TestNothingIsFused .
 	GODEBUG=cpu.asimd=off $(ARM64) ./cpu/isa ./cpu/vec ./cpu/norm
 
 test-arm64-asm: qemu # the kernels of arm64 against their definitions in Go, emulated (two minutes)

@@ -28,8 +28,8 @@ func TestMovedData(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, run := imageTree(t, kind.files), filepath.Join(t.TempDir(), "run")
-			args := append([]string{"train", "--data-dir", old, "--agents", "1", "--partition", "shuffled", "--batch", "1",
-				"--iterations", "2", "--eval-points", "1", "--quiet", "--out", run}, kind.args...)
+			args := append([]string{"train", "--data-dir", old, "--agents", "1", "--partition", "shuffled", "--batch",
+				"1", "--iterations", "2", "--eval-points", "1", "--quiet", "--out", run}, kind.args...)
 			if status, _, stderr := call(t, args...); status != 0 {
 				t.Fatal(stderr)
 			}

@@ -8,40 +8,40 @@
 TEXT ·normalizeNEON(SB), NOSPLIT, $0-40
 	MOVD dst+0(FP), R3
 	MOVD pixels+8(FP), R2
-	MOVD n+16(FP), R1
-	MOVD ahead+32(FP), R0
+	MOVD n+16(FP), R0
+	MOVD ahead+32(FP), R1
 	FMOVS scale+24(FP), F0
-	WORD $0x4e040405 // dup v5.4s, v0.s[0]
+	WORD $0x4e040406 // dup v6.4s, v0.s[0]
 	FMOVS shift+28(FP), F0
-	WORD $0x4e040404 // dup v4.4s, v0.s[0]
-	LSR $4, R1, R1
+	WORD $0x4e040405 // dup v5.4s, v0.s[0]
+	LSR $4, R0, R0
 
 pixels:
-	PRFM (R0), PLDL1KEEP
+	PRFM (R1), PLDL1KEEP
 	WORD $0x3cc10441 // ldr q1, [x2],#16
 	WORD $0x2f08a420 // uxtl v0.8h, v1.8b
 	WORD $0x2f10a403 // uxtl v3.4s, v0.4h
 	WORD $0x6f10a402 // uxtl2 v2.4s, v0.8h
 	WORD $0x6f08a420 // uxtl2 v0.8h, v1.16b
 	WORD $0x2f10a401 // uxtl v1.4s, v0.4h
-	WORD $0x6f10a400 // uxtl2 v0.4s, v0.8h
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x6e25dc63 // fmul v3.4s, v3.4s, v5.4s
-	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
-	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
-	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x6f10a404 // uxtl2 v4.4s, v0.8h
+	WORD $0x4e21d860 // scvtf v0.4s, v3.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e25d403 // fadd v3.4s, v0.4s, v5.4s
+	WORD $0x4e21d840 // scvtf v0.4s, v2.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e25d402 // fadd v2.4s, v0.4s, v5.4s
+	WORD $0x4e21d820 // scvtf v0.4s, v1.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e25d401 // fadd v1.4s, v0.4s, v5.4s
+	WORD $0x4e21d880 // scvtf v0.4s, v4.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
 	WORD $0xad000863 // stp q3, q2, [x3]
 	WORD $0xad010061 // stp q1, q0, [x3,#32]
 	ADD $64, R3, R3
-	ADD $16, R0, R0
-	SUBS $1, R1, R1
+	ADD $16, R1, R1
+	SUBS $1, R0, R0
 	BNE pixels
 	RET
 
@@ -51,12 +51,12 @@ TEXT ·patternNEON(SB), NOSPLIT, $0-32
 	MOVD pixels+8(FP), R2
 	MOVD n+16(FP), R1
 	MOVD p+24(FP), R0
-	WORD $0x3dc00009 // ldr q9, [x0]
-	WORD $0x3dc03006 // ldr q6, [x0,#192]
+	WORD $0x3dc0000a // ldr q10, [x0]
+	WORD $0x3dc03009 // ldr q9, [x0,#192]
 	WORD $0x3dc00408 // ldr q8, [x0,#16]
-	WORD $0x3dc03405 // ldr q5, [x0,#208]
-	WORD $0x3dc00807 // ldr q7, [x0,#32]
-	WORD $0x3dc03804 // ldr q4, [x0,#224]
+	WORD $0x3dc03407 // ldr q7, [x0,#208]
+	WORD $0x3dc00806 // ldr q6, [x0,#32]
+	WORD $0x3dc03805 // ldr q5, [x0,#224]
 
 pixels:
 	WORD $0x3cc10441 // ldr q1, [x2],#16
@@ -65,66 +65,66 @@ pixels:
 	WORD $0x6f10a402 // uxtl2 v2.4s, v0.8h
 	WORD $0x6f08a420 // uxtl2 v0.8h, v1.16b
 	WORD $0x2f10a401 // uxtl v1.4s, v0.4h
-	WORD $0x6f10a400 // uxtl2 v0.4s, v0.8h
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
-	WORD $0x4e26d463 // fadd v3.4s, v3.4s, v6.4s
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
-	WORD $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
-	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e26d400 // fadd v0.4s, v0.4s, v6.4s
-	WORD $0xad000863 // stp q3, q2, [x3]
-	WORD $0xad010061 // stp q1, q0, [x3,#32]
-	ADD $64, R3, R3
-	WORD $0x3cc10441 // ldr q1, [x2],#16
-	WORD $0x2f08a420 // uxtl v0.8h, v1.8b
-	WORD $0x2f10a403 // uxtl v3.4s, v0.4h
-	WORD $0x6f10a402 // uxtl2 v2.4s, v0.8h
-	WORD $0x6f08a420 // uxtl2 v0.8h, v1.16b
-	WORD $0x2f10a401 // uxtl v1.4s, v0.4h
-	WORD $0x6f10a400 // uxtl2 v0.4s, v0.8h
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
-	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
-	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
-	WORD $0x4e26d421 // fadd v1.4s, v1.4s, v6.4s
-	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD $0x6f10a404 // uxtl2 v4.4s, v0.8h
+	WORD $0x4e21d860 // scvtf v0.4s, v3.4s
+	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x4e29d403 // fadd v3.4s, v0.4s, v9.4s
+	WORD $0x4e21d840 // scvtf v0.4s, v2.4s
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	WORD $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
+	WORD $0x4e27d402 // fadd v2.4s, v0.4s, v7.4s
+	WORD $0x4e21d820 // scvtf v0.4s, v1.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e25d401 // fadd v1.4s, v0.4s, v5.4s
+	WORD $0x4e21d880 // scvtf v0.4s, v4.4s
+	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x4e29d400 // fadd v0.4s, v0.4s, v9.4s
 	WORD $0xad000863 // stp q3, q2, [x3]
 	WORD $0xad010061 // stp q1, q0, [x3,#32]
-	ADD $64, R3, R3
+	ADD $64, R3, R0
 	WORD $0x3cc10441 // ldr q1, [x2],#16
 	WORD $0x2f08a420 // uxtl v0.8h, v1.8b
 	WORD $0x2f10a403 // uxtl v3.4s, v0.4h
 	WORD $0x6f10a402 // uxtl2 v2.4s, v0.8h
 	WORD $0x6f08a420 // uxtl2 v0.8h, v1.16b
 	WORD $0x2f10a401 // uxtl v1.4s, v0.4h
-	WORD $0x6f10a400 // uxtl2 v0.4s, v0.8h
-	WORD $0x4e21d863 // scvtf v3.4s, v3.4s
-	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
-	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	WORD $0x4e21d842 // scvtf v2.4s, v2.4s
-	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	WORD $0x4e21d821 // scvtf v1.4s, v1.4s
-	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
-	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-	WORD $0xad000863 // stp q3, q2, [x3]
-	WORD $0xad010061 // stp q1, q0, [x3,#32]
-	ADD $64, R3, R3
+	WORD $0x6f10a404 // uxtl2 v4.4s, v0.8h
+	WORD $0x4e21d860 // scvtf v0.4s, v3.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4e27d403 // fadd v3.4s, v0.4s, v7.4s
+	WORD $0x4e21d840 // scvtf v0.4s, v2.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e25d402 // fadd v2.4s, v0.4s, v5.4s
+	WORD $0x4e21d820 // scvtf v0.4s, v1.4s
+	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x4e29d401 // fadd v1.4s, v0.4s, v9.4s
+	WORD $0x4e21d880 // scvtf v0.4s, v4.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4e27d400 // fadd v0.4s, v0.4s, v7.4s
+	WORD $0xad000803 // stp q3, q2, [x0]
+	WORD $0xad010001 // stp q1, q0, [x0,#32]
+	ADD $64, R0, R0
+	WORD $0x3cc10441 // ldr q1, [x2],#16
+	WORD $0x2f08a420 // uxtl v0.8h, v1.8b
+	WORD $0x2f10a403 // uxtl v3.4s, v0.4h
+	WORD $0x6f10a402 // uxtl2 v2.4s, v0.8h
+	WORD $0x6f08a420 // uxtl2 v0.8h, v1.16b
+	WORD $0x2f10a401 // uxtl v1.4s, v0.4h
+	WORD $0x6f10a404 // uxtl2 v4.4s, v0.8h
+	WORD $0x4e21d860 // scvtf v0.4s, v3.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e25d403 // fadd v3.4s, v0.4s, v5.4s
+	WORD $0x4e21d840 // scvtf v0.4s, v2.4s
+	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x4e29d402 // fadd v2.4s, v0.4s, v9.4s
+	WORD $0x4e21d820 // scvtf v0.4s, v1.4s
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x4e27d401 // fadd v1.4s, v0.4s, v7.4s
+	WORD $0x4e21d880 // scvtf v0.4s, v4.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e25d400 // fadd v0.4s, v0.4s, v5.4s
+	WORD $0xad000803 // stp q3, q2, [x0]
+	WORD $0xad010001 // stp q1, q0, [x0,#32]
+	ADD $64, R0, R3
 	SUBS $48, R1, R1
 	BNE pixels
 	RET

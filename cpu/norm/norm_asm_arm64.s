@@ -24,231 +24,230 @@ GLOBL normLanesAVX2<>(SB), RODATA|NOPTR, $64
 
 // func momentsNEON(stride int, rows int, cols int, ahead int, x *float32, shift *float32, s1 *float64, s2 *float64)
 TEXT ·momentsNEON(SB), NOSPLIT, $0-64
-	MOVD $normLanesAVX2<>(SB), R3
-	MOVD x+32(FP), R11
-	MOVD s1+48(FP), R10
-	MOVD s2+56(FP), R9
-	MOVD shift+40(FP), R8
-	MOVD stride+0(FP), R7
-	LSL $2, R7, R7
-	MOVD rows+8(FP), R6
-	MOVD cols+16(FP), R5
-	MOVD ahead+24(FP), R4
-	LSL $2, R4, R4
-	MUL R7, R6, R6
+	MOVD $normLanesAVX2<>(SB), R11
+	MOVD x+32(FP), R10
+	MOVD s1+48(FP), R9
+	MOVD s2+56(FP), R8
+	MOVD shift+40(FP), R7
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R6
+	MOVD rows+8(FP), R1
+	MOVD cols+16(FP), R4
+	MOVD ahead+24(FP), R0
+	LSL $2, R0, R12
+	MUL R6, R1, R5
 
 wide:
-	CMP $16, R5
+	CMP $16, R4
 	BLT narrow
-	WORD $0x3dc00100 // ldr q0, [x8]
-	WORD $0x0e61781b // fcvtl v27.2d, v0.2s
-	WORD $0x4e61781a // fcvtl2 v26.2d, v0.4s
-	WORD $0x3dc00500 // ldr q0, [x8,#16]
-	WORD $0x0e617819 // fcvtl v25.2d, v0.2s
-	WORD $0x4e617818 // fcvtl2 v24.2d, v0.4s
-	WORD $0x3dc00900 // ldr q0, [x8,#32]
-	WORD $0x0e617817 // fcvtl v23.2d, v0.2s
-	WORD $0x4e617816 // fcvtl2 v22.2d, v0.4s
-	WORD $0x3dc00d00 // ldr q0, [x8,#48]
-	WORD $0x0e617815 // fcvtl v21.2d, v0.2s
-	WORD $0x4e617814 // fcvtl2 v20.2d, v0.4s
-	WORD $0xad404953 // ldp q19, q18, [x10]
-	WORD $0xad414151 // ldp q17, q16, [x10,#32]
-	WORD $0xad42394f // ldp q15, q14, [x10,#64]
-	WORD $0xad43314d // ldp q13, q12, [x10,#96]
-	WORD $0xad40292b // ldp q11, q10, [x9]
-	WORD $0xad412129 // ldp q9, q8, [x9,#32]
-	WORD $0xad421927 // ldp q7, q6, [x9,#64]
-	WORD $0xad431125 // ldp q5, q4, [x9,#96]
-	MOVD $0, R12
-	MOVD cols+16(FP), R1
-	LSL $2, R1, R1
-	CMP R7, R1
-	MOVD R7, R1
+	WORD $0x3dc000e0 // ldr q0, [x7]
+	WORD $0x0e61781a // fcvtl v26.2d, v0.2s
+	WORD $0x4e61781b // fcvtl2 v27.2d, v0.4s
+	WORD $0x3dc004e0 // ldr q0, [x7,#16]
+	WORD $0x0e617818 // fcvtl v24.2d, v0.2s
+	WORD $0x4e617819 // fcvtl2 v25.2d, v0.4s
+	WORD $0x3dc008e0 // ldr q0, [x7,#32]
+	WORD $0x0e617816 // fcvtl v22.2d, v0.2s
+	WORD $0x4e617817 // fcvtl2 v23.2d, v0.4s
+	WORD $0x3dc00ce0 // ldr q0, [x7,#48]
+	WORD $0x0e617814 // fcvtl v20.2d, v0.2s
+	WORD $0x4e617815 // fcvtl2 v21.2d, v0.4s
+	WORD $0xad404933 // ldp q19, q18, [x9]
+	WORD $0xad414131 // ldp q17, q16, [x9,#32]
+	WORD $0xad42392f // ldp q15, q14, [x9,#64]
+	WORD $0xad43312d // ldp q13, q12, [x9,#96]
+	WORD $0xad40290b // ldp q11, q10, [x8]
+	WORD $0xad412109 // ldp q9, q8, [x8,#32]
+	WORD $0xad421907 // ldp q7, q6, [x8,#64]
+	WORD $0xad431105 // ldp q5, q4, [x8,#96]
+	MOVD $0, R2
+	MOVD cols+16(FP), R0
+	LSL $2, R0, R0
+	CMP R6, R0
+	MOVD R6, R1
 	BEQ wideRowsWhole
-	MOVD ahead+24(FP), R4
-	LSL $2, R4, R4
+	MOVD ahead+24(FP), R0
+	LSL $2, R0, R12
 	B wideRows
 
 wideRowsWhole:
 	MOVD $64, R1
 
 wideRows:
-	ADD R4<<0, R11, R0
+	ADD R12<<0, R10, R0
 	PRFM 0(R0), PLDL2KEEP
-	ADD R12<<0, R11, R0
+	ADD R2<<0, R10, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
-	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4efbd463 // fsub v3.2d, v3.2d, v27.2d
-	WORD $0x4efad442 // fsub v2.2d, v2.2d, v26.2d
-	WORD $0x4e63d673 // fadd v19.2d, v19.2d, v3.2d
-	WORD $0x4e62d652 // fadd v18.2d, v18.2d, v2.2d
-	WORD $0x4e63cc6b // fmla v11.2d, v3.2d, v3.2d
-	WORD $0x4e62cc4a // fmla v10.2d, v2.2d, v2.2d
-	WORD $0x4ef9d421 // fsub v1.2d, v1.2d, v25.2d
-	WORD $0x4ef8d400 // fsub v0.2d, v0.2d, v24.2d
+	WORD $0x4e61781c // fcvtl2 v28.2d, v0.4s
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4efad421 // fsub v1.2d, v1.2d, v26.2d
+	WORD $0x4efbd780 // fsub v0.2d, v28.2d, v27.2d
+	WORD $0x4e61d673 // fadd v19.2d, v19.2d, v1.2d
+	WORD $0x4e60d652 // fadd v18.2d, v18.2d, v0.2d
+	WORD $0x4e61cc2b // fmla v11.2d, v1.2d, v1.2d
+	WORD $0x4e60cc0a // fmla v10.2d, v0.2d, v0.2d
+	WORD $0x4ef8d441 // fsub v1.2d, v2.2d, v24.2d
+	WORD $0x4ef9d460 // fsub v0.2d, v3.2d, v25.2d
 	WORD $0x4e61d631 // fadd v17.2d, v17.2d, v1.2d
 	WORD $0x4e60d610 // fadd v16.2d, v16.2d, v0.2d
 	WORD $0x4e61cc29 // fmla v9.2d, v1.2d, v1.2d
 	WORD $0x4e60cc08 // fmla v8.2d, v0.2d, v0.2d
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
-	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4ef7d463 // fsub v3.2d, v3.2d, v23.2d
-	WORD $0x4ef6d442 // fsub v2.2d, v2.2d, v22.2d
-	WORD $0x4e63d5ef // fadd v15.2d, v15.2d, v3.2d
-	WORD $0x4e62d5ce // fadd v14.2d, v14.2d, v2.2d
-	WORD $0x4e63cc67 // fmla v7.2d, v3.2d, v3.2d
-	WORD $0x4e62cc46 // fmla v6.2d, v2.2d, v2.2d
-	WORD $0x4ef5d421 // fsub v1.2d, v1.2d, v21.2d
-	WORD $0x4ef4d400 // fsub v0.2d, v0.2d, v20.2d
+	WORD $0x4e61781c // fcvtl2 v28.2d, v0.4s
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x4ef6d421 // fsub v1.2d, v1.2d, v22.2d
+	WORD $0x4ef7d780 // fsub v0.2d, v28.2d, v23.2d
+	WORD $0x4e61d5ef // fadd v15.2d, v15.2d, v1.2d
+	WORD $0x4e60d5ce // fadd v14.2d, v14.2d, v0.2d
+	WORD $0x4e61cc27 // fmla v7.2d, v1.2d, v1.2d
+	WORD $0x4e60cc06 // fmla v6.2d, v0.2d, v0.2d
+	WORD $0x4ef4d441 // fsub v1.2d, v2.2d, v20.2d
+	WORD $0x4ef5d460 // fsub v0.2d, v3.2d, v21.2d
 	WORD $0x4e61d5ad // fadd v13.2d, v13.2d, v1.2d
 	WORD $0x4e60d58c // fadd v12.2d, v12.2d, v0.2d
 	WORD $0x4e61cc25 // fmla v5.2d, v1.2d, v1.2d
 	WORD $0x4e60cc04 // fmla v4.2d, v0.2d, v0.2d
-	ADD R1, R4, R4
-	ADD R7, R12, R12
-	CMP R6, R12
+	ADD R1, R12, R12
+	ADD R6, R2, R2
+	CMP R5, R2
 	BLT wideRows
-	WORD $0xad004953 // stp q19, q18, [x10]
-	WORD $0xad014151 // stp q17, q16, [x10,#32]
-	WORD $0xad02394f // stp q15, q14, [x10,#64]
-	WORD $0xad03314d // stp q13, q12, [x10,#96]
-	WORD $0xad00292b // stp q11, q10, [x9]
-	WORD $0xad012129 // stp q9, q8, [x9,#32]
-	WORD $0xad021927 // stp q7, q6, [x9,#64]
-	WORD $0xad031125 // stp q5, q4, [x9,#96]
-	SUB $64, R4, R4
-	ADD $64, R11, R11
-	ADD $128, R10, R10
+	WORD $0xad004933 // stp q19, q18, [x9]
+	WORD $0xad014131 // stp q17, q16, [x9,#32]
+	WORD $0xad02392f // stp q15, q14, [x9,#64]
+	WORD $0xad03312d // stp q13, q12, [x9,#96]
+	WORD $0xad00290b // stp q11, q10, [x8]
+	WORD $0xad012109 // stp q9, q8, [x8,#32]
+	WORD $0xad021907 // stp q7, q6, [x8,#64]
+	WORD $0xad031105 // stp q5, q4, [x8,#96]
+	SUB $64, R12, R12
+	ADD $64, R10, R10
 	ADD $128, R9, R9
-	ADD $64, R8, R8
-	SUB $16, R5, R5
+	ADD $128, R8, R8
+	ADD $64, R7, R7
+	SUB $16, R4, R4
 	B wide
 
 narrow:
-	CMP $0, R5
+	CMP $0, R4
 	BLE done
-	MOVD R5, R0
-	MOVD $8, R1
-	CMP R1, R5
-	CSEL GT, R1, R0, R0
-	ADD $32, R3, R1
+	MOVD $8, R0
+	CMP R0, R4
+	CSEL GT, R0, R4, R0
+	ADD $32, R11, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
-	WORD $0xad404011 // ldp q17, q16, [x0]
-	WORD $0x3dc00100 // ldr q0, [x8]
+	WORD $0xad404412 // ldp q18, q17, [x0]
+	WORD $0x3dc000e0 // ldr q0, [x7]
 	WORD $0x0e61780f // fcvtl v15.2d, v0.2s
-	WORD $0x4e61780e // fcvtl2 v14.2d, v0.4s
-	WORD $0x3dc00500 // ldr q0, [x8,#16]
+	WORD $0x4e617810 // fcvtl2 v16.2d, v0.4s
+	WORD $0x3dc004e0 // ldr q0, [x7,#16]
 	WORD $0x0e61780d // fcvtl v13.2d, v0.2s
-	WORD $0x4e61780c // fcvtl2 v12.2d, v0.4s
-	WORD $0xad40294b // ldp q11, q10, [x10]
-	WORD $0xad412149 // ldp q9, q8, [x10,#32]
-	WORD $0xad401927 // ldp q7, q6, [x9]
-	WORD $0xad411125 // ldp q5, q4, [x9,#32]
-	MOVD $0, R12
-	MOVD cols+16(FP), R2
-	LSL $2, R2, R2
-	CMP R7, R2
-	MOVD R7, R2
+	WORD $0x4e61780e // fcvtl2 v14.2d, v0.4s
+	WORD $0xad402d2c // ldp q12, q11, [x9]
+	WORD $0xad41252a // ldp q10, q9, [x9,#32]
+	WORD $0xad401d08 // ldp q8, q7, [x8]
+	WORD $0xad411506 // ldp q6, q5, [x8,#32]
+	MOVD $0, R3
+	MOVD cols+16(FP), R0
+	LSL $2, R0, R0
+	CMP R6, R0
+	MOVD R6, R2
 	BEQ narrowRowsWhole
-	MOVD ahead+24(FP), R4
-	LSL $2, R4, R4
+	MOVD ahead+24(FP), R0
+	LSL $2, R0, R12
 	B narrowRows
 
 narrowRowsWhole:
 	MOVD $32, R2
 
 narrowRows:
-	ADD R4<<0, R11, R0
+	ADD R12<<0, R10, R0
 	PRFM 0(R0), PLDL2KEEP
-	ADD R12<<0, R11, R1
+	ADD R3<<0, R10, R1
+	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0x0e1c3e20 // mov w0, v17.s[3]
+	WORD $0x0e1c3e40 // mov w0, v18.s[3]
 	CBZ R0, few_2
-	WORD $0x3dc00021 // ldr q1, [x1]
+	WORD $0x3dc00022 // ldr q2, [x1]
 	B all_4
 
 few_2:
-	WORD $0x0e0c3e20 // mov w0, v17.s[1]
+	WORD $0x0e0c3e40 // mov w0, v18.s[1]
 	CBZ R0, one_3
-	WORD $0xfd400021 // ldr d1, [x1]
-	WORD $0x0e143e20 // mov w0, v17.s[2]
+	WORD $0xfd400022 // ldr d2, [x1]
+	WORD $0x0e143e40 // mov w0, v18.s[2]
 	CBZ R0, masked_1
 	ADD $8, R1, R0
-	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
+	WORD $0x4d408002 // ld1 {v2.s}[2], [x0]
 	B masked_1
 
 one_3:
-	WORD $0x0e043e20 // mov w0, v17.s[0]
+	WORD $0x0e043e40 // mov w0, v18.s[0]
 	CBZ R0, masked_1
-	WORD $0xbd400021 // ldr s1, [x1]
+	WORD $0xbd400022 // ldr s2, [x1]
 	B masked_1
 
 all_4:
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3e20 // mov w0, v17.s[3]
 	CBZ R0, few_5
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	WORD $0x3dc00421 // ldr q1, [x1,#16]
 	B all_7
 
 few_5:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3e20 // mov w0, v17.s[1]
 	CBZ R0, one_6
-	WORD $0xfd400820 // ldr d0, [x1,#16]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0xfd400821 // ldr d1, [x1,#16]
+	WORD $0x0e143e20 // mov w0, v17.s[2]
 	CBZ R0, masked_1
 	ADD $24, R1, R0
-	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
+	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
 	B masked_1
 
 one_6:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043e20 // mov w0, v17.s[0]
 	CBZ R0, masked_1
-	WORD $0xbd401020 // ldr s0, [x1,#16]
+	WORD $0xbd401021 // ldr s1, [x1,#16]
 	B masked_1
 
 all_7:
 
 masked_1:
-	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
-	WORD $0x4e617822 // fcvtl2 v2.2d, v1.4s
-	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
-	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4eefd463 // fsub v3.2d, v3.2d, v15.2d
-	WORD $0x4eeed442 // fsub v2.2d, v2.2d, v14.2d
-	WORD $0x4e63d56b // fadd v11.2d, v11.2d, v3.2d
-	WORD $0x4e62d54a // fadd v10.2d, v10.2d, v2.2d
-	WORD $0x4e63cc67 // fmla v7.2d, v3.2d, v3.2d
-	WORD $0x4e62cc46 // fmla v6.2d, v2.2d, v2.2d
-	WORD $0x4eedd421 // fsub v1.2d, v1.2d, v13.2d
-	WORD $0x4eecd400 // fsub v0.2d, v0.2d, v12.2d
-	WORD $0x4e61d529 // fadd v9.2d, v9.2d, v1.2d
-	WORD $0x4e60d508 // fadd v8.2d, v8.2d, v0.2d
-	WORD $0x4e61cc25 // fmla v5.2d, v1.2d, v1.2d
-	WORD $0x4e60cc04 // fmla v4.2d, v0.2d, v0.2d
-	ADD R2, R4, R4
-	ADD R7, R12, R12
-	CMP R6, R12
+	WORD $0x0e617840 // fcvtl v0.2d, v2.2s
+	WORD $0x4e617844 // fcvtl2 v4.2d, v2.4s
+	WORD $0x0e617822 // fcvtl v2.2d, v1.2s
+	WORD $0x4e617823 // fcvtl2 v3.2d, v1.4s
+	WORD $0x4eefd401 // fsub v1.2d, v0.2d, v15.2d
+	WORD $0x4ef0d480 // fsub v0.2d, v4.2d, v16.2d
+	WORD $0x4e61d58c // fadd v12.2d, v12.2d, v1.2d
+	WORD $0x4e60d56b // fadd v11.2d, v11.2d, v0.2d
+	WORD $0x4e61cc28 // fmla v8.2d, v1.2d, v1.2d
+	WORD $0x4e60cc07 // fmla v7.2d, v0.2d, v0.2d
+	WORD $0x4eedd441 // fsub v1.2d, v2.2d, v13.2d
+	WORD $0x4eeed460 // fsub v0.2d, v3.2d, v14.2d
+	WORD $0x4e61d54a // fadd v10.2d, v10.2d, v1.2d
+	WORD $0x4e60d529 // fadd v9.2d, v9.2d, v0.2d
+	WORD $0x4e61cc26 // fmla v6.2d, v1.2d, v1.2d
+	WORD $0x4e60cc05 // fmla v5.2d, v0.2d, v0.2d
+	ADD R2, R12, R12
+	ADD R6, R3, R3
+	CMP R5, R3
 	BLT narrowRows
-	WORD $0xad00294b // stp q11, q10, [x10]
-	WORD $0xad012149 // stp q9, q8, [x10,#32]
-	WORD $0xad001927 // stp q7, q6, [x9]
-	WORD $0xad011125 // stp q5, q4, [x9,#32]
-	SUB $32, R4, R4
-	ADD $32, R11, R11
-	ADD $64, R10, R10
+	WORD $0xad002d2c // stp q12, q11, [x9]
+	WORD $0xad01252a // stp q10, q9, [x9,#32]
+	WORD $0xad001d08 // stp q8, q7, [x8]
+	WORD $0xad011506 // stp q6, q5, [x8,#32]
+	SUB $32, R12, R12
+	ADD $32, R10, R10
 	ADD $64, R9, R9
-	ADD $32, R8, R8
-	SUB $8, R5, R5
+	ADD $64, R8, R8
+	ADD $32, R7, R7
+	SUB $8, R4, R4
 	B narrow
 
 done:
@@ -256,171 +255,170 @@ done:
 
 // func sumsNEON(stride int, rows int, cols int, ahead int, x *float32, s1 *float64)
 TEXT ·sumsNEON(SB), NOSPLIT, $0-48
-	MOVD $normLanesAVX2<>(SB), R3
-	MOVD x+32(FP), R9
-	MOVD s1+40(FP), R8
-	MOVD stride+0(FP), R7
-	LSL $2, R7, R7
-	MOVD rows+8(FP), R6
-	MOVD cols+16(FP), R5
-	MOVD ahead+24(FP), R4
-	LSL $2, R4, R4
-	MUL R7, R6, R6
+	MOVD $normLanesAVX2<>(SB), R9
+	MOVD x+32(FP), R8
+	MOVD s1+40(FP), R7
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R6
+	MOVD rows+8(FP), R1
+	MOVD cols+16(FP), R4
+	MOVD ahead+24(FP), R0
+	LSL $2, R0, R10
+	MUL R6, R1, R5
 
 wide:
-	CMP $16, R5
+	CMP $16, R4
 	BLT narrow
-	WORD $0xad40290b // ldp q11, q10, [x8]
-	WORD $0xad412109 // ldp q9, q8, [x8,#32]
-	WORD $0xad421907 // ldp q7, q6, [x8,#64]
-	WORD $0xad431105 // ldp q5, q4, [x8,#96]
-	MOVD $0, R10
-	MOVD cols+16(FP), R1
-	LSL $2, R1, R1
-	CMP R7, R1
-	MOVD R7, R1
+	WORD $0xad4028eb // ldp q11, q10, [x7]
+	WORD $0xad4120e9 // ldp q9, q8, [x7,#32]
+	WORD $0xad4218e7 // ldp q7, q6, [x7,#64]
+	WORD $0xad4310e5 // ldp q5, q4, [x7,#96]
+	MOVD $0, R2
+	MOVD cols+16(FP), R0
+	LSL $2, R0, R0
+	CMP R6, R0
+	MOVD R6, R1
 	BEQ wideRowsWhole
-	MOVD ahead+24(FP), R4
-	LSL $2, R4, R4
+	MOVD ahead+24(FP), R0
+	LSL $2, R0, R10
 	B wideRows
 
 wideRowsWhole:
 	MOVD $64, R1
 
 wideRows:
-	ADD R4<<0, R9, R0
+	ADD R10<<0, R8, R0
 	PRFM 0(R0), PLDL2KEEP
-	ADD R10<<0, R9, R0
+	ADD R2<<0, R8, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
-	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e63d56b // fadd v11.2d, v11.2d, v3.2d
-	WORD $0x4e62d54a // fadd v10.2d, v10.2d, v2.2d
-	WORD $0x4e61d529 // fadd v9.2d, v9.2d, v1.2d
-	WORD $0x4e60d508 // fadd v8.2d, v8.2d, v0.2d
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x3dc00401 // ldr q1, [x0,#16]
+	WORD $0x0e617820 // fcvtl v0.2d, v1.2s
+	WORD $0x4e617821 // fcvtl2 v1.2d, v1.4s
+	WORD $0x4e62d56b // fadd v11.2d, v11.2d, v2.2d
+	WORD $0x4e63d54a // fadd v10.2d, v10.2d, v3.2d
+	WORD $0x4e60d529 // fadd v9.2d, v9.2d, v0.2d
+	WORD $0x4e61d508 // fadd v8.2d, v8.2d, v1.2d
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
-	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e63d4e7 // fadd v7.2d, v7.2d, v3.2d
-	WORD $0x4e62d4c6 // fadd v6.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a5 // fadd v5.2d, v5.2d, v1.2d
-	WORD $0x4e60d484 // fadd v4.2d, v4.2d, v0.2d
-	ADD R1, R4, R4
-	ADD R7, R10, R10
-	CMP R6, R10
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x3dc00c01 // ldr q1, [x0,#48]
+	WORD $0x0e617820 // fcvtl v0.2d, v1.2s
+	WORD $0x4e617821 // fcvtl2 v1.2d, v1.4s
+	WORD $0x4e62d4e7 // fadd v7.2d, v7.2d, v2.2d
+	WORD $0x4e63d4c6 // fadd v6.2d, v6.2d, v3.2d
+	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
+	ADD R1, R10, R10
+	ADD R6, R2, R2
+	CMP R5, R2
 	BLT wideRows
-	WORD $0xad00290b // stp q11, q10, [x8]
-	WORD $0xad012109 // stp q9, q8, [x8,#32]
-	WORD $0xad021907 // stp q7, q6, [x8,#64]
-	WORD $0xad031105 // stp q5, q4, [x8,#96]
-	SUB $64, R4, R4
-	ADD $64, R9, R9
-	ADD $128, R8, R8
-	SUB $16, R5, R5
+	WORD $0xad0028eb // stp q11, q10, [x7]
+	WORD $0xad0120e9 // stp q9, q8, [x7,#32]
+	WORD $0xad0218e7 // stp q7, q6, [x7,#64]
+	WORD $0xad0310e5 // stp q5, q4, [x7,#96]
+	SUB $64, R10, R10
+	ADD $64, R8, R8
+	ADD $128, R7, R7
+	SUB $16, R4, R4
 	B wide
 
 narrow:
-	CMP $0, R5
+	CMP $0, R4
 	BLE done
-	MOVD R5, R0
-	MOVD $8, R1
-	CMP R1, R5
-	CSEL GT, R1, R0, R0
-	ADD $32, R3, R1
+	MOVD $8, R0
+	CMP R0, R4
+	CSEL GT, R0, R4, R0
+	ADD $32, R9, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
 	WORD $0xad402009 // ldp q9, q8, [x0]
-	WORD $0xad401907 // ldp q7, q6, [x8]
-	WORD $0xad411105 // ldp q5, q4, [x8,#32]
-	MOVD $0, R10
-	MOVD cols+16(FP), R2
-	LSL $2, R2, R2
-	CMP R7, R2
-	MOVD R7, R2
+	WORD $0xad4018e7 // ldp q7, q6, [x7]
+	WORD $0xad4110e5 // ldp q5, q4, [x7,#32]
+	MOVD $0, R3
+	MOVD cols+16(FP), R0
+	LSL $2, R0, R0
+	CMP R6, R0
+	MOVD R6, R2
 	BEQ narrowRowsWhole
-	MOVD ahead+24(FP), R4
-	LSL $2, R4, R4
+	MOVD ahead+24(FP), R0
+	LSL $2, R0, R10
 	B narrowRows
 
 narrowRowsWhole:
 	MOVD $32, R2
 
 narrowRows:
-	ADD R4<<0, R9, R0
+	ADD R10<<0, R8, R0
 	PRFM 0(R0), PLDL2KEEP
-	ADD R10<<0, R9, R1
-	WORD $0x4f00e401 // movi v1.16b, #0x0
+	ADD R3<<0, R8, R1
 	WORD $0x4f00e400 // movi v0.16b, #0x0
+	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x0e1c3d20 // mov w0, v9.s[3]
 	CBZ R0, few_2
-	WORD $0x3dc00021 // ldr q1, [x1]
+	WORD $0x3dc00020 // ldr q0, [x1]
 	B all_4
 
 few_2:
 	WORD $0x0e0c3d20 // mov w0, v9.s[1]
 	CBZ R0, one_3
-	WORD $0xfd400021 // ldr d1, [x1]
+	WORD $0xfd400020 // ldr d0, [x1]
 	WORD $0x0e143d20 // mov w0, v9.s[2]
 	CBZ R0, masked_1
 	ADD $8, R1, R0
-	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
+	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
 	B masked_1
 
 one_3:
 	WORD $0x0e043d20 // mov w0, v9.s[0]
 	CBZ R0, masked_1
-	WORD $0xbd400021 // ldr s1, [x1]
+	WORD $0xbd400020 // ldr s0, [x1]
 	B masked_1
 
 all_4:
 	WORD $0x0e1c3d00 // mov w0, v8.s[3]
 	CBZ R0, few_5
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	WORD $0x3dc00421 // ldr q1, [x1,#16]
 	B all_7
 
 few_5:
 	WORD $0x0e0c3d00 // mov w0, v8.s[1]
 	CBZ R0, one_6
-	WORD $0xfd400820 // ldr d0, [x1,#16]
+	WORD $0xfd400821 // ldr d1, [x1,#16]
 	WORD $0x0e143d00 // mov w0, v8.s[2]
 	CBZ R0, masked_1
 	ADD $24, R1, R0
-	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
+	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
 	B masked_1
 
 one_6:
 	WORD $0x0e043d00 // mov w0, v8.s[0]
 	CBZ R0, masked_1
-	WORD $0xbd401020 // ldr s0, [x1,#16]
+	WORD $0xbd401021 // ldr s1, [x1,#16]
 	B masked_1
 
 all_7:
 
 masked_1:
-	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
-	WORD $0x4e617822 // fcvtl2 v2.2d, v1.4s
-	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
-	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4e63d4e7 // fadd v7.2d, v7.2d, v3.2d
-	WORD $0x4e62d4c6 // fadd v6.2d, v6.2d, v2.2d
-	WORD $0x4e61d4a5 // fadd v5.2d, v5.2d, v1.2d
-	WORD $0x4e60d484 // fadd v4.2d, v4.2d, v0.2d
-	ADD R2, R4, R4
-	ADD R7, R10, R10
-	CMP R6, R10
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x4e617803 // fcvtl2 v3.2d, v0.4s
+	WORD $0x0e617820 // fcvtl v0.2d, v1.2s
+	WORD $0x4e617821 // fcvtl2 v1.2d, v1.4s
+	WORD $0x4e62d4e7 // fadd v7.2d, v7.2d, v2.2d
+	WORD $0x4e63d4c6 // fadd v6.2d, v6.2d, v3.2d
+	WORD $0x4e60d4a5 // fadd v5.2d, v5.2d, v0.2d
+	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
+	ADD R2, R10, R10
+	ADD R6, R3, R3
+	CMP R5, R3
 	BLT narrowRows
-	WORD $0xad001907 // stp q7, q6, [x8]
-	WORD $0xad011105 // stp q5, q4, [x8,#32]
-	SUB $32, R4, R4
-	ADD $32, R9, R9
-	ADD $64, R8, R8
-	SUB $8, R5, R5
+	WORD $0xad0018e7 // stp q7, q6, [x7]
+	WORD $0xad0110e5 // stp q5, q4, [x7,#32]
+	SUB $32, R10, R10
+	ADD $32, R8, R8
+	ADD $64, R7, R7
+	SUB $8, R4, R4
 	B narrow
 
 done:
@@ -436,9 +434,9 @@ TEXT ·foldNEON(SB), NOSPLIT, $0-24
 again:
 	WORD $0xad400823 // ldp q3, q2, [x1]
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e61d463 // fadd v3.2d, v3.2d, v1.2d
-	WORD $0x4e60d442 // fadd v2.2d, v2.2d, v0.2d
-	WORD $0xad000823 // stp q3, q2, [x1]
+	WORD $0x4e61d461 // fadd v1.2d, v3.2d, v1.2d
+	WORD $0x4e60d440 // fadd v0.2d, v2.2d, v0.2d
+	WORD $0xad000021 // stp q1, q0, [x1]
 	WORD $0xad001004 // stp q4, q4, [x0]
 	ADD $32, R1, R1
 	ADD $32, R0, R0
@@ -449,25 +447,25 @@ again:
 // func affineNEON(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
 TEXT ·affineNEON(SB), NOSPLIT, $0-80
 	MOVD $normLanesAVX2<>(SB), R1
-	MOVD cols+16(FP), R11
-	MOVD R11, R0
+	MOVD cols+16(FP), R3
+	MOVD R3, R0
 	AND $7, R0, R0
 	ADD $32, R1, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
 	WORD $0xad401005 // ldp q5, q4, [x0]
-	MOVD stride+0(FP), R10
-	LSL $2, R10, R10
-	MOVD rows+8(FP), R9
-	SUB $1, R11, R11
-	AND $-8, R11, R11
-	LSL $2, R11, R11
-	SUB $1, R9, R9
-	MUL R10, R9, R9
-	ADD R11, R9, R9
-	SUB R11, R10, R10
-	SUB $32, R10, R10
-	MOVD R9, R8
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R2
+	MOVD rows+8(FP), R1
+	SUB $1, R3, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R11
+	SUB $1, R1, R0
+	MUL R2, R0, R0
+	ADD R11, R0, R10
+	SUB R11, R2, R0
+	SUB $32, R0, R9
+	MOVD R10, R8
 	MOVD R11, R7
 	MOVD ahead+24(FP), R0
 
@@ -477,7 +475,7 @@ ahead:
 	SUB $32, R8, R8
 	SUBS $32, R7, R7
 	BPL aheadSame
-	SUB R10, R8, R8
+	SUB R9, R8, R8
 	MOVD R11, R7
 
 aheadSame:
@@ -500,11 +498,11 @@ row:
 	SUB $32, R8, R8
 	SUBS $32, R7, R7
 	BPL partSame
-	SUB R10, R8, R8
+	SUB R9, R8, R8
 	MOVD R11, R7
 
 partSame:
-	ADD R9<<0, R6, R12
+	ADD R10<<0, R6, R12
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x0e1c3ca0 // mov w0, v5.s[3]
@@ -563,56 +561,56 @@ masked_1:
 	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	ADD R1<<0, R2, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R9<<0, R5, R12
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R10<<0, R5, R12
 	WORD $0x0e1c3ca0 // mov w0, v5.s[3]
 	CBZ R0, few_9
-	WORD $0x3d800183 // str q3, [x12]
+	WORD $0x3d800181 // str q1, [x12]
 	B all_11
 
 few_9:
 	WORD $0x0e0c3ca0 // mov w0, v5.s[1]
 	CBZ R0, one_10
-	WORD $0xfd000183 // str d3, [x12]
+	WORD $0xfd000181 // str d1, [x12]
 	WORD $0x0e143ca0 // mov w0, v5.s[2]
 	CBZ R0, masked_8
 	ADD $8, R12, R0
-	WORD $0x4d008003 // st1 {v3.s}[2], [x0]
+	WORD $0x4d008001 // st1 {v1.s}[2], [x0]
 	B masked_8
 
 one_10:
 	WORD $0x0e043ca0 // mov w0, v5.s[0]
 	CBZ R0, masked_8
-	WORD $0xbd000183 // str s3, [x12]
+	WORD $0xbd000181 // str s1, [x12]
 	B masked_8
 
 all_11:
 	WORD $0x0e1c3c80 // mov w0, v4.s[3]
 	CBZ R0, few_12
-	WORD $0x3d800582 // str q2, [x12,#16]
+	WORD $0x3d800580 // str q0, [x12,#16]
 	B all_14
 
 few_12:
 	WORD $0x0e0c3c80 // mov w0, v4.s[1]
 	CBZ R0, one_13
-	WORD $0xfd000982 // str d2, [x12,#16]
+	WORD $0xfd000980 // str d0, [x12,#16]
 	WORD $0x0e143c80 // mov w0, v4.s[2]
 	CBZ R0, masked_8
 	ADD $24, R12, R0
-	WORD $0x4d008002 // st1 {v2.s}[2], [x0]
+	WORD $0x4d008000 // st1 {v0.s}[2], [x0]
 	B masked_8
 
 one_13:
 	WORD $0x0e043c80 // mov w0, v4.s[0]
 	CBZ R0, masked_8
-	WORD $0xbd001182 // str s2, [x12,#16]
+	WORD $0xbd001180 // str s0, [x12,#16]
 	B masked_8
 
 all_14:
 
 masked_8:
-	SUB $32, R9, R9
+	SUB $32, R10, R10
 	SUBS $32, R1, R1
 	BMI above
 
@@ -622,11 +620,11 @@ whole:
 	SUB $32, R8, R8
 	SUBS $32, R7, R7
 	BPL vectorSame
-	SUB R10, R8, R8
+	SUB R9, R8, R8
 	MOVD R11, R7
 
 vectorSame:
-	ADD R9<<0, R6, R0
+	ADD R10<<0, R6, R0
 	WORD $0xad400803 // ldp q3, q2, [x0]
 	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
@@ -638,41 +636,41 @@ vectorSame:
 	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	ADD R1<<0, R2, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R9<<0, R5, R0
-	WORD $0xad000803 // stp q3, q2, [x0]
-	SUB $32, R9, R9
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R10<<0, R5, R0
+	WORD $0xad000001 // stp q1, q0, [x0]
+	SUB $32, R10, R10
 	SUBS $32, R1, R1
 	BPL whole
 
 above:
-	SUBS R10, R9, R9
+	SUBS R9, R10, R10
 	BPL row
 	RET
 
 // func affineReLUNEON(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
 TEXT ·affineReLUNEON(SB), NOSPLIT, $0-80
 	MOVD $normLanesAVX2<>(SB), R1
-	MOVD cols+16(FP), R11
-	MOVD R11, R0
+	MOVD cols+16(FP), R3
+	MOVD R3, R0
 	AND $7, R0, R0
 	ADD $32, R1, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
 	WORD $0xad401406 // ldp q6, q5, [x0]
-	MOVD stride+0(FP), R10
-	LSL $2, R10, R10
-	MOVD rows+8(FP), R9
-	SUB $1, R11, R11
-	AND $-8, R11, R11
-	LSL $2, R11, R11
-	SUB $1, R9, R9
-	MUL R10, R9, R9
-	ADD R11, R9, R9
-	SUB R11, R10, R10
-	SUB $32, R10, R10
-	MOVD R9, R8
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R2
+	MOVD rows+8(FP), R1
+	SUB $1, R3, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R11
+	SUB $1, R1, R0
+	MUL R2, R0, R0
+	ADD R11, R0, R10
+	SUB R11, R2, R0
+	SUB $32, R0, R9
+	MOVD R10, R8
 	MOVD R11, R7
 	MOVD ahead+24(FP), R0
 
@@ -682,7 +680,7 @@ ahead:
 	SUB $32, R8, R8
 	SUBS $32, R7, R7
 	BPL aheadSame
-	SUB R10, R8, R8
+	SUB R9, R8, R8
 	MOVD R11, R7
 
 aheadSame:
@@ -706,11 +704,11 @@ row:
 	SUB $32, R8, R8
 	SUBS $32, R7, R7
 	BPL partSame
-	SUB R10, R8, R8
+	SUB R9, R8, R8
 	MOVD R11, R7
 
 partSame:
-	ADD R9<<0, R6, R12
+	ADD R10<<0, R6, R12
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x0e1c3cc0 // mov w0, v6.s[3]
@@ -771,13 +769,13 @@ masked_1:
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD $0x6e23e481 // fcmge v1.4s, v4.4s, v3.4s
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6e23e480 // fcmge v0.4s, v4.4s, v3.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x6e22e480 // fcmge v0.4s, v4.4s, v2.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
-	ADD R9<<0, R5, R12
+	ADD R10<<0, R5, R12
 	WORD $0x0e1c3cc0 // mov w0, v6.s[3]
 	CBZ R0, few_9
 	WORD $0x3d800181 // str q1, [x12]
@@ -824,7 +822,7 @@ one_13:
 all_14:
 
 masked_8:
-	SUB $32, R9, R9
+	SUB $32, R10, R10
 	SUBS $32, R1, R1
 	BMI above
 
@@ -834,11 +832,11 @@ whole:
 	SUB $32, R8, R8
 	SUBS $32, R7, R7
 	BPL vectorSame
-	SUB R10, R8, R8
+	SUB R9, R8, R8
 	MOVD R11, R7
 
 vectorSame:
-	ADD R9<<0, R6, R0
+	ADD R10<<0, R6, R0
 	WORD $0xad400803 // ldp q3, q2, [x0]
 	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
@@ -852,45 +850,45 @@ vectorSame:
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD $0x6e23e481 // fcmge v1.4s, v4.4s, v3.4s
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6e23e480 // fcmge v0.4s, v4.4s, v3.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x6e22e480 // fcmge v0.4s, v4.4s, v2.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
-	ADD R9<<0, R5, R0
+	ADD R10<<0, R5, R0
 	WORD $0xad000001 // stp q1, q0, [x0]
-	SUB $32, R9, R9
+	SUB $32, R10, R10
 	SUBS $32, R1, R1
 	BPL whole
 
 above:
-	SUBS R10, R9, R9
+	SUBS R9, R10, R10
 	BPL row
 	RET
 
 // func affineAddReLUNEON(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
 TEXT ·affineAddReLUNEON(SB), NOSPLIT, $0-80
 	MOVD $normLanesAVX2<>(SB), R1
-	MOVD cols+16(FP), R12
-	MOVD R12, R0
+	MOVD cols+16(FP), R3
+	MOVD R3, R0
 	AND $7, R0, R0
 	ADD $32, R1, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
 	WORD $0xad401406 // ldp q6, q5, [x0]
-	MOVD stride+0(FP), R11
-	LSL $2, R11, R11
-	MOVD rows+8(FP), R10
-	SUB $1, R12, R12
-	AND $-8, R12, R12
-	LSL $2, R12, R12
-	SUB $1, R10, R10
-	MUL R11, R10, R10
-	ADD R12, R10, R10
-	SUB R12, R11, R11
-	SUB $32, R11, R11
-	MOVD R10, R9
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R2
+	MOVD rows+8(FP), R1
+	SUB $1, R3, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R12
+	SUB $1, R1, R0
+	MUL R2, R0, R0
+	ADD R12, R0, R11
+	SUB R12, R2, R0
+	SUB $32, R0, R10
+	MOVD R11, R9
 	MOVD R12, R8
 	MOVD ahead+24(FP), R0
 
@@ -900,7 +898,7 @@ ahead:
 	SUB $32, R9, R9
 	SUBS $32, R8, R8
 	BPL aheadSame
-	SUB R11, R9, R9
+	SUB R10, R9, R9
 	MOVD R12, R8
 
 aheadSame:
@@ -927,11 +925,11 @@ row:
 	SUB $32, R9, R9
 	SUBS $32, R8, R8
 	BPL partSame
-	SUB R11, R9, R9
+	SUB R10, R9, R9
 	MOVD R12, R8
 
 partSame:
-	ADD R10<<0, R7, R13
+	ADD R11<<0, R7, R13
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x0e1c3cc0 // mov w0, v6.s[3]
@@ -992,7 +990,7 @@ masked_1:
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R10<<0, R5, R13
+	ADD R11<<0, R5, R13
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0x0e1c3cc0 // mov w0, v6.s[3]
@@ -1043,13 +1041,13 @@ all_14:
 masked_8:
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD $0x6e23e481 // fcmge v1.4s, v4.4s, v3.4s
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6e23e480 // fcmge v0.4s, v4.4s, v3.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x6e22e480 // fcmge v0.4s, v4.4s, v2.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
-	ADD R10<<0, R6, R13
+	ADD R11<<0, R6, R13
 	WORD $0x0e1c3cc0 // mov w0, v6.s[3]
 	CBZ R0, few_16
 	WORD $0x3d8001a1 // str q1, [x13]
@@ -1096,7 +1094,7 @@ one_20:
 all_21:
 
 masked_15:
-	SUB $32, R10, R10
+	SUB $32, R11, R11
 	SUBS $32, R1, R1
 	BMI above
 
@@ -1108,11 +1106,11 @@ whole:
 	SUB $32, R9, R9
 	SUBS $32, R8, R8
 	BPL vectorSame
-	SUB R11, R9, R9
+	SUB R10, R9, R9
 	MOVD R12, R8
 
 vectorSame:
-	ADD R10<<0, R7, R0
+	ADD R11<<0, R7, R0
 	WORD $0xad400803 // ldp q3, q2, [x0]
 	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
@@ -1126,42 +1124,42 @@ vectorSame:
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R10<<0, R5, R0
+	ADD R11<<0, R5, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD $0x6e23e481 // fcmge v1.4s, v4.4s, v3.4s
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6e23e480 // fcmge v0.4s, v4.4s, v3.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x6e22e480 // fcmge v0.4s, v4.4s, v2.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
-	ADD R10<<0, R6, R0
+	ADD R11<<0, R6, R0
 	WORD $0xad000001 // stp q1, q0, [x0]
-	SUB $32, R10, R10
+	SUB $32, R11, R11
 	SUBS $32, R1, R1
 	BPL whole
 
 above:
-	SUBS R11, R10, R10
+	SUBS R10, R11, R11
 	BPL row
 	RET
 
 // func affineStreamNEON(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
 TEXT ·affineStreamNEON(SB), NOSPLIT, $0-80
-	MOVD cols+16(FP), R11
-	MOVD stride+0(FP), R10
-	LSL $2, R10, R10
-	MOVD rows+8(FP), R9
-	SUB $1, R11, R11
-	AND $-8, R11, R11
-	LSL $2, R11, R11
-	SUB $1, R9, R9
-	MUL R10, R9, R9
-	ADD R11, R9, R9
-	SUB R11, R10, R10
-	SUB $32, R10, R10
-	MOVD R9, R8
+	MOVD cols+16(FP), R3
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R2
+	MOVD rows+8(FP), R1
+	SUB $1, R3, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R11
+	SUB $1, R1, R0
+	MUL R2, R0, R0
+	ADD R11, R0, R10
+	SUB R11, R2, R0
+	SUB $32, R0, R9
+	MOVD R10, R8
 	MOVD R11, R7
 	MOVD ahead+24(FP), R0
 
@@ -1171,7 +1169,7 @@ ahead:
 	SUB $32, R8, R8
 	SUBS $32, R7, R7
 	BPL aheadSame
-	SUB R10, R8, R8
+	SUB R9, R8, R8
 	MOVD R11, R7
 
 aheadSame:
@@ -1193,11 +1191,11 @@ whole:
 	SUB $32, R8, R8
 	SUBS $32, R7, R7
 	BPL vectorSame
-	SUB R10, R8, R8
+	SUB R9, R8, R8
 	MOVD R11, R7
 
 vectorSame:
-	ADD R9<<0, R6, R0
+	ADD R10<<0, R6, R0
 	WORD $0xad400803 // ldp q3, q2, [x0]
 	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
@@ -1209,34 +1207,34 @@ vectorSame:
 	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
 	ADD R1<<0, R2, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R9<<0, R5, R0
-	WORD $0xac000803 // stnp q3, q2, [x0]
-	SUB $32, R9, R9
+	WORD $0x4e21d461 // fadd v1.4s, v3.4s, v1.4s
+	WORD $0x4e20d440 // fadd v0.4s, v2.4s, v0.4s
+	ADD R10<<0, R5, R0
+	WORD $0xac000001 // stnp q1, q0, [x0]
+	SUB $32, R10, R10
 	SUBS $32, R1, R1
 	BPL whole
 
 above:
-	SUBS R10, R9, R9
+	SUBS R9, R10, R10
 	BPL row
 	RET
 
 // func affineReLUStreamNEON(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
 TEXT ·affineReLUStreamNEON(SB), NOSPLIT, $0-80
-	MOVD cols+16(FP), R11
-	MOVD stride+0(FP), R10
-	LSL $2, R10, R10
-	MOVD rows+8(FP), R9
-	SUB $1, R11, R11
-	AND $-8, R11, R11
-	LSL $2, R11, R11
-	SUB $1, R9, R9
-	MUL R10, R9, R9
-	ADD R11, R9, R9
-	SUB R11, R10, R10
-	SUB $32, R10, R10
-	MOVD R9, R8
+	MOVD cols+16(FP), R3
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R2
+	MOVD rows+8(FP), R1
+	SUB $1, R3, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R11
+	SUB $1, R1, R0
+	MUL R2, R0, R0
+	ADD R11, R0, R10
+	SUB R11, R2, R0
+	SUB $32, R0, R9
+	MOVD R10, R8
 	MOVD R11, R7
 	MOVD ahead+24(FP), R0
 
@@ -1246,7 +1244,7 @@ ahead:
 	SUB $32, R8, R8
 	SUBS $32, R7, R7
 	BPL aheadSame
-	SUB R10, R8, R8
+	SUB R9, R8, R8
 	MOVD R11, R7
 
 aheadSame:
@@ -1269,11 +1267,11 @@ whole:
 	SUB $32, R8, R8
 	SUBS $32, R7, R7
 	BPL vectorSame
-	SUB R10, R8, R8
+	SUB R9, R8, R8
 	MOVD R11, R7
 
 vectorSame:
-	ADD R9<<0, R6, R0
+	ADD R10<<0, R6, R0
 	WORD $0xad400803 // ldp q3, q2, [x0]
 	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
@@ -1287,38 +1285,38 @@ vectorSame:
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD $0x6e23e481 // fcmge v1.4s, v4.4s, v3.4s
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6e23e480 // fcmge v0.4s, v4.4s, v3.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x6e22e480 // fcmge v0.4s, v4.4s, v2.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
-	ADD R9<<0, R5, R0
+	ADD R10<<0, R5, R0
 	WORD $0xac000001 // stnp q1, q0, [x0]
-	SUB $32, R9, R9
+	SUB $32, R10, R10
 	SUBS $32, R1, R1
 	BPL whole
 
 above:
-	SUBS R10, R9, R9
+	SUBS R9, R10, R10
 	BPL row
 	RET
 
 // func affineAddReLUStreamNEON(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
 TEXT ·affineAddReLUStreamNEON(SB), NOSPLIT, $0-80
-	MOVD cols+16(FP), R12
-	MOVD stride+0(FP), R11
-	LSL $2, R11, R11
-	MOVD rows+8(FP), R10
-	SUB $1, R12, R12
-	AND $-8, R12, R12
-	LSL $2, R12, R12
-	SUB $1, R10, R10
-	MUL R11, R10, R10
-	ADD R12, R10, R10
-	SUB R12, R11, R11
-	SUB $32, R11, R11
-	MOVD R10, R9
+	MOVD cols+16(FP), R3
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R2
+	MOVD rows+8(FP), R1
+	SUB $1, R3, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R12
+	SUB $1, R1, R0
+	MUL R2, R0, R0
+	ADD R12, R0, R11
+	SUB R12, R2, R0
+	SUB $32, R0, R10
+	MOVD R11, R9
 	MOVD R12, R8
 	MOVD ahead+24(FP), R0
 
@@ -1328,7 +1326,7 @@ ahead:
 	SUB $32, R9, R9
 	SUBS $32, R8, R8
 	BPL aheadSame
-	SUB R11, R9, R9
+	SUB R10, R9, R9
 	MOVD R12, R8
 
 aheadSame:
@@ -1354,11 +1352,11 @@ whole:
 	SUB $32, R9, R9
 	SUBS $32, R8, R8
 	BPL vectorSame
-	SUB R11, R9, R9
+	SUB R10, R9, R9
 	MOVD R12, R8
 
 vectorSame:
-	ADD R10<<0, R7, R0
+	ADD R11<<0, R7, R0
 	WORD $0xad400803 // ldp q3, q2, [x0]
 	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
@@ -1372,236 +1370,235 @@ vectorSame:
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	ADD R10<<0, R5, R0
+	ADD R11<<0, R5, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
-	WORD $0x6e23e481 // fcmge v1.4s, v4.4s, v3.4s
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x6e23e480 // fcmge v0.4s, v4.4s, v3.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x6e22e480 // fcmge v0.4s, v4.4s, v2.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
-	ADD R10<<0, R6, R0
+	ADD R11<<0, R6, R0
 	WORD $0xac000001 // stnp q1, q0, [x0]
-	SUB $32, R10, R10
+	SUB $32, R11, R11
 	SUBS $32, R1, R1
 	BPL whole
 
 above:
-	SUBS R11, R10, R10
+	SUBS R10, R11, R11
 	BPL row
 	RET
 
 // func gradSumsNEON(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
 TEXT ·gradSumsNEON(SB), NOSPLIT, $0-88
-	MOVD $normLanesAVX2<>(SB), R3
-	MOVD x+32(FP), R13
-	MOVD dy+40(FP), R12
-	MOVD mean+64(FP), R11
-	MOVD s1+72(FP), R10
-	MOVD s2+80(FP), R9
-	MOVD stride+0(FP), R8
-	LSL $2, R8, R8
-	MOVD rows+8(FP), R7
-	MOVD cols+16(FP), R6
-	MOVD ahead+24(FP), R5
-	LSL $2, R5, R5
-	MUL R8, R7, R7
+	MOVD $normLanesAVX2<>(SB), R13
+	MOVD x+32(FP), R12
+	MOVD dy+40(FP), R11
+	MOVD mean+64(FP), R10
+	MOVD s1+72(FP), R9
+	MOVD s2+80(FP), R8
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R7
+	MOVD rows+8(FP), R1
+	MOVD cols+16(FP), R4
+	MOVD ahead+24(FP), R0
+	LSL $2, R0, R6
+	MUL R7, R1, R5
 
 wide:
-	CMP $16, R6
+	CMP $16, R4
 	BLT narrow
-	WORD $0x3dc00160 // ldr q0, [x11]
-	WORD $0x0e61781f // fcvtl v31.2d, v0.2s
-	WORD $0x4e61781e // fcvtl2 v30.2d, v0.4s
-	WORD $0x3dc00560 // ldr q0, [x11,#16]
-	WORD $0x0e61781d // fcvtl v29.2d, v0.2s
-	WORD $0x4e61781c // fcvtl2 v28.2d, v0.4s
-	WORD $0x3dc00960 // ldr q0, [x11,#32]
-	WORD $0x0e61781b // fcvtl v27.2d, v0.2s
-	WORD $0x4e61781a // fcvtl2 v26.2d, v0.4s
-	WORD $0x3dc00d60 // ldr q0, [x11,#48]
-	WORD $0x0e617819 // fcvtl v25.2d, v0.2s
-	WORD $0x4e617818 // fcvtl2 v24.2d, v0.4s
-	WORD $0xad405957 // ldp q23, q22, [x10]
-	WORD $0xad415155 // ldp q21, q20, [x10,#32]
-	WORD $0xad424953 // ldp q19, q18, [x10,#64]
-	WORD $0xad434151 // ldp q17, q16, [x10,#96]
-	WORD $0xad40392f // ldp q15, q14, [x9]
-	WORD $0xad41312d // ldp q13, q12, [x9,#32]
-	WORD $0xad42292b // ldp q11, q10, [x9,#64]
-	WORD $0xad432129 // ldp q9, q8, [x9,#96]
-	MOVD $0, R4
-	MOVD cols+16(FP), R2
-	LSL $2, R2, R2
-	CMP R8, R2
-	MOVD R8, R2
+	WORD $0x3dc00140 // ldr q0, [x10]
+	WORD $0x0e61781c // fcvtl v28.2d, v0.2s
+	WORD $0x4e61781d // fcvtl2 v29.2d, v0.4s
+	WORD $0x3dc00540 // ldr q0, [x10,#16]
+	WORD $0x0e61781a // fcvtl v26.2d, v0.2s
+	WORD $0x4e61781b // fcvtl2 v27.2d, v0.4s
+	WORD $0x3dc00940 // ldr q0, [x10,#32]
+	WORD $0x0e617818 // fcvtl v24.2d, v0.2s
+	WORD $0x4e617819 // fcvtl2 v25.2d, v0.4s
+	WORD $0x3dc00d40 // ldr q0, [x10,#48]
+	WORD $0x0e617816 // fcvtl v22.2d, v0.2s
+	WORD $0x4e617817 // fcvtl2 v23.2d, v0.4s
+	WORD $0xad405135 // ldp q21, q20, [x9]
+	WORD $0xad414933 // ldp q19, q18, [x9,#32]
+	WORD $0xad424131 // ldp q17, q16, [x9,#64]
+	WORD $0xad43392f // ldp q15, q14, [x9,#96]
+	WORD $0xad40310d // ldp q13, q12, [x8]
+	WORD $0xad41290b // ldp q11, q10, [x8,#32]
+	WORD $0xad422109 // ldp q9, q8, [x8,#64]
+	WORD $0xad431907 // ldp q7, q6, [x8,#96]
+	MOVD $0, R3
+	MOVD cols+16(FP), R0
+	LSL $2, R0, R0
+	CMP R7, R0
+	MOVD R7, R2
 	BEQ wideRowsWhole
-	MOVD ahead+24(FP), R5
-	LSL $2, R5, R5
+	MOVD ahead+24(FP), R0
+	LSL $2, R0, R6
 	B wideRows
 
 wideRowsWhole:
 	MOVD $64, R2
 
 wideRows:
-	ADD R5<<0, R13, R0
+	ADD R6<<0, R12, R0
 	PRFM 0(R0), PLDL2KEEP
-	ADD R5<<0, R12, R0
+	ADD R6<<0, R11, R0
 	PRFM 0(R0), PLDL2KEEP
-	ADD R4<<0, R12, R1
+	ADD R3<<0, R11, R1
 	WORD $0x3dc00020 // ldr q0, [x1]
-	WORD $0x0e617807 // fcvtl v7.2d, v0.2s
-	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
+	WORD $0x0e61781e // fcvtl v30.2d, v0.2s
+	WORD $0x4e61781f // fcvtl2 v31.2d, v0.4s
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
-	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	ADD R4<<0, R13, R0
+	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
+	WORD $0x4e617805 // fcvtl2 v5.2d, v0.4s
+	ADD R3<<0, R12, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4effd463 // fsub v3.2d, v3.2d, v31.2d
-	WORD $0x4efed442 // fsub v2.2d, v2.2d, v30.2d
-	WORD $0x4e67d6f7 // fadd v23.2d, v23.2d, v7.2d
-	WORD $0x4e66d6d6 // fadd v22.2d, v22.2d, v6.2d
-	WORD $0x4e67cc6f // fmla v15.2d, v3.2d, v7.2d
-	WORD $0x4e66cc4e // fmla v14.2d, v2.2d, v6.2d
-	WORD $0x4efdd421 // fsub v1.2d, v1.2d, v29.2d
-	WORD $0x4efcd400 // fsub v0.2d, v0.2d, v28.2d
-	WORD $0x4e65d6b5 // fadd v21.2d, v21.2d, v5.2d
-	WORD $0x4e64d694 // fadd v20.2d, v20.2d, v4.2d
-	WORD $0x4e65cc2d // fmla v13.2d, v1.2d, v5.2d
-	WORD $0x4e64cc0c // fmla v12.2d, v0.2d, v4.2d
+	WORD $0x3dc00403 // ldr q3, [x0,#16]
+	WORD $0x0e617862 // fcvtl v2.2d, v3.2s
+	WORD $0x4e617863 // fcvtl2 v3.2d, v3.4s
+	WORD $0x4efcd421 // fsub v1.2d, v1.2d, v28.2d
+	WORD $0x4efdd400 // fsub v0.2d, v0.2d, v29.2d
+	WORD $0x4e7ed6b5 // fadd v21.2d, v21.2d, v30.2d
+	WORD $0x4e7fd694 // fadd v20.2d, v20.2d, v31.2d
+	WORD $0x4e7ecc2d // fmla v13.2d, v1.2d, v30.2d
+	WORD $0x4e7fcc0c // fmla v12.2d, v0.2d, v31.2d
+	WORD $0x4efad441 // fsub v1.2d, v2.2d, v26.2d
+	WORD $0x4efbd460 // fsub v0.2d, v3.2d, v27.2d
+	WORD $0x4e64d673 // fadd v19.2d, v19.2d, v4.2d
+	WORD $0x4e65d652 // fadd v18.2d, v18.2d, v5.2d
+	WORD $0x4e64cc2b // fmla v11.2d, v1.2d, v4.2d
+	WORD $0x4e65cc0a // fmla v10.2d, v0.2d, v5.2d
 	WORD $0x3dc00820 // ldr q0, [x1,#32]
-	WORD $0x0e617807 // fcvtl v7.2d, v0.2s
-	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
+	WORD $0x0e61781e // fcvtl v30.2d, v0.2s
+	WORD $0x4e61781f // fcvtl2 v31.2d, v0.4s
 	WORD $0x3dc00c20 // ldr q0, [x1,#48]
-	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
+	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
+	WORD $0x4e617805 // fcvtl2 v5.2d, v0.4s
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
 	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
 	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4efbd463 // fsub v3.2d, v3.2d, v27.2d
-	WORD $0x4efad442 // fsub v2.2d, v2.2d, v26.2d
-	WORD $0x4e67d673 // fadd v19.2d, v19.2d, v7.2d
-	WORD $0x4e66d652 // fadd v18.2d, v18.2d, v6.2d
-	WORD $0x4e67cc6b // fmla v11.2d, v3.2d, v7.2d
-	WORD $0x4e66cc4a // fmla v10.2d, v2.2d, v6.2d
-	WORD $0x4ef9d421 // fsub v1.2d, v1.2d, v25.2d
-	WORD $0x4ef8d400 // fsub v0.2d, v0.2d, v24.2d
-	WORD $0x4e65d631 // fadd v17.2d, v17.2d, v5.2d
-	WORD $0x4e64d610 // fadd v16.2d, v16.2d, v4.2d
-	WORD $0x4e65cc29 // fmla v9.2d, v1.2d, v5.2d
-	WORD $0x4e64cc08 // fmla v8.2d, v0.2d, v4.2d
-	ADD R2, R5, R5
-	ADD R8, R4, R4
-	CMP R7, R4
+	WORD $0x3dc00c03 // ldr q3, [x0,#48]
+	WORD $0x0e617862 // fcvtl v2.2d, v3.2s
+	WORD $0x4e617863 // fcvtl2 v3.2d, v3.4s
+	WORD $0x4ef8d421 // fsub v1.2d, v1.2d, v24.2d
+	WORD $0x4ef9d400 // fsub v0.2d, v0.2d, v25.2d
+	WORD $0x4e7ed631 // fadd v17.2d, v17.2d, v30.2d
+	WORD $0x4e7fd610 // fadd v16.2d, v16.2d, v31.2d
+	WORD $0x4e7ecc29 // fmla v9.2d, v1.2d, v30.2d
+	WORD $0x4e7fcc08 // fmla v8.2d, v0.2d, v31.2d
+	WORD $0x4ef6d441 // fsub v1.2d, v2.2d, v22.2d
+	WORD $0x4ef7d460 // fsub v0.2d, v3.2d, v23.2d
+	WORD $0x4e64d5ef // fadd v15.2d, v15.2d, v4.2d
+	WORD $0x4e65d5ce // fadd v14.2d, v14.2d, v5.2d
+	WORD $0x4e64cc27 // fmla v7.2d, v1.2d, v4.2d
+	WORD $0x4e65cc06 // fmla v6.2d, v0.2d, v5.2d
+	ADD R2, R6, R6
+	ADD R7, R3, R3
+	CMP R5, R3
 	BLT wideRows
-	WORD $0xad005957 // stp q23, q22, [x10]
-	WORD $0xad015155 // stp q21, q20, [x10,#32]
-	WORD $0xad024953 // stp q19, q18, [x10,#64]
-	WORD $0xad034151 // stp q17, q16, [x10,#96]
-	WORD $0xad00392f // stp q15, q14, [x9]
-	WORD $0xad01312d // stp q13, q12, [x9,#32]
-	WORD $0xad02292b // stp q11, q10, [x9,#64]
-	WORD $0xad032129 // stp q9, q8, [x9,#96]
-	SUB $64, R5, R5
-	ADD $64, R13, R13
+	WORD $0xad005135 // stp q21, q20, [x9]
+	WORD $0xad014933 // stp q19, q18, [x9,#32]
+	WORD $0xad024131 // stp q17, q16, [x9,#64]
+	WORD $0xad03392f // stp q15, q14, [x9,#96]
+	WORD $0xad00310d // stp q13, q12, [x8]
+	WORD $0xad01290b // stp q11, q10, [x8,#32]
+	WORD $0xad022109 // stp q9, q8, [x8,#64]
+	WORD $0xad031907 // stp q7, q6, [x8,#96]
+	SUB $64, R6, R6
 	ADD $64, R12, R12
 	ADD $64, R11, R11
-	ADD $128, R10, R10
+	ADD $64, R10, R10
 	ADD $128, R9, R9
-	SUB $16, R6, R6
+	ADD $128, R8, R8
+	SUB $16, R4, R4
 	B wide
 
 narrow:
-	CMP $0, R6
+	CMP $0, R4
 	BLE done
-	MOVD R6, R0
-	MOVD $8, R1
-	CMP R1, R6
-	CSEL GT, R1, R0, R0
-	ADD $32, R3, R1
+	MOVD $8, R0
+	CMP R0, R4
+	CSEL GT, R0, R4, R0
+	ADD $32, R13, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
-	WORD $0xad405015 // ldp q21, q20, [x0]
-	WORD $0x3dc00160 // ldr q0, [x11]
+	WORD $0xad405416 // ldp q22, q21, [x0]
+	WORD $0x3dc00140 // ldr q0, [x10]
 	WORD $0x0e617813 // fcvtl v19.2d, v0.2s
-	WORD $0x4e617812 // fcvtl2 v18.2d, v0.4s
-	WORD $0x3dc00560 // ldr q0, [x11,#16]
+	WORD $0x4e617814 // fcvtl2 v20.2d, v0.4s
+	WORD $0x3dc00540 // ldr q0, [x10,#16]
 	WORD $0x0e617811 // fcvtl v17.2d, v0.2s
-	WORD $0x4e617810 // fcvtl2 v16.2d, v0.4s
-	WORD $0xad40394f // ldp q15, q14, [x10]
-	WORD $0xad41314d // ldp q13, q12, [x10,#32]
-	WORD $0xad40292b // ldp q11, q10, [x9]
-	WORD $0xad412129 // ldp q9, q8, [x9,#32]
-	MOVD $0, R4
-	MOVD cols+16(FP), R2
-	LSL $2, R2, R2
-	CMP R8, R2
-	MOVD R8, R2
+	WORD $0x4e617812 // fcvtl2 v18.2d, v0.4s
+	WORD $0xad403d30 // ldp q16, q15, [x9]
+	WORD $0xad41352e // ldp q14, q13, [x9,#32]
+	WORD $0xad402d0c // ldp q12, q11, [x8]
+	WORD $0xad41250a // ldp q10, q9, [x8,#32]
+	MOVD $0, R3
+	MOVD cols+16(FP), R0
+	LSL $2, R0, R0
+	CMP R7, R0
+	MOVD R7, R2
 	BEQ narrowRowsWhole
-	MOVD ahead+24(FP), R5
-	LSL $2, R5, R5
+	MOVD ahead+24(FP), R0
+	LSL $2, R0, R6
 	B narrowRows
 
 narrowRowsWhole:
 	MOVD $32, R2
 
 narrowRows:
-	ADD R5<<0, R13, R0
+	ADD R6<<0, R12, R0
 	PRFM 0(R0), PLDL2KEEP
-	ADD R5<<0, R12, R0
+	ADD R6<<0, R11, R0
 	PRFM 0(R0), PLDL2KEEP
-	ADD R4<<0, R12, R1
+	ADD R3<<0, R11, R1
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0x0e1c3ea0 // mov w0, v21.s[3]
+	WORD $0x0e1c3ec0 // mov w0, v22.s[3]
 	CBZ R0, few_2
 	WORD $0x3dc00021 // ldr q1, [x1]
 	B all_4
 
 few_2:
-	WORD $0x0e0c3ea0 // mov w0, v21.s[1]
+	WORD $0x0e0c3ec0 // mov w0, v22.s[1]
 	CBZ R0, one_3
 	WORD $0xfd400021 // ldr d1, [x1]
-	WORD $0x0e143ea0 // mov w0, v21.s[2]
+	WORD $0x0e143ec0 // mov w0, v22.s[2]
 	CBZ R0, masked_1
 	ADD $8, R1, R0
 	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
 	B masked_1
 
 one_3:
-	WORD $0x0e043ea0 // mov w0, v21.s[0]
+	WORD $0x0e043ec0 // mov w0, v22.s[0]
 	CBZ R0, masked_1
 	WORD $0xbd400021 // ldr s1, [x1]
 	B masked_1
 
 all_4:
-	WORD $0x0e1c3e80 // mov w0, v20.s[3]
+	WORD $0x0e1c3ea0 // mov w0, v21.s[3]
 	CBZ R0, few_5
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
 	B all_7
 
 few_5:
-	WORD $0x0e0c3e80 // mov w0, v20.s[1]
+	WORD $0x0e0c3ea0 // mov w0, v21.s[1]
 	CBZ R0, one_6
 	WORD $0xfd400820 // ldr d0, [x1,#16]
-	WORD $0x0e143e80 // mov w0, v20.s[2]
+	WORD $0x0e143ea0 // mov w0, v21.s[2]
 	CBZ R0, masked_1
 	ADD $24, R1, R0
 	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
 	B masked_1
 
 one_6:
-	WORD $0x0e043e80 // mov w0, v20.s[0]
+	WORD $0x0e043ea0 // mov w0, v21.s[0]
 	CBZ R0, masked_1
 	WORD $0xbd401020 // ldr s0, [x1,#16]
 	B masked_1
@@ -1610,89 +1607,89 @@ all_7:
 
 masked_1:
 	WORD $0x0e617827 // fcvtl v7.2d, v1.2s
-	WORD $0x4e617826 // fcvtl2 v6.2d, v1.4s
+	WORD $0x4e617828 // fcvtl2 v8.2d, v1.4s
 	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	ADD R4<<0, R13, R1
+	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
+	ADD R3<<0, R12, R1
+	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0x0e1c3ea0 // mov w0, v21.s[3]
+	WORD $0x0e1c3ec0 // mov w0, v22.s[3]
 	CBZ R0, few_9
-	WORD $0x3dc00021 // ldr q1, [x1]
+	WORD $0x3dc00022 // ldr q2, [x1]
 	B all_11
 
 few_9:
-	WORD $0x0e0c3ea0 // mov w0, v21.s[1]
+	WORD $0x0e0c3ec0 // mov w0, v22.s[1]
 	CBZ R0, one_10
-	WORD $0xfd400021 // ldr d1, [x1]
-	WORD $0x0e143ea0 // mov w0, v21.s[2]
+	WORD $0xfd400022 // ldr d2, [x1]
+	WORD $0x0e143ec0 // mov w0, v22.s[2]
 	CBZ R0, masked_8
 	ADD $8, R1, R0
-	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
+	WORD $0x4d408002 // ld1 {v2.s}[2], [x0]
 	B masked_8
 
 one_10:
-	WORD $0x0e043ea0 // mov w0, v21.s[0]
+	WORD $0x0e043ec0 // mov w0, v22.s[0]
 	CBZ R0, masked_8
-	WORD $0xbd400021 // ldr s1, [x1]
+	WORD $0xbd400022 // ldr s2, [x1]
 	B masked_8
 
 all_11:
-	WORD $0x0e1c3e80 // mov w0, v20.s[3]
+	WORD $0x0e1c3ea0 // mov w0, v21.s[3]
 	CBZ R0, few_12
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	WORD $0x3dc00421 // ldr q1, [x1,#16]
 	B all_14
 
 few_12:
-	WORD $0x0e0c3e80 // mov w0, v20.s[1]
+	WORD $0x0e0c3ea0 // mov w0, v21.s[1]
 	CBZ R0, one_13
-	WORD $0xfd400820 // ldr d0, [x1,#16]
-	WORD $0x0e143e80 // mov w0, v20.s[2]
+	WORD $0xfd400821 // ldr d1, [x1,#16]
+	WORD $0x0e143ea0 // mov w0, v21.s[2]
 	CBZ R0, masked_8
 	ADD $24, R1, R0
-	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
+	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
 	B masked_8
 
 one_13:
-	WORD $0x0e043e80 // mov w0, v20.s[0]
+	WORD $0x0e043ea0 // mov w0, v21.s[0]
 	CBZ R0, masked_8
-	WORD $0xbd401020 // ldr s0, [x1,#16]
+	WORD $0xbd401021 // ldr s1, [x1,#16]
 	B masked_8
 
 all_14:
 
 masked_8:
-	WORD $0x0e617823 // fcvtl v3.2d, v1.2s
-	WORD $0x4e617822 // fcvtl2 v2.2d, v1.4s
-	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
-	WORD $0x4e617800 // fcvtl2 v0.2d, v0.4s
-	WORD $0x4ef3d463 // fsub v3.2d, v3.2d, v19.2d
-	WORD $0x4ef2d442 // fsub v2.2d, v2.2d, v18.2d
-	WORD $0x4e67d5ef // fadd v15.2d, v15.2d, v7.2d
-	WORD $0x4e66d5ce // fadd v14.2d, v14.2d, v6.2d
-	WORD $0x4e67cc6b // fmla v11.2d, v3.2d, v7.2d
-	WORD $0x4e66cc4a // fmla v10.2d, v2.2d, v6.2d
-	WORD $0x4ef1d421 // fsub v1.2d, v1.2d, v17.2d
-	WORD $0x4ef0d400 // fsub v0.2d, v0.2d, v16.2d
-	WORD $0x4e65d5ad // fadd v13.2d, v13.2d, v5.2d
-	WORD $0x4e64d58c // fadd v12.2d, v12.2d, v4.2d
-	WORD $0x4e65cc29 // fmla v9.2d, v1.2d, v5.2d
-	WORD $0x4e64cc08 // fmla v8.2d, v0.2d, v4.2d
-	ADD R2, R5, R5
-	ADD R8, R4, R4
-	CMP R7, R4
+	WORD $0x0e617840 // fcvtl v0.2d, v2.2s
+	WORD $0x4e617844 // fcvtl2 v4.2d, v2.4s
+	WORD $0x0e617822 // fcvtl v2.2d, v1.2s
+	WORD $0x4e617823 // fcvtl2 v3.2d, v1.4s
+	WORD $0x4ef3d401 // fsub v1.2d, v0.2d, v19.2d
+	WORD $0x4ef4d480 // fsub v0.2d, v4.2d, v20.2d
+	WORD $0x4e67d610 // fadd v16.2d, v16.2d, v7.2d
+	WORD $0x4e68d5ef // fadd v15.2d, v15.2d, v8.2d
+	WORD $0x4e67cc2c // fmla v12.2d, v1.2d, v7.2d
+	WORD $0x4e68cc0b // fmla v11.2d, v0.2d, v8.2d
+	WORD $0x4ef1d441 // fsub v1.2d, v2.2d, v17.2d
+	WORD $0x4ef2d460 // fsub v0.2d, v3.2d, v18.2d
+	WORD $0x4e65d5ce // fadd v14.2d, v14.2d, v5.2d
+	WORD $0x4e66d5ad // fadd v13.2d, v13.2d, v6.2d
+	WORD $0x4e65cc2a // fmla v10.2d, v1.2d, v5.2d
+	WORD $0x4e66cc09 // fmla v9.2d, v0.2d, v6.2d
+	ADD R2, R6, R6
+	ADD R7, R3, R3
+	CMP R5, R3
 	BLT narrowRows
-	WORD $0xad00394f // stp q15, q14, [x10]
-	WORD $0xad01314d // stp q13, q12, [x10,#32]
-	WORD $0xad00292b // stp q11, q10, [x9]
-	WORD $0xad012129 // stp q9, q8, [x9,#32]
-	SUB $32, R5, R5
-	ADD $32, R13, R13
+	WORD $0xad003d30 // stp q16, q15, [x9]
+	WORD $0xad01352e // stp q14, q13, [x9,#32]
+	WORD $0xad002d0c // stp q12, q11, [x8]
+	WORD $0xad01250a // stp q10, q9, [x8,#32]
+	SUB $32, R6, R6
 	ADD $32, R12, R12
 	ADD $32, R11, R11
-	ADD $64, R10, R10
+	ADD $32, R10, R10
 	ADD $64, R9, R9
-	SUB $8, R6, R6
+	ADD $64, R8, R8
+	SUB $8, R4, R4
 	B narrow
 
 done:
@@ -1702,20 +1699,19 @@ done:
 TEXT ·gradSumsReLUNEON(SB), NOSPLIT, $0-88
 	MOVD $normLanesAVX2<>(SB), R1
 	MOVD cols+16(FP), R2
-	MOVD R2, R0
-	AND $7, R0, R0
+	AND $7, R2, R0
 	ADD $32, R1, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
-	WORD $0xad403c10 // ldp q16, q15, [x0]
-	MOVD rows+8(FP), R14
-	ADD $7, R2, R2
-	AND $-8, R2, R2
-	LSL $2, R2, R2
-	MOVD stride+0(FP), R13
-	LSL $2, R13, R13
-	MUL R13, R14, R14
-	SUB R2, R13, R13
+	WORD $0xad40340e // ldp q14, q13, [x0]
+	MOVD rows+8(FP), R1
+	ADD $7, R2, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R2
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R0
+	MUL R0, R1, R14
+	SUB R2, R0, R13
 	MOVD $0, R12
 	MOVD R2, R11
 	MOVD ahead+24(FP), R0
@@ -1733,16 +1729,16 @@ aheadSame:
 	B ahead
 
 begin:
-	MOVD cols+16(FP), R10
-	AND $-8, R10, R10
-	LSL $2, R10, R10
+	MOVD cols+16(FP), R0
+	AND $-8, R0, R0
+	LSL $2, R0, R10
 	MOVD x+32(FP), R9
 	MOVD dy+40(FP), R8
 	MOVD y+48(FP), R7
 	MOVD mean+64(FP), R6
 	MOVD s1+72(FP), R5
 	MOVD s2+80(FP), R4
-	WORD $0x4f00e40e // movi v14.16b, #0x0
+	WORD $0x4f00e40c // movi v12.16b, #0x0
 	MOVD $0, R3
 
 row:
@@ -1768,49 +1764,49 @@ vectorSame:
 	WORD $0xad400803 // ldp q3, q2, [x0]
 	ADD R3<<0, R7, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6eaee421 // fcmgt v1.4s, v1.4s, v14.4s
-	WORD $0x6eaee400 // fcmgt v0.4s, v0.4s, v14.4s
+	WORD $0x6eace421 // fcmgt v1.4s, v1.4s, v12.4s
+	WORD $0x6eace400 // fcmgt v0.4s, v0.4s, v12.4s
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
-	WORD $0x0e61782d // fcvtl v13.2d, v1.2s
-	WORD $0x4e61782c // fcvtl2 v12.2d, v1.4s
-	WORD $0x0e61780b // fcvtl v11.2d, v0.2s
-	WORD $0x4e61780a // fcvtl2 v10.2d, v0.4s
+	WORD $0x0e61782f // fcvtl v15.2d, v1.2s
+	WORD $0x4e617830 // fcvtl2 v16.2d, v1.4s
+	WORD $0x0e61780a // fcvtl v10.2d, v0.2s
+	WORD $0x4e61780b // fcvtl2 v11.2d, v0.4s
 	ADD R15<<0, R6, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617809 // fcvtl v9.2d, v0.2s
-	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617809 // fcvtl2 v9.2d, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x0e617807 // fcvtl v7.2d, v0.2s
-	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
+	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
 	ADD R3<<0, R9, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
+	WORD $0x4e617805 // fcvtl2 v5.2d, v0.4s
 	ADD R15<<1, R5, R1
 	WORD $0xad400021 // ldp q1, q0, [x1]
-	WORD $0x4e61d5a1 // fadd v1.2d, v13.2d, v1.2d
-	WORD $0x4e60d580 // fadd v0.2d, v12.2d, v0.2d
+	WORD $0x4e61d5e1 // fadd v1.2d, v15.2d, v1.2d
+	WORD $0x4e60d600 // fadd v0.2d, v16.2d, v0.2d
 	WORD $0xad000021 // stp q1, q0, [x1]
-	WORD $0x4ee9d4a5 // fsub v5.2d, v5.2d, v9.2d
-	WORD $0x4ee8d484 // fsub v4.2d, v4.2d, v8.2d
+	WORD $0x4ee3d443 // fsub v3.2d, v2.2d, v3.2d
+	WORD $0x4ee9d4c2 // fsub v2.2d, v6.2d, v9.2d
 	ADD R15<<1, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e6dcca1 // fmla v1.2d, v5.2d, v13.2d
-	WORD $0x4e6ccc80 // fmla v0.2d, v4.2d, v12.2d
+	WORD $0x4e6fcc61 // fmla v1.2d, v3.2d, v15.2d
+	WORD $0x4e70cc40 // fmla v0.2d, v2.2d, v16.2d
 	WORD $0xad000001 // stp q1, q0, [x0]
 	WORD $0xad410021 // ldp q1, q0, [x1,#32]
-	WORD $0x4e61d561 // fadd v1.2d, v11.2d, v1.2d
-	WORD $0x4e60d540 // fadd v0.2d, v10.2d, v0.2d
+	WORD $0x4e61d541 // fadd v1.2d, v10.2d, v1.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
 	WORD $0xad010021 // stp q1, q0, [x1,#32]
-	WORD $0x4ee7d463 // fsub v3.2d, v3.2d, v7.2d
-	WORD $0x4ee6d442 // fsub v2.2d, v2.2d, v6.2d
+	WORD $0x4ee7d483 // fsub v3.2d, v4.2d, v7.2d
+	WORD $0x4ee8d4a2 // fsub v2.2d, v5.2d, v8.2d
 	WORD $0xad410001 // ldp q1, q0, [x0,#32]
-	WORD $0x4e6bcc61 // fmla v1.2d, v3.2d, v11.2d
-	WORD $0x4e6acc40 // fmla v0.2d, v2.2d, v10.2d
+	WORD $0x4e6acc61 // fmla v1.2d, v3.2d, v10.2d
+	WORD $0x4e6bcc40 // fmla v0.2d, v2.2d, v11.2d
 	WORD $0xad010001 // stp q1, q0, [x0,#32]
 	ADD $32, R3, R3
 	ADD $32, R15, R15
@@ -1836,45 +1832,45 @@ partVectorSame:
 	ADD R3<<0, R8, R1
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_2
 	WORD $0x3dc00023 // ldr q3, [x1]
 	B all_4
 
 few_2:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_3
 	WORD $0xfd400023 // ldr d3, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_1
 	ADD $8, R1, R0
 	WORD $0x4d408003 // ld1 {v3.s}[2], [x0]
 	B masked_1
 
 one_3:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_1
 	WORD $0xbd400023 // ldr s3, [x1]
 	B masked_1
 
 all_4:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_5
 	WORD $0x3dc00422 // ldr q2, [x1,#16]
 	B all_7
 
 few_5:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_6
 	WORD $0xfd400822 // ldr d2, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_1
 	ADD $24, R1, R0
 	WORD $0x4d408002 // ld1 {v2.s}[2], [x0]
 	B masked_1
 
 one_6:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_1
 	WORD $0xbd401022 // ldr s2, [x1,#16]
 	B masked_1
@@ -1885,45 +1881,45 @@ masked_1:
 	ADD R3<<0, R7, R1
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_9
 	WORD $0x3dc00021 // ldr q1, [x1]
 	B all_11
 
 few_9:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_10
 	WORD $0xfd400021 // ldr d1, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_8
 	ADD $8, R1, R0
 	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
 	B masked_8
 
 one_10:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_8
 	WORD $0xbd400021 // ldr s1, [x1]
 	B masked_8
 
 all_11:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_12
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
 	B all_14
 
 few_12:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_13
 	WORD $0xfd400820 // ldr d0, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_8
 	ADD $24, R1, R0
 	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
 	B masked_8
 
 one_13:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_8
 	WORD $0xbd401020 // ldr s0, [x1,#16]
 	B masked_8
@@ -1931,63 +1927,63 @@ one_13:
 all_14:
 
 masked_8:
-	WORD $0x6eaee421 // fcmgt v1.4s, v1.4s, v14.4s
-	WORD $0x6eaee400 // fcmgt v0.4s, v0.4s, v14.4s
+	WORD $0x6eace421 // fcmgt v1.4s, v1.4s, v12.4s
+	WORD $0x6eace400 // fcmgt v0.4s, v0.4s, v12.4s
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
-	WORD $0x0e61782d // fcvtl v13.2d, v1.2s
-	WORD $0x4e61782c // fcvtl2 v12.2d, v1.4s
-	WORD $0x0e61780b // fcvtl v11.2d, v0.2s
-	WORD $0x4e61780a // fcvtl2 v10.2d, v0.4s
+	WORD $0x0e61782f // fcvtl v15.2d, v1.2s
+	WORD $0x4e617830 // fcvtl2 v16.2d, v1.4s
+	WORD $0x0e61780a // fcvtl v10.2d, v0.2s
+	WORD $0x4e61780b // fcvtl2 v11.2d, v0.4s
 	ADD R15<<0, R6, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617809 // fcvtl v9.2d, v0.2s
-	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617809 // fcvtl2 v9.2d, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x0e617807 // fcvtl v7.2d, v0.2s
-	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
+	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
 	ADD R3<<0, R9, R1
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_16
 	WORD $0x3dc00021 // ldr q1, [x1]
 	B all_18
 
 few_16:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_17
 	WORD $0xfd400021 // ldr d1, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_15
 	ADD $8, R1, R0
 	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
 	B masked_15
 
 one_17:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_15
 	WORD $0xbd400021 // ldr s1, [x1]
 	B masked_15
 
 all_18:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_19
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
 	B all_21
 
 few_19:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_20
 	WORD $0xfd400820 // ldr d0, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_15
 	ADD $24, R1, R0
 	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
 	B masked_15
 
 one_20:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_15
 	WORD $0xbd401020 // ldr s0, [x1,#16]
 	B masked_15
@@ -1995,31 +1991,31 @@ one_20:
 all_21:
 
 masked_15:
-	WORD $0x0e617825 // fcvtl v5.2d, v1.2s
-	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	WORD $0x0e617822 // fcvtl v2.2d, v1.2s
+	WORD $0x4e617826 // fcvtl2 v6.2d, v1.4s
+	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
+	WORD $0x4e617805 // fcvtl2 v5.2d, v0.4s
 	ADD R15<<1, R5, R1
 	WORD $0xad400021 // ldp q1, q0, [x1]
-	WORD $0x4e61d5a1 // fadd v1.2d, v13.2d, v1.2d
-	WORD $0x4e60d580 // fadd v0.2d, v12.2d, v0.2d
+	WORD $0x4e61d5e1 // fadd v1.2d, v15.2d, v1.2d
+	WORD $0x4e60d600 // fadd v0.2d, v16.2d, v0.2d
 	WORD $0xad000021 // stp q1, q0, [x1]
-	WORD $0x4ee9d4a5 // fsub v5.2d, v5.2d, v9.2d
-	WORD $0x4ee8d484 // fsub v4.2d, v4.2d, v8.2d
+	WORD $0x4ee3d443 // fsub v3.2d, v2.2d, v3.2d
+	WORD $0x4ee9d4c2 // fsub v2.2d, v6.2d, v9.2d
 	ADD R15<<1, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e6dcca1 // fmla v1.2d, v5.2d, v13.2d
-	WORD $0x4e6ccc80 // fmla v0.2d, v4.2d, v12.2d
+	WORD $0x4e6fcc61 // fmla v1.2d, v3.2d, v15.2d
+	WORD $0x4e70cc40 // fmla v0.2d, v2.2d, v16.2d
 	WORD $0xad000001 // stp q1, q0, [x0]
 	WORD $0xad410021 // ldp q1, q0, [x1,#32]
-	WORD $0x4e61d561 // fadd v1.2d, v11.2d, v1.2d
-	WORD $0x4e60d540 // fadd v0.2d, v10.2d, v0.2d
+	WORD $0x4e61d541 // fadd v1.2d, v10.2d, v1.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
 	WORD $0xad010021 // stp q1, q0, [x1,#32]
-	WORD $0x4ee7d463 // fsub v3.2d, v3.2d, v7.2d
-	WORD $0x4ee6d442 // fsub v2.2d, v2.2d, v6.2d
+	WORD $0x4ee7d483 // fsub v3.2d, v4.2d, v7.2d
+	WORD $0x4ee8d4a2 // fsub v2.2d, v5.2d, v8.2d
 	WORD $0xad410001 // ldp q1, q0, [x0,#32]
-	WORD $0x4e6bcc61 // fmla v1.2d, v3.2d, v11.2d
-	WORD $0x4e6acc40 // fmla v0.2d, v2.2d, v10.2d
+	WORD $0x4e6acc61 // fmla v1.2d, v3.2d, v10.2d
+	WORD $0x4e6bcc40 // fmla v0.2d, v2.2d, v11.2d
 	WORD $0xad010001 // stp q1, q0, [x0,#32]
 	ADD $32, R3, R3
 
@@ -2033,20 +2029,19 @@ below:
 TEXT ·gradSumsAddReLUNEON(SB), NOSPLIT, $0-88
 	MOVD $normLanesAVX2<>(SB), R1
 	MOVD cols+16(FP), R2
-	MOVD R2, R0
-	AND $7, R0, R0
+	AND $7, R2, R0
 	ADD $32, R1, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
-	WORD $0xad403c10 // ldp q16, q15, [x0]
-	MOVD rows+8(FP), R15
-	ADD $7, R2, R2
-	AND $-8, R2, R2
-	LSL $2, R2, R2
-	MOVD stride+0(FP), R14
-	LSL $2, R14, R14
-	MUL R14, R15, R15
-	SUB R2, R14, R14
+	WORD $0xad40340e // ldp q14, q13, [x0]
+	MOVD rows+8(FP), R1
+	ADD $7, R2, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R2
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R0
+	MUL R0, R1, R15
+	SUB R2, R0, R14
 	MOVD $0, R13
 	MOVD R2, R12
 	MOVD ahead+24(FP), R0
@@ -2064,9 +2059,9 @@ aheadSame:
 	B ahead
 
 begin:
-	MOVD cols+16(FP), R11
-	AND $-8, R11, R11
-	LSL $2, R11, R11
+	MOVD cols+16(FP), R0
+	AND $-8, R0, R0
+	LSL $2, R0, R11
 	MOVD x+32(FP), R10
 	MOVD dy+40(FP), R9
 	MOVD y+48(FP), R8
@@ -2074,7 +2069,7 @@ begin:
 	MOVD mean+64(FP), R6
 	MOVD s1+72(FP), R5
 	MOVD s2+80(FP), R4
-	WORD $0x4f00e40e // movi v14.16b, #0x0
+	WORD $0x4f00e40c // movi v12.16b, #0x0
 	MOVD $0, R3
 
 row:
@@ -2100,51 +2095,51 @@ vectorSame:
 	WORD $0xad400803 // ldp q3, q2, [x0]
 	ADD R3<<0, R8, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6eaee421 // fcmgt v1.4s, v1.4s, v14.4s
-	WORD $0x6eaee400 // fcmgt v0.4s, v0.4s, v14.4s
+	WORD $0x6eace421 // fcmgt v1.4s, v1.4s, v12.4s
+	WORD $0x6eace400 // fcmgt v0.4s, v0.4s, v12.4s
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
 	ADD R3<<0, R7, R0
 	WORD $0xad000001 // stp q1, q0, [x0]
-	WORD $0x0e61782d // fcvtl v13.2d, v1.2s
-	WORD $0x4e61782c // fcvtl2 v12.2d, v1.4s
-	WORD $0x0e61780b // fcvtl v11.2d, v0.2s
-	WORD $0x4e61780a // fcvtl2 v10.2d, v0.4s
+	WORD $0x0e61782f // fcvtl v15.2d, v1.2s
+	WORD $0x4e617830 // fcvtl2 v16.2d, v1.4s
+	WORD $0x0e61780a // fcvtl v10.2d, v0.2s
+	WORD $0x4e61780b // fcvtl2 v11.2d, v0.4s
 	ADD R16<<0, R6, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617809 // fcvtl v9.2d, v0.2s
-	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617809 // fcvtl2 v9.2d, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x0e617807 // fcvtl v7.2d, v0.2s
-	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
+	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
 	ADD R3<<0, R10, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
+	WORD $0x4e617805 // fcvtl2 v5.2d, v0.4s
 	ADD R16<<1, R5, R1
 	WORD $0xad400021 // ldp q1, q0, [x1]
-	WORD $0x4e61d5a1 // fadd v1.2d, v13.2d, v1.2d
-	WORD $0x4e60d580 // fadd v0.2d, v12.2d, v0.2d
+	WORD $0x4e61d5e1 // fadd v1.2d, v15.2d, v1.2d
+	WORD $0x4e60d600 // fadd v0.2d, v16.2d, v0.2d
 	WORD $0xad000021 // stp q1, q0, [x1]
-	WORD $0x4ee9d4a5 // fsub v5.2d, v5.2d, v9.2d
-	WORD $0x4ee8d484 // fsub v4.2d, v4.2d, v8.2d
+	WORD $0x4ee3d443 // fsub v3.2d, v2.2d, v3.2d
+	WORD $0x4ee9d4c2 // fsub v2.2d, v6.2d, v9.2d
 	ADD R16<<1, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e6dcca1 // fmla v1.2d, v5.2d, v13.2d
-	WORD $0x4e6ccc80 // fmla v0.2d, v4.2d, v12.2d
+	WORD $0x4e6fcc61 // fmla v1.2d, v3.2d, v15.2d
+	WORD $0x4e70cc40 // fmla v0.2d, v2.2d, v16.2d
 	WORD $0xad000001 // stp q1, q0, [x0]
 	WORD $0xad410021 // ldp q1, q0, [x1,#32]
-	WORD $0x4e61d561 // fadd v1.2d, v11.2d, v1.2d
-	WORD $0x4e60d540 // fadd v0.2d, v10.2d, v0.2d
+	WORD $0x4e61d541 // fadd v1.2d, v10.2d, v1.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
 	WORD $0xad010021 // stp q1, q0, [x1,#32]
-	WORD $0x4ee7d463 // fsub v3.2d, v3.2d, v7.2d
-	WORD $0x4ee6d442 // fsub v2.2d, v2.2d, v6.2d
+	WORD $0x4ee7d483 // fsub v3.2d, v4.2d, v7.2d
+	WORD $0x4ee8d4a2 // fsub v2.2d, v5.2d, v8.2d
 	WORD $0xad410001 // ldp q1, q0, [x0,#32]
-	WORD $0x4e6bcc61 // fmla v1.2d, v3.2d, v11.2d
-	WORD $0x4e6acc40 // fmla v0.2d, v2.2d, v10.2d
+	WORD $0x4e6acc61 // fmla v1.2d, v3.2d, v10.2d
+	WORD $0x4e6bcc40 // fmla v0.2d, v2.2d, v11.2d
 	WORD $0xad010001 // stp q1, q0, [x0,#32]
 	ADD $32, R3, R3
 	ADD $32, R16, R16
@@ -2170,45 +2165,45 @@ partVectorSame:
 	ADD R3<<0, R9, R1
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_2
 	WORD $0x3dc00023 // ldr q3, [x1]
 	B all_4
 
 few_2:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_3
 	WORD $0xfd400023 // ldr d3, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_1
 	ADD $8, R1, R0
 	WORD $0x4d408003 // ld1 {v3.s}[2], [x0]
 	B masked_1
 
 one_3:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_1
 	WORD $0xbd400023 // ldr s3, [x1]
 	B masked_1
 
 all_4:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_5
 	WORD $0x3dc00422 // ldr q2, [x1,#16]
 	B all_7
 
 few_5:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_6
 	WORD $0xfd400822 // ldr d2, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_1
 	ADD $24, R1, R0
 	WORD $0x4d408002 // ld1 {v2.s}[2], [x0]
 	B masked_1
 
 one_6:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_1
 	WORD $0xbd401022 // ldr s2, [x1,#16]
 	B masked_1
@@ -2219,45 +2214,45 @@ masked_1:
 	ADD R3<<0, R8, R1
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_9
 	WORD $0x3dc00021 // ldr q1, [x1]
 	B all_11
 
 few_9:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_10
 	WORD $0xfd400021 // ldr d1, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_8
 	ADD $8, R1, R0
 	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
 	B masked_8
 
 one_10:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_8
 	WORD $0xbd400021 // ldr s1, [x1]
 	B masked_8
 
 all_11:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_12
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
 	B all_14
 
 few_12:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_13
 	WORD $0xfd400820 // ldr d0, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_8
 	ADD $24, R1, R0
 	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
 	B masked_8
 
 one_13:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_8
 	WORD $0xbd401020 // ldr s0, [x1,#16]
 	B masked_8
@@ -2265,50 +2260,50 @@ one_13:
 all_14:
 
 masked_8:
-	WORD $0x6eaee421 // fcmgt v1.4s, v1.4s, v14.4s
-	WORD $0x6eaee400 // fcmgt v0.4s, v0.4s, v14.4s
+	WORD $0x6eace421 // fcmgt v1.4s, v1.4s, v12.4s
+	WORD $0x6eace400 // fcmgt v0.4s, v0.4s, v12.4s
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
 	ADD R3<<0, R7, R1
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_16
 	WORD $0x3d800021 // str q1, [x1]
 	B all_18
 
 few_16:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_17
 	WORD $0xfd000021 // str d1, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_15
 	ADD $8, R1, R0
 	WORD $0x4d008001 // st1 {v1.s}[2], [x0]
 	B masked_15
 
 one_17:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_15
 	WORD $0xbd000021 // str s1, [x1]
 	B masked_15
 
 all_18:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_19
 	WORD $0x3d800420 // str q0, [x1,#16]
 	B all_21
 
 few_19:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_20
 	WORD $0xfd000820 // str d0, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_15
 	ADD $24, R1, R0
 	WORD $0x4d008000 // st1 {v0.s}[2], [x0]
 	B masked_15
 
 one_20:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_15
 	WORD $0xbd001020 // str s0, [x1,#16]
 	B masked_15
@@ -2316,59 +2311,59 @@ one_20:
 all_21:
 
 masked_15:
-	WORD $0x0e61782d // fcvtl v13.2d, v1.2s
-	WORD $0x4e61782c // fcvtl2 v12.2d, v1.4s
-	WORD $0x0e61780b // fcvtl v11.2d, v0.2s
-	WORD $0x4e61780a // fcvtl2 v10.2d, v0.4s
+	WORD $0x0e61782f // fcvtl v15.2d, v1.2s
+	WORD $0x4e617830 // fcvtl2 v16.2d, v1.4s
+	WORD $0x0e61780a // fcvtl v10.2d, v0.2s
+	WORD $0x4e61780b // fcvtl2 v11.2d, v0.4s
 	ADD R16<<0, R6, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617809 // fcvtl v9.2d, v0.2s
-	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617809 // fcvtl2 v9.2d, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x0e617807 // fcvtl v7.2d, v0.2s
-	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
+	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
 	ADD R3<<0, R10, R1
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_23
 	WORD $0x3dc00021 // ldr q1, [x1]
 	B all_25
 
 few_23:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_24
 	WORD $0xfd400021 // ldr d1, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_22
 	ADD $8, R1, R0
 	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
 	B masked_22
 
 one_24:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_22
 	WORD $0xbd400021 // ldr s1, [x1]
 	B masked_22
 
 all_25:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_26
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
 	B all_28
 
 few_26:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_27
 	WORD $0xfd400820 // ldr d0, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_22
 	ADD $24, R1, R0
 	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
 	B masked_22
 
 one_27:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_22
 	WORD $0xbd401020 // ldr s0, [x1,#16]
 	B masked_22
@@ -2376,31 +2371,31 @@ one_27:
 all_28:
 
 masked_22:
-	WORD $0x0e617825 // fcvtl v5.2d, v1.2s
-	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	WORD $0x0e617822 // fcvtl v2.2d, v1.2s
+	WORD $0x4e617826 // fcvtl2 v6.2d, v1.4s
+	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
+	WORD $0x4e617805 // fcvtl2 v5.2d, v0.4s
 	ADD R16<<1, R5, R1
 	WORD $0xad400021 // ldp q1, q0, [x1]
-	WORD $0x4e61d5a1 // fadd v1.2d, v13.2d, v1.2d
-	WORD $0x4e60d580 // fadd v0.2d, v12.2d, v0.2d
+	WORD $0x4e61d5e1 // fadd v1.2d, v15.2d, v1.2d
+	WORD $0x4e60d600 // fadd v0.2d, v16.2d, v0.2d
 	WORD $0xad000021 // stp q1, q0, [x1]
-	WORD $0x4ee9d4a5 // fsub v5.2d, v5.2d, v9.2d
-	WORD $0x4ee8d484 // fsub v4.2d, v4.2d, v8.2d
+	WORD $0x4ee3d443 // fsub v3.2d, v2.2d, v3.2d
+	WORD $0x4ee9d4c2 // fsub v2.2d, v6.2d, v9.2d
 	ADD R16<<1, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e6dcca1 // fmla v1.2d, v5.2d, v13.2d
-	WORD $0x4e6ccc80 // fmla v0.2d, v4.2d, v12.2d
+	WORD $0x4e6fcc61 // fmla v1.2d, v3.2d, v15.2d
+	WORD $0x4e70cc40 // fmla v0.2d, v2.2d, v16.2d
 	WORD $0xad000001 // stp q1, q0, [x0]
 	WORD $0xad410021 // ldp q1, q0, [x1,#32]
-	WORD $0x4e61d561 // fadd v1.2d, v11.2d, v1.2d
-	WORD $0x4e60d540 // fadd v0.2d, v10.2d, v0.2d
+	WORD $0x4e61d541 // fadd v1.2d, v10.2d, v1.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
 	WORD $0xad010021 // stp q1, q0, [x1,#32]
-	WORD $0x4ee7d463 // fsub v3.2d, v3.2d, v7.2d
-	WORD $0x4ee6d442 // fsub v2.2d, v2.2d, v6.2d
+	WORD $0x4ee7d483 // fsub v3.2d, v4.2d, v7.2d
+	WORD $0x4ee8d4a2 // fsub v2.2d, v5.2d, v8.2d
 	WORD $0xad410001 // ldp q1, q0, [x0,#32]
-	WORD $0x4e6bcc61 // fmla v1.2d, v3.2d, v11.2d
-	WORD $0x4e6acc40 // fmla v0.2d, v2.2d, v10.2d
+	WORD $0x4e6acc61 // fmla v1.2d, v3.2d, v10.2d
+	WORD $0x4e6bcc40 // fmla v0.2d, v2.2d, v11.2d
 	WORD $0xad010001 // stp q1, q0, [x0,#32]
 	ADD $32, R3, R3
 
@@ -2414,20 +2409,19 @@ below:
 TEXT ·gradSumsAddReLUStreamNEON(SB), NOSPLIT, $0-88
 	MOVD $normLanesAVX2<>(SB), R1
 	MOVD cols+16(FP), R2
-	MOVD R2, R0
-	AND $7, R0, R0
+	AND $7, R2, R0
 	ADD $32, R1, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
-	WORD $0xad403c10 // ldp q16, q15, [x0]
-	MOVD rows+8(FP), R15
-	ADD $7, R2, R2
-	AND $-8, R2, R2
-	LSL $2, R2, R2
-	MOVD stride+0(FP), R14
-	LSL $2, R14, R14
-	MUL R14, R15, R15
-	SUB R2, R14, R14
+	WORD $0xad40340e // ldp q14, q13, [x0]
+	MOVD rows+8(FP), R1
+	ADD $7, R2, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R2
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R0
+	MUL R0, R1, R15
+	SUB R2, R0, R14
 	MOVD $0, R13
 	MOVD R2, R12
 	MOVD ahead+24(FP), R0
@@ -2445,9 +2439,9 @@ aheadSame:
 	B ahead
 
 begin:
-	MOVD cols+16(FP), R11
-	AND $-8, R11, R11
-	LSL $2, R11, R11
+	MOVD cols+16(FP), R0
+	AND $-8, R0, R0
+	LSL $2, R0, R11
 	MOVD x+32(FP), R10
 	MOVD dy+40(FP), R9
 	MOVD y+48(FP), R8
@@ -2455,7 +2449,7 @@ begin:
 	MOVD mean+64(FP), R6
 	MOVD s1+72(FP), R5
 	MOVD s2+80(FP), R4
-	WORD $0x4f00e40e // movi v14.16b, #0x0
+	WORD $0x4f00e40c // movi v12.16b, #0x0
 	MOVD $0, R3
 
 row:
@@ -2481,51 +2475,51 @@ vectorSame:
 	WORD $0xad400803 // ldp q3, q2, [x0]
 	ADD R3<<0, R8, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6eaee421 // fcmgt v1.4s, v1.4s, v14.4s
-	WORD $0x6eaee400 // fcmgt v0.4s, v0.4s, v14.4s
+	WORD $0x6eace421 // fcmgt v1.4s, v1.4s, v12.4s
+	WORD $0x6eace400 // fcmgt v0.4s, v0.4s, v12.4s
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
 	ADD R3<<0, R7, R0
 	WORD $0xac000001 // stnp q1, q0, [x0]
-	WORD $0x0e61782d // fcvtl v13.2d, v1.2s
-	WORD $0x4e61782c // fcvtl2 v12.2d, v1.4s
-	WORD $0x0e61780b // fcvtl v11.2d, v0.2s
-	WORD $0x4e61780a // fcvtl2 v10.2d, v0.4s
+	WORD $0x0e61782f // fcvtl v15.2d, v1.2s
+	WORD $0x4e617830 // fcvtl2 v16.2d, v1.4s
+	WORD $0x0e61780a // fcvtl v10.2d, v0.2s
+	WORD $0x4e61780b // fcvtl2 v11.2d, v0.4s
 	ADD R16<<0, R6, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617809 // fcvtl v9.2d, v0.2s
-	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617809 // fcvtl2 v9.2d, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x0e617807 // fcvtl v7.2d, v0.2s
-	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
+	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
 	ADD R3<<0, R10, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617805 // fcvtl v5.2d, v0.2s
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
+	WORD $0x4e617805 // fcvtl2 v5.2d, v0.4s
 	ADD R16<<1, R5, R1
 	WORD $0xad400021 // ldp q1, q0, [x1]
-	WORD $0x4e61d5a1 // fadd v1.2d, v13.2d, v1.2d
-	WORD $0x4e60d580 // fadd v0.2d, v12.2d, v0.2d
+	WORD $0x4e61d5e1 // fadd v1.2d, v15.2d, v1.2d
+	WORD $0x4e60d600 // fadd v0.2d, v16.2d, v0.2d
 	WORD $0xad000021 // stp q1, q0, [x1]
-	WORD $0x4ee9d4a5 // fsub v5.2d, v5.2d, v9.2d
-	WORD $0x4ee8d484 // fsub v4.2d, v4.2d, v8.2d
+	WORD $0x4ee3d443 // fsub v3.2d, v2.2d, v3.2d
+	WORD $0x4ee9d4c2 // fsub v2.2d, v6.2d, v9.2d
 	ADD R16<<1, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e6dcca1 // fmla v1.2d, v5.2d, v13.2d
-	WORD $0x4e6ccc80 // fmla v0.2d, v4.2d, v12.2d
+	WORD $0x4e6fcc61 // fmla v1.2d, v3.2d, v15.2d
+	WORD $0x4e70cc40 // fmla v0.2d, v2.2d, v16.2d
 	WORD $0xad000001 // stp q1, q0, [x0]
 	WORD $0xad410021 // ldp q1, q0, [x1,#32]
-	WORD $0x4e61d561 // fadd v1.2d, v11.2d, v1.2d
-	WORD $0x4e60d540 // fadd v0.2d, v10.2d, v0.2d
+	WORD $0x4e61d541 // fadd v1.2d, v10.2d, v1.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
 	WORD $0xad010021 // stp q1, q0, [x1,#32]
-	WORD $0x4ee7d463 // fsub v3.2d, v3.2d, v7.2d
-	WORD $0x4ee6d442 // fsub v2.2d, v2.2d, v6.2d
+	WORD $0x4ee7d483 // fsub v3.2d, v4.2d, v7.2d
+	WORD $0x4ee8d4a2 // fsub v2.2d, v5.2d, v8.2d
 	WORD $0xad410001 // ldp q1, q0, [x0,#32]
-	WORD $0x4e6bcc61 // fmla v1.2d, v3.2d, v11.2d
-	WORD $0x4e6acc40 // fmla v0.2d, v2.2d, v10.2d
+	WORD $0x4e6acc61 // fmla v1.2d, v3.2d, v10.2d
+	WORD $0x4e6bcc40 // fmla v0.2d, v2.2d, v11.2d
 	WORD $0xad010001 // stp q1, q0, [x0,#32]
 	ADD $32, R3, R3
 	ADD $32, R16, R16
@@ -2551,45 +2545,45 @@ partVectorSame:
 	ADD R3<<0, R9, R1
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_2
 	WORD $0x3dc00023 // ldr q3, [x1]
 	B all_4
 
 few_2:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_3
 	WORD $0xfd400023 // ldr d3, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_1
 	ADD $8, R1, R0
 	WORD $0x4d408003 // ld1 {v3.s}[2], [x0]
 	B masked_1
 
 one_3:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_1
 	WORD $0xbd400023 // ldr s3, [x1]
 	B masked_1
 
 all_4:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_5
 	WORD $0x3dc00422 // ldr q2, [x1,#16]
 	B all_7
 
 few_5:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_6
 	WORD $0xfd400822 // ldr d2, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_1
 	ADD $24, R1, R0
 	WORD $0x4d408002 // ld1 {v2.s}[2], [x0]
 	B masked_1
 
 one_6:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_1
 	WORD $0xbd401022 // ldr s2, [x1,#16]
 	B masked_1
@@ -2600,45 +2594,45 @@ masked_1:
 	ADD R3<<0, R8, R1
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_9
 	WORD $0x3dc00021 // ldr q1, [x1]
 	B all_11
 
 few_9:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_10
 	WORD $0xfd400021 // ldr d1, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_8
 	ADD $8, R1, R0
 	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
 	B masked_8
 
 one_10:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_8
 	WORD $0xbd400021 // ldr s1, [x1]
 	B masked_8
 
 all_11:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_12
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
 	B all_14
 
 few_12:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_13
 	WORD $0xfd400820 // ldr d0, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_8
 	ADD $24, R1, R0
 	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
 	B masked_8
 
 one_13:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_8
 	WORD $0xbd401020 // ldr s0, [x1,#16]
 	B masked_8
@@ -2646,50 +2640,50 @@ one_13:
 all_14:
 
 masked_8:
-	WORD $0x6eaee421 // fcmgt v1.4s, v1.4s, v14.4s
-	WORD $0x6eaee400 // fcmgt v0.4s, v0.4s, v14.4s
+	WORD $0x6eace421 // fcmgt v1.4s, v1.4s, v12.4s
+	WORD $0x6eace400 // fcmgt v0.4s, v0.4s, v12.4s
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
 	ADD R3<<0, R7, R1
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_16
 	WORD $0x3d800021 // str q1, [x1]
 	B all_18
 
 few_16:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_17
 	WORD $0xfd000021 // str d1, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_15
 	ADD $8, R1, R0
 	WORD $0x4d008001 // st1 {v1.s}[2], [x0]
 	B masked_15
 
 one_17:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_15
 	WORD $0xbd000021 // str s1, [x1]
 	B masked_15
 
 all_18:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_19
 	WORD $0x3d800420 // str q0, [x1,#16]
 	B all_21
 
 few_19:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_20
 	WORD $0xfd000820 // str d0, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_15
 	ADD $24, R1, R0
 	WORD $0x4d008000 // st1 {v0.s}[2], [x0]
 	B masked_15
 
 one_20:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_15
 	WORD $0xbd001020 // str s0, [x1,#16]
 	B masked_15
@@ -2697,59 +2691,59 @@ one_20:
 all_21:
 
 masked_15:
-	WORD $0x0e61782d // fcvtl v13.2d, v1.2s
-	WORD $0x4e61782c // fcvtl2 v12.2d, v1.4s
-	WORD $0x0e61780b // fcvtl v11.2d, v0.2s
-	WORD $0x4e61780a // fcvtl2 v10.2d, v0.4s
+	WORD $0x0e61782f // fcvtl v15.2d, v1.2s
+	WORD $0x4e617830 // fcvtl2 v16.2d, v1.4s
+	WORD $0x0e61780a // fcvtl v10.2d, v0.2s
+	WORD $0x4e61780b // fcvtl2 v11.2d, v0.4s
 	ADD R16<<0, R6, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x0e617809 // fcvtl v9.2d, v0.2s
-	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
+	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
+	WORD $0x4e617809 // fcvtl2 v9.2d, v0.4s
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x0e617807 // fcvtl v7.2d, v0.2s
-	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
+	WORD $0x4e617808 // fcvtl2 v8.2d, v0.4s
 	ADD R3<<0, R10, R1
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e400 // movi v0.16b, #0x0
-	WORD $0x0e1c3e00 // mov w0, v16.s[3]
+	WORD $0x0e1c3dc0 // mov w0, v14.s[3]
 	CBZ R0, few_23
 	WORD $0x3dc00021 // ldr q1, [x1]
 	B all_25
 
 few_23:
-	WORD $0x0e0c3e00 // mov w0, v16.s[1]
+	WORD $0x0e0c3dc0 // mov w0, v14.s[1]
 	CBZ R0, one_24
 	WORD $0xfd400021 // ldr d1, [x1]
-	WORD $0x0e143e00 // mov w0, v16.s[2]
+	WORD $0x0e143dc0 // mov w0, v14.s[2]
 	CBZ R0, masked_22
 	ADD $8, R1, R0
 	WORD $0x4d408001 // ld1 {v1.s}[2], [x0]
 	B masked_22
 
 one_24:
-	WORD $0x0e043e00 // mov w0, v16.s[0]
+	WORD $0x0e043dc0 // mov w0, v14.s[0]
 	CBZ R0, masked_22
 	WORD $0xbd400021 // ldr s1, [x1]
 	B masked_22
 
 all_25:
-	WORD $0x0e1c3de0 // mov w0, v15.s[3]
+	WORD $0x0e1c3da0 // mov w0, v13.s[3]
 	CBZ R0, few_26
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
 	B all_28
 
 few_26:
-	WORD $0x0e0c3de0 // mov w0, v15.s[1]
+	WORD $0x0e0c3da0 // mov w0, v13.s[1]
 	CBZ R0, one_27
 	WORD $0xfd400820 // ldr d0, [x1,#16]
-	WORD $0x0e143de0 // mov w0, v15.s[2]
+	WORD $0x0e143da0 // mov w0, v13.s[2]
 	CBZ R0, masked_22
 	ADD $24, R1, R0
 	WORD $0x4d408000 // ld1 {v0.s}[2], [x0]
 	B masked_22
 
 one_27:
-	WORD $0x0e043de0 // mov w0, v15.s[0]
+	WORD $0x0e043da0 // mov w0, v13.s[0]
 	CBZ R0, masked_22
 	WORD $0xbd401020 // ldr s0, [x1,#16]
 	B masked_22
@@ -2757,31 +2751,31 @@ one_27:
 all_28:
 
 masked_22:
-	WORD $0x0e617825 // fcvtl v5.2d, v1.2s
-	WORD $0x4e617824 // fcvtl2 v4.2d, v1.4s
-	WORD $0x0e617803 // fcvtl v3.2d, v0.2s
-	WORD $0x4e617802 // fcvtl2 v2.2d, v0.4s
+	WORD $0x0e617822 // fcvtl v2.2d, v1.2s
+	WORD $0x4e617826 // fcvtl2 v6.2d, v1.4s
+	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
+	WORD $0x4e617805 // fcvtl2 v5.2d, v0.4s
 	ADD R16<<1, R5, R1
 	WORD $0xad400021 // ldp q1, q0, [x1]
-	WORD $0x4e61d5a1 // fadd v1.2d, v13.2d, v1.2d
-	WORD $0x4e60d580 // fadd v0.2d, v12.2d, v0.2d
+	WORD $0x4e61d5e1 // fadd v1.2d, v15.2d, v1.2d
+	WORD $0x4e60d600 // fadd v0.2d, v16.2d, v0.2d
 	WORD $0xad000021 // stp q1, q0, [x1]
-	WORD $0x4ee9d4a5 // fsub v5.2d, v5.2d, v9.2d
-	WORD $0x4ee8d484 // fsub v4.2d, v4.2d, v8.2d
+	WORD $0x4ee3d443 // fsub v3.2d, v2.2d, v3.2d
+	WORD $0x4ee9d4c2 // fsub v2.2d, v6.2d, v9.2d
 	ADD R16<<1, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e6dcca1 // fmla v1.2d, v5.2d, v13.2d
-	WORD $0x4e6ccc80 // fmla v0.2d, v4.2d, v12.2d
+	WORD $0x4e6fcc61 // fmla v1.2d, v3.2d, v15.2d
+	WORD $0x4e70cc40 // fmla v0.2d, v2.2d, v16.2d
 	WORD $0xad000001 // stp q1, q0, [x0]
 	WORD $0xad410021 // ldp q1, q0, [x1,#32]
-	WORD $0x4e61d561 // fadd v1.2d, v11.2d, v1.2d
-	WORD $0x4e60d540 // fadd v0.2d, v10.2d, v0.2d
+	WORD $0x4e61d541 // fadd v1.2d, v10.2d, v1.2d
+	WORD $0x4e60d560 // fadd v0.2d, v11.2d, v0.2d
 	WORD $0xad010021 // stp q1, q0, [x1,#32]
-	WORD $0x4ee7d463 // fsub v3.2d, v3.2d, v7.2d
-	WORD $0x4ee6d442 // fsub v2.2d, v2.2d, v6.2d
+	WORD $0x4ee7d483 // fsub v3.2d, v4.2d, v7.2d
+	WORD $0x4ee8d4a2 // fsub v2.2d, v5.2d, v8.2d
 	WORD $0xad410001 // ldp q1, q0, [x0,#32]
-	WORD $0x4e6bcc61 // fmla v1.2d, v3.2d, v11.2d
-	WORD $0x4e6acc40 // fmla v0.2d, v2.2d, v10.2d
+	WORD $0x4e6acc61 // fmla v1.2d, v3.2d, v10.2d
+	WORD $0x4e6bcc40 // fmla v0.2d, v2.2d, v11.2d
 	WORD $0xad010001 // stp q1, q0, [x0,#32]
 	ADD $32, R3, R3
 
@@ -2794,25 +2788,25 @@ below:
 // func gradientNEON(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
 TEXT ·gradientNEON(SB), NOSPLIT, $0-96
 	MOVD $normLanesAVX2<>(SB), R1
-	MOVD cols+16(FP), R13
-	MOVD R13, R0
+	MOVD cols+16(FP), R3
+	MOVD R3, R0
 	AND $7, R0, R0
 	ADD $32, R1, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
 	WORD $0xad401807 // ldp q7, q6, [x0]
-	MOVD stride+0(FP), R12
-	LSL $2, R12, R12
-	MOVD rows+8(FP), R11
-	SUB $1, R13, R13
-	AND $-8, R13, R13
-	LSL $2, R13, R13
-	SUB $1, R11, R11
-	MUL R12, R11, R11
-	ADD R13, R11, R11
-	SUB R13, R12, R12
-	SUB $32, R12, R12
-	MOVD R11, R10
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R2
+	MOVD rows+8(FP), R1
+	SUB $1, R3, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R13
+	SUB $1, R1, R0
+	MUL R2, R0, R0
+	ADD R13, R0, R12
+	SUB R13, R2, R0
+	SUB $32, R0, R11
+	MOVD R12, R10
 	MOVD R13, R9
 	MOVD ahead+24(FP), R0
 
@@ -2822,7 +2816,7 @@ ahead:
 	SUB $32, R10, R10
 	SUBS $32, R9, R9
 	BPL aheadSame
-	SUB R12, R10, R10
+	SUB R11, R10, R10
 	MOVD R13, R9
 
 aheadSame:
@@ -2849,103 +2843,103 @@ row:
 	SUB $32, R10, R10
 	SUBS $32, R9, R9
 	BPL partSame
-	SUB R12, R10, R10
+	SUB R11, R10, R10
 	MOVD R13, R9
 
 partSame:
-	ADD R11<<0, R8, R14
-	WORD $0x4f00e405 // movi v5.16b, #0x0
-	WORD $0x4f00e404 // movi v4.16b, #0x0
+	ADD R12<<0, R8, R14
+	WORD $0x4f00e403 // movi v3.16b, #0x0
+	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x0e1c3ce0 // mov w0, v7.s[3]
 	CBZ R0, few_2
-	WORD $0x3dc001c5 // ldr q5, [x14]
+	WORD $0x3dc001c3 // ldr q3, [x14]
 	B all_4
 
 few_2:
 	WORD $0x0e0c3ce0 // mov w0, v7.s[1]
 	CBZ R0, one_3
-	WORD $0xfd4001c5 // ldr d5, [x14]
+	WORD $0xfd4001c3 // ldr d3, [x14]
 	WORD $0x0e143ce0 // mov w0, v7.s[2]
 	CBZ R0, masked_1
 	ADD $8, R14, R0
-	WORD $0x4d408005 // ld1 {v5.s}[2], [x0]
+	WORD $0x4d408003 // ld1 {v3.s}[2], [x0]
 	B masked_1
 
 one_3:
 	WORD $0x0e043ce0 // mov w0, v7.s[0]
 	CBZ R0, masked_1
-	WORD $0xbd4001c5 // ldr s5, [x14]
+	WORD $0xbd4001c3 // ldr s3, [x14]
 	B masked_1
 
 all_4:
 	WORD $0x0e1c3cc0 // mov w0, v6.s[3]
 	CBZ R0, few_5
-	WORD $0x3dc005c4 // ldr q4, [x14,#16]
+	WORD $0x3dc005c2 // ldr q2, [x14,#16]
 	B all_7
 
 few_5:
 	WORD $0x0e0c3cc0 // mov w0, v6.s[1]
 	CBZ R0, one_6
-	WORD $0xfd4009c4 // ldr d4, [x14,#16]
+	WORD $0xfd4009c2 // ldr d2, [x14,#16]
 	WORD $0x0e143cc0 // mov w0, v6.s[2]
 	CBZ R0, masked_1
 	ADD $24, R14, R0
-	WORD $0x4d408004 // ld1 {v4.s}[2], [x0]
+	WORD $0x4d408002 // ld1 {v2.s}[2], [x0]
 	B masked_1
 
 one_6:
 	WORD $0x0e043cc0 // mov w0, v6.s[0]
 	CBZ R0, masked_1
-	WORD $0xbd4011c4 // ldr s4, [x14,#16]
+	WORD $0xbd4011c2 // ldr s2, [x14,#16]
 	B masked_1
 
 all_7:
 
 masked_1:
-	ADD R11<<0, R7, R14
-	WORD $0x4f00e403 // movi v3.16b, #0x0
-	WORD $0x4f00e402 // movi v2.16b, #0x0
+	ADD R12<<0, R7, R14
+	WORD $0x4f00e405 // movi v5.16b, #0x0
+	WORD $0x4f00e404 // movi v4.16b, #0x0
 	WORD $0x0e1c3ce0 // mov w0, v7.s[3]
 	CBZ R0, few_9
-	WORD $0x3dc001c3 // ldr q3, [x14]
+	WORD $0x3dc001c5 // ldr q5, [x14]
 	B all_11
 
 few_9:
 	WORD $0x0e0c3ce0 // mov w0, v7.s[1]
 	CBZ R0, one_10
-	WORD $0xfd4001c3 // ldr d3, [x14]
+	WORD $0xfd4001c5 // ldr d5, [x14]
 	WORD $0x0e143ce0 // mov w0, v7.s[2]
 	CBZ R0, masked_8
 	ADD $8, R14, R0
-	WORD $0x4d408003 // ld1 {v3.s}[2], [x0]
+	WORD $0x4d408005 // ld1 {v5.s}[2], [x0]
 	B masked_8
 
 one_10:
 	WORD $0x0e043ce0 // mov w0, v7.s[0]
 	CBZ R0, masked_8
-	WORD $0xbd4001c3 // ldr s3, [x14]
+	WORD $0xbd4001c5 // ldr s5, [x14]
 	B masked_8
 
 all_11:
 	WORD $0x0e1c3cc0 // mov w0, v6.s[3]
 	CBZ R0, few_12
-	WORD $0x3dc005c2 // ldr q2, [x14,#16]
+	WORD $0x3dc005c4 // ldr q4, [x14,#16]
 	B all_14
 
 few_12:
 	WORD $0x0e0c3cc0 // mov w0, v6.s[1]
 	CBZ R0, one_13
-	WORD $0xfd4009c2 // ldr d2, [x14,#16]
+	WORD $0xfd4009c4 // ldr d4, [x14,#16]
 	WORD $0x0e143cc0 // mov w0, v6.s[2]
 	CBZ R0, masked_8
 	ADD $24, R14, R0
-	WORD $0x4d408002 // ld1 {v2.s}[2], [x0]
+	WORD $0x4d408004 // ld1 {v4.s}[2], [x0]
 	B masked_8
 
 one_13:
 	WORD $0x0e043cc0 // mov w0, v6.s[0]
 	CBZ R0, masked_8
-	WORD $0xbd4011c2 // ldr s2, [x14,#16]
+	WORD $0xbd4011c4 // ldr s4, [x14,#16]
 	B masked_8
 
 all_14:
@@ -2953,70 +2947,70 @@ all_14:
 masked_8:
 	ADD R1<<0, R5, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	ADD R1<<0, R3, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	ADD R1<<0, R2, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
 	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
-	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	ADD R11<<0, R6, R14
+	ADD R1<<0, R2, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	ADD R1<<0, R4, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	ADD R12<<0, R6, R14
 	WORD $0x0e1c3ce0 // mov w0, v7.s[3]
 	CBZ R0, few_16
-	WORD $0x3d8001c3 // str q3, [x14]
+	WORD $0x3d8001c1 // str q1, [x14]
 	B all_18
 
 few_16:
 	WORD $0x0e0c3ce0 // mov w0, v7.s[1]
 	CBZ R0, one_17
-	WORD $0xfd0001c3 // str d3, [x14]
+	WORD $0xfd0001c1 // str d1, [x14]
 	WORD $0x0e143ce0 // mov w0, v7.s[2]
 	CBZ R0, masked_15
 	ADD $8, R14, R0
-	WORD $0x4d008003 // st1 {v3.s}[2], [x0]
+	WORD $0x4d008001 // st1 {v1.s}[2], [x0]
 	B masked_15
 
 one_17:
 	WORD $0x0e043ce0 // mov w0, v7.s[0]
 	CBZ R0, masked_15
-	WORD $0xbd0001c3 // str s3, [x14]
+	WORD $0xbd0001c1 // str s1, [x14]
 	B masked_15
 
 all_18:
 	WORD $0x0e1c3cc0 // mov w0, v6.s[3]
 	CBZ R0, few_19
-	WORD $0x3d8005c2 // str q2, [x14,#16]
+	WORD $0x3d8005c0 // str q0, [x14,#16]
 	B all_21
 
 few_19:
 	WORD $0x0e0c3cc0 // mov w0, v6.s[1]
 	CBZ R0, one_20
-	WORD $0xfd0009c2 // str d2, [x14,#16]
+	WORD $0xfd0009c0 // str d0, [x14,#16]
 	WORD $0x0e143cc0 // mov w0, v6.s[2]
 	CBZ R0, masked_15
 	ADD $24, R14, R0
-	WORD $0x4d008002 // st1 {v2.s}[2], [x0]
+	WORD $0x4d008000 // st1 {v0.s}[2], [x0]
 	B masked_15
 
 one_20:
 	WORD $0x0e043cc0 // mov w0, v6.s[0]
 	CBZ R0, masked_15
-	WORD $0xbd0011c2 // str s2, [x14,#16]
+	WORD $0xbd0011c0 // str s0, [x14,#16]
 	B masked_15
 
 all_21:
 
 masked_15:
-	SUB $32, R11, R11
+	SUB $32, R12, R12
 	SUBS $32, R1, R1
 	BMI above
 
@@ -3028,65 +3022,65 @@ whole:
 	SUB $32, R10, R10
 	SUBS $32, R9, R9
 	BPL vectorSame
-	SUB R12, R10, R10
+	SUB R11, R10, R10
 	MOVD R13, R9
 
 vectorSame:
-	ADD R11<<0, R8, R0
-	WORD $0xad401005 // ldp q5, q4, [x0]
-	ADD R11<<0, R7, R0
+	ADD R12<<0, R8, R0
 	WORD $0xad400803 // ldp q3, q2, [x0]
+	ADD R12<<0, R7, R0
+	WORD $0xad401005 // ldp q5, q4, [x0]
 	ADD R1<<0, R5, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	ADD R1<<0, R3, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	ADD R1<<0, R2, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
 	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
-	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	ADD R11<<0, R6, R0
-	WORD $0xad000803 // stp q3, q2, [x0]
-	SUB $32, R11, R11
+	ADD R1<<0, R2, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	ADD R1<<0, R4, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	ADD R12<<0, R6, R0
+	WORD $0xad000001 // stp q1, q0, [x0]
+	SUB $32, R12, R12
 	SUBS $32, R1, R1
 	BPL whole
 
 above:
-	SUBS R12, R11, R11
+	SUBS R11, R12, R12
 	BPL row
 	RET
 
 // func gradientReLUNEON(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
 TEXT ·gradientReLUNEON(SB), NOSPLIT, $0-96
 	MOVD $normLanesAVX2<>(SB), R1
-	MOVD cols+16(FP), R14
-	MOVD R14, R0
+	MOVD cols+16(FP), R3
+	MOVD R3, R0
 	AND $7, R0, R0
 	ADD $32, R1, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
 	WORD $0xad40240a // ldp q10, q9, [x0]
-	MOVD stride+0(FP), R13
-	LSL $2, R13, R13
-	MOVD rows+8(FP), R12
-	SUB $1, R14, R14
-	AND $-8, R14, R14
-	LSL $2, R14, R14
-	SUB $1, R12, R12
-	MUL R13, R12, R12
-	ADD R14, R12, R12
-	SUB R14, R13, R13
-	SUB $32, R13, R13
-	MOVD R12, R11
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R2
+	MOVD rows+8(FP), R1
+	SUB $1, R3, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R14
+	SUB $1, R1, R0
+	MUL R2, R0, R0
+	ADD R14, R0, R13
+	SUB R14, R2, R0
+	SUB $32, R0, R12
+	MOVD R13, R11
 	MOVD R14, R10
 	MOVD ahead+24(FP), R0
 
@@ -3096,7 +3090,7 @@ ahead:
 	SUB $32, R11, R11
 	SUBS $32, R10, R10
 	BPL aheadSame
-	SUB R13, R11, R11
+	SUB R12, R11, R11
 	MOVD R14, R10
 
 aheadSame:
@@ -3127,11 +3121,11 @@ row:
 	SUB $32, R11, R11
 	SUBS $32, R10, R10
 	BPL partSame
-	SUB R13, R11, R11
+	SUB R12, R11, R11
 	MOVD R14, R10
 
 partSame:
-	ADD R12<<0, R9, R15
+	ADD R13<<0, R9, R15
 	WORD $0x4f00e407 // movi v7.16b, #0x0
 	WORD $0x4f00e406 // movi v6.16b, #0x0
 	WORD $0x0e1c3d40 // mov w0, v10.s[3]
@@ -3180,56 +3174,56 @@ one_6:
 all_7:
 
 masked_1:
-	ADD R12<<0, R8, R15
-	WORD $0x4f00e405 // movi v5.16b, #0x0
-	WORD $0x4f00e404 // movi v4.16b, #0x0
+	ADD R13<<0, R8, R15
+	WORD $0x4f00e403 // movi v3.16b, #0x0
+	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x0e1c3d40 // mov w0, v10.s[3]
 	CBZ R0, few_9
-	WORD $0x3dc001e5 // ldr q5, [x15]
+	WORD $0x3dc001e3 // ldr q3, [x15]
 	B all_11
 
 few_9:
 	WORD $0x0e0c3d40 // mov w0, v10.s[1]
 	CBZ R0, one_10
-	WORD $0xfd4001e5 // ldr d5, [x15]
+	WORD $0xfd4001e3 // ldr d3, [x15]
 	WORD $0x0e143d40 // mov w0, v10.s[2]
 	CBZ R0, masked_8
 	ADD $8, R15, R0
-	WORD $0x4d408005 // ld1 {v5.s}[2], [x0]
+	WORD $0x4d408003 // ld1 {v3.s}[2], [x0]
 	B masked_8
 
 one_10:
 	WORD $0x0e043d40 // mov w0, v10.s[0]
 	CBZ R0, masked_8
-	WORD $0xbd4001e5 // ldr s5, [x15]
+	WORD $0xbd4001e3 // ldr s3, [x15]
 	B masked_8
 
 all_11:
 	WORD $0x0e1c3d20 // mov w0, v9.s[3]
 	CBZ R0, few_12
-	WORD $0x3dc005e4 // ldr q4, [x15,#16]
+	WORD $0x3dc005e2 // ldr q2, [x15,#16]
 	B all_14
 
 few_12:
 	WORD $0x0e0c3d20 // mov w0, v9.s[1]
 	CBZ R0, one_13
-	WORD $0xfd4009e4 // ldr d4, [x15,#16]
+	WORD $0xfd4009e2 // ldr d2, [x15,#16]
 	WORD $0x0e143d20 // mov w0, v9.s[2]
 	CBZ R0, masked_8
 	ADD $24, R15, R0
-	WORD $0x4d408004 // ld1 {v4.s}[2], [x0]
+	WORD $0x4d408002 // ld1 {v2.s}[2], [x0]
 	B masked_8
 
 one_13:
 	WORD $0x0e043d20 // mov w0, v9.s[0]
 	CBZ R0, masked_8
-	WORD $0xbd4011e4 // ldr s4, [x15,#16]
+	WORD $0xbd4011e2 // ldr s2, [x15,#16]
 	B masked_8
 
 all_14:
 
 masked_8:
-	ADD R12<<0, R6, R15
+	ADD R13<<0, R6, R15
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e400 // movi v0.16b, #0x0
 	WORD $0x0e1c3d40 // mov w0, v10.s[3]
@@ -3278,76 +3272,76 @@ one_20:
 all_21:
 
 masked_15:
-	WORD $0x6ea8e423 // fcmgt v3.4s, v1.4s, v8.4s
-	WORD $0x6ea8e402 // fcmgt v2.4s, v0.4s, v8.4s
-	WORD $0x4e251c63 // and v3.16b, v3.16b, v5.16b
-	WORD $0x4e241c42 // and v2.16b, v2.16b, v4.16b
+	WORD $0x6ea8e421 // fcmgt v1.4s, v1.4s, v8.4s
+	WORD $0x6ea8e400 // fcmgt v0.4s, v0.4s, v8.4s
+	WORD $0x4e231c25 // and v5.16b, v1.16b, v3.16b
+	WORD $0x4e221c04 // and v4.16b, v0.16b, v2.16b
 	ADD R1<<0, R5, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4ea1d4e7 // fsub v7.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x4ea1d4e3 // fsub v3.4s, v7.4s, v1.4s
+	WORD $0x4ea0d4c2 // fsub v2.4s, v6.4s, v0.4s
 	ADD R1<<0, R3, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	ADD R1<<0, R2, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
 	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	ADD R12<<0, R7, R15
+	ADD R1<<0, R2, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	ADD R1<<0, R4, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	ADD R13<<0, R7, R15
 	WORD $0x0e1c3d40 // mov w0, v10.s[3]
 	CBZ R0, few_23
-	WORD $0x3d8001e3 // str q3, [x15]
+	WORD $0x3d8001e1 // str q1, [x15]
 	B all_25
 
 few_23:
 	WORD $0x0e0c3d40 // mov w0, v10.s[1]
 	CBZ R0, one_24
-	WORD $0xfd0001e3 // str d3, [x15]
+	WORD $0xfd0001e1 // str d1, [x15]
 	WORD $0x0e143d40 // mov w0, v10.s[2]
 	CBZ R0, masked_22
 	ADD $8, R15, R0
-	WORD $0x4d008003 // st1 {v3.s}[2], [x0]
+	WORD $0x4d008001 // st1 {v1.s}[2], [x0]
 	B masked_22
 
 one_24:
 	WORD $0x0e043d40 // mov w0, v10.s[0]
 	CBZ R0, masked_22
-	WORD $0xbd0001e3 // str s3, [x15]
+	WORD $0xbd0001e1 // str s1, [x15]
 	B masked_22
 
 all_25:
 	WORD $0x0e1c3d20 // mov w0, v9.s[3]
 	CBZ R0, few_26
-	WORD $0x3d8005e2 // str q2, [x15,#16]
+	WORD $0x3d8005e0 // str q0, [x15,#16]
 	B all_28
 
 few_26:
 	WORD $0x0e0c3d20 // mov w0, v9.s[1]
 	CBZ R0, one_27
-	WORD $0xfd0009e2 // str d2, [x15,#16]
+	WORD $0xfd0009e0 // str d0, [x15,#16]
 	WORD $0x0e143d20 // mov w0, v9.s[2]
 	CBZ R0, masked_22
 	ADD $24, R15, R0
-	WORD $0x4d008002 // st1 {v2.s}[2], [x0]
+	WORD $0x4d008000 // st1 {v0.s}[2], [x0]
 	B masked_22
 
 one_27:
 	WORD $0x0e043d20 // mov w0, v9.s[0]
 	CBZ R0, masked_22
-	WORD $0xbd0011e2 // str s2, [x15,#16]
+	WORD $0xbd0011e0 // str s0, [x15,#16]
 	B masked_22
 
 all_28:
 
 masked_22:
-	SUB $32, R12, R12
+	SUB $32, R13, R13
 	SUBS $32, R1, R1
 	BMI above
 
@@ -3361,64 +3355,64 @@ whole:
 	SUB $32, R11, R11
 	SUBS $32, R10, R10
 	BPL vectorSame
-	SUB R13, R11, R11
+	SUB R12, R11, R11
 	MOVD R14, R10
 
 vectorSame:
-	ADD R12<<0, R9, R0
+	ADD R13<<0, R9, R0
 	WORD $0xad401807 // ldp q7, q6, [x0]
-	ADD R12<<0, R8, R0
-	WORD $0xad401005 // ldp q5, q4, [x0]
-	ADD R12<<0, R6, R0
+	ADD R13<<0, R8, R0
+	WORD $0xad400803 // ldp q3, q2, [x0]
+	ADD R13<<0, R6, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6ea8e423 // fcmgt v3.4s, v1.4s, v8.4s
-	WORD $0x6ea8e402 // fcmgt v2.4s, v0.4s, v8.4s
-	WORD $0x4e251c63 // and v3.16b, v3.16b, v5.16b
-	WORD $0x4e241c42 // and v2.16b, v2.16b, v4.16b
+	WORD $0x6ea8e421 // fcmgt v1.4s, v1.4s, v8.4s
+	WORD $0x6ea8e400 // fcmgt v0.4s, v0.4s, v8.4s
+	WORD $0x4e231c25 // and v5.16b, v1.16b, v3.16b
+	WORD $0x4e221c04 // and v4.16b, v0.16b, v2.16b
 	ADD R1<<0, R5, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4ea1d4e7 // fsub v7.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x4ea1d4e3 // fsub v3.4s, v7.4s, v1.4s
+	WORD $0x4ea0d4c2 // fsub v2.4s, v6.4s, v0.4s
 	ADD R1<<0, R3, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	ADD R1<<0, R2, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
 	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	ADD R12<<0, R7, R0
-	WORD $0xad000803 // stp q3, q2, [x0]
-	SUB $32, R12, R12
+	ADD R1<<0, R2, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	ADD R1<<0, R4, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	ADD R13<<0, R7, R0
+	WORD $0xad000001 // stp q1, q0, [x0]
+	SUB $32, R13, R13
 	SUBS $32, R1, R1
 	BPL whole
 
 above:
-	SUBS R13, R12, R12
+	SUBS R12, R13, R13
 	BPL row
 	RET
 
 // func gradientStreamNEON(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
 TEXT ·gradientStreamNEON(SB), NOSPLIT, $0-96
-	MOVD cols+16(FP), R13
-	MOVD stride+0(FP), R12
-	LSL $2, R12, R12
-	MOVD rows+8(FP), R11
-	SUB $1, R13, R13
-	AND $-8, R13, R13
-	LSL $2, R13, R13
-	SUB $1, R11, R11
-	MUL R12, R11, R11
-	ADD R13, R11, R11
-	SUB R13, R12, R12
-	SUB $32, R12, R12
-	MOVD R11, R10
+	MOVD cols+16(FP), R3
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R2
+	MOVD rows+8(FP), R1
+	SUB $1, R3, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R13
+	SUB $1, R1, R0
+	MUL R2, R0, R0
+	ADD R13, R0, R12
+	SUB R13, R2, R0
+	SUB $32, R0, R11
+	MOVD R12, R10
 	MOVD R13, R9
 	MOVD ahead+24(FP), R0
 
@@ -3428,7 +3422,7 @@ ahead:
 	SUB $32, R10, R10
 	SUBS $32, R9, R9
 	BPL aheadSame
-	SUB R12, R10, R10
+	SUB R11, R10, R10
 	MOVD R13, R9
 
 aheadSame:
@@ -3454,58 +3448,58 @@ whole:
 	SUB $32, R10, R10
 	SUBS $32, R9, R9
 	BPL vectorSame
-	SUB R12, R10, R10
+	SUB R11, R10, R10
 	MOVD R13, R9
 
 vectorSame:
-	ADD R11<<0, R8, R0
-	WORD $0xad401005 // ldp q5, q4, [x0]
-	ADD R11<<0, R7, R0
+	ADD R12<<0, R8, R0
 	WORD $0xad400803 // ldp q3, q2, [x0]
+	ADD R12<<0, R7, R0
+	WORD $0xad401005 // ldp q5, q4, [x0]
 	ADD R1<<0, R5, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4ea1d4a5 // fsub v5.4s, v5.4s, v1.4s
-	WORD $0x4ea0d484 // fsub v4.4s, v4.4s, v0.4s
+	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
+	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	ADD R1<<0, R3, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
-	WORD $0x6e20dc84 // fmul v4.4s, v4.4s, v0.4s
-	ADD R1<<0, R2, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
-	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
-	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
 	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
-	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	ADD R11<<0, R6, R0
-	WORD $0xac000803 // stnp q3, q2, [x0]
-	SUB $32, R11, R11
+	ADD R1<<0, R2, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	ADD R1<<0, R4, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	ADD R12<<0, R6, R0
+	WORD $0xac000001 // stnp q1, q0, [x0]
+	SUB $32, R12, R12
 	SUBS $32, R1, R1
 	BPL whole
 
 above:
-	SUBS R12, R11, R11
+	SUBS R11, R12, R12
 	BPL row
 	RET
 
 // func gradientReLUStreamNEON(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
 TEXT ·gradientReLUStreamNEON(SB), NOSPLIT, $0-96
-	MOVD cols+16(FP), R14
-	MOVD stride+0(FP), R13
-	LSL $2, R13, R13
-	MOVD rows+8(FP), R12
-	SUB $1, R14, R14
-	AND $-8, R14, R14
-	LSL $2, R14, R14
-	SUB $1, R12, R12
-	MUL R13, R12, R12
-	ADD R14, R12, R12
-	SUB R14, R13, R13
-	SUB $32, R13, R13
-	MOVD R12, R11
+	MOVD cols+16(FP), R3
+	MOVD stride+0(FP), R0
+	LSL $2, R0, R2
+	MOVD rows+8(FP), R1
+	SUB $1, R3, R0
+	AND $-8, R0, R0
+	LSL $2, R0, R14
+	SUB $1, R1, R0
+	MUL R2, R0, R0
+	ADD R14, R0, R13
+	SUB R14, R2, R0
+	SUB $32, R0, R12
+	MOVD R13, R11
 	MOVD R14, R10
 	MOVD ahead+24(FP), R0
 
@@ -3515,7 +3509,7 @@ ahead:
 	SUB $32, R11, R11
 	SUBS $32, R10, R10
 	BPL aheadSame
-	SUB R13, R11, R11
+	SUB R12, R11, R11
 	MOVD R14, R10
 
 aheadSame:
@@ -3545,59 +3539,59 @@ whole:
 	SUB $32, R11, R11
 	SUBS $32, R10, R10
 	BPL vectorSame
-	SUB R13, R11, R11
+	SUB R12, R11, R11
 	MOVD R14, R10
 
 vectorSame:
-	ADD R12<<0, R9, R0
+	ADD R13<<0, R9, R0
 	WORD $0xad401807 // ldp q7, q6, [x0]
-	ADD R12<<0, R8, R0
-	WORD $0xad401005 // ldp q5, q4, [x0]
-	ADD R12<<0, R6, R0
+	ADD R13<<0, R8, R0
+	WORD $0xad400803 // ldp q3, q2, [x0]
+	ADD R13<<0, R6, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6ea8e423 // fcmgt v3.4s, v1.4s, v8.4s
-	WORD $0x6ea8e402 // fcmgt v2.4s, v0.4s, v8.4s
-	WORD $0x4e251c63 // and v3.16b, v3.16b, v5.16b
-	WORD $0x4e241c42 // and v2.16b, v2.16b, v4.16b
+	WORD $0x6ea8e421 // fcmgt v1.4s, v1.4s, v8.4s
+	WORD $0x6ea8e400 // fcmgt v0.4s, v0.4s, v8.4s
+	WORD $0x4e231c25 // and v5.16b, v1.16b, v3.16b
+	WORD $0x4e221c04 // and v4.16b, v0.16b, v2.16b
 	ADD R1<<0, R5, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4ea1d4e7 // fsub v7.4s, v7.4s, v1.4s
-	WORD $0x4ea0d4c6 // fsub v6.4s, v6.4s, v0.4s
+	WORD $0x4ea1d4e3 // fsub v3.4s, v7.4s, v1.4s
+	WORD $0x4ea0d4c2 // fsub v2.4s, v6.4s, v0.4s
 	ADD R1<<0, R3, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x6e21dce7 // fmul v7.4s, v7.4s, v1.4s
-	WORD $0x6e20dcc6 // fmul v6.4s, v6.4s, v0.4s
-	ADD R1<<0, R2, R0
-	WORD $0xad400001 // ldp q1, q0, [x0]
-	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
-	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
-	ADD R1<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
 	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
-	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
-	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
-	ADD R12<<0, R7, R0
-	WORD $0xac000803 // stnp q3, q2, [x0]
-	SUB $32, R12, R12
+	ADD R1<<0, R2, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
+	ADD R1<<0, R4, R0
+	WORD $0xad400001 // ldp q1, q0, [x0]
+	WORD $0x6e21dca1 // fmul v1.4s, v5.4s, v1.4s
+	WORD $0x6e20dc80 // fmul v0.4s, v4.4s, v0.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	ADD R13<<0, R7, R0
+	WORD $0xac000001 // stnp q1, q0, [x0]
+	SUB $32, R13, R13
 	SUBS $32, R1, R1
 	BPL whole
 
 above:
-	SUBS R13, R12, R12
+	SUBS R12, R13, R13
 	BPL row
 	RET
 
 // func maxPoolNEON(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, x *float32, step int, ahead int, y *float32, at *float32)
 TEXT ·maxPoolNEON(SB), NOSPLIT, $0-96
-	MOVD $normLanesAVX2<>(SB), R2
-	MOVD pixels+0(FP), R8
-	MOVD channels+8(FP), R7
-	LSL $2, R7, R7
+	MOVD $normLanesAVX2<>(SB), R8
+	MOVD pixels+0(FP), R7
+	MOVD channels+8(FP), R0
+	LSL $2, R0, R2
 	MOVD x+56(FP), R6
-	MOVD ahead+72(FP), R5
-	LSL $2, R5, R5
-	ADD R6, R5, R5
+	MOVD ahead+72(FP), R0
+	LSL $2, R0, R0
+	ADD R6, R0, R5
 	MOVD at+88(FP), R4
 	MOVD y+80(FP), R3
 
@@ -3605,46 +3599,44 @@ pixels:
 	MOVD $0, R9
 
 vectors:
-	MOVD R7, R0
-	SUB R9, R0, R0
+	SUB R9, R2, R0
 	CMP $64, R0
 	BLT single
 	FMOVS firstIndex+40(FP), F0
-	WORD $0x4e040410 // dup v16.4s, v0.s[0]
-	WORD $0x4eb01e0f // mov v15.16b, v16.16b
-	FMOVS colStep+44(FP), F0
-	WORD $0x4e04040e // dup v14.4s, v0.s[0]
-	FMOVS rowStep+48(FP), F0
 	WORD $0x4e040411 // dup v17.4s, v0.s[0]
+	WORD $0x4eb11e30 // mov v16.16b, v17.16b
+	FMOVS colStep+44(FP), F0
+	WORD $0x4e04040f // dup v15.4s, v0.s[0]
+	FMOVS rowStep+48(FP), F0
+	WORD $0x4e04040e // dup v14.4s, v0.s[0]
 	MOVD R9, R12
-	MOVD R12, R11
-	ADD R11<<0, R6, R0
+	ADD R12<<0, R6, R0
 	WORD $0xad40300d // ldp q13, q12, [x0]
-	WORD $0x4eb01e0b // mov v11.16b, v16.16b
-	WORD $0x4eaf1dea // mov v10.16b, v15.16b
+	WORD $0x4eb11e2b // mov v11.16b, v17.16b
+	WORD $0x4eb01e0a // mov v10.16b, v16.16b
 	WORD $0xad412009 // ldp q9, q8, [x0,#32]
-	WORD $0x4eb01e07 // mov v7.16b, v16.16b
-	WORD $0x4eaf1de6 // mov v6.16b, v15.16b
-	MOVD rows+16(FP), R10
+	WORD $0x4eb11e27 // mov v7.16b, v17.16b
+	WORD $0x4eb01e06 // mov v6.16b, v16.16b
+	MOVD rows+16(FP), R11
 
 rows:
-	MOVD R12, R11
+	MOVD R12, R10
 	MOVD cols+24(FP), R1
 
 cols:
-	ADD R11<<0, R5, R0
+	ADD R10<<0, R5, R0
 	PRFM 0(R0), PLDL1KEEP
 	PRFM 32(R0), PLDL1KEEP
-	ADD R11<<0, R6, R0
+	ADD R10<<0, R6, R0
 	WORD $0xad401005 // ldp q5, q4, [x0]
-	WORD $0x4e2de5a3 // fcmeq v3.4s, v13.4s, v13.4s
+	WORD $0x4e2de5a1 // fcmeq v1.4s, v13.4s, v13.4s
 	WORD $0x4e2de5a0 // fcmeq v0.4s, v13.4s, v13.4s
-	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
-	WORD $0x4e2ce582 // fcmeq v2.4s, v12.4s, v12.4s
+	WORD $0x4e201c23 // and v3.16b, v1.16b, v0.16b
+	WORD $0x4e2ce581 // fcmeq v1.4s, v12.4s, v12.4s
 	WORD $0x4e2ce580 // fcmeq v0.4s, v12.4s, v12.4s
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x6e25e5a1 // fcmge v1.4s, v13.4s, v5.4s
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x4e201c22 // and v2.16b, v1.16b, v0.16b
+	WORD $0x6e25e5a0 // fcmge v0.4s, v13.4s, v5.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x6e24e580 // fcmge v0.4s, v12.4s, v4.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
@@ -3655,19 +3647,19 @@ cols:
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x6e6c1c82 // bsl v2.16b, v4.16b, v12.16b
 	WORD $0x4ea21c4c // mov v12.16b, v2.16b
-	WORD $0x6e6b1e01 // bsl v1.16b, v16.16b, v11.16b
+	WORD $0x6e6b1e21 // bsl v1.16b, v17.16b, v11.16b
 	WORD $0x4ea11c2b // mov v11.16b, v1.16b
-	WORD $0x6e6a1de0 // bsl v0.16b, v15.16b, v10.16b
+	WORD $0x6e6a1e00 // bsl v0.16b, v16.16b, v10.16b
 	WORD $0x4ea01c0a // mov v10.16b, v0.16b
 	WORD $0xad411005 // ldp q5, q4, [x0,#32]
-	WORD $0x4e29e523 // fcmeq v3.4s, v9.4s, v9.4s
+	WORD $0x4e29e521 // fcmeq v1.4s, v9.4s, v9.4s
 	WORD $0x4e29e520 // fcmeq v0.4s, v9.4s, v9.4s
-	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
-	WORD $0x4e28e502 // fcmeq v2.4s, v8.4s, v8.4s
+	WORD $0x4e201c23 // and v3.16b, v1.16b, v0.16b
+	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
 	WORD $0x4e28e500 // fcmeq v0.4s, v8.4s, v8.4s
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x6e25e521 // fcmge v1.4s, v9.4s, v5.4s
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x4e201c22 // and v2.16b, v1.16b, v0.16b
+	WORD $0x6e25e520 // fcmge v0.4s, v9.4s, v5.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x6e24e500 // fcmge v0.4s, v8.4s, v4.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
@@ -3678,20 +3670,20 @@ cols:
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
 	WORD $0x6e681c82 // bsl v2.16b, v4.16b, v8.16b
 	WORD $0x4ea21c48 // mov v8.16b, v2.16b
-	WORD $0x6e671e01 // bsl v1.16b, v16.16b, v7.16b
+	WORD $0x6e671e21 // bsl v1.16b, v17.16b, v7.16b
 	WORD $0x4ea11c27 // mov v7.16b, v1.16b
-	WORD $0x6e661de0 // bsl v0.16b, v15.16b, v6.16b
+	WORD $0x6e661e00 // bsl v0.16b, v16.16b, v6.16b
 	WORD $0x4ea01c06 // mov v6.16b, v0.16b
-	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
-	WORD $0x4e2ed5ef // fadd v15.4s, v15.4s, v14.4s
-	ADD R7, R11, R11
+	WORD $0x4e2fd631 // fadd v17.4s, v17.4s, v15.4s
+	WORD $0x4e2fd610 // fadd v16.4s, v16.4s, v15.4s
+	ADD R2, R10, R10
 	SUBS $1, R1, R1
 	BNE cols
-	WORD $0x4e31d610 // fadd v16.4s, v16.4s, v17.4s
-	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
+	WORD $0x4e2ed631 // fadd v17.4s, v17.4s, v14.4s
+	WORD $0x4e2ed610 // fadd v16.4s, v16.4s, v14.4s
 	MOVD rowStride+32(FP), R0
 	ADD R0<<2, R12, R12
-	SUBS $1, R10, R10
+	SUBS $1, R11, R11
 	BNE rows
 	ADD R9<<0, R3, R1
 	WORD $0xad00302d // stp q13, q12, [x1]
@@ -3713,30 +3705,29 @@ single:
 	FMOVS rowStep+48(FP), F0
 	WORD $0x4e04040a // dup v10.4s, v0.s[0]
 	MOVD R9, R12
-	MOVD R12, R11
-	ADD R11<<0, R6, R0
+	ADD R12<<0, R6, R0
 	WORD $0xad402009 // ldp q9, q8, [x0]
 	WORD $0x4ead1da7 // mov v7.16b, v13.16b
 	WORD $0x4eac1d86 // mov v6.16b, v12.16b
-	MOVD rows+16(FP), R10
+	MOVD rows+16(FP), R11
 
 rowsSingle:
-	MOVD R12, R11
+	MOVD R12, R10
 	MOVD cols+24(FP), R1
 
 colsSingle:
-	ADD R11<<0, R5, R0
+	ADD R10<<0, R5, R0
 	PRFM 0(R0), PLDL1KEEP
-	ADD R11<<0, R6, R0
+	ADD R10<<0, R6, R0
 	WORD $0xad401005 // ldp q5, q4, [x0]
-	WORD $0x4e29e523 // fcmeq v3.4s, v9.4s, v9.4s
+	WORD $0x4e29e521 // fcmeq v1.4s, v9.4s, v9.4s
 	WORD $0x4e29e520 // fcmeq v0.4s, v9.4s, v9.4s
-	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
-	WORD $0x4e28e502 // fcmeq v2.4s, v8.4s, v8.4s
+	WORD $0x4e201c23 // and v3.16b, v1.16b, v0.16b
+	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
 	WORD $0x4e28e500 // fcmeq v0.4s, v8.4s, v8.4s
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x6e25e521 // fcmge v1.4s, v9.4s, v5.4s
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x4e201c22 // and v2.16b, v1.16b, v0.16b
+	WORD $0x6e25e520 // fcmge v0.4s, v9.4s, v5.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x6e24e500 // fcmge v0.4s, v8.4s, v4.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
@@ -3753,14 +3744,14 @@ colsSingle:
 	WORD $0x4ea01c06 // mov v6.16b, v0.16b
 	WORD $0x4e2bd5ad // fadd v13.4s, v13.4s, v11.4s
 	WORD $0x4e2bd58c // fadd v12.4s, v12.4s, v11.4s
-	ADD R7, R11, R11
+	ADD R2, R10, R10
 	SUBS $1, R1, R1
 	BNE colsSingle
 	WORD $0x4e2ad5ad // fadd v13.4s, v13.4s, v10.4s
 	WORD $0x4e2ad58c // fadd v12.4s, v12.4s, v10.4s
 	MOVD rowStride+32(FP), R0
 	ADD R0<<2, R12, R12
-	SUBS $1, R10, R10
+	SUBS $1, R11, R11
 	BNE rowsSingle
 	ADD R9<<0, R3, R0
 	WORD $0xad002009 // stp q9, q8, [x0]
@@ -3773,7 +3764,7 @@ tail:
 	LSR $2, R0, R0
 	TST R0, R0
 	BEQ next
-	ADD $32, R2, R1
+	ADD $32, R8, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
 	WORD $0xad40380f // ldp q15, q14, [x0]
@@ -3784,8 +3775,7 @@ tail:
 	WORD $0x4e04040b // dup v11.4s, v0.s[0]
 	FMOVS rowStep+48(FP), F0
 	WORD $0x4e04040a // dup v10.4s, v0.s[0]
-	MOVD R9, R12
-	MOVD R12, R13
+	MOVD R9, R13
 	ADD R13<<0, R6, R1
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e408 // movi v8.16b, #0x0
@@ -3837,16 +3827,16 @@ all_7:
 masked_1:
 	WORD $0x4ead1da7 // mov v7.16b, v13.16b
 	WORD $0x4eac1d86 // mov v6.16b, v12.16b
-	MOVD rows+16(FP), R11
+	MOVD rows+16(FP), R12
 
 rowsTail:
-	MOVD R12, R13
+	MOVD R13, R11
 	MOVD cols+24(FP), R10
 
 colsTail:
-	ADD R13<<0, R5, R0
+	ADD R11<<0, R5, R0
 	PRFM 0(R0), PLDL1KEEP
-	ADD R13<<0, R6, R1
+	ADD R11<<0, R6, R1
 	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
 	WORD $0x0e1c3de0 // mov w0, v15.s[3]
@@ -3895,14 +3885,14 @@ one_13:
 all_14:
 
 masked_8:
-	WORD $0x4e29e523 // fcmeq v3.4s, v9.4s, v9.4s
+	WORD $0x4e29e521 // fcmeq v1.4s, v9.4s, v9.4s
 	WORD $0x4e29e520 // fcmeq v0.4s, v9.4s, v9.4s
-	WORD $0x4e201c63 // and v3.16b, v3.16b, v0.16b
-	WORD $0x4e28e502 // fcmeq v2.4s, v8.4s, v8.4s
+	WORD $0x4e201c23 // and v3.16b, v1.16b, v0.16b
+	WORD $0x4e28e501 // fcmeq v1.4s, v8.4s, v8.4s
 	WORD $0x4e28e500 // fcmeq v0.4s, v8.4s, v8.4s
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x6e25e521 // fcmge v1.4s, v9.4s, v5.4s
-	WORD $0x6e205821 // mvn v1.16b, v1.16b
+	WORD $0x4e201c22 // and v2.16b, v1.16b, v0.16b
+	WORD $0x6e25e520 // fcmge v0.4s, v9.4s, v5.4s
+	WORD $0x6e205801 // mvn v1.16b, v0.16b
 	WORD $0x6e24e500 // fcmge v0.4s, v8.4s, v4.4s
 	WORD $0x6e205800 // mvn v0.16b, v0.16b
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
@@ -3919,14 +3909,14 @@ masked_8:
 	WORD $0x4ea01c06 // mov v6.16b, v0.16b
 	WORD $0x4e2bd5ad // fadd v13.4s, v13.4s, v11.4s
 	WORD $0x4e2bd58c // fadd v12.4s, v12.4s, v11.4s
-	ADD R7, R13, R13
+	ADD R2, R11, R11
 	SUBS $1, R10, R10
 	BNE colsTail
 	WORD $0x4e2ad5ad // fadd v13.4s, v13.4s, v10.4s
 	WORD $0x4e2ad58c // fadd v12.4s, v12.4s, v10.4s
 	MOVD rowStride+32(FP), R0
-	ADD R0<<2, R12, R12
-	SUBS $1, R11, R11
+	ADD R0<<2, R13, R13
+	SUBS $1, R12, R12
 	BNE rowsTail
 	ADD R9<<0, R3, R1
 	WORD $0x0e1c3de0 // mov w0, v15.s[3]
@@ -4028,18 +4018,18 @@ next:
 	ADD R0<<2, R6, R6
 	MOVD step+64(FP), R0
 	ADD R0<<2, R5, R5
-	ADD R7, R4, R4
-	ADD R7, R3, R3
-	SUBS $1, R8, R8
+	ADD R2, R4, R4
+	ADD R2, R3, R3
+	SUBS $1, R7, R7
 	BNE pixels
 	RET
 
 // func maxPoolGradNEON(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 TEXT ·maxPoolGradNEON(SB), NOSPLIT, $0-88
-	MOVD $normLanesAVX2<>(SB), R2
-	MOVD pixels+0(FP), R7
-	MOVD channels+8(FP), R6
-	LSL $2, R6, R6
+	MOVD $normLanesAVX2<>(SB), R7
+	MOVD pixels+0(FP), R6
+	MOVD channels+8(FP), R0
+	LSL $2, R0, R2
 	MOVD dy+56(FP), R5
 	MOVD at+64(FP), R4
 	MOVD dx+72(FP), R3
@@ -4048,8 +4038,7 @@ pixels:
 	MOVD $0, R11
 
 vectors:
-	MOVD R6, R0
-	SUB R11, R0, R0
+	SUB R11, R2, R0
 	CMP $64, R0
 	BLT single
 	FMOVS firstIndex+40(FP), F0
@@ -4064,41 +4053,41 @@ vectors:
 	WORD $0x4f00e406 // movi v6.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	MOVD rows+16(FP), R9
+	MOVD rows+16(FP), R10
 
 rows:
-	MOVD R12, R10
+	MOVD R12, R9
 	MOVD cols+24(FP), R8
 
 cols:
-	ADD R10<<0, R5, R1
+	ADD R9<<0, R5, R1
 	WORD $0xad400823 // ldp q3, q2, [x1]
-	ADD R10<<0, R4, R0
+	ADD R9<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e2be421 // fcmeq v1.4s, v1.4s, v11.4s
 	WORD $0x4e2ae400 // fcmeq v0.4s, v0.4s, v10.4s
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
-	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
+	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
 	WORD $0xad410823 // ldp q3, q2, [x1,#32]
 	WORD $0xad410001 // ldp q1, q0, [x0,#32]
 	WORD $0x4e2be421 // fcmeq v1.4s, v1.4s, v11.4s
 	WORD $0x4e2ae400 // fcmeq v0.4s, v0.4s, v10.4s
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
+	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	WORD $0x4e29d56b // fadd v11.4s, v11.4s, v9.4s
 	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
-	ADD R6, R10, R10
+	ADD R2, R9, R9
 	SUBS $1, R8, R8
 	BNE cols
 	WORD $0x4e28d56b // fadd v11.4s, v11.4s, v8.4s
 	WORD $0x4e28d54a // fadd v10.4s, v10.4s, v8.4s
 	MOVD rowStride+32(FP), R0
 	ADD R0<<2, R12, R12
-	SUBS $1, R9, R9
+	SUBS $1, R10, R10
 	BNE rows
 	ADD R11<<0, R3, R0
 	WORD $0xad001807 // stp q7, q6, [x0]
@@ -4119,33 +4108,33 @@ single:
 	MOVD R11, R10
 	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	MOVD rows+16(FP), R8
+	MOVD rows+16(FP), R9
 
 rowsSingle:
-	MOVD R10, R9
+	MOVD R10, R8
 	MOVD cols+24(FP), R1
 
 colsSingle:
-	ADD R9<<0, R5, R0
+	ADD R8<<0, R5, R0
 	WORD $0xad400803 // ldp q3, q2, [x0]
-	ADD R9<<0, R4, R0
+	ADD R8<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e29e421 // fcmeq v1.4s, v1.4s, v9.4s
 	WORD $0x4e28e400 // fcmeq v0.4s, v0.4s, v8.4s
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
+	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	WORD $0x4e27d529 // fadd v9.4s, v9.4s, v7.4s
 	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	ADD R6, R9, R9
+	ADD R2, R8, R8
 	SUBS $1, R1, R1
 	BNE colsSingle
 	WORD $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
 	WORD $0x4e26d508 // fadd v8.4s, v8.4s, v6.4s
 	MOVD rowStride+32(FP), R0
 	ADD R0<<2, R10, R10
-	SUBS $1, R8, R8
+	SUBS $1, R9, R9
 	BNE rowsSingle
 	ADD R11<<0, R3, R0
 	WORD $0xad001005 // stp q5, q4, [x0]
@@ -4156,7 +4145,7 @@ tail:
 	LSR $2, R0, R0
 	TST R0, R0
 	BEQ next
-	ADD $32, R2, R1
+	ADD $32, R7, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
 	WORD $0xad40280b // ldp q11, q10, [x0]
@@ -4277,13 +4266,13 @@ all_14:
 masked_8:
 	WORD $0x4e29e421 // fcmeq v1.4s, v1.4s, v9.4s
 	WORD $0x4e28e400 // fcmeq v0.4s, v0.4s, v8.4s
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
+	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	WORD $0x4e27d529 // fadd v9.4s, v9.4s, v7.4s
 	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	ADD R6, R12, R12
+	ADD R2, R12, R12
 	SUBS $1, R8, R8
 	BNE colsTail
 	WORD $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
@@ -4341,20 +4330,20 @@ all_21:
 masked_15:
 
 next:
-	ADD R6, R4, R4
-	ADD R6, R5, R5
+	ADD R2, R4, R4
+	ADD R2, R5, R5
 	MOVD step+80(FP), R0
 	ADD R0<<2, R3, R3
-	SUBS $1, R7, R7
+	SUBS $1, R6, R6
 	BNE pixels
 	RET
 
 // func maxPoolGradStreamNEON(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32, colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 TEXT ·maxPoolGradStreamNEON(SB), NOSPLIT, $0-88
-	MOVD $normLanesAVX2<>(SB), R2
-	MOVD pixels+0(FP), R7
-	MOVD channels+8(FP), R6
-	LSL $2, R6, R6
+	MOVD $normLanesAVX2<>(SB), R7
+	MOVD pixels+0(FP), R6
+	MOVD channels+8(FP), R0
+	LSL $2, R0, R2
 	MOVD dy+56(FP), R5
 	MOVD at+64(FP), R4
 	MOVD dx+72(FP), R3
@@ -4363,8 +4352,7 @@ pixels:
 	MOVD $0, R11
 
 vectors:
-	MOVD R6, R0
-	SUB R11, R0, R0
+	SUB R11, R2, R0
 	CMP $64, R0
 	BLT single
 	FMOVS firstIndex+40(FP), F0
@@ -4379,41 +4367,41 @@ vectors:
 	WORD $0x4f00e406 // movi v6.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	MOVD rows+16(FP), R9
+	MOVD rows+16(FP), R10
 
 rows:
-	MOVD R12, R10
+	MOVD R12, R9
 	MOVD cols+24(FP), R8
 
 cols:
-	ADD R10<<0, R5, R1
+	ADD R9<<0, R5, R1
 	WORD $0xad400823 // ldp q3, q2, [x1]
-	ADD R10<<0, R4, R0
+	ADD R9<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e2be421 // fcmeq v1.4s, v1.4s, v11.4s
 	WORD $0x4e2ae400 // fcmeq v0.4s, v0.4s, v10.4s
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x4e23d4e7 // fadd v7.4s, v7.4s, v3.4s
-	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
+	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
+	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
+	WORD $0x4e21d4e7 // fadd v7.4s, v7.4s, v1.4s
+	WORD $0x4e20d4c6 // fadd v6.4s, v6.4s, v0.4s
 	WORD $0xad410823 // ldp q3, q2, [x1,#32]
 	WORD $0xad410001 // ldp q1, q0, [x0,#32]
 	WORD $0x4e2be421 // fcmeq v1.4s, v1.4s, v11.4s
 	WORD $0x4e2ae400 // fcmeq v0.4s, v0.4s, v10.4s
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
+	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	WORD $0x4e29d56b // fadd v11.4s, v11.4s, v9.4s
 	WORD $0x4e29d54a // fadd v10.4s, v10.4s, v9.4s
-	ADD R6, R10, R10
+	ADD R2, R9, R9
 	SUBS $1, R8, R8
 	BNE cols
 	WORD $0x4e28d56b // fadd v11.4s, v11.4s, v8.4s
 	WORD $0x4e28d54a // fadd v10.4s, v10.4s, v8.4s
 	MOVD rowStride+32(FP), R0
 	ADD R0<<2, R12, R12
-	SUBS $1, R9, R9
+	SUBS $1, R10, R10
 	BNE rows
 	ADD R11<<0, R3, R0
 	WORD $0xac001807 // stnp q7, q6, [x0]
@@ -4434,33 +4422,33 @@ single:
 	MOVD R11, R10
 	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	MOVD rows+16(FP), R8
+	MOVD rows+16(FP), R9
 
 rowsSingle:
-	MOVD R10, R9
+	MOVD R10, R8
 	MOVD cols+24(FP), R1
 
 colsSingle:
-	ADD R9<<0, R5, R0
+	ADD R8<<0, R5, R0
 	WORD $0xad400803 // ldp q3, q2, [x0]
-	ADD R9<<0, R4, R0
+	ADD R8<<0, R4, R0
 	WORD $0xad400001 // ldp q1, q0, [x0]
 	WORD $0x4e29e421 // fcmeq v1.4s, v1.4s, v9.4s
 	WORD $0x4e28e400 // fcmeq v0.4s, v0.4s, v8.4s
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
+	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	WORD $0x4e27d529 // fadd v9.4s, v9.4s, v7.4s
 	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	ADD R6, R9, R9
+	ADD R2, R8, R8
 	SUBS $1, R1, R1
 	BNE colsSingle
 	WORD $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
 	WORD $0x4e26d508 // fadd v8.4s, v8.4s, v6.4s
 	MOVD rowStride+32(FP), R0
 	ADD R0<<2, R10, R10
-	SUBS $1, R8, R8
+	SUBS $1, R9, R9
 	BNE rowsSingle
 	ADD R11<<0, R3, R0
 	WORD $0xac001005 // stnp q5, q4, [x0]
@@ -4471,7 +4459,7 @@ tail:
 	LSR $2, R0, R0
 	TST R0, R0
 	BEQ next
-	ADD $32, R2, R1
+	ADD $32, R7, R1
 	NEG R0, R0
 	ADD R0<<2, R1, R0
 	WORD $0xad40280b // ldp q11, q10, [x0]
@@ -4592,13 +4580,13 @@ all_14:
 masked_8:
 	WORD $0x4e29e421 // fcmeq v1.4s, v1.4s, v9.4s
 	WORD $0x4e28e400 // fcmeq v0.4s, v0.4s, v8.4s
-	WORD $0x4e211c63 // and v3.16b, v3.16b, v1.16b
-	WORD $0x4e201c42 // and v2.16b, v2.16b, v0.16b
-	WORD $0x4e23d4a5 // fadd v5.4s, v5.4s, v3.4s
-	WORD $0x4e22d484 // fadd v4.4s, v4.4s, v2.4s
+	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
+	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
+	WORD $0x4e21d4a5 // fadd v5.4s, v5.4s, v1.4s
+	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	WORD $0x4e27d529 // fadd v9.4s, v9.4s, v7.4s
 	WORD $0x4e27d508 // fadd v8.4s, v8.4s, v7.4s
-	ADD R6, R12, R12
+	ADD R2, R12, R12
 	SUBS $1, R8, R8
 	BNE colsTail
 	WORD $0x4e26d529 // fadd v9.4s, v9.4s, v6.4s
@@ -4656,11 +4644,11 @@ all_21:
 masked_15:
 
 next:
-	ADD R6, R4, R4
-	ADD R6, R5, R5
+	ADD R2, R4, R4
+	ADD R2, R5, R5
 	MOVD step+80(FP), R0
 	ADD R0<<2, R3, R3
-	SUBS $1, R7, R7
+	SUBS $1, R6, R6
 	BNE pixels
 	RET
 

@@ -6,262 +6,262 @@
 
 // func tile1x8NEON(args *Args)
 TEXT ·tile1x8NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R15
-	MOVD 56(R15), R0
+	MOVD args+0(FP), R7
+	MOVD 56(R7), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R15), R0
+	MOVD 48(R7), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R15), R0
+	MOVD 104(R7), R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R15), R14
-	MOVD R14, R13
-	MOVD 16(R15), R12
-	MOVD 48(R15), R11
-	MOVD 24(R15), R10
-	MOVD 32(R15), R9
-	MOVD 40(R15), R8
-	MOVD 144(R15), R7
-	ADD R7, R7, R6
-	MOVD 136(R15), R0
-	ADD R14, R0, R5
-	MOVD 72(R15), R0
-	MADD R10, R0, R11, R4
+	MOVD 0(R7), R12
+	MOVD R12, R11
+	MOVD 16(R7), R10
+	MOVD 48(R7), R9
+	MOVD 24(R7), R8
+	MOVD 32(R7), R17
+	MOVD 40(R7), R6
+	MOVD 144(R7), R5
+	ADD R5, R5, R4
+	MOVD 136(R7), R0
+	ADD R12, R0, R13
+	MOVD 72(R7), R0
+	MADD R8, R0, R9, R3
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	MOVD 64(R15), R1
+	MOVD 64(R7), R2
 
 group:
-	MOVD 56(R15), R2
+	MOVD 56(R7), R14
 
 run:
-	MOVD R11, R0
-	MOVD R14, R3
-	CMP $4, R10
+	MOVD R9, R0
+	MOVD R12, R16
+	CMP $4, R8
 	BEQ rows
-	CMP $4, R12
+	CMP $4, R10
 	BNE rows
-	CMP $32, R10
+	CMP $32, R8
 	BNE columnsOfAnyB
-	CMP $64, R8
+	CMP $64, R6
 	BNE columnsOfAnyB
-	SUBS $8, R0, R0
+	SUBS $8, R0, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	PRFM (R13), PLDL1KEEP
+	WORD $0xf8a469a0 // prfm pldl1keep, [x13,x4]
+	ADD R5<<2, R13, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a46800 // prfm pldl1keep, [x0,x4]
+	ADD R5<<2, R0, R13
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	SUBS $8, R0, R0
+	SUBS $8, R1, R1
 	BGE packed
 
 packedEnd:
-	ADD $8, R0, R0
+	ADD $8, R1, R0
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R0, R0
+	SUBS $4, R0, R15
 	BLT columnsEnd
 
 columns:
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	WORD $0xbd400063 // ldr s3, [x3]
-	ADD R10, R3, R3
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	PRFM (R13), PLDL1KEEP
+	WORD $0xf8a469a0 // prfm pldl1keep, [x13,x4]
+	ADD R5<<2, R13, R13
+	WORD $0xbd400203 // ldr s3, [x16]
+	ADD R8, R16, R1
+	WORD $0xad400222 // ldp q2, q0, [x17]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	ADD R8, R9, R9
-	WORD $0xbd400063 // ldr s3, [x3]
-	ADD R10, R3, R3
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	ADD R6, R17, R0
+	WORD $0xbd400023 // ldr s3, [x1]
+	ADD R8, R1, R1
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	ADD R8, R9, R9
-	WORD $0xbd400063 // ldr s3, [x3]
-	ADD R10, R3, R3
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	ADD R6, R0, R0
+	WORD $0xbd400023 // ldr s3, [x1]
+	ADD R8, R1, R1
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	ADD R8, R9, R9
-	WORD $0xbd400063 // ldr s3, [x3]
-	ADD R10, R3, R3
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	ADD R6, R0, R0
+	WORD $0xbd400023 // ldr s3, [x1]
+	ADD R8, R1, R16
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	ADD R8, R9, R9
-	SUBS $4, R0, R0
+	ADD R6, R0, R17
+	SUBS $4, R15, R15
 	BGE columns
 
 columnsEnd:
-	ADD $4, R0, R0
+	ADD $4, R15, R0
 
 columnsLeft:
 	CBZ R0, added
 	B apart
 
 rows:
-	CMP $4, R10
+	CMP $4, R8
 	BNE apart
-	CMP $64, R8
+	CMP $64, R6
 	BNE rowsOfAnyB
-	SUBS $8, R0, R0
+	SUBS $8, R0, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	WORD $0x3cc10463 // ldr q3, [x3],#16
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	PRFM (R13), PLDL1KEEP
+	WORD $0xf8a469a0 // prfm pldl1keep, [x13,x4]
+	ADD R5<<2, R13, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a46800 // prfm pldl1keep, [x0,x4]
+	ADD R5<<2, R0, R13
+	WORD $0x3cc10603 // ldr q3, [x16],#16
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31004 // fmla v4.4s, v0.4s, v3.s[1]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831841 // fmla v1.4s, v2.4s, v3.s[2]
 	WORD $0x4f831804 // fmla v4.4s, v0.4s, v3.s[2]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4fa31841 // fmla v1.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31804 // fmla v4.4s, v0.4s, v3.s[3]
-	WORD $0x3cc10463 // ldr q3, [x3],#16
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0x3cc10603 // ldr q3, [x16],#16
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31004 // fmla v4.4s, v0.4s, v3.s[1]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831841 // fmla v1.4s, v2.4s, v3.s[2]
 	WORD $0x4f831804 // fmla v4.4s, v0.4s, v3.s[2]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4fa31841 // fmla v1.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31804 // fmla v4.4s, v0.4s, v3.s[3]
-	SUBS $8, R0, R0
+	SUBS $8, R1, R1
 	BGE rowsPacked
 
 rowsPackedEnd:
-	ADD $8, R0, R0
+	ADD $8, R1, R0
 	B rowsLeft
 
 rowsOfAnyB:
-	SUBS $4, R0, R0
+	SUBS $4, R0, R1
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	WORD $0x3cc10463 // ldr q3, [x3],#16
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	PRFM (R13), PLDL1KEEP
+	WORD $0xf8a469a0 // prfm pldl1keep, [x13,x4]
+	ADD R5<<2, R13, R13
+	WORD $0x3cc10603 // ldr q3, [x16],#16
+	WORD $0xad400222 // ldp q2, q0, [x17]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	ADD R8, R9, R9
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	ADD R6, R17, R0
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31004 // fmla v4.4s, v0.4s, v3.s[1]
-	ADD R8, R9, R9
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	ADD R6, R0, R0
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831841 // fmla v1.4s, v2.4s, v3.s[2]
 	WORD $0x4f831804 // fmla v4.4s, v0.4s, v3.s[2]
-	ADD R8, R9, R9
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	ADD R6, R0, R0
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4fa31841 // fmla v1.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31804 // fmla v4.4s, v0.4s, v3.s[3]
-	ADD R8, R9, R9
-	SUBS $4, R0, R0
+	ADD R6, R0, R17
+	SUBS $4, R1, R1
 	BGE rowsAny
 
 rowsAnyEnd:
-	ADD $4, R0, R0
+	ADD $4, R1, R0
 
 rowsLeft:
 	CBZ R0, added
 
 apart:
-	PRFM (R5), PLDL1KEEP
-	ADD R7, R5, R5
-	WORD $0xad400923 // ldp q3, q2, [x9]
-	ADD R8, R9, R9
-	WORD $0x4dcac860 // ld1r {v0.4s}, [x3], x10
+	PRFM (R13), PLDL1KEEP
+	ADD R5, R13, R13
+	WORD $0xad400a23 // ldp q3, q2, [x17]
+	ADD R6, R17, R17
+	WORD $0x4dc8ca00 // ld1r {v0.4s}, [x16], x8
 	WORD $0x4e20cc61 // fmla v1.4s, v3.4s, v0.4s
 	WORD $0x4e20cc44 // fmla v4.4s, v2.4s, v0.4s
 	SUBS $1, R0, R0
 	BNE apart
 
 added:
-	ADD R4, R14, R14
-	ADD R4, R13, R13
-	MOVD 80(R15), R0
-	ADD R0, R9, R9
-	SUBS $1, R2, R2
+	ADD R3, R12, R12
+	ADD R3, R11, R11
+	MOVD 80(R7), R0
+	ADD R0, R17, R17
+	SUBS $1, R14, R14
 	BNE run
-	SUBS $1, R1, R1
+	SUBS $1, R2, R2
 	BLE sums
-	MOVD 88(R15), R0
-	ADD R0, R14, R14
-	ADD R0, R13, R13
-	MOVD 96(R15), R0
-	ADD R0, R9, R9
+	MOVD 88(R7), R0
+	ADD R0, R12, R12
+	ADD R0, R11, R11
+	MOVD 96(R7), R0
+	ADD R0, R17, R17
 	B group
 
 sums:
-	MOVD 128(R15), R1
-	ADD $152, R15, R0
+	MOVD 128(R7), R1
+	ADD $152, R7, R0
 	WORD $0x4d40c803 // ld1r {v3.4s}, [x0]
-	MOVWU 156(R15), R0
+	MOVWU 156(R7), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R15, R0
+	ADD $156, R7, R0
 	WORD $0x4d40c802 // ld1r {v2.4s}, [x0]
 	CMP $8, R1
 	BNE addPart
-	MOVD 104(R15), R0
+	MOVD 104(R7), R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
@@ -273,7 +273,7 @@ sums:
 	RET
 
 addPart:
-	MOVD 104(R15), R0
+	MOVD 104(R7), R0
 	ADD $0, R0, R0
 	TBZ $2, R1, addRow0Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
@@ -305,7 +305,7 @@ addRow0Below1:
 overwrite:
 	CMP $8, R1
 	BNE setPart
-	MOVD 104(R15), R0
+	MOVD 104(R7), R0
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dc80 // fmul v0.4s, v4.4s, v3.4s
@@ -313,7 +313,7 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R15), R0
+	MOVD 104(R7), R0
 	ADD $0, R0, R0
 	TBZ $2, R1, setRow0Below4
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
@@ -338,304 +338,304 @@ setRow0Below1:
 
 // func tile1x16NEON(args *Args)
 TEXT ·tile1x16NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R15
-	MOVD 56(R15), R0
+	MOVD args+0(FP), R7
+	MOVD 56(R7), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R15), R0
+	MOVD 48(R7), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R15), R0
+	MOVD 104(R7), R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R15), R14
-	MOVD R14, R13
-	MOVD 16(R15), R12
-	MOVD 48(R15), R11
-	MOVD 24(R15), R10
-	MOVD 32(R15), R9
-	MOVD 40(R15), R8
-	MOVD 144(R15), R7
-	ADD R7, R7, R6
-	MOVD 136(R15), R0
-	ADD R14, R0, R5
-	MOVD 72(R15), R0
-	MADD R10, R0, R11, R4
+	MOVD 0(R7), R12
+	MOVD R12, R11
+	MOVD 16(R7), R10
+	MOVD 48(R7), R9
+	MOVD 24(R7), R8
+	MOVD 32(R7), R17
+	MOVD 40(R7), R6
+	MOVD 144(R7), R5
+	ADD R5, R5, R4
+	MOVD 136(R7), R0
+	ADD R12, R0, R13
+	MOVD 72(R7), R0
+	MADD R8, R0, R9, R3
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e406 // movi v6.16b, #0x0
-	MOVD 64(R15), R1
+	MOVD 64(R7), R2
 
 group:
-	MOVD 56(R15), R2
+	MOVD 56(R7), R14
 
 run:
-	MOVD R11, R0
-	MOVD R14, R3
-	CMP $4, R10
+	MOVD R9, R0
+	MOVD R12, R16
+	CMP $4, R8
 	BEQ rows
-	CMP $4, R12
+	CMP $4, R10
 	BNE rows
-	CMP $32, R10
+	CMP $32, R8
 	BNE columnsOfAnyB
-	CMP $64, R8
+	CMP $64, R6
 	BNE columnsOfAnyB
-	SUBS $8, R0, R0
+	SUBS $8, R0, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	PRFM (R13), PLDL1KEEP
+	WORD $0xf8a469a0 // prfm pldl1keep, [x13,x4]
+	ADD R5<<2, R13, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a46800 // prfm pldl1keep, [x0,x4]
+	ADD R5<<2, R0, R13
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	WORD $0x3cc20463 // ldr q3, [x3],#32
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0x3cc20603 // ldr q3, [x16],#32
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	SUBS $8, R0, R0
+	SUBS $8, R1, R1
 	BGE packed
 
 packedEnd:
-	ADD $8, R0, R0
+	ADD $8, R1, R0
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R0, R0
+	SUBS $4, R0, R15
 	BLT columnsEnd
 
 columns:
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	WORD $0xbd400063 // ldr s3, [x3]
-	ADD R10, R3, R3
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	PRFM (R13), PLDL1KEEP
+	WORD $0xf8a469a0 // prfm pldl1keep, [x13,x4]
+	ADD R5<<2, R13, R13
+	WORD $0xbd400203 // ldr s3, [x16]
+	ADD R8, R16, R1
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	WORD $0xad400222 // ldp q2, q0, [x17]
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	ADD R8, R9, R9
-	WORD $0xbd400063 // ldr s3, [x3]
-	ADD R10, R3, R3
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	ADD R6, R17, R0
+	WORD $0xbd400023 // ldr s3, [x1]
+	ADD R8, R1, R1
+	WORD $0xad410002 // ldp q2, q0, [x0,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	ADD R8, R9, R9
-	WORD $0xbd400063 // ldr s3, [x3]
-	ADD R10, R3, R3
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	ADD R6, R0, R0
+	WORD $0xbd400023 // ldr s3, [x1]
+	ADD R8, R1, R1
+	WORD $0xad410002 // ldp q2, q0, [x0,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	ADD R8, R9, R9
-	WORD $0xbd400063 // ldr s3, [x3]
-	ADD R10, R3, R3
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	ADD R6, R0, R0
+	WORD $0xbd400023 // ldr s3, [x1]
+	ADD R8, R1, R16
+	WORD $0xad410002 // ldp q2, q0, [x0,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	ADD R8, R9, R9
-	SUBS $4, R0, R0
+	ADD R6, R0, R17
+	SUBS $4, R15, R15
 	BGE columns
 
 columnsEnd:
-	ADD $4, R0, R0
+	ADD $4, R15, R0
 
 columnsLeft:
 	CBZ R0, added
 	B apart
 
 rows:
-	CMP $4, R10
+	CMP $4, R8
 	BNE apart
-	CMP $64, R8
+	CMP $64, R6
 	BNE rowsOfAnyB
-	SUBS $8, R0, R0
+	SUBS $8, R0, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	WORD $0x3cc10463 // ldr q3, [x3],#16
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	PRFM (R13), PLDL1KEEP
+	WORD $0xf8a469a0 // prfm pldl1keep, [x13,x4]
+	ADD R5<<2, R13, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a46800 // prfm pldl1keep, [x0,x4]
+	ADD R5<<2, R0, R13
+	WORD $0x3cc10603 // ldr q3, [x16],#16
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31006 // fmla v6.4s, v0.4s, v3.s[1]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4fa31048 // fmla v8.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31007 // fmla v7.4s, v0.4s, v3.s[1]
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831841 // fmla v1.4s, v2.4s, v3.s[2]
 	WORD $0x4f831806 // fmla v6.4s, v0.4s, v3.s[2]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831848 // fmla v8.4s, v2.4s, v3.s[2]
 	WORD $0x4f831807 // fmla v7.4s, v0.4s, v3.s[2]
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4fa31841 // fmla v1.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31806 // fmla v6.4s, v0.4s, v3.s[3]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4fa31848 // fmla v8.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31807 // fmla v7.4s, v0.4s, v3.s[3]
-	WORD $0x3cc10463 // ldr q3, [x3],#16
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0x3cc10603 // ldr q3, [x16],#16
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31006 // fmla v6.4s, v0.4s, v3.s[1]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4fa31048 // fmla v8.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31007 // fmla v7.4s, v0.4s, v3.s[1]
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831841 // fmla v1.4s, v2.4s, v3.s[2]
 	WORD $0x4f831806 // fmla v6.4s, v0.4s, v3.s[2]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4f831848 // fmla v8.4s, v2.4s, v3.s[2]
 	WORD $0x4f831807 // fmla v7.4s, v0.4s, v3.s[2]
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4fa31841 // fmla v1.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31806 // fmla v6.4s, v0.4s, v3.s[3]
-	WORD $0xacc20122 // ldp q2, q0, [x9],#64
+	WORD $0xacc20222 // ldp q2, q0, [x17],#64
 	WORD $0x4fa31848 // fmla v8.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31807 // fmla v7.4s, v0.4s, v3.s[3]
-	SUBS $8, R0, R0
+	SUBS $8, R1, R1
 	BGE rowsPacked
 
 rowsPackedEnd:
-	ADD $8, R0, R0
+	ADD $8, R1, R0
 	B rowsLeft
 
 rowsOfAnyB:
-	SUBS $4, R0, R0
+	SUBS $4, R0, R1
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R5), PLDL1KEEP
-	WORD $0xf8a668a0 // prfm pldl1keep, [x5,x6]
-	ADD R7<<2, R5, R5
-	WORD $0x3cc10463 // ldr q3, [x3],#16
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	PRFM (R13), PLDL1KEEP
+	WORD $0xf8a469a0 // prfm pldl1keep, [x13,x4]
+	ADD R5<<2, R13, R13
+	WORD $0x3cc10603 // ldr q3, [x16],#16
+	WORD $0xad410222 // ldp q2, q0, [x17,#32]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831006 // fmla v6.4s, v0.4s, v3.s[0]
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	WORD $0xad400222 // ldp q2, q0, [x17]
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	ADD R8, R9, R9
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	ADD R6, R17, R0
+	WORD $0xad410002 // ldp q2, q0, [x0,#32]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31006 // fmla v6.4s, v0.4s, v3.s[1]
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4fa31048 // fmla v8.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31007 // fmla v7.4s, v0.4s, v3.s[1]
-	ADD R8, R9, R9
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	ADD R6, R0, R0
+	WORD $0xad410002 // ldp q2, q0, [x0,#32]
 	WORD $0x4f831841 // fmla v1.4s, v2.4s, v3.s[2]
 	WORD $0x4f831806 // fmla v6.4s, v0.4s, v3.s[2]
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831848 // fmla v8.4s, v2.4s, v3.s[2]
 	WORD $0x4f831807 // fmla v7.4s, v0.4s, v3.s[2]
-	ADD R8, R9, R9
-	WORD $0xad410122 // ldp q2, q0, [x9,#32]
+	ADD R6, R0, R0
+	WORD $0xad410002 // ldp q2, q0, [x0,#32]
 	WORD $0x4fa31841 // fmla v1.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31806 // fmla v6.4s, v0.4s, v3.s[3]
-	WORD $0xad400122 // ldp q2, q0, [x9]
+	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4fa31848 // fmla v8.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31807 // fmla v7.4s, v0.4s, v3.s[3]
-	ADD R8, R9, R9
-	SUBS $4, R0, R0
+	ADD R6, R0, R17
+	SUBS $4, R1, R1
 	BGE rowsAny
 
 rowsAnyEnd:
-	ADD $4, R0, R0
+	ADD $4, R1, R0
 
 rowsLeft:
 	CBZ R0, added
 
 apart:
-	PRFM (R5), PLDL1KEEP
-	ADD R7, R5, R5
-	WORD $0xad411125 // ldp q5, q4, [x9,#32]
-	WORD $0xad400923 // ldp q3, q2, [x9]
-	ADD R8, R9, R9
-	WORD $0x4dcac860 // ld1r {v0.4s}, [x3], x10
+	PRFM (R13), PLDL1KEEP
+	ADD R5, R13, R13
+	WORD $0xad411225 // ldp q5, q4, [x17,#32]
+	WORD $0xad400a23 // ldp q3, q2, [x17]
+	ADD R6, R17, R17
+	WORD $0x4dc8ca00 // ld1r {v0.4s}, [x16], x8
 	WORD $0x4e20cc68 // fmla v8.4s, v3.4s, v0.4s
 	WORD $0x4e20cc47 // fmla v7.4s, v2.4s, v0.4s
 	WORD $0x4e20cca1 // fmla v1.4s, v5.4s, v0.4s
@@ -644,33 +644,33 @@ apart:
 	BNE apart
 
 added:
-	ADD R4, R14, R14
-	ADD R4, R13, R13
-	MOVD 80(R15), R0
-	ADD R0, R9, R9
-	SUBS $1, R2, R2
+	ADD R3, R12, R12
+	ADD R3, R11, R11
+	MOVD 80(R7), R0
+	ADD R0, R17, R17
+	SUBS $1, R14, R14
 	BNE run
-	SUBS $1, R1, R1
+	SUBS $1, R2, R2
 	BLE sums
-	MOVD 88(R15), R0
-	ADD R0, R14, R14
-	ADD R0, R13, R13
-	MOVD 96(R15), R0
-	ADD R0, R9, R9
+	MOVD 88(R7), R0
+	ADD R0, R12, R12
+	ADD R0, R11, R11
+	MOVD 96(R7), R0
+	ADD R0, R17, R17
 	B group
 
 sums:
-	MOVD 128(R15), R1
-	ADD $152, R15, R0
+	MOVD 128(R7), R1
+	ADD $152, R7, R0
 	WORD $0x4d40c803 // ld1r {v3.4s}, [x0]
-	MOVWU 156(R15), R0
+	MOVWU 156(R7), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R15, R0
+	ADD $156, R7, R0
 	WORD $0x4d40c802 // ld1r {v2.4s}, [x0]
 	CMP $8, R1
 	BNE addPart
-	MOVD 104(R15), R0
+	MOVD 104(R7), R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cd00 // fmla v0.4s, v8.4s, v3.4s
@@ -690,7 +690,7 @@ sums:
 	RET
 
 addPart:
-	MOVD 104(R15), R0
+	MOVD 104(R7), R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cd00 // fmla v0.4s, v8.4s, v3.4s
@@ -730,7 +730,7 @@ addRow0Below1:
 overwrite:
 	CMP $8, R1
 	BNE setPart
-	MOVD 104(R15), R0
+	MOVD 104(R7), R0
 	WORD $0x6e23dd00 // fmul v0.4s, v8.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dce0 // fmul v0.4s, v7.4s, v3.4s
@@ -742,7 +742,7 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R15), R0
+	MOVD 104(R7), R0
 	WORD $0x6e23dd00 // fmul v0.4s, v8.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dce0 // fmul v0.4s, v7.4s, v3.4s
@@ -771,112 +771,111 @@ setRow0Below1:
 
 // func tile2x8NEON(args *Args)
 TEXT ·tile2x8NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R9
-	MOVD 56(R9), R0
+	MOVD args+0(FP), R3
+	MOVD 56(R3), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R9), R0
+	MOVD 48(R3), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R9), R0
+	MOVD 104(R3), R0
 	PRFM (R0), PLDL1KEEP
-	MOVD 112(R9), R0
+	MOVD 112(R3), R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R9), R16
-	MOVD 8(R9), R15
-	MOVD 16(R9), R14
-	MOVD 48(R9), R13
-	MOVD 24(R9), R12
-	MOVD 32(R9), R11
-	MOVD 40(R9), R10
-	MOVD 144(R9), R8
+	MOVD 0(R3), R4
+	MOVD 8(R3), R13
+	MOVD 16(R3), R12
+	MOVD 48(R3), R11
+	MOVD 24(R3), R10
+	MOVD 32(R3), R17
+	MOVD 40(R3), R9
+	MOVD 144(R3), R8
 	ADD R8, R8, R7
-	MOVD 136(R9), R0
-	ADD R16, R0, R6
-	MOVD 72(R9), R0
-	MADD R12, R0, R13, R5
+	MOVD 136(R3), R0
+	ADD R4, R0, R14
+	MOVD 72(R3), R0
+	MADD R10, R0, R11, R6
 	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
-	MOVD 64(R9), R2
+	MOVD 64(R3), R5
 
 group:
-	MOVD 56(R9), R3
+	MOVD 56(R3), R15
 
 run:
-	MOVD R13, R1
-	MOVD R16, R4
-	CMP $4, R12
+	MOVD R11, R1
+	MOVD R4, R16
+	CMP $4, R10
 	BEQ rows
-	CMP $4, R14
+	CMP $4, R12
 	BNE rows
-	MOVD R16, R0
-	ADD $4, R0, R0
-	CMP R0, R15
+	ADD $4, R4, R0
+	CMP R0, R13
 	BNE rows
-	CMP $32, R12
+	CMP $32, R10
 	BNE columnsOfAnyB
-	CMP $64, R10
+	CMP $64, R9
 	BNE columnsOfAnyB
 	SUBS $8, R1, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	WORD $0x3cc20484 // ldr q4, [x4],#32
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	PRFM (R14), PLDL1KEEP
+	WORD $0xf8a769c0 // prfm pldl1keep, [x14,x7]
+	ADD R8<<2, R14, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a76800 // prfm pldl1keep, [x0,x7]
+	ADD R8<<2, R0, R14
+	WORD $0x3cc20604 // ldr q4, [x16],#32
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	WORD $0x3cc20484 // ldr q4, [x4],#32
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0x3cc20604 // ldr q4, [x16],#32
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	WORD $0x3cc20484 // ldr q4, [x4],#32
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0x3cc20604 // ldr q4, [x16],#32
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	WORD $0x3cc20484 // ldr q4, [x4],#32
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0x3cc20604 // ldr q4, [x16],#32
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	WORD $0x3cc20484 // ldr q4, [x4],#32
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0x3cc20604 // ldr q4, [x16],#32
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	WORD $0x3cc20484 // ldr q4, [x4],#32
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0x3cc20604 // ldr q4, [x16],#32
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	WORD $0x3cc20484 // ldr q4, [x4],#32
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0x3cc20604 // ldr q4, [x16],#32
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	WORD $0x3cc20484 // ldr q4, [x4],#32
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0x3cc20604 // ldr q4, [x16],#32
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
@@ -889,112 +888,112 @@ packedEnd:
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R1, R1
+	SUBS $4, R1, R2
 	BLT columnsEnd
 
 columns:
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	WORD $0xfd400084 // ldr d4, [x4]
-	ADD R12, R4, R4
-	WORD $0xad400163 // ldp q3, q0, [x11]
+	PRFM (R14), PLDL1KEEP
+	WORD $0xf8a769c0 // prfm pldl1keep, [x14,x7]
+	ADD R8<<2, R14, R14
+	WORD $0xfd400204 // ldr d4, [x16]
+	ADD R10, R16, R1
+	WORD $0xad400223 // ldp q3, q0, [x17]
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	ADD R10, R11, R11
-	WORD $0xfd400084 // ldr d4, [x4]
-	ADD R12, R4, R4
-	WORD $0xad400163 // ldp q3, q0, [x11]
+	ADD R9, R17, R0
+	WORD $0xfd400024 // ldr d4, [x1]
+	ADD R10, R1, R1
+	WORD $0xad400003 // ldp q3, q0, [x0]
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	ADD R10, R11, R11
-	WORD $0xfd400084 // ldr d4, [x4]
-	ADD R12, R4, R4
-	WORD $0xad400163 // ldp q3, q0, [x11]
+	ADD R9, R0, R0
+	WORD $0xfd400024 // ldr d4, [x1]
+	ADD R10, R1, R1
+	WORD $0xad400003 // ldp q3, q0, [x0]
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	ADD R10, R11, R11
-	WORD $0xfd400084 // ldr d4, [x4]
-	ADD R12, R4, R4
-	WORD $0xad400163 // ldp q3, q0, [x11]
+	ADD R9, R0, R0
+	WORD $0xfd400024 // ldr d4, [x1]
+	ADD R10, R1, R16
+	WORD $0xad400003 // ldp q3, q0, [x0]
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4f841007 // fmla v7.4s, v0.4s, v4.s[0]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	ADD R10, R11, R11
-	SUBS $4, R1, R1
+	ADD R9, R0, R17
+	SUBS $4, R2, R2
 	BGE columns
 
 columnsEnd:
-	ADD $4, R1, R1
+	ADD $4, R2, R1
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R4, R0
+	ADD $4, R16, R2
 	B apart
 
 rows:
-	MOVD R15, R0
-	CMP $4, R12
+	MOVD R13, R2
+	CMP $4, R10
 	BNE apart
-	CMP $64, R10
+	CMP $64, R9
 	BNE rowsOfAnyB
 	SUBS $8, R1, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	WORD $0x3cc10486 // ldr q6, [x4],#16
-	WORD $0x3cc10404 // ldr q4, [x0],#16
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	PRFM (R14), PLDL1KEEP
+	WORD $0xf8a769c0 // prfm pldl1keep, [x14,x7]
+	ADD R8<<2, R14, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a76800 // prfm pldl1keep, [x0,x7]
+	ADD R8<<2, R0, R14
+	WORD $0x3cc10606 // ldr q6, [x16],#16
+	WORD $0x3cc10444 // ldr q4, [x2],#16
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
 	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
 	WORD $0x4f861007 // fmla v7.4s, v0.4s, v6.s[0]
 	WORD $0x4f841005 // fmla v5.4s, v0.4s, v4.s[0]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4fa61062 // fmla v2.4s, v3.4s, v6.s[1]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f861862 // fmla v2.4s, v3.4s, v6.s[2]
 	WORD $0x4f841861 // fmla v1.4s, v3.4s, v4.s[2]
 	WORD $0x4f861807 // fmla v7.4s, v0.4s, v6.s[2]
 	WORD $0x4f841805 // fmla v5.4s, v0.4s, v4.s[2]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4fa61862 // fmla v2.4s, v3.4s, v6.s[3]
 	WORD $0x4fa41861 // fmla v1.4s, v3.4s, v4.s[3]
 	WORD $0x4fa61807 // fmla v7.4s, v0.4s, v6.s[3]
 	WORD $0x4fa41805 // fmla v5.4s, v0.4s, v4.s[3]
-	WORD $0x3cc10486 // ldr q6, [x4],#16
-	WORD $0x3cc10404 // ldr q4, [x0],#16
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0x3cc10606 // ldr q6, [x16],#16
+	WORD $0x3cc10444 // ldr q4, [x2],#16
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
 	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
 	WORD $0x4f861007 // fmla v7.4s, v0.4s, v6.s[0]
 	WORD $0x4f841005 // fmla v5.4s, v0.4s, v4.s[0]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4fa61062 // fmla v2.4s, v3.4s, v6.s[1]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4f861862 // fmla v2.4s, v3.4s, v6.s[2]
 	WORD $0x4f841861 // fmla v1.4s, v3.4s, v4.s[2]
 	WORD $0x4f861807 // fmla v7.4s, v0.4s, v6.s[2]
 	WORD $0x4f841805 // fmla v5.4s, v0.4s, v4.s[2]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
 	WORD $0x4fa61862 // fmla v2.4s, v3.4s, v6.s[3]
 	WORD $0x4fa41861 // fmla v1.4s, v3.4s, v4.s[3]
 	WORD $0x4fa61807 // fmla v7.4s, v0.4s, v6.s[3]
@@ -1011,35 +1010,35 @@ rowsOfAnyB:
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	WORD $0x3cc10486 // ldr q6, [x4],#16
-	WORD $0x3cc10404 // ldr q4, [x0],#16
-	WORD $0xad400163 // ldp q3, q0, [x11]
+	PRFM (R14), PLDL1KEEP
+	WORD $0xf8a769c0 // prfm pldl1keep, [x14,x7]
+	ADD R8<<2, R14, R14
+	WORD $0x3cc10606 // ldr q6, [x16],#16
+	WORD $0x3cc10444 // ldr q4, [x2],#16
+	WORD $0xad400223 // ldp q3, q0, [x17]
 	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
 	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
 	WORD $0x4f861007 // fmla v7.4s, v0.4s, v6.s[0]
 	WORD $0x4f841005 // fmla v5.4s, v0.4s, v4.s[0]
-	ADD R10, R11, R11
-	WORD $0xad400163 // ldp q3, q0, [x11]
+	ADD R9, R17, R0
+	WORD $0xad400003 // ldp q3, q0, [x0]
 	WORD $0x4fa61062 // fmla v2.4s, v3.4s, v6.s[1]
 	WORD $0x4fa41061 // fmla v1.4s, v3.4s, v4.s[1]
 	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
 	WORD $0x4fa41005 // fmla v5.4s, v0.4s, v4.s[1]
-	ADD R10, R11, R11
-	WORD $0xad400163 // ldp q3, q0, [x11]
+	ADD R9, R0, R0
+	WORD $0xad400003 // ldp q3, q0, [x0]
 	WORD $0x4f861862 // fmla v2.4s, v3.4s, v6.s[2]
 	WORD $0x4f841861 // fmla v1.4s, v3.4s, v4.s[2]
 	WORD $0x4f861807 // fmla v7.4s, v0.4s, v6.s[2]
 	WORD $0x4f841805 // fmla v5.4s, v0.4s, v4.s[2]
-	ADD R10, R11, R11
-	WORD $0xad400163 // ldp q3, q0, [x11]
+	ADD R9, R0, R0
+	WORD $0xad400003 // ldp q3, q0, [x0]
 	WORD $0x4fa61862 // fmla v2.4s, v3.4s, v6.s[3]
 	WORD $0x4fa41861 // fmla v1.4s, v3.4s, v4.s[3]
 	WORD $0x4fa61807 // fmla v7.4s, v0.4s, v6.s[3]
 	WORD $0x4fa41805 // fmla v5.4s, v0.4s, v4.s[3]
-	ADD R10, R11, R11
+	ADD R9, R0, R17
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -1050,47 +1049,47 @@ rowsLeft:
 	CBZ R1, added
 
 apart:
-	PRFM (R6), PLDL1KEEP
-	ADD R8, R6, R6
-	WORD $0xad400d64 // ldp q4, q3, [x11]
-	ADD R10, R11, R11
-	WORD $0x4dccc880 // ld1r {v0.4s}, [x4], x12
+	PRFM (R14), PLDL1KEEP
+	ADD R8, R14, R14
+	WORD $0xad400e24 // ldp q4, q3, [x17]
+	ADD R9, R17, R17
+	WORD $0x4dcaca00 // ld1r {v0.4s}, [x16], x10
 	WORD $0x4e20cc82 // fmla v2.4s, v4.4s, v0.4s
 	WORD $0x4e20cc67 // fmla v7.4s, v3.4s, v0.4s
-	WORD $0x4dccc800 // ld1r {v0.4s}, [x0], x12
+	WORD $0x4dcac840 // ld1r {v0.4s}, [x2], x10
 	WORD $0x4e20cc81 // fmla v1.4s, v4.4s, v0.4s
 	WORD $0x4e20cc65 // fmla v5.4s, v3.4s, v0.4s
 	SUBS $1, R1, R1
 	BNE apart
 
 added:
-	ADD R5, R16, R16
-	ADD R5, R15, R15
-	MOVD 80(R9), R0
-	ADD R0, R11, R11
-	SUBS $1, R3, R3
+	ADD R6, R4, R4
+	ADD R6, R13, R13
+	MOVD 80(R3), R0
+	ADD R0, R17, R17
+	SUBS $1, R15, R15
 	BNE run
-	SUBS $1, R2, R2
+	SUBS $1, R5, R5
 	BLE sums
-	MOVD 88(R9), R0
-	ADD R0, R16, R16
-	ADD R0, R15, R15
-	MOVD 96(R9), R0
-	ADD R0, R11, R11
+	MOVD 88(R3), R0
+	ADD R0, R4, R4
+	ADD R0, R13, R13
+	MOVD 96(R3), R0
+	ADD R0, R17, R17
 	B group
 
 sums:
-	MOVD 128(R9), R1
-	ADD $152, R9, R0
+	MOVD 128(R3), R1
+	ADD $152, R3, R0
 	WORD $0x4d40c804 // ld1r {v4.4s}, [x0]
-	MOVWU 156(R9), R0
+	MOVWU 156(R3), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R9, R0
+	ADD $156, R3, R0
 	WORD $0x4d40c803 // ld1r {v3.4s}, [x0]
 	CMP $8, R1
 	BNE addPart
-	MOVD 104(R9), R0
+	MOVD 104(R3), R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
@@ -1099,7 +1098,7 @@ sums:
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cce0 // fmla v0.4s, v7.4s, v4.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
-	MOVD 112(R9), R0
+	MOVD 112(R3), R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
@@ -1111,7 +1110,7 @@ sums:
 	RET
 
 addPart:
-	MOVD 104(R9), R0
+	MOVD 104(R3), R0
 	ADD $0, R0, R0
 	TBZ $2, R1, addRow0Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
@@ -1138,7 +1137,7 @@ addRow0Below2:
 	WORD $0xbd000000 // str s0, [x0]
 
 addRow0Below1:
-	MOVD 112(R9), R0
+	MOVD 112(R3), R0
 	ADD $0, R0, R0
 	TBZ $2, R1, addRow1Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
@@ -1170,12 +1169,12 @@ addRow1Below1:
 overwrite:
 	CMP $8, R1
 	BNE setPart
-	MOVD 104(R9), R0
+	MOVD 104(R3), R0
 	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e24dce0 // fmul v0.4s, v7.4s, v4.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
-	MOVD 112(R9), R0
+	MOVD 112(R3), R0
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e24dca0 // fmul v0.4s, v5.4s, v4.4s
@@ -1183,7 +1182,7 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R9), R0
+	MOVD 104(R3), R0
 	ADD $0, R0, R0
 	TBZ $2, R1, setRow0Below4
 	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
@@ -1204,7 +1203,7 @@ setRow0Below2:
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow0Below1:
-	MOVD 112(R9), R0
+	MOVD 112(R3), R0
 	ADD $0, R0, R0
 	TBZ $2, R1, setRow1Below4
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
@@ -1229,160 +1228,159 @@ setRow1Below1:
 
 // func tile2x16NEON(args *Args)
 TEXT ·tile2x16NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R9
-	MOVD 56(R9), R0
+	MOVD args+0(FP), R3
+	MOVD 56(R3), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R9), R0
+	MOVD 48(R3), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R9), R0
+	MOVD 104(R3), R0
 	PRFM (R0), PLDL1KEEP
-	MOVD 112(R9), R0
+	MOVD 112(R3), R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R9), R16
-	MOVD 8(R9), R15
-	MOVD 16(R9), R14
-	MOVD 48(R9), R13
-	MOVD 24(R9), R12
-	MOVD 32(R9), R11
-	MOVD 40(R9), R10
-	MOVD 144(R9), R8
+	MOVD 0(R3), R4
+	MOVD 8(R3), R13
+	MOVD 16(R3), R12
+	MOVD 48(R3), R11
+	MOVD 24(R3), R10
+	MOVD 32(R3), R17
+	MOVD 40(R3), R9
+	MOVD 144(R3), R8
 	ADD R8, R8, R7
-	MOVD 136(R9), R0
-	ADD R16, R0, R6
-	MOVD 72(R9), R0
-	MADD R12, R0, R13, R5
+	MOVD 136(R3), R0
+	ADD R4, R0, R14
+	MOVD 72(R3), R0
+	MADD R10, R0, R11, R6
 	WORD $0x4f00e40c // movi v12.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
-	WORD $0x4f00e40a // movi v10.16b, #0x0
 	WORD $0x4f00e408 // movi v8.16b, #0x0
-	WORD $0x4f00e406 // movi v6.16b, #0x0
+	WORD $0x4f00e407 // movi v7.16b, #0x0
+	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	MOVD 64(R9), R2
+	MOVD 64(R3), R5
 
 group:
-	MOVD 56(R9), R3
+	MOVD 56(R3), R15
 
 run:
-	MOVD R13, R1
-	MOVD R16, R4
-	CMP $4, R12
+	MOVD R11, R1
+	MOVD R4, R16
+	CMP $4, R10
 	BEQ rows
-	CMP $4, R14
+	CMP $4, R12
 	BNE rows
-	MOVD R16, R0
-	ADD $4, R0, R0
-	CMP R0, R15
+	ADD $4, R4, R0
+	CMP R0, R13
 	BNE rows
-	CMP $32, R12
+	CMP $32, R10
 	BNE columnsOfAnyB
-	CMP $64, R10
+	CMP $64, R9
 	BNE columnsOfAnyB
 	SUBS $8, R1, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	WORD $0x3cc20485 // ldr q5, [x4],#32
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0x3cc20485 // ldr q5, [x4],#32
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0x3cc20485 // ldr q5, [x4],#32
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0x3cc20485 // ldr q5, [x4],#32
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0x3cc20485 // ldr q5, [x4],#32
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0x3cc20485 // ldr q5, [x4],#32
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0x3cc20485 // ldr q5, [x4],#32
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0x3cc20485 // ldr q5, [x4],#32
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
+	PRFM (R14), PLDL1KEEP
+	WORD $0xf8a769c0 // prfm pldl1keep, [x14,x7]
+	ADD R8<<2, R14, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a76800 // prfm pldl1keep, [x0,x7]
+	ADD R8<<2, R0, R14
+	WORD $0x3cc20606 // ldr q6, [x16],#32
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0x3cc20606 // ldr q6, [x16],#32
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0x3cc20606 // ldr q6, [x16],#32
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0x3cc20606 // ldr q6, [x16],#32
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0x3cc20606 // ldr q6, [x16],#32
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0x3cc20606 // ldr q6, [x16],#32
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0x3cc20606 // ldr q6, [x16],#32
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0x3cc20606 // ldr q6, [x16],#32
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
 	SUBS $8, R1, R1
 	BGE packed
 
@@ -1391,176 +1389,176 @@ packedEnd:
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R1, R1
+	SUBS $4, R1, R2
 	BLT columnsEnd
 
 columns:
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	WORD $0xfd400085 // ldr d5, [x4]
-	ADD R12, R4, R4
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xad400163 // ldp q3, q0, [x11]
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	ADD R10, R11, R11
-	WORD $0xfd400085 // ldr d5, [x4]
-	ADD R12, R4, R4
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xad400163 // ldp q3, q0, [x11]
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	ADD R10, R11, R11
-	WORD $0xfd400085 // ldr d5, [x4]
-	ADD R12, R4, R4
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xad400163 // ldp q3, q0, [x11]
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	ADD R10, R11, R11
-	WORD $0xfd400085 // ldr d5, [x4]
-	ADD R12, R4, R4
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f851062 // fmla v2.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xad400163 // ldp q3, q0, [x11]
-	WORD $0x4f85106c // fmla v12.4s, v3.4s, v5.s[0]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4f85100b // fmla v11.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	ADD R10, R11, R11
-	SUBS $4, R1, R1
+	PRFM (R14), PLDL1KEEP
+	WORD $0xf8a769c0 // prfm pldl1keep, [x14,x7]
+	ADD R8<<2, R14, R14
+	WORD $0xfd400206 // ldr d6, [x16]
+	ADD R10, R16, R1
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xad400223 // ldp q3, q0, [x17]
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	ADD R9, R17, R0
+	WORD $0xfd400026 // ldr d6, [x1]
+	ADD R10, R1, R1
+	WORD $0xad410003 // ldp q3, q0, [x0,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xad400003 // ldp q3, q0, [x0]
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	ADD R9, R0, R0
+	WORD $0xfd400026 // ldr d6, [x1]
+	ADD R10, R1, R1
+	WORD $0xad410003 // ldp q3, q0, [x0,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xad400003 // ldp q3, q0, [x0]
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	ADD R9, R0, R0
+	WORD $0xfd400026 // ldr d6, [x1]
+	ADD R10, R1, R16
+	WORD $0xad410003 // ldp q3, q0, [x0,#32]
+	WORD $0x4f861062 // fmla v2.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4f861008 // fmla v8.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xad400003 // ldp q3, q0, [x0]
+	WORD $0x4f86106c // fmla v12.4s, v3.4s, v6.s[0]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4f86100b // fmla v11.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	ADD R9, R0, R17
+	SUBS $4, R2, R2
 	BGE columns
 
 columnsEnd:
-	ADD $4, R1, R1
+	ADD $4, R2, R1
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R4, R0
+	ADD $4, R16, R2
 	B apart
 
 rows:
-	MOVD R15, R0
-	CMP $4, R12
+	MOVD R13, R2
+	CMP $4, R10
 	BNE apart
-	CMP $64, R10
+	CMP $64, R9
 	BNE rowsOfAnyB
 	SUBS $8, R1, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	WORD $0x3cc10487 // ldr q7, [x4],#16
-	WORD $0x3cc10405 // ldr q5, [x0],#16
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f871062 // fmla v2.4s, v3.4s, v7.s[0]
-	WORD $0x4f851061 // fmla v1.4s, v3.4s, v5.s[0]
-	WORD $0x4f87100a // fmla v10.4s, v0.4s, v7.s[0]
-	WORD $0x4f851004 // fmla v4.4s, v0.4s, v5.s[0]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f87106c // fmla v12.4s, v3.4s, v7.s[0]
-	WORD $0x4f851068 // fmla v8.4s, v3.4s, v5.s[0]
-	WORD $0x4f87100b // fmla v11.4s, v0.4s, v7.s[0]
-	WORD $0x4f851006 // fmla v6.4s, v0.4s, v5.s[0]
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4fa71062 // fmla v2.4s, v3.4s, v7.s[1]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4fa7100a // fmla v10.4s, v0.4s, v7.s[1]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4fa7106c // fmla v12.4s, v3.4s, v7.s[1]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4fa7100b // fmla v11.4s, v0.4s, v7.s[1]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f871862 // fmla v2.4s, v3.4s, v7.s[2]
-	WORD $0x4f851861 // fmla v1.4s, v3.4s, v5.s[2]
-	WORD $0x4f87180a // fmla v10.4s, v0.4s, v7.s[2]
-	WORD $0x4f851804 // fmla v4.4s, v0.4s, v5.s[2]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f87186c // fmla v12.4s, v3.4s, v7.s[2]
-	WORD $0x4f851868 // fmla v8.4s, v3.4s, v5.s[2]
-	WORD $0x4f87180b // fmla v11.4s, v0.4s, v7.s[2]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4fa71862 // fmla v2.4s, v3.4s, v7.s[3]
-	WORD $0x4fa51861 // fmla v1.4s, v3.4s, v5.s[3]
-	WORD $0x4fa7180a // fmla v10.4s, v0.4s, v7.s[3]
-	WORD $0x4fa51804 // fmla v4.4s, v0.4s, v5.s[3]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4fa7186c // fmla v12.4s, v3.4s, v7.s[3]
-	WORD $0x4fa51868 // fmla v8.4s, v3.4s, v5.s[3]
-	WORD $0x4fa7180b // fmla v11.4s, v0.4s, v7.s[3]
-	WORD $0x4fa51806 // fmla v6.4s, v0.4s, v5.s[3]
-	WORD $0x3cc10487 // ldr q7, [x4],#16
-	WORD $0x3cc10405 // ldr q5, [x0],#16
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f871062 // fmla v2.4s, v3.4s, v7.s[0]
-	WORD $0x4f851061 // fmla v1.4s, v3.4s, v5.s[0]
-	WORD $0x4f87100a // fmla v10.4s, v0.4s, v7.s[0]
-	WORD $0x4f851004 // fmla v4.4s, v0.4s, v5.s[0]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f87106c // fmla v12.4s, v3.4s, v7.s[0]
-	WORD $0x4f851068 // fmla v8.4s, v3.4s, v5.s[0]
-	WORD $0x4f87100b // fmla v11.4s, v0.4s, v7.s[0]
-	WORD $0x4f851006 // fmla v6.4s, v0.4s, v5.s[0]
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4fa71062 // fmla v2.4s, v3.4s, v7.s[1]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4fa7100a // fmla v10.4s, v0.4s, v7.s[1]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4fa7106c // fmla v12.4s, v3.4s, v7.s[1]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4fa7100b // fmla v11.4s, v0.4s, v7.s[1]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f871862 // fmla v2.4s, v3.4s, v7.s[2]
-	WORD $0x4f851861 // fmla v1.4s, v3.4s, v5.s[2]
-	WORD $0x4f87180a // fmla v10.4s, v0.4s, v7.s[2]
-	WORD $0x4f851804 // fmla v4.4s, v0.4s, v5.s[2]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4f87186c // fmla v12.4s, v3.4s, v7.s[2]
-	WORD $0x4f851868 // fmla v8.4s, v3.4s, v5.s[2]
-	WORD $0x4f87180b // fmla v11.4s, v0.4s, v7.s[2]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4fa71862 // fmla v2.4s, v3.4s, v7.s[3]
-	WORD $0x4fa51861 // fmla v1.4s, v3.4s, v5.s[3]
-	WORD $0x4fa7180a // fmla v10.4s, v0.4s, v7.s[3]
-	WORD $0x4fa51804 // fmla v4.4s, v0.4s, v5.s[3]
-	WORD $0xacc20163 // ldp q3, q0, [x11],#64
-	WORD $0x4fa7186c // fmla v12.4s, v3.4s, v7.s[3]
-	WORD $0x4fa51868 // fmla v8.4s, v3.4s, v5.s[3]
-	WORD $0x4fa7180b // fmla v11.4s, v0.4s, v7.s[3]
-	WORD $0x4fa51806 // fmla v6.4s, v0.4s, v5.s[3]
+	PRFM (R14), PLDL1KEEP
+	WORD $0xf8a769c0 // prfm pldl1keep, [x14,x7]
+	ADD R8<<2, R14, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a76800 // prfm pldl1keep, [x0,x7]
+	ADD R8<<2, R0, R14
+	WORD $0x3cc10609 // ldr q9, [x16],#16
+	WORD $0x3cc10446 // ldr q6, [x2],#16
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f891062 // fmla v2.4s, v3.4s, v9.s[0]
+	WORD $0x4f861061 // fmla v1.4s, v3.4s, v6.s[0]
+	WORD $0x4f891008 // fmla v8.4s, v0.4s, v9.s[0]
+	WORD $0x4f861004 // fmla v4.4s, v0.4s, v6.s[0]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f89106c // fmla v12.4s, v3.4s, v9.s[0]
+	WORD $0x4f861067 // fmla v7.4s, v3.4s, v6.s[0]
+	WORD $0x4f89100b // fmla v11.4s, v0.4s, v9.s[0]
+	WORD $0x4f861005 // fmla v5.4s, v0.4s, v6.s[0]
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4fa91062 // fmla v2.4s, v3.4s, v9.s[1]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4fa9106c // fmla v12.4s, v3.4s, v9.s[1]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4fa9100b // fmla v11.4s, v0.4s, v9.s[1]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f891862 // fmla v2.4s, v3.4s, v9.s[2]
+	WORD $0x4f861861 // fmla v1.4s, v3.4s, v6.s[2]
+	WORD $0x4f891808 // fmla v8.4s, v0.4s, v9.s[2]
+	WORD $0x4f861804 // fmla v4.4s, v0.4s, v6.s[2]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f89186c // fmla v12.4s, v3.4s, v9.s[2]
+	WORD $0x4f861867 // fmla v7.4s, v3.4s, v6.s[2]
+	WORD $0x4f89180b // fmla v11.4s, v0.4s, v9.s[2]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4fa91862 // fmla v2.4s, v3.4s, v9.s[3]
+	WORD $0x4fa61861 // fmla v1.4s, v3.4s, v6.s[3]
+	WORD $0x4fa91808 // fmla v8.4s, v0.4s, v9.s[3]
+	WORD $0x4fa61804 // fmla v4.4s, v0.4s, v6.s[3]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4fa9186c // fmla v12.4s, v3.4s, v9.s[3]
+	WORD $0x4fa61867 // fmla v7.4s, v3.4s, v6.s[3]
+	WORD $0x4fa9180b // fmla v11.4s, v0.4s, v9.s[3]
+	WORD $0x4fa61805 // fmla v5.4s, v0.4s, v6.s[3]
+	WORD $0x3cc10609 // ldr q9, [x16],#16
+	WORD $0x3cc10446 // ldr q6, [x2],#16
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f891062 // fmla v2.4s, v3.4s, v9.s[0]
+	WORD $0x4f861061 // fmla v1.4s, v3.4s, v6.s[0]
+	WORD $0x4f891008 // fmla v8.4s, v0.4s, v9.s[0]
+	WORD $0x4f861004 // fmla v4.4s, v0.4s, v6.s[0]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f89106c // fmla v12.4s, v3.4s, v9.s[0]
+	WORD $0x4f861067 // fmla v7.4s, v3.4s, v6.s[0]
+	WORD $0x4f89100b // fmla v11.4s, v0.4s, v9.s[0]
+	WORD $0x4f861005 // fmla v5.4s, v0.4s, v6.s[0]
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4fa91062 // fmla v2.4s, v3.4s, v9.s[1]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4fa9106c // fmla v12.4s, v3.4s, v9.s[1]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4fa9100b // fmla v11.4s, v0.4s, v9.s[1]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f891862 // fmla v2.4s, v3.4s, v9.s[2]
+	WORD $0x4f861861 // fmla v1.4s, v3.4s, v6.s[2]
+	WORD $0x4f891808 // fmla v8.4s, v0.4s, v9.s[2]
+	WORD $0x4f861804 // fmla v4.4s, v0.4s, v6.s[2]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4f89186c // fmla v12.4s, v3.4s, v9.s[2]
+	WORD $0x4f861867 // fmla v7.4s, v3.4s, v6.s[2]
+	WORD $0x4f89180b // fmla v11.4s, v0.4s, v9.s[2]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4fa91862 // fmla v2.4s, v3.4s, v9.s[3]
+	WORD $0x4fa61861 // fmla v1.4s, v3.4s, v6.s[3]
+	WORD $0x4fa91808 // fmla v8.4s, v0.4s, v9.s[3]
+	WORD $0x4fa61804 // fmla v4.4s, v0.4s, v6.s[3]
+	WORD $0xacc20223 // ldp q3, q0, [x17],#64
+	WORD $0x4fa9186c // fmla v12.4s, v3.4s, v9.s[3]
+	WORD $0x4fa61867 // fmla v7.4s, v3.4s, v6.s[3]
+	WORD $0x4fa9180b // fmla v11.4s, v0.4s, v9.s[3]
+	WORD $0x4fa61805 // fmla v5.4s, v0.4s, v6.s[3]
 	SUBS $8, R1, R1
 	BGE rowsPacked
 
@@ -1573,55 +1571,55 @@ rowsOfAnyB:
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R6), PLDL1KEEP
-	WORD $0xf8a768c0 // prfm pldl1keep, [x6,x7]
-	ADD R8<<2, R6, R6
-	WORD $0x3cc10487 // ldr q7, [x4],#16
-	WORD $0x3cc10405 // ldr q5, [x0],#16
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f871062 // fmla v2.4s, v3.4s, v7.s[0]
-	WORD $0x4f851061 // fmla v1.4s, v3.4s, v5.s[0]
-	WORD $0x4f87100a // fmla v10.4s, v0.4s, v7.s[0]
-	WORD $0x4f851004 // fmla v4.4s, v0.4s, v5.s[0]
-	WORD $0xad400163 // ldp q3, q0, [x11]
-	WORD $0x4f87106c // fmla v12.4s, v3.4s, v7.s[0]
-	WORD $0x4f851068 // fmla v8.4s, v3.4s, v5.s[0]
-	WORD $0x4f87100b // fmla v11.4s, v0.4s, v7.s[0]
-	WORD $0x4f851006 // fmla v6.4s, v0.4s, v5.s[0]
-	ADD R10, R11, R11
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4fa71062 // fmla v2.4s, v3.4s, v7.s[1]
-	WORD $0x4fa51061 // fmla v1.4s, v3.4s, v5.s[1]
-	WORD $0x4fa7100a // fmla v10.4s, v0.4s, v7.s[1]
-	WORD $0x4fa51004 // fmla v4.4s, v0.4s, v5.s[1]
-	WORD $0xad400163 // ldp q3, q0, [x11]
-	WORD $0x4fa7106c // fmla v12.4s, v3.4s, v7.s[1]
-	WORD $0x4fa51068 // fmla v8.4s, v3.4s, v5.s[1]
-	WORD $0x4fa7100b // fmla v11.4s, v0.4s, v7.s[1]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	ADD R10, R11, R11
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4f871862 // fmla v2.4s, v3.4s, v7.s[2]
-	WORD $0x4f851861 // fmla v1.4s, v3.4s, v5.s[2]
-	WORD $0x4f87180a // fmla v10.4s, v0.4s, v7.s[2]
-	WORD $0x4f851804 // fmla v4.4s, v0.4s, v5.s[2]
-	WORD $0xad400163 // ldp q3, q0, [x11]
-	WORD $0x4f87186c // fmla v12.4s, v3.4s, v7.s[2]
-	WORD $0x4f851868 // fmla v8.4s, v3.4s, v5.s[2]
-	WORD $0x4f87180b // fmla v11.4s, v0.4s, v7.s[2]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	ADD R10, R11, R11
-	WORD $0xad410163 // ldp q3, q0, [x11,#32]
-	WORD $0x4fa71862 // fmla v2.4s, v3.4s, v7.s[3]
-	WORD $0x4fa51861 // fmla v1.4s, v3.4s, v5.s[3]
-	WORD $0x4fa7180a // fmla v10.4s, v0.4s, v7.s[3]
-	WORD $0x4fa51804 // fmla v4.4s, v0.4s, v5.s[3]
-	WORD $0xad400163 // ldp q3, q0, [x11]
-	WORD $0x4fa7186c // fmla v12.4s, v3.4s, v7.s[3]
-	WORD $0x4fa51868 // fmla v8.4s, v3.4s, v5.s[3]
-	WORD $0x4fa7180b // fmla v11.4s, v0.4s, v7.s[3]
-	WORD $0x4fa51806 // fmla v6.4s, v0.4s, v5.s[3]
-	ADD R10, R11, R11
+	PRFM (R14), PLDL1KEEP
+	WORD $0xf8a769c0 // prfm pldl1keep, [x14,x7]
+	ADD R8<<2, R14, R14
+	WORD $0x3cc10609 // ldr q9, [x16],#16
+	WORD $0x3cc10446 // ldr q6, [x2],#16
+	WORD $0xad410223 // ldp q3, q0, [x17,#32]
+	WORD $0x4f891062 // fmla v2.4s, v3.4s, v9.s[0]
+	WORD $0x4f861061 // fmla v1.4s, v3.4s, v6.s[0]
+	WORD $0x4f891008 // fmla v8.4s, v0.4s, v9.s[0]
+	WORD $0x4f861004 // fmla v4.4s, v0.4s, v6.s[0]
+	WORD $0xad400223 // ldp q3, q0, [x17]
+	WORD $0x4f89106c // fmla v12.4s, v3.4s, v9.s[0]
+	WORD $0x4f861067 // fmla v7.4s, v3.4s, v6.s[0]
+	WORD $0x4f89100b // fmla v11.4s, v0.4s, v9.s[0]
+	WORD $0x4f861005 // fmla v5.4s, v0.4s, v6.s[0]
+	ADD R9, R17, R0
+	WORD $0xad410003 // ldp q3, q0, [x0,#32]
+	WORD $0x4fa91062 // fmla v2.4s, v3.4s, v9.s[1]
+	WORD $0x4fa61061 // fmla v1.4s, v3.4s, v6.s[1]
+	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
+	WORD $0x4fa61004 // fmla v4.4s, v0.4s, v6.s[1]
+	WORD $0xad400003 // ldp q3, q0, [x0]
+	WORD $0x4fa9106c // fmla v12.4s, v3.4s, v9.s[1]
+	WORD $0x4fa61067 // fmla v7.4s, v3.4s, v6.s[1]
+	WORD $0x4fa9100b // fmla v11.4s, v0.4s, v9.s[1]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	ADD R9, R0, R0
+	WORD $0xad410003 // ldp q3, q0, [x0,#32]
+	WORD $0x4f891862 // fmla v2.4s, v3.4s, v9.s[2]
+	WORD $0x4f861861 // fmla v1.4s, v3.4s, v6.s[2]
+	WORD $0x4f891808 // fmla v8.4s, v0.4s, v9.s[2]
+	WORD $0x4f861804 // fmla v4.4s, v0.4s, v6.s[2]
+	WORD $0xad400003 // ldp q3, q0, [x0]
+	WORD $0x4f89186c // fmla v12.4s, v3.4s, v9.s[2]
+	WORD $0x4f861867 // fmla v7.4s, v3.4s, v6.s[2]
+	WORD $0x4f89180b // fmla v11.4s, v0.4s, v9.s[2]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	ADD R9, R0, R0
+	WORD $0xad410003 // ldp q3, q0, [x0,#32]
+	WORD $0x4fa91862 // fmla v2.4s, v3.4s, v9.s[3]
+	WORD $0x4fa61861 // fmla v1.4s, v3.4s, v6.s[3]
+	WORD $0x4fa91808 // fmla v8.4s, v0.4s, v9.s[3]
+	WORD $0x4fa61804 // fmla v4.4s, v0.4s, v6.s[3]
+	WORD $0xad400003 // ldp q3, q0, [x0]
+	WORD $0x4fa9186c // fmla v12.4s, v3.4s, v9.s[3]
+	WORD $0x4fa61867 // fmla v7.4s, v3.4s, v6.s[3]
+	WORD $0x4fa9180b // fmla v11.4s, v0.4s, v9.s[3]
+	WORD $0x4fa61805 // fmla v5.4s, v0.4s, v6.s[3]
+	ADD R9, R0, R17
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -1632,110 +1630,110 @@ rowsLeft:
 	CBZ R1, added
 
 apart:
-	PRFM (R6), PLDL1KEEP
-	ADD R8, R6, R6
-	WORD $0xad411d69 // ldp q9, q7, [x11,#32]
-	WORD $0xad400d65 // ldp q5, q3, [x11]
-	ADD R10, R11, R11
-	WORD $0x4dccc880 // ld1r {v0.4s}, [x4], x12
-	WORD $0x4e20ccac // fmla v12.4s, v5.4s, v0.4s
+	PRFM (R14), PLDL1KEEP
+	ADD R8, R14, R14
+	WORD $0xad41262a // ldp q10, q9, [x17,#32]
+	WORD $0xad400e26 // ldp q6, q3, [x17]
+	ADD R9, R17, R17
+	WORD $0x4dcaca00 // ld1r {v0.4s}, [x16], x10
+	WORD $0x4e20cccc // fmla v12.4s, v6.4s, v0.4s
 	WORD $0x4e20cc6b // fmla v11.4s, v3.4s, v0.4s
-	WORD $0x4e20cd22 // fmla v2.4s, v9.4s, v0.4s
-	WORD $0x4e20ccea // fmla v10.4s, v7.4s, v0.4s
-	WORD $0x4dccc800 // ld1r {v0.4s}, [x0], x12
-	WORD $0x4e20cca8 // fmla v8.4s, v5.4s, v0.4s
-	WORD $0x4e20cc66 // fmla v6.4s, v3.4s, v0.4s
-	WORD $0x4e20cd21 // fmla v1.4s, v9.4s, v0.4s
-	WORD $0x4e20cce4 // fmla v4.4s, v7.4s, v0.4s
+	WORD $0x4e20cd42 // fmla v2.4s, v10.4s, v0.4s
+	WORD $0x4e20cd28 // fmla v8.4s, v9.4s, v0.4s
+	WORD $0x4dcac840 // ld1r {v0.4s}, [x2], x10
+	WORD $0x4e20ccc7 // fmla v7.4s, v6.4s, v0.4s
+	WORD $0x4e20cc65 // fmla v5.4s, v3.4s, v0.4s
+	WORD $0x4e20cd41 // fmla v1.4s, v10.4s, v0.4s
+	WORD $0x4e20cd24 // fmla v4.4s, v9.4s, v0.4s
 	SUBS $1, R1, R1
 	BNE apart
 
 added:
-	ADD R5, R16, R16
-	ADD R5, R15, R15
-	MOVD 80(R9), R0
-	ADD R0, R11, R11
-	SUBS $1, R3, R3
+	ADD R6, R4, R4
+	ADD R6, R13, R13
+	MOVD 80(R3), R0
+	ADD R0, R17, R17
+	SUBS $1, R15, R15
 	BNE run
-	SUBS $1, R2, R2
+	SUBS $1, R5, R5
 	BLE sums
-	MOVD 88(R9), R0
-	ADD R0, R16, R16
-	ADD R0, R15, R15
-	MOVD 96(R9), R0
-	ADD R0, R11, R11
+	MOVD 88(R3), R0
+	ADD R0, R4, R4
+	ADD R0, R13, R13
+	MOVD 96(R3), R0
+	ADD R0, R17, R17
 	B group
 
 sums:
-	MOVD 128(R9), R1
-	ADD $152, R9, R0
+	MOVD 128(R3), R1
+	ADD $152, R3, R0
 	WORD $0x4d40c803 // ld1r {v3.4s}, [x0]
-	MOVWU 156(R9), R0
+	MOVWU 156(R3), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R9, R0
-	WORD $0x4d40c805 // ld1r {v5.4s}, [x0]
+	ADD $156, R3, R0
+	WORD $0x4d40c806 // ld1r {v6.4s}, [x0]
 	CMP $8, R1
 	BNE addPart
-	MOVD 104(R9), R0
+	MOVD 104(R3), R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cd80 // fmla v0.4s, v12.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cd60 // fmla v0.4s, v11.4s, v3.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD $0x4e23cd40 // fmla v0.4s, v10.4s, v3.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R9), R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cd00 // fmla v0.4s, v8.4s, v3.4s
+	WORD $0x3d800c00 // str q0, [x0,#48]
+	MOVD 112(R3), R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e23cce0 // fmla v0.4s, v7.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD $0x4e23ccc0 // fmla v0.4s, v6.4s, v3.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e23cca0 // fmla v0.4s, v5.4s, v3.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc80 // fmla v0.4s, v4.4s, v3.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
 	RET
 
 addPart:
-	MOVD 104(R9), R0
+	MOVD 104(R3), R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cd80 // fmla v0.4s, v12.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cd60 // fmla v0.4s, v11.4s, v3.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	ADD $32, R0, R0
 	TBZ $2, R1, addRow0Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
-	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x4ea81d02 // mov v2.16b, v8.16b
 
 addRow0Below4:
 	TBZ $1, R1, addRow0Below2
 	WORD $0xfd400000 // ldr d0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
@@ -1744,24 +1742,24 @@ addRow0Below4:
 addRow0Below2:
 	TBZ $0, R1, addRow0Below1
 	WORD $0xbd400000 // ldr s0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
 	WORD $0xbd000000 // str s0, [x0]
 
 addRow0Below1:
-	MOVD 112(R9), R0
+	MOVD 112(R3), R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD $0x4e23cd00 // fmla v0.4s, v8.4s, v3.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e23cce0 // fmla v0.4s, v7.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD $0x4e23ccc0 // fmla v0.4s, v6.4s, v3.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e23cca0 // fmla v0.4s, v5.4s, v3.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	ADD $32, R0, R0
 	TBZ $2, R1, addRow1Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
@@ -1770,7 +1768,7 @@ addRow0Below1:
 addRow1Below4:
 	TBZ $1, R1, addRow1Below2
 	WORD $0xfd400000 // ldr d0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
@@ -1779,7 +1777,7 @@ addRow1Below4:
 addRow1Below2:
 	TBZ $0, R1, addRow1Below1
 	WORD $0xbd400000 // ldr s0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
 	WORD $0xbd000000 // str s0, [x0]
 
@@ -1789,19 +1787,19 @@ addRow1Below1:
 overwrite:
 	CMP $8, R1
 	BNE setPart
-	MOVD 104(R9), R0
+	MOVD 104(R3), R0
 	WORD $0x6e23dd80 // fmul v0.4s, v12.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dd60 // fmul v0.4s, v11.4s, v3.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	WORD $0x6e23dc40 // fmul v0.4s, v2.4s, v3.4s
 	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x6e23dd40 // fmul v0.4s, v10.4s, v3.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R9), R0
 	WORD $0x6e23dd00 // fmul v0.4s, v8.4s, v3.4s
+	WORD $0x3d800c00 // str q0, [x0,#48]
+	MOVD 112(R3), R0
+	WORD $0x6e23dce0 // fmul v0.4s, v7.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x6e23dcc0 // fmul v0.4s, v6.4s, v3.4s
+	WORD $0x6e23dca0 // fmul v0.4s, v5.4s, v3.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0x3d800800 // str q0, [x0,#32]
@@ -1810,7 +1808,7 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R9), R0
+	MOVD 104(R3), R0
 	WORD $0x6e23dd80 // fmul v0.4s, v12.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dd60 // fmul v0.4s, v11.4s, v3.4s
@@ -1820,7 +1818,7 @@ setPart:
 	WORD $0x6e23dc40 // fmul v0.4s, v2.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
-	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
+	WORD $0x4ea81d02 // mov v2.16b, v8.16b
 
 setRow0Below4:
 	TBZ $1, R1, setRow0Below2
@@ -1835,10 +1833,10 @@ setRow0Below2:
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow0Below1:
-	MOVD 112(R9), R0
-	WORD $0x6e23dd00 // fmul v0.4s, v8.4s, v3.4s
+	MOVD 112(R3), R0
+	WORD $0x6e23dce0 // fmul v0.4s, v7.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x6e23dcc0 // fmul v0.4s, v6.4s, v3.4s
+	WORD $0x6e23dca0 // fmul v0.4s, v5.4s, v3.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	ADD $32, R0, R0
 	TBZ $2, R1, setRow1Below4
@@ -1882,119 +1880,118 @@ prefetchC:
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R17
-	MOVD 8(R4), R16
-	MOVD 16(R4), R15
-	MOVD 48(R4), R14
-	MOVD 24(R4), R13
-	MOVD 32(R4), R12
-	MOVD 40(R4), R11
-	MOVD 144(R4), R10
-	ADD R10, R10, R9
+	MOVD 0(R4), R5
+	MOVD 8(R4), R14
+	MOVD 16(R4), R13
+	MOVD 48(R4), R12
+	MOVD 24(R4), R11
+	MOVD 32(R4), R19
+	MOVD 40(R4), R10
+	MOVD 144(R4), R9
+	ADD R9, R9, R8
 	MOVD 136(R4), R0
-	ADD R17, R0, R8
+	ADD R5, R0, R15
 	MOVD 72(R4), R0
-	MADD R13, R0, R14, R7
+	MADD R11, R0, R12, R7
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e40a // movi v10.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
-	WORD $0x4f00e406 // movi v6.16b, #0x0
-	MOVD 64(R4), R2
+	WORD $0x4f00e405 // movi v5.16b, #0x0
+	MOVD 64(R4), R6
 
 group:
-	MOVD 56(R4), R3
+	MOVD 56(R4), R16
 
 run:
-	MOVD R14, R1
-	MOVD R17, R6
-	CMP $4, R13
+	MOVD R12, R1
+	MOVD R5, R17
+	CMP $4, R11
 	BEQ rows
-	CMP $4, R15
+	CMP $4, R13
 	BNE rows
-	MOVD R17, R0
-	ADD $8, R0, R0
-	CMP R0, R16
+	ADD $8, R5, R0
+	CMP R0, R14
 	BNE rows
-	CMP $32, R13
+	CMP $32, R11
 	BNE columnsOfAnyB
-	CMP $64, R11
+	CMP $64, R10
 	BNE columnsOfAnyB
 	SUBS $8, R1, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	WORD $0x3cc204c5 // ldr q5, [x6],#32
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f851083 // fmla v3.4s, v4.4s, v5.s[0]
-	WORD $0x4fa51082 // fmla v2.4s, v4.4s, v5.s[1]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51007 // fmla v7.4s, v0.4s, v5.s[1]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0x3cc204c5 // ldr q5, [x6],#32
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f851083 // fmla v3.4s, v4.4s, v5.s[0]
-	WORD $0x4fa51082 // fmla v2.4s, v4.4s, v5.s[1]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51007 // fmla v7.4s, v0.4s, v5.s[1]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0x3cc204c5 // ldr q5, [x6],#32
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f851083 // fmla v3.4s, v4.4s, v5.s[0]
-	WORD $0x4fa51082 // fmla v2.4s, v4.4s, v5.s[1]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51007 // fmla v7.4s, v0.4s, v5.s[1]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0x3cc204c5 // ldr q5, [x6],#32
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f851083 // fmla v3.4s, v4.4s, v5.s[0]
-	WORD $0x4fa51082 // fmla v2.4s, v4.4s, v5.s[1]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51007 // fmla v7.4s, v0.4s, v5.s[1]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0x3cc204c5 // ldr q5, [x6],#32
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f851083 // fmla v3.4s, v4.4s, v5.s[0]
-	WORD $0x4fa51082 // fmla v2.4s, v4.4s, v5.s[1]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51007 // fmla v7.4s, v0.4s, v5.s[1]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0x3cc204c5 // ldr q5, [x6],#32
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f851083 // fmla v3.4s, v4.4s, v5.s[0]
-	WORD $0x4fa51082 // fmla v2.4s, v4.4s, v5.s[1]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51007 // fmla v7.4s, v0.4s, v5.s[1]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0x3cc204c5 // ldr q5, [x6],#32
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f851083 // fmla v3.4s, v4.4s, v5.s[0]
-	WORD $0x4fa51082 // fmla v2.4s, v4.4s, v5.s[1]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51007 // fmla v7.4s, v0.4s, v5.s[1]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0x3cc204c5 // ldr q5, [x6],#32
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f851083 // fmla v3.4s, v4.4s, v5.s[0]
-	WORD $0x4fa51082 // fmla v2.4s, v4.4s, v5.s[1]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
-	WORD $0x4f85100a // fmla v10.4s, v0.4s, v5.s[0]
-	WORD $0x4fa51007 // fmla v7.4s, v0.4s, v5.s[1]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
+	PRFM (R15), PLDL1KEEP
+	WORD $0xf8a869e0 // prfm pldl1keep, [x15,x8]
+	ADD R9<<2, R15, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a86800 // prfm pldl1keep, [x0,x8]
+	ADD R9<<2, R0, R15
+	WORD $0x3cc20626 // ldr q6, [x17],#32
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f861083 // fmla v3.4s, v4.4s, v6.s[0]
+	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
+	WORD $0x4f86100a // fmla v10.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0x3cc20626 // ldr q6, [x17],#32
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f861083 // fmla v3.4s, v4.4s, v6.s[0]
+	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
+	WORD $0x4f86100a // fmla v10.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0x3cc20626 // ldr q6, [x17],#32
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f861083 // fmla v3.4s, v4.4s, v6.s[0]
+	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
+	WORD $0x4f86100a // fmla v10.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0x3cc20626 // ldr q6, [x17],#32
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f861083 // fmla v3.4s, v4.4s, v6.s[0]
+	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
+	WORD $0x4f86100a // fmla v10.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0x3cc20626 // ldr q6, [x17],#32
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f861083 // fmla v3.4s, v4.4s, v6.s[0]
+	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
+	WORD $0x4f86100a // fmla v10.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0x3cc20626 // ldr q6, [x17],#32
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f861083 // fmla v3.4s, v4.4s, v6.s[0]
+	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
+	WORD $0x4f86100a // fmla v10.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0x3cc20626 // ldr q6, [x17],#32
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f861083 // fmla v3.4s, v4.4s, v6.s[0]
+	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
+	WORD $0x4f86100a // fmla v10.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0x3cc20626 // ldr q6, [x17],#32
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f861083 // fmla v3.4s, v4.4s, v6.s[0]
+	WORD $0x4fa61082 // fmla v2.4s, v4.4s, v6.s[1]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
+	WORD $0x4f86100a // fmla v10.4s, v0.4s, v6.s[0]
+	WORD $0x4fa61007 // fmla v7.4s, v0.4s, v6.s[1]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
 	SUBS $8, R1, R1
 	BGE packed
 
@@ -2003,148 +2000,148 @@ packedEnd:
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R1, R1
+	SUBS $4, R1, R2
 	BLT columnsEnd
 
 columns:
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	WORD $0xfd4000c8 // ldr d8, [x6]
-	WORD $0xbd4008c5 // ldr s5, [x6,#8]
-	ADD R13, R6, R6
-	WORD $0xad400184 // ldp q4, q0, [x12]
+	PRFM (R15), PLDL1KEEP
+	WORD $0xf8a869e0 // prfm pldl1keep, [x15,x8]
+	ADD R9<<2, R15, R15
+	WORD $0xfd400228 // ldr d8, [x17]
+	WORD $0xbd400a26 // ldr s6, [x17,#8]
+	ADD R11, R17, R1
+	WORD $0xad400264 // ldp q4, q0, [x19]
 	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
 	WORD $0x4fa81082 // fmla v2.4s, v4.4s, v8.s[1]
-	WORD $0x4f851081 // fmla v1.4s, v4.4s, v5.s[0]
+	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81007 // fmla v7.4s, v0.4s, v8.s[1]
-	WORD $0x4f851006 // fmla v6.4s, v0.4s, v5.s[0]
-	ADD R11, R12, R12
-	WORD $0xfd4000c8 // ldr d8, [x6]
-	WORD $0xbd4008c5 // ldr s5, [x6,#8]
-	ADD R13, R6, R6
-	WORD $0xad400184 // ldp q4, q0, [x12]
+	WORD $0x4f861005 // fmla v5.4s, v0.4s, v6.s[0]
+	ADD R10, R19, R0
+	WORD $0xfd400028 // ldr d8, [x1]
+	WORD $0xbd400826 // ldr s6, [x1,#8]
+	ADD R11, R1, R1
+	WORD $0xad400004 // ldp q4, q0, [x0]
 	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
 	WORD $0x4fa81082 // fmla v2.4s, v4.4s, v8.s[1]
-	WORD $0x4f851081 // fmla v1.4s, v4.4s, v5.s[0]
+	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81007 // fmla v7.4s, v0.4s, v8.s[1]
-	WORD $0x4f851006 // fmla v6.4s, v0.4s, v5.s[0]
-	ADD R11, R12, R12
-	WORD $0xfd4000c8 // ldr d8, [x6]
-	WORD $0xbd4008c5 // ldr s5, [x6,#8]
-	ADD R13, R6, R6
-	WORD $0xad400184 // ldp q4, q0, [x12]
+	WORD $0x4f861005 // fmla v5.4s, v0.4s, v6.s[0]
+	ADD R10, R0, R0
+	WORD $0xfd400028 // ldr d8, [x1]
+	WORD $0xbd400826 // ldr s6, [x1,#8]
+	ADD R11, R1, R1
+	WORD $0xad400004 // ldp q4, q0, [x0]
 	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
 	WORD $0x4fa81082 // fmla v2.4s, v4.4s, v8.s[1]
-	WORD $0x4f851081 // fmla v1.4s, v4.4s, v5.s[0]
+	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81007 // fmla v7.4s, v0.4s, v8.s[1]
-	WORD $0x4f851006 // fmla v6.4s, v0.4s, v5.s[0]
-	ADD R11, R12, R12
-	WORD $0xfd4000c8 // ldr d8, [x6]
-	WORD $0xbd4008c5 // ldr s5, [x6,#8]
-	ADD R13, R6, R6
-	WORD $0xad400184 // ldp q4, q0, [x12]
+	WORD $0x4f861005 // fmla v5.4s, v0.4s, v6.s[0]
+	ADD R10, R0, R0
+	WORD $0xfd400028 // ldr d8, [x1]
+	WORD $0xbd400826 // ldr s6, [x1,#8]
+	ADD R11, R1, R17
+	WORD $0xad400004 // ldp q4, q0, [x0]
 	WORD $0x4f881083 // fmla v3.4s, v4.4s, v8.s[0]
 	WORD $0x4fa81082 // fmla v2.4s, v4.4s, v8.s[1]
-	WORD $0x4f851081 // fmla v1.4s, v4.4s, v5.s[0]
+	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81007 // fmla v7.4s, v0.4s, v8.s[1]
-	WORD $0x4f851006 // fmla v6.4s, v0.4s, v5.s[0]
-	ADD R11, R12, R12
-	SUBS $4, R1, R1
+	WORD $0x4f861005 // fmla v5.4s, v0.4s, v6.s[0]
+	ADD R10, R0, R19
+	SUBS $4, R2, R2
 	BGE columns
 
 columnsEnd:
-	ADD $4, R1, R1
+	ADD $4, R2, R1
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R6, R5
-	ADD $8, R6, R0
+	ADD $4, R17, R3
+	ADD $8, R17, R2
 	B apart
 
 rows:
-	ADD R15, R6, R5
-	MOVD R16, R0
-	CMP $4, R13
+	ADD R13, R17, R3
+	MOVD R14, R2
+	CMP $4, R11
 	BNE apart
-	CMP $64, R11
+	CMP $64, R10
 	BNE rowsOfAnyB
 	SUBS $8, R1, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	WORD $0x3cc104c9 // ldr q9, [x6],#16
-	WORD $0x3cc104a8 // ldr q8, [x5],#16
-	WORD $0x3cc10405 // ldr q5, [x0],#16
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	PRFM (R15), PLDL1KEEP
+	WORD $0xf8a869e0 // prfm pldl1keep, [x15,x8]
+	ADD R9<<2, R15, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a86800 // prfm pldl1keep, [x0,x8]
+	ADD R9<<2, R0, R15
+	WORD $0x3cc10629 // ldr q9, [x17],#16
+	WORD $0x3cc10468 // ldr q8, [x3],#16
+	WORD $0x3cc10446 // ldr q6, [x2],#16
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4f881082 // fmla v2.4s, v4.4s, v8.s[0]
-	WORD $0x4f851081 // fmla v1.4s, v4.4s, v5.s[0]
+	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f89100a // fmla v10.4s, v0.4s, v9.s[0]
 	WORD $0x4f881007 // fmla v7.4s, v0.4s, v8.s[0]
-	WORD $0x4f851006 // fmla v6.4s, v0.4s, v5.s[0]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0x4f861005 // fmla v5.4s, v0.4s, v6.s[0]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4fa91083 // fmla v3.4s, v4.4s, v9.s[1]
 	WORD $0x4fa81082 // fmla v2.4s, v4.4s, v8.s[1]
-	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
+	WORD $0x4fa61081 // fmla v1.4s, v4.4s, v6.s[1]
 	WORD $0x4fa9100a // fmla v10.4s, v0.4s, v9.s[1]
 	WORD $0x4fa81007 // fmla v7.4s, v0.4s, v8.s[1]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891883 // fmla v3.4s, v4.4s, v9.s[2]
 	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
 	WORD $0x4f89180a // fmla v10.4s, v0.4s, v9.s[2]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4fa91883 // fmla v3.4s, v4.4s, v9.s[3]
 	WORD $0x4fa81882 // fmla v2.4s, v4.4s, v8.s[3]
-	WORD $0x4fa51881 // fmla v1.4s, v4.4s, v5.s[3]
+	WORD $0x4fa61881 // fmla v1.4s, v4.4s, v6.s[3]
 	WORD $0x4fa9180a // fmla v10.4s, v0.4s, v9.s[3]
 	WORD $0x4fa81807 // fmla v7.4s, v0.4s, v8.s[3]
-	WORD $0x4fa51806 // fmla v6.4s, v0.4s, v5.s[3]
-	WORD $0x3cc104c9 // ldr q9, [x6],#16
-	WORD $0x3cc104a8 // ldr q8, [x5],#16
-	WORD $0x3cc10405 // ldr q5, [x0],#16
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0x4fa61805 // fmla v5.4s, v0.4s, v6.s[3]
+	WORD $0x3cc10629 // ldr q9, [x17],#16
+	WORD $0x3cc10468 // ldr q8, [x3],#16
+	WORD $0x3cc10446 // ldr q6, [x2],#16
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4f881082 // fmla v2.4s, v4.4s, v8.s[0]
-	WORD $0x4f851081 // fmla v1.4s, v4.4s, v5.s[0]
+	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f89100a // fmla v10.4s, v0.4s, v9.s[0]
 	WORD $0x4f881007 // fmla v7.4s, v0.4s, v8.s[0]
-	WORD $0x4f851006 // fmla v6.4s, v0.4s, v5.s[0]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0x4f861005 // fmla v5.4s, v0.4s, v6.s[0]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4fa91083 // fmla v3.4s, v4.4s, v9.s[1]
 	WORD $0x4fa81082 // fmla v2.4s, v4.4s, v8.s[1]
-	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
+	WORD $0x4fa61081 // fmla v1.4s, v4.4s, v6.s[1]
 	WORD $0x4fa9100a // fmla v10.4s, v0.4s, v9.s[1]
 	WORD $0x4fa81007 // fmla v7.4s, v0.4s, v8.s[1]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891883 // fmla v3.4s, v4.4s, v9.s[2]
 	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
 	WORD $0x4f89180a // fmla v10.4s, v0.4s, v9.s[2]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4fa91883 // fmla v3.4s, v4.4s, v9.s[3]
 	WORD $0x4fa81882 // fmla v2.4s, v4.4s, v8.s[3]
-	WORD $0x4fa51881 // fmla v1.4s, v4.4s, v5.s[3]
+	WORD $0x4fa61881 // fmla v1.4s, v4.4s, v6.s[3]
 	WORD $0x4fa9180a // fmla v10.4s, v0.4s, v9.s[3]
 	WORD $0x4fa81807 // fmla v7.4s, v0.4s, v8.s[3]
-	WORD $0x4fa51806 // fmla v6.4s, v0.4s, v5.s[3]
+	WORD $0x4fa61805 // fmla v5.4s, v0.4s, v6.s[3]
 	SUBS $8, R1, R1
 	BGE rowsPacked
 
@@ -2157,44 +2154,44 @@ rowsOfAnyB:
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	WORD $0x3cc104c9 // ldr q9, [x6],#16
-	WORD $0x3cc104a8 // ldr q8, [x5],#16
-	WORD $0x3cc10405 // ldr q5, [x0],#16
-	WORD $0xad400184 // ldp q4, q0, [x12]
+	PRFM (R15), PLDL1KEEP
+	WORD $0xf8a869e0 // prfm pldl1keep, [x15,x8]
+	ADD R9<<2, R15, R15
+	WORD $0x3cc10629 // ldr q9, [x17],#16
+	WORD $0x3cc10468 // ldr q8, [x3],#16
+	WORD $0x3cc10446 // ldr q6, [x2],#16
+	WORD $0xad400264 // ldp q4, q0, [x19]
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4f881082 // fmla v2.4s, v4.4s, v8.s[0]
-	WORD $0x4f851081 // fmla v1.4s, v4.4s, v5.s[0]
+	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f89100a // fmla v10.4s, v0.4s, v9.s[0]
 	WORD $0x4f881007 // fmla v7.4s, v0.4s, v8.s[0]
-	WORD $0x4f851006 // fmla v6.4s, v0.4s, v5.s[0]
-	ADD R11, R12, R12
-	WORD $0xad400184 // ldp q4, q0, [x12]
+	WORD $0x4f861005 // fmla v5.4s, v0.4s, v6.s[0]
+	ADD R10, R19, R0
+	WORD $0xad400004 // ldp q4, q0, [x0]
 	WORD $0x4fa91083 // fmla v3.4s, v4.4s, v9.s[1]
 	WORD $0x4fa81082 // fmla v2.4s, v4.4s, v8.s[1]
-	WORD $0x4fa51081 // fmla v1.4s, v4.4s, v5.s[1]
+	WORD $0x4fa61081 // fmla v1.4s, v4.4s, v6.s[1]
 	WORD $0x4fa9100a // fmla v10.4s, v0.4s, v9.s[1]
 	WORD $0x4fa81007 // fmla v7.4s, v0.4s, v8.s[1]
-	WORD $0x4fa51006 // fmla v6.4s, v0.4s, v5.s[1]
-	ADD R11, R12, R12
-	WORD $0xad400184 // ldp q4, q0, [x12]
+	WORD $0x4fa61005 // fmla v5.4s, v0.4s, v6.s[1]
+	ADD R10, R0, R0
+	WORD $0xad400004 // ldp q4, q0, [x0]
 	WORD $0x4f891883 // fmla v3.4s, v4.4s, v9.s[2]
 	WORD $0x4f881882 // fmla v2.4s, v4.4s, v8.s[2]
-	WORD $0x4f851881 // fmla v1.4s, v4.4s, v5.s[2]
+	WORD $0x4f861881 // fmla v1.4s, v4.4s, v6.s[2]
 	WORD $0x4f89180a // fmla v10.4s, v0.4s, v9.s[2]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
-	WORD $0x4f851806 // fmla v6.4s, v0.4s, v5.s[2]
-	ADD R11, R12, R12
-	WORD $0xad400184 // ldp q4, q0, [x12]
+	WORD $0x4f861805 // fmla v5.4s, v0.4s, v6.s[2]
+	ADD R10, R0, R0
+	WORD $0xad400004 // ldp q4, q0, [x0]
 	WORD $0x4fa91883 // fmla v3.4s, v4.4s, v9.s[3]
 	WORD $0x4fa81882 // fmla v2.4s, v4.4s, v8.s[3]
-	WORD $0x4fa51881 // fmla v1.4s, v4.4s, v5.s[3]
+	WORD $0x4fa61881 // fmla v1.4s, v4.4s, v6.s[3]
 	WORD $0x4fa9180a // fmla v10.4s, v0.4s, v9.s[3]
 	WORD $0x4fa81807 // fmla v7.4s, v0.4s, v8.s[3]
-	WORD $0x4fa51806 // fmla v6.4s, v0.4s, v5.s[3]
-	ADD R11, R12, R12
+	WORD $0x4fa61805 // fmla v5.4s, v0.4s, v6.s[3]
+	ADD R10, R0, R19
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -2205,36 +2202,36 @@ rowsLeft:
 	CBZ R1, added
 
 apart:
-	PRFM (R8), PLDL1KEEP
-	ADD R10, R8, R8
-	WORD $0xad401185 // ldp q5, q4, [x12]
-	ADD R11, R12, R12
-	WORD $0x4dcdc8c0 // ld1r {v0.4s}, [x6], x13
-	WORD $0x4e20cca3 // fmla v3.4s, v5.4s, v0.4s
+	PRFM (R15), PLDL1KEEP
+	ADD R9, R15, R15
+	WORD $0xad401266 // ldp q6, q4, [x19]
+	ADD R10, R19, R19
+	WORD $0x4dcbca20 // ld1r {v0.4s}, [x17], x11
+	WORD $0x4e20ccc3 // fmla v3.4s, v6.4s, v0.4s
 	WORD $0x4e20cc8a // fmla v10.4s, v4.4s, v0.4s
-	WORD $0x4dcdc8a0 // ld1r {v0.4s}, [x5], x13
-	WORD $0x4e20cca2 // fmla v2.4s, v5.4s, v0.4s
+	WORD $0x4dcbc860 // ld1r {v0.4s}, [x3], x11
+	WORD $0x4e20ccc2 // fmla v2.4s, v6.4s, v0.4s
 	WORD $0x4e20cc87 // fmla v7.4s, v4.4s, v0.4s
-	WORD $0x4dcdc800 // ld1r {v0.4s}, [x0], x13
-	WORD $0x4e20cca1 // fmla v1.4s, v5.4s, v0.4s
-	WORD $0x4e20cc86 // fmla v6.4s, v4.4s, v0.4s
+	WORD $0x4dcbc840 // ld1r {v0.4s}, [x2], x11
+	WORD $0x4e20ccc1 // fmla v1.4s, v6.4s, v0.4s
+	WORD $0x4e20cc85 // fmla v5.4s, v4.4s, v0.4s
 	SUBS $1, R1, R1
 	BNE apart
 
 added:
-	ADD R7, R17, R17
-	ADD R7, R16, R16
+	ADD R7, R5, R5
+	ADD R7, R14, R14
 	MOVD 80(R4), R0
-	ADD R0, R12, R12
-	SUBS $1, R3, R3
+	ADD R0, R19, R19
+	SUBS $1, R16, R16
 	BNE run
-	SUBS $1, R2, R2
+	SUBS $1, R6, R6
 	BLE sums
 	MOVD 88(R4), R0
-	ADD R0, R17, R17
-	ADD R0, R16, R16
+	ADD R0, R5, R5
+	ADD R0, R14, R14
 	MOVD 96(R4), R0
-	ADD R0, R12, R12
+	ADD R0, R19, R19
 	B group
 
 sums:
@@ -2245,36 +2242,36 @@ sums:
 	ADDSW R0, R0, R0
 	BEQ overwrite
 	ADD $156, R4, R0
-	WORD $0x4d40c805 // ld1r {v5.4s}, [x0]
+	WORD $0x4d40c806 // ld1r {v6.4s}, [x0]
 	CMP $8, R3
 	BNE addPart
 	MOVD 104(R4), R1
 	MOVD 120(R4), R0
 	WORD $0x3dc00020 // ldr q0, [x1]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cd40 // fmla v0.4s, v10.4s, v4.4s
 	WORD $0x3d800420 // str q0, [x1,#16]
 	ADD R1, R0, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cce0 // fmla v0.4s, v7.4s, v4.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	MOVD 112(R4), R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD $0x4e24ccc0 // fmla v0.4s, v6.4s, v4.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x4e24cca0 // fmla v0.4s, v5.4s, v4.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	RET
 
@@ -2284,7 +2281,7 @@ addPart:
 	ADD $0, R2, R0
 	TBZ $2, R3, addRow0Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
@@ -2293,7 +2290,7 @@ addPart:
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
 	WORD $0xfd400000 // ldr d0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
@@ -2302,7 +2299,7 @@ addRow0Below4:
 addRow0Below2:
 	TBZ $0, R3, addRow0Below1
 	WORD $0xbd400000 // ldr s0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
 	WORD $0xbd000000 // str s0, [x0]
 
@@ -2311,7 +2308,7 @@ addRow0Below1:
 	ADD $0, R0, R0
 	TBZ $2, R3, addRow1Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
@@ -2320,7 +2317,7 @@ addRow0Below1:
 addRow1Below4:
 	TBZ $1, R3, addRow1Below2
 	WORD $0xfd400000 // ldr d0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
@@ -2329,7 +2326,7 @@ addRow1Below4:
 addRow1Below2:
 	TBZ $0, R3, addRow1Below1
 	WORD $0xbd400000 // ldr s0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
 	WORD $0xbd000000 // str s0, [x0]
 
@@ -2338,16 +2335,16 @@ addRow1Below1:
 	ADD $0, R0, R0
 	TBZ $2, R3, addRow2Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
-	WORD $0x4ea61cc1 // mov v1.16b, v6.16b
+	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
 
 addRow2Below4:
 	TBZ $1, R3, addRow2Below2
 	WORD $0xfd400000 // ldr d0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
@@ -2356,7 +2353,7 @@ addRow2Below4:
 addRow2Below2:
 	TBZ $0, R3, addRow2Below1
 	WORD $0xbd400000 // ldr s0, [x0]
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
 	WORD $0xbd000000 // str s0, [x0]
 
@@ -2380,7 +2377,7 @@ overwrite:
 	MOVD 112(R4), R0
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x6e24dcc0 // fmul v0.4s, v6.4s, v4.4s
+	WORD $0x6e24dca0 // fmul v0.4s, v5.4s, v4.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	RET
 
@@ -2434,7 +2431,7 @@ setRow1Below1:
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
-	WORD $0x4ea61cc1 // mov v1.16b, v6.16b
+	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
 
 setRow2Below4:
 	TBZ $1, R3, setRow2Below2
@@ -2471,23 +2468,23 @@ prefetchC:
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R17
-	MOVD 8(R4), R16
-	MOVD 16(R4), R15
-	MOVD 48(R4), R14
-	MOVD 24(R4), R13
-	MOVD 32(R4), R12
-	MOVD 40(R4), R11
-	MOVD 144(R4), R10
-	ADD R10, R10, R9
+	MOVD 0(R4), R5
+	MOVD 8(R4), R14
+	MOVD 16(R4), R13
+	MOVD 48(R4), R12
+	MOVD 24(R4), R11
+	MOVD 32(R4), R19
+	MOVD 40(R4), R10
+	MOVD 144(R4), R9
+	ADD R9, R9, R8
 	MOVD 136(R4), R0
-	ADD R17, R0, R8
+	ADD R5, R0, R15
 	MOVD 72(R4), R0
-	MADD R13, R0, R14, R7
+	MADD R11, R0, R12, R7
 	WORD $0x4f00e410 // movi v16.16b, #0x0
 	WORD $0x4f00e40f // movi v15.16b, #0x0
 	WORD $0x4f00e403 // movi v3.16b, #0x0
-	WORD $0x4f00e40e // movi v14.16b, #0x0
+	WORD $0x4f00e40c // movi v12.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
 	WORD $0x4f00e40a // movi v10.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
@@ -2496,150 +2493,149 @@ prefetchedC:
 	WORD $0x4f00e406 // movi v6.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
-	MOVD 64(R4), R2
+	MOVD 64(R4), R6
 
 group:
-	MOVD 56(R4), R3
+	MOVD 56(R4), R16
 
 run:
-	MOVD R14, R1
-	MOVD R17, R6
-	CMP $4, R13
+	MOVD R12, R1
+	MOVD R5, R17
+	CMP $4, R11
 	BEQ rows
-	CMP $4, R15
+	CMP $4, R13
 	BNE rows
-	MOVD R17, R0
-	ADD $8, R0, R0
-	CMP R0, R16
+	ADD $8, R5, R0
+	CMP R0, R14
 	BNE rows
-	CMP $32, R13
+	CMP $32, R11
 	BNE columnsOfAnyB
-	CMP $64, R11
+	CMP $64, R10
 	BNE columnsOfAnyB
 	SUBS $8, R1, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	WORD $0x3cc204c9 // ldr q9, [x6],#32
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
+	PRFM (R15), PLDL1KEEP
+	WORD $0xf8a869e0 // prfm pldl1keep, [x15,x8]
+	ADD R9<<2, R15, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a86800 // prfm pldl1keep, [x0,x8]
+	ADD R9<<2, R0, R15
+	WORD $0x3cc20629 // ldr q9, [x17],#32
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4fa91082 // fmla v2.4s, v4.4s, v9.s[1]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f89100e // fmla v14.4s, v0.4s, v9.s[0]
+	WORD $0x4f89100c // fmla v12.4s, v0.4s, v9.s[0]
 	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891090 // fmla v16.4s, v4.4s, v9.s[0]
 	WORD $0x4fa9108b // fmla v11.4s, v4.4s, v9.s[1]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
 	WORD $0x4f89100f // fmla v15.4s, v0.4s, v9.s[0]
 	WORD $0x4fa9100a // fmla v10.4s, v0.4s, v9.s[1]
 	WORD $0x4f891806 // fmla v6.4s, v0.4s, v9.s[2]
-	WORD $0x3cc204c9 // ldr q9, [x6],#32
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
+	WORD $0x3cc20629 // ldr q9, [x17],#32
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4fa91082 // fmla v2.4s, v4.4s, v9.s[1]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f89100e // fmla v14.4s, v0.4s, v9.s[0]
+	WORD $0x4f89100c // fmla v12.4s, v0.4s, v9.s[0]
 	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891090 // fmla v16.4s, v4.4s, v9.s[0]
 	WORD $0x4fa9108b // fmla v11.4s, v4.4s, v9.s[1]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
 	WORD $0x4f89100f // fmla v15.4s, v0.4s, v9.s[0]
 	WORD $0x4fa9100a // fmla v10.4s, v0.4s, v9.s[1]
 	WORD $0x4f891806 // fmla v6.4s, v0.4s, v9.s[2]
-	WORD $0x3cc204c9 // ldr q9, [x6],#32
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
+	WORD $0x3cc20629 // ldr q9, [x17],#32
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4fa91082 // fmla v2.4s, v4.4s, v9.s[1]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f89100e // fmla v14.4s, v0.4s, v9.s[0]
+	WORD $0x4f89100c // fmla v12.4s, v0.4s, v9.s[0]
 	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891090 // fmla v16.4s, v4.4s, v9.s[0]
 	WORD $0x4fa9108b // fmla v11.4s, v4.4s, v9.s[1]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
 	WORD $0x4f89100f // fmla v15.4s, v0.4s, v9.s[0]
 	WORD $0x4fa9100a // fmla v10.4s, v0.4s, v9.s[1]
 	WORD $0x4f891806 // fmla v6.4s, v0.4s, v9.s[2]
-	WORD $0x3cc204c9 // ldr q9, [x6],#32
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
+	WORD $0x3cc20629 // ldr q9, [x17],#32
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4fa91082 // fmla v2.4s, v4.4s, v9.s[1]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f89100e // fmla v14.4s, v0.4s, v9.s[0]
+	WORD $0x4f89100c // fmla v12.4s, v0.4s, v9.s[0]
 	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891090 // fmla v16.4s, v4.4s, v9.s[0]
 	WORD $0x4fa9108b // fmla v11.4s, v4.4s, v9.s[1]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
 	WORD $0x4f89100f // fmla v15.4s, v0.4s, v9.s[0]
 	WORD $0x4fa9100a // fmla v10.4s, v0.4s, v9.s[1]
 	WORD $0x4f891806 // fmla v6.4s, v0.4s, v9.s[2]
-	WORD $0x3cc204c9 // ldr q9, [x6],#32
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
+	WORD $0x3cc20629 // ldr q9, [x17],#32
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4fa91082 // fmla v2.4s, v4.4s, v9.s[1]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f89100e // fmla v14.4s, v0.4s, v9.s[0]
+	WORD $0x4f89100c // fmla v12.4s, v0.4s, v9.s[0]
 	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891090 // fmla v16.4s, v4.4s, v9.s[0]
 	WORD $0x4fa9108b // fmla v11.4s, v4.4s, v9.s[1]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
 	WORD $0x4f89100f // fmla v15.4s, v0.4s, v9.s[0]
 	WORD $0x4fa9100a // fmla v10.4s, v0.4s, v9.s[1]
 	WORD $0x4f891806 // fmla v6.4s, v0.4s, v9.s[2]
-	WORD $0x3cc204c9 // ldr q9, [x6],#32
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
+	WORD $0x3cc20629 // ldr q9, [x17],#32
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4fa91082 // fmla v2.4s, v4.4s, v9.s[1]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f89100e // fmla v14.4s, v0.4s, v9.s[0]
+	WORD $0x4f89100c // fmla v12.4s, v0.4s, v9.s[0]
 	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891090 // fmla v16.4s, v4.4s, v9.s[0]
 	WORD $0x4fa9108b // fmla v11.4s, v4.4s, v9.s[1]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
 	WORD $0x4f89100f // fmla v15.4s, v0.4s, v9.s[0]
 	WORD $0x4fa9100a // fmla v10.4s, v0.4s, v9.s[1]
 	WORD $0x4f891806 // fmla v6.4s, v0.4s, v9.s[2]
-	WORD $0x3cc204c9 // ldr q9, [x6],#32
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
+	WORD $0x3cc20629 // ldr q9, [x17],#32
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4fa91082 // fmla v2.4s, v4.4s, v9.s[1]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f89100e // fmla v14.4s, v0.4s, v9.s[0]
+	WORD $0x4f89100c // fmla v12.4s, v0.4s, v9.s[0]
 	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891090 // fmla v16.4s, v4.4s, v9.s[0]
 	WORD $0x4fa9108b // fmla v11.4s, v4.4s, v9.s[1]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
 	WORD $0x4f89100f // fmla v15.4s, v0.4s, v9.s[0]
 	WORD $0x4fa9100a // fmla v10.4s, v0.4s, v9.s[1]
 	WORD $0x4f891806 // fmla v6.4s, v0.4s, v9.s[2]
-	WORD $0x3cc204c9 // ldr q9, [x6],#32
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
+	WORD $0x3cc20629 // ldr q9, [x17],#32
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
 	WORD $0x4f891083 // fmla v3.4s, v4.4s, v9.s[0]
 	WORD $0x4fa91082 // fmla v2.4s, v4.4s, v9.s[1]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f89100e // fmla v14.4s, v0.4s, v9.s[0]
+	WORD $0x4f89100c // fmla v12.4s, v0.4s, v9.s[0]
 	WORD $0x4fa91008 // fmla v8.4s, v0.4s, v9.s[1]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
 	WORD $0x4f891090 // fmla v16.4s, v4.4s, v9.s[0]
 	WORD $0x4fa9108b // fmla v11.4s, v4.4s, v9.s[1]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
@@ -2654,231 +2650,231 @@ packedEnd:
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R1, R1
+	SUBS $4, R1, R2
 	BLT columnsEnd
 
 columns:
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	WORD $0xfd4000cc // ldr d12, [x6]
-	WORD $0xbd4008c9 // ldr s9, [x6,#8]
-	ADD R13, R6, R6
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4f8c1083 // fmla v3.4s, v4.4s, v12.s[0]
-	WORD $0x4fac1082 // fmla v2.4s, v4.4s, v12.s[1]
+	PRFM (R15), PLDL1KEEP
+	WORD $0xf8a869e0 // prfm pldl1keep, [x15,x8]
+	ADD R9<<2, R15, R15
+	WORD $0xfd40022d // ldr d13, [x17]
+	WORD $0xbd400a29 // ldr s9, [x17,#8]
+	ADD R11, R17, R1
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
+	WORD $0x4f8d1083 // fmla v3.4s, v4.4s, v13.s[0]
+	WORD $0x4fad1082 // fmla v2.4s, v4.4s, v13.s[1]
 	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
-	WORD $0x4f8c100e // fmla v14.4s, v0.4s, v12.s[0]
-	WORD $0x4fac1008 // fmla v8.4s, v0.4s, v12.s[1]
+	WORD $0x4f8d100c // fmla v12.4s, v0.4s, v13.s[0]
+	WORD $0x4fad1008 // fmla v8.4s, v0.4s, v13.s[1]
 	WORD $0x4f891005 // fmla v5.4s, v0.4s, v9.s[0]
-	WORD $0xad400184 // ldp q4, q0, [x12]
-	WORD $0x4f8c1090 // fmla v16.4s, v4.4s, v12.s[0]
-	WORD $0x4fac108b // fmla v11.4s, v4.4s, v12.s[1]
+	WORD $0xad400264 // ldp q4, q0, [x19]
+	WORD $0x4f8d1090 // fmla v16.4s, v4.4s, v13.s[0]
+	WORD $0x4fad108b // fmla v11.4s, v4.4s, v13.s[1]
 	WORD $0x4f891087 // fmla v7.4s, v4.4s, v9.s[0]
-	WORD $0x4f8c100f // fmla v15.4s, v0.4s, v12.s[0]
-	WORD $0x4fac100a // fmla v10.4s, v0.4s, v12.s[1]
+	WORD $0x4f8d100f // fmla v15.4s, v0.4s, v13.s[0]
+	WORD $0x4fad100a // fmla v10.4s, v0.4s, v13.s[1]
 	WORD $0x4f891006 // fmla v6.4s, v0.4s, v9.s[0]
-	ADD R11, R12, R12
-	WORD $0xfd4000cc // ldr d12, [x6]
-	WORD $0xbd4008c9 // ldr s9, [x6,#8]
-	ADD R13, R6, R6
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4f8c1083 // fmla v3.4s, v4.4s, v12.s[0]
-	WORD $0x4fac1082 // fmla v2.4s, v4.4s, v12.s[1]
+	ADD R10, R19, R0
+	WORD $0xfd40002d // ldr d13, [x1]
+	WORD $0xbd400829 // ldr s9, [x1,#8]
+	ADD R11, R1, R1
+	WORD $0xad410004 // ldp q4, q0, [x0,#32]
+	WORD $0x4f8d1083 // fmla v3.4s, v4.4s, v13.s[0]
+	WORD $0x4fad1082 // fmla v2.4s, v4.4s, v13.s[1]
 	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
-	WORD $0x4f8c100e // fmla v14.4s, v0.4s, v12.s[0]
-	WORD $0x4fac1008 // fmla v8.4s, v0.4s, v12.s[1]
+	WORD $0x4f8d100c // fmla v12.4s, v0.4s, v13.s[0]
+	WORD $0x4fad1008 // fmla v8.4s, v0.4s, v13.s[1]
 	WORD $0x4f891005 // fmla v5.4s, v0.4s, v9.s[0]
-	WORD $0xad400184 // ldp q4, q0, [x12]
-	WORD $0x4f8c1090 // fmla v16.4s, v4.4s, v12.s[0]
-	WORD $0x4fac108b // fmla v11.4s, v4.4s, v12.s[1]
+	WORD $0xad400004 // ldp q4, q0, [x0]
+	WORD $0x4f8d1090 // fmla v16.4s, v4.4s, v13.s[0]
+	WORD $0x4fad108b // fmla v11.4s, v4.4s, v13.s[1]
 	WORD $0x4f891087 // fmla v7.4s, v4.4s, v9.s[0]
-	WORD $0x4f8c100f // fmla v15.4s, v0.4s, v12.s[0]
-	WORD $0x4fac100a // fmla v10.4s, v0.4s, v12.s[1]
+	WORD $0x4f8d100f // fmla v15.4s, v0.4s, v13.s[0]
+	WORD $0x4fad100a // fmla v10.4s, v0.4s, v13.s[1]
 	WORD $0x4f891006 // fmla v6.4s, v0.4s, v9.s[0]
-	ADD R11, R12, R12
-	WORD $0xfd4000cc // ldr d12, [x6]
-	WORD $0xbd4008c9 // ldr s9, [x6,#8]
-	ADD R13, R6, R6
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4f8c1083 // fmla v3.4s, v4.4s, v12.s[0]
-	WORD $0x4fac1082 // fmla v2.4s, v4.4s, v12.s[1]
+	ADD R10, R0, R0
+	WORD $0xfd40002d // ldr d13, [x1]
+	WORD $0xbd400829 // ldr s9, [x1,#8]
+	ADD R11, R1, R1
+	WORD $0xad410004 // ldp q4, q0, [x0,#32]
+	WORD $0x4f8d1083 // fmla v3.4s, v4.4s, v13.s[0]
+	WORD $0x4fad1082 // fmla v2.4s, v4.4s, v13.s[1]
 	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
-	WORD $0x4f8c100e // fmla v14.4s, v0.4s, v12.s[0]
-	WORD $0x4fac1008 // fmla v8.4s, v0.4s, v12.s[1]
+	WORD $0x4f8d100c // fmla v12.4s, v0.4s, v13.s[0]
+	WORD $0x4fad1008 // fmla v8.4s, v0.4s, v13.s[1]
 	WORD $0x4f891005 // fmla v5.4s, v0.4s, v9.s[0]
-	WORD $0xad400184 // ldp q4, q0, [x12]
-	WORD $0x4f8c1090 // fmla v16.4s, v4.4s, v12.s[0]
-	WORD $0x4fac108b // fmla v11.4s, v4.4s, v12.s[1]
+	WORD $0xad400004 // ldp q4, q0, [x0]
+	WORD $0x4f8d1090 // fmla v16.4s, v4.4s, v13.s[0]
+	WORD $0x4fad108b // fmla v11.4s, v4.4s, v13.s[1]
 	WORD $0x4f891087 // fmla v7.4s, v4.4s, v9.s[0]
-	WORD $0x4f8c100f // fmla v15.4s, v0.4s, v12.s[0]
-	WORD $0x4fac100a // fmla v10.4s, v0.4s, v12.s[1]
+	WORD $0x4f8d100f // fmla v15.4s, v0.4s, v13.s[0]
+	WORD $0x4fad100a // fmla v10.4s, v0.4s, v13.s[1]
 	WORD $0x4f891006 // fmla v6.4s, v0.4s, v9.s[0]
-	ADD R11, R12, R12
-	WORD $0xfd4000cc // ldr d12, [x6]
-	WORD $0xbd4008c9 // ldr s9, [x6,#8]
-	ADD R13, R6, R6
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4f8c1083 // fmla v3.4s, v4.4s, v12.s[0]
-	WORD $0x4fac1082 // fmla v2.4s, v4.4s, v12.s[1]
+	ADD R10, R0, R0
+	WORD $0xfd40002d // ldr d13, [x1]
+	WORD $0xbd400829 // ldr s9, [x1,#8]
+	ADD R11, R1, R17
+	WORD $0xad410004 // ldp q4, q0, [x0,#32]
+	WORD $0x4f8d1083 // fmla v3.4s, v4.4s, v13.s[0]
+	WORD $0x4fad1082 // fmla v2.4s, v4.4s, v13.s[1]
 	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
-	WORD $0x4f8c100e // fmla v14.4s, v0.4s, v12.s[0]
-	WORD $0x4fac1008 // fmla v8.4s, v0.4s, v12.s[1]
+	WORD $0x4f8d100c // fmla v12.4s, v0.4s, v13.s[0]
+	WORD $0x4fad1008 // fmla v8.4s, v0.4s, v13.s[1]
 	WORD $0x4f891005 // fmla v5.4s, v0.4s, v9.s[0]
-	WORD $0xad400184 // ldp q4, q0, [x12]
-	WORD $0x4f8c1090 // fmla v16.4s, v4.4s, v12.s[0]
-	WORD $0x4fac108b // fmla v11.4s, v4.4s, v12.s[1]
+	WORD $0xad400004 // ldp q4, q0, [x0]
+	WORD $0x4f8d1090 // fmla v16.4s, v4.4s, v13.s[0]
+	WORD $0x4fad108b // fmla v11.4s, v4.4s, v13.s[1]
 	WORD $0x4f891087 // fmla v7.4s, v4.4s, v9.s[0]
-	WORD $0x4f8c100f // fmla v15.4s, v0.4s, v12.s[0]
-	WORD $0x4fac100a // fmla v10.4s, v0.4s, v12.s[1]
+	WORD $0x4f8d100f // fmla v15.4s, v0.4s, v13.s[0]
+	WORD $0x4fad100a // fmla v10.4s, v0.4s, v13.s[1]
 	WORD $0x4f891006 // fmla v6.4s, v0.4s, v9.s[0]
-	ADD R11, R12, R12
-	SUBS $4, R1, R1
+	ADD R10, R0, R19
+	SUBS $4, R2, R2
 	BGE columns
 
 columnsEnd:
-	ADD $4, R1, R1
+	ADD $4, R2, R1
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R6, R5
-	ADD $8, R6, R0
+	ADD $4, R17, R3
+	ADD $8, R17, R2
 	B apart
 
 rows:
-	ADD R15, R6, R5
-	MOVD R16, R0
-	CMP $4, R13
+	ADD R13, R17, R3
+	MOVD R14, R2
+	CMP $4, R11
 	BNE apart
-	CMP $64, R11
+	CMP $64, R10
 	BNE rowsOfAnyB
 	SUBS $8, R1, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	WORD $0x3cc104cd // ldr q13, [x6],#16
-	WORD $0x3cc104ac // ldr q12, [x5],#16
-	WORD $0x3cc10409 // ldr q9, [x0],#16
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4f8d1083 // fmla v3.4s, v4.4s, v13.s[0]
-	WORD $0x4f8c1082 // fmla v2.4s, v4.4s, v12.s[0]
+	PRFM (R15), PLDL1KEEP
+	WORD $0xf8a869e0 // prfm pldl1keep, [x15,x8]
+	ADD R9<<2, R15, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a86800 // prfm pldl1keep, [x0,x8]
+	ADD R9<<2, R0, R15
+	WORD $0x3cc1062e // ldr q14, [x17],#16
+	WORD $0x3cc1046d // ldr q13, [x3],#16
+	WORD $0x3cc10449 // ldr q9, [x2],#16
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
+	WORD $0x4f8e1083 // fmla v3.4s, v4.4s, v14.s[0]
+	WORD $0x4f8d1082 // fmla v2.4s, v4.4s, v13.s[0]
 	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
-	WORD $0x4f8d100e // fmla v14.4s, v0.4s, v13.s[0]
-	WORD $0x4f8c1008 // fmla v8.4s, v0.4s, v12.s[0]
+	WORD $0x4f8e100c // fmla v12.4s, v0.4s, v14.s[0]
+	WORD $0x4f8d1008 // fmla v8.4s, v0.4s, v13.s[0]
 	WORD $0x4f891005 // fmla v5.4s, v0.4s, v9.s[0]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f8d1090 // fmla v16.4s, v4.4s, v13.s[0]
-	WORD $0x4f8c108b // fmla v11.4s, v4.4s, v12.s[0]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f8e1090 // fmla v16.4s, v4.4s, v14.s[0]
+	WORD $0x4f8d108b // fmla v11.4s, v4.4s, v13.s[0]
 	WORD $0x4f891087 // fmla v7.4s, v4.4s, v9.s[0]
-	WORD $0x4f8d100f // fmla v15.4s, v0.4s, v13.s[0]
-	WORD $0x4f8c100a // fmla v10.4s, v0.4s, v12.s[0]
+	WORD $0x4f8e100f // fmla v15.4s, v0.4s, v14.s[0]
+	WORD $0x4f8d100a // fmla v10.4s, v0.4s, v13.s[0]
 	WORD $0x4f891006 // fmla v6.4s, v0.4s, v9.s[0]
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4fad1083 // fmla v3.4s, v4.4s, v13.s[1]
-	WORD $0x4fac1082 // fmla v2.4s, v4.4s, v12.s[1]
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
+	WORD $0x4fae1083 // fmla v3.4s, v4.4s, v14.s[1]
+	WORD $0x4fad1082 // fmla v2.4s, v4.4s, v13.s[1]
 	WORD $0x4fa91081 // fmla v1.4s, v4.4s, v9.s[1]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4fac1008 // fmla v8.4s, v0.4s, v12.s[1]
+	WORD $0x4fae100c // fmla v12.4s, v0.4s, v14.s[1]
+	WORD $0x4fad1008 // fmla v8.4s, v0.4s, v13.s[1]
 	WORD $0x4fa91005 // fmla v5.4s, v0.4s, v9.s[1]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4fad1090 // fmla v16.4s, v4.4s, v13.s[1]
-	WORD $0x4fac108b // fmla v11.4s, v4.4s, v12.s[1]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4fae1090 // fmla v16.4s, v4.4s, v14.s[1]
+	WORD $0x4fad108b // fmla v11.4s, v4.4s, v13.s[1]
 	WORD $0x4fa91087 // fmla v7.4s, v4.4s, v9.s[1]
-	WORD $0x4fad100f // fmla v15.4s, v0.4s, v13.s[1]
-	WORD $0x4fac100a // fmla v10.4s, v0.4s, v12.s[1]
+	WORD $0x4fae100f // fmla v15.4s, v0.4s, v14.s[1]
+	WORD $0x4fad100a // fmla v10.4s, v0.4s, v13.s[1]
 	WORD $0x4fa91006 // fmla v6.4s, v0.4s, v9.s[1]
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4f8d1883 // fmla v3.4s, v4.4s, v13.s[2]
-	WORD $0x4f8c1882 // fmla v2.4s, v4.4s, v12.s[2]
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
+	WORD $0x4f8e1883 // fmla v3.4s, v4.4s, v14.s[2]
+	WORD $0x4f8d1882 // fmla v2.4s, v4.4s, v13.s[2]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f8d180e // fmla v14.4s, v0.4s, v13.s[2]
-	WORD $0x4f8c1808 // fmla v8.4s, v0.4s, v12.s[2]
+	WORD $0x4f8e180c // fmla v12.4s, v0.4s, v14.s[2]
+	WORD $0x4f8d1808 // fmla v8.4s, v0.4s, v13.s[2]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f8d1890 // fmla v16.4s, v4.4s, v13.s[2]
-	WORD $0x4f8c188b // fmla v11.4s, v4.4s, v12.s[2]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f8e1890 // fmla v16.4s, v4.4s, v14.s[2]
+	WORD $0x4f8d188b // fmla v11.4s, v4.4s, v13.s[2]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
-	WORD $0x4f8d180f // fmla v15.4s, v0.4s, v13.s[2]
-	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4f8e180f // fmla v15.4s, v0.4s, v14.s[2]
+	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4f891806 // fmla v6.4s, v0.4s, v9.s[2]
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4fad1883 // fmla v3.4s, v4.4s, v13.s[3]
-	WORD $0x4fac1882 // fmla v2.4s, v4.4s, v12.s[3]
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
+	WORD $0x4fae1883 // fmla v3.4s, v4.4s, v14.s[3]
+	WORD $0x4fad1882 // fmla v2.4s, v4.4s, v13.s[3]
 	WORD $0x4fa91881 // fmla v1.4s, v4.4s, v9.s[3]
-	WORD $0x4fad180e // fmla v14.4s, v0.4s, v13.s[3]
-	WORD $0x4fac1808 // fmla v8.4s, v0.4s, v12.s[3]
+	WORD $0x4fae180c // fmla v12.4s, v0.4s, v14.s[3]
+	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4fa91805 // fmla v5.4s, v0.4s, v9.s[3]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4fad1890 // fmla v16.4s, v4.4s, v13.s[3]
-	WORD $0x4fac188b // fmla v11.4s, v4.4s, v12.s[3]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4fae1890 // fmla v16.4s, v4.4s, v14.s[3]
+	WORD $0x4fad188b // fmla v11.4s, v4.4s, v13.s[3]
 	WORD $0x4fa91887 // fmla v7.4s, v4.4s, v9.s[3]
-	WORD $0x4fad180f // fmla v15.4s, v0.4s, v13.s[3]
-	WORD $0x4fac180a // fmla v10.4s, v0.4s, v12.s[3]
+	WORD $0x4fae180f // fmla v15.4s, v0.4s, v14.s[3]
+	WORD $0x4fad180a // fmla v10.4s, v0.4s, v13.s[3]
 	WORD $0x4fa91806 // fmla v6.4s, v0.4s, v9.s[3]
-	WORD $0x3cc104cd // ldr q13, [x6],#16
-	WORD $0x3cc104ac // ldr q12, [x5],#16
-	WORD $0x3cc10409 // ldr q9, [x0],#16
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4f8d1083 // fmla v3.4s, v4.4s, v13.s[0]
-	WORD $0x4f8c1082 // fmla v2.4s, v4.4s, v12.s[0]
+	WORD $0x3cc1062e // ldr q14, [x17],#16
+	WORD $0x3cc1046d // ldr q13, [x3],#16
+	WORD $0x3cc10449 // ldr q9, [x2],#16
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
+	WORD $0x4f8e1083 // fmla v3.4s, v4.4s, v14.s[0]
+	WORD $0x4f8d1082 // fmla v2.4s, v4.4s, v13.s[0]
 	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
-	WORD $0x4f8d100e // fmla v14.4s, v0.4s, v13.s[0]
-	WORD $0x4f8c1008 // fmla v8.4s, v0.4s, v12.s[0]
+	WORD $0x4f8e100c // fmla v12.4s, v0.4s, v14.s[0]
+	WORD $0x4f8d1008 // fmla v8.4s, v0.4s, v13.s[0]
 	WORD $0x4f891005 // fmla v5.4s, v0.4s, v9.s[0]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f8d1090 // fmla v16.4s, v4.4s, v13.s[0]
-	WORD $0x4f8c108b // fmla v11.4s, v4.4s, v12.s[0]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f8e1090 // fmla v16.4s, v4.4s, v14.s[0]
+	WORD $0x4f8d108b // fmla v11.4s, v4.4s, v13.s[0]
 	WORD $0x4f891087 // fmla v7.4s, v4.4s, v9.s[0]
-	WORD $0x4f8d100f // fmla v15.4s, v0.4s, v13.s[0]
-	WORD $0x4f8c100a // fmla v10.4s, v0.4s, v12.s[0]
+	WORD $0x4f8e100f // fmla v15.4s, v0.4s, v14.s[0]
+	WORD $0x4f8d100a // fmla v10.4s, v0.4s, v13.s[0]
 	WORD $0x4f891006 // fmla v6.4s, v0.4s, v9.s[0]
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4fad1083 // fmla v3.4s, v4.4s, v13.s[1]
-	WORD $0x4fac1082 // fmla v2.4s, v4.4s, v12.s[1]
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
+	WORD $0x4fae1083 // fmla v3.4s, v4.4s, v14.s[1]
+	WORD $0x4fad1082 // fmla v2.4s, v4.4s, v13.s[1]
 	WORD $0x4fa91081 // fmla v1.4s, v4.4s, v9.s[1]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4fac1008 // fmla v8.4s, v0.4s, v12.s[1]
+	WORD $0x4fae100c // fmla v12.4s, v0.4s, v14.s[1]
+	WORD $0x4fad1008 // fmla v8.4s, v0.4s, v13.s[1]
 	WORD $0x4fa91005 // fmla v5.4s, v0.4s, v9.s[1]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4fad1090 // fmla v16.4s, v4.4s, v13.s[1]
-	WORD $0x4fac108b // fmla v11.4s, v4.4s, v12.s[1]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4fae1090 // fmla v16.4s, v4.4s, v14.s[1]
+	WORD $0x4fad108b // fmla v11.4s, v4.4s, v13.s[1]
 	WORD $0x4fa91087 // fmla v7.4s, v4.4s, v9.s[1]
-	WORD $0x4fad100f // fmla v15.4s, v0.4s, v13.s[1]
-	WORD $0x4fac100a // fmla v10.4s, v0.4s, v12.s[1]
+	WORD $0x4fae100f // fmla v15.4s, v0.4s, v14.s[1]
+	WORD $0x4fad100a // fmla v10.4s, v0.4s, v13.s[1]
 	WORD $0x4fa91006 // fmla v6.4s, v0.4s, v9.s[1]
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4f8d1883 // fmla v3.4s, v4.4s, v13.s[2]
-	WORD $0x4f8c1882 // fmla v2.4s, v4.4s, v12.s[2]
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
+	WORD $0x4f8e1883 // fmla v3.4s, v4.4s, v14.s[2]
+	WORD $0x4f8d1882 // fmla v2.4s, v4.4s, v13.s[2]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f8d180e // fmla v14.4s, v0.4s, v13.s[2]
-	WORD $0x4f8c1808 // fmla v8.4s, v0.4s, v12.s[2]
+	WORD $0x4f8e180c // fmla v12.4s, v0.4s, v14.s[2]
+	WORD $0x4f8d1808 // fmla v8.4s, v0.4s, v13.s[2]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4f8d1890 // fmla v16.4s, v4.4s, v13.s[2]
-	WORD $0x4f8c188b // fmla v11.4s, v4.4s, v12.s[2]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4f8e1890 // fmla v16.4s, v4.4s, v14.s[2]
+	WORD $0x4f8d188b // fmla v11.4s, v4.4s, v13.s[2]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
-	WORD $0x4f8d180f // fmla v15.4s, v0.4s, v13.s[2]
-	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4f8e180f // fmla v15.4s, v0.4s, v14.s[2]
+	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4f891806 // fmla v6.4s, v0.4s, v9.s[2]
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4fad1883 // fmla v3.4s, v4.4s, v13.s[3]
-	WORD $0x4fac1882 // fmla v2.4s, v4.4s, v12.s[3]
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
+	WORD $0x4fae1883 // fmla v3.4s, v4.4s, v14.s[3]
+	WORD $0x4fad1882 // fmla v2.4s, v4.4s, v13.s[3]
 	WORD $0x4fa91881 // fmla v1.4s, v4.4s, v9.s[3]
-	WORD $0x4fad180e // fmla v14.4s, v0.4s, v13.s[3]
-	WORD $0x4fac1808 // fmla v8.4s, v0.4s, v12.s[3]
+	WORD $0x4fae180c // fmla v12.4s, v0.4s, v14.s[3]
+	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4fa91805 // fmla v5.4s, v0.4s, v9.s[3]
-	WORD $0xacc20184 // ldp q4, q0, [x12],#64
-	WORD $0x4fad1890 // fmla v16.4s, v4.4s, v13.s[3]
-	WORD $0x4fac188b // fmla v11.4s, v4.4s, v12.s[3]
+	WORD $0xacc20264 // ldp q4, q0, [x19],#64
+	WORD $0x4fae1890 // fmla v16.4s, v4.4s, v14.s[3]
+	WORD $0x4fad188b // fmla v11.4s, v4.4s, v13.s[3]
 	WORD $0x4fa91887 // fmla v7.4s, v4.4s, v9.s[3]
-	WORD $0x4fad180f // fmla v15.4s, v0.4s, v13.s[3]
-	WORD $0x4fac180a // fmla v10.4s, v0.4s, v12.s[3]
+	WORD $0x4fae180f // fmla v15.4s, v0.4s, v14.s[3]
+	WORD $0x4fad180a // fmla v10.4s, v0.4s, v13.s[3]
 	WORD $0x4fa91806 // fmla v6.4s, v0.4s, v9.s[3]
 	SUBS $8, R1, R1
 	BGE rowsPacked
@@ -2892,72 +2888,72 @@ rowsOfAnyB:
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R8), PLDL1KEEP
-	WORD $0xf8a96900 // prfm pldl1keep, [x8,x9]
-	ADD R10<<2, R8, R8
-	WORD $0x3cc104cd // ldr q13, [x6],#16
-	WORD $0x3cc104ac // ldr q12, [x5],#16
-	WORD $0x3cc10409 // ldr q9, [x0],#16
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4f8d1083 // fmla v3.4s, v4.4s, v13.s[0]
-	WORD $0x4f8c1082 // fmla v2.4s, v4.4s, v12.s[0]
+	PRFM (R15), PLDL1KEEP
+	WORD $0xf8a869e0 // prfm pldl1keep, [x15,x8]
+	ADD R9<<2, R15, R15
+	WORD $0x3cc1062e // ldr q14, [x17],#16
+	WORD $0x3cc1046d // ldr q13, [x3],#16
+	WORD $0x3cc10449 // ldr q9, [x2],#16
+	WORD $0xad410264 // ldp q4, q0, [x19,#32]
+	WORD $0x4f8e1083 // fmla v3.4s, v4.4s, v14.s[0]
+	WORD $0x4f8d1082 // fmla v2.4s, v4.4s, v13.s[0]
 	WORD $0x4f891081 // fmla v1.4s, v4.4s, v9.s[0]
-	WORD $0x4f8d100e // fmla v14.4s, v0.4s, v13.s[0]
-	WORD $0x4f8c1008 // fmla v8.4s, v0.4s, v12.s[0]
+	WORD $0x4f8e100c // fmla v12.4s, v0.4s, v14.s[0]
+	WORD $0x4f8d1008 // fmla v8.4s, v0.4s, v13.s[0]
 	WORD $0x4f891005 // fmla v5.4s, v0.4s, v9.s[0]
-	WORD $0xad400184 // ldp q4, q0, [x12]
-	WORD $0x4f8d1090 // fmla v16.4s, v4.4s, v13.s[0]
-	WORD $0x4f8c108b // fmla v11.4s, v4.4s, v12.s[0]
+	WORD $0xad400264 // ldp q4, q0, [x19]
+	WORD $0x4f8e1090 // fmla v16.4s, v4.4s, v14.s[0]
+	WORD $0x4f8d108b // fmla v11.4s, v4.4s, v13.s[0]
 	WORD $0x4f891087 // fmla v7.4s, v4.4s, v9.s[0]
-	WORD $0x4f8d100f // fmla v15.4s, v0.4s, v13.s[0]
-	WORD $0x4f8c100a // fmla v10.4s, v0.4s, v12.s[0]
+	WORD $0x4f8e100f // fmla v15.4s, v0.4s, v14.s[0]
+	WORD $0x4f8d100a // fmla v10.4s, v0.4s, v13.s[0]
 	WORD $0x4f891006 // fmla v6.4s, v0.4s, v9.s[0]
-	ADD R11, R12, R12
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4fad1083 // fmla v3.4s, v4.4s, v13.s[1]
-	WORD $0x4fac1082 // fmla v2.4s, v4.4s, v12.s[1]
+	ADD R10, R19, R0
+	WORD $0xad410004 // ldp q4, q0, [x0,#32]
+	WORD $0x4fae1083 // fmla v3.4s, v4.4s, v14.s[1]
+	WORD $0x4fad1082 // fmla v2.4s, v4.4s, v13.s[1]
 	WORD $0x4fa91081 // fmla v1.4s, v4.4s, v9.s[1]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4fac1008 // fmla v8.4s, v0.4s, v12.s[1]
+	WORD $0x4fae100c // fmla v12.4s, v0.4s, v14.s[1]
+	WORD $0x4fad1008 // fmla v8.4s, v0.4s, v13.s[1]
 	WORD $0x4fa91005 // fmla v5.4s, v0.4s, v9.s[1]
-	WORD $0xad400184 // ldp q4, q0, [x12]
-	WORD $0x4fad1090 // fmla v16.4s, v4.4s, v13.s[1]
-	WORD $0x4fac108b // fmla v11.4s, v4.4s, v12.s[1]
+	WORD $0xad400004 // ldp q4, q0, [x0]
+	WORD $0x4fae1090 // fmla v16.4s, v4.4s, v14.s[1]
+	WORD $0x4fad108b // fmla v11.4s, v4.4s, v13.s[1]
 	WORD $0x4fa91087 // fmla v7.4s, v4.4s, v9.s[1]
-	WORD $0x4fad100f // fmla v15.4s, v0.4s, v13.s[1]
-	WORD $0x4fac100a // fmla v10.4s, v0.4s, v12.s[1]
+	WORD $0x4fae100f // fmla v15.4s, v0.4s, v14.s[1]
+	WORD $0x4fad100a // fmla v10.4s, v0.4s, v13.s[1]
 	WORD $0x4fa91006 // fmla v6.4s, v0.4s, v9.s[1]
-	ADD R11, R12, R12
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4f8d1883 // fmla v3.4s, v4.4s, v13.s[2]
-	WORD $0x4f8c1882 // fmla v2.4s, v4.4s, v12.s[2]
+	ADD R10, R0, R0
+	WORD $0xad410004 // ldp q4, q0, [x0,#32]
+	WORD $0x4f8e1883 // fmla v3.4s, v4.4s, v14.s[2]
+	WORD $0x4f8d1882 // fmla v2.4s, v4.4s, v13.s[2]
 	WORD $0x4f891881 // fmla v1.4s, v4.4s, v9.s[2]
-	WORD $0x4f8d180e // fmla v14.4s, v0.4s, v13.s[2]
-	WORD $0x4f8c1808 // fmla v8.4s, v0.4s, v12.s[2]
+	WORD $0x4f8e180c // fmla v12.4s, v0.4s, v14.s[2]
+	WORD $0x4f8d1808 // fmla v8.4s, v0.4s, v13.s[2]
 	WORD $0x4f891805 // fmla v5.4s, v0.4s, v9.s[2]
-	WORD $0xad400184 // ldp q4, q0, [x12]
-	WORD $0x4f8d1890 // fmla v16.4s, v4.4s, v13.s[2]
-	WORD $0x4f8c188b // fmla v11.4s, v4.4s, v12.s[2]
+	WORD $0xad400004 // ldp q4, q0, [x0]
+	WORD $0x4f8e1890 // fmla v16.4s, v4.4s, v14.s[2]
+	WORD $0x4f8d188b // fmla v11.4s, v4.4s, v13.s[2]
 	WORD $0x4f891887 // fmla v7.4s, v4.4s, v9.s[2]
-	WORD $0x4f8d180f // fmla v15.4s, v0.4s, v13.s[2]
-	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4f8e180f // fmla v15.4s, v0.4s, v14.s[2]
+	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4f891806 // fmla v6.4s, v0.4s, v9.s[2]
-	ADD R11, R12, R12
-	WORD $0xad410184 // ldp q4, q0, [x12,#32]
-	WORD $0x4fad1883 // fmla v3.4s, v4.4s, v13.s[3]
-	WORD $0x4fac1882 // fmla v2.4s, v4.4s, v12.s[3]
+	ADD R10, R0, R0
+	WORD $0xad410004 // ldp q4, q0, [x0,#32]
+	WORD $0x4fae1883 // fmla v3.4s, v4.4s, v14.s[3]
+	WORD $0x4fad1882 // fmla v2.4s, v4.4s, v13.s[3]
 	WORD $0x4fa91881 // fmla v1.4s, v4.4s, v9.s[3]
-	WORD $0x4fad180e // fmla v14.4s, v0.4s, v13.s[3]
-	WORD $0x4fac1808 // fmla v8.4s, v0.4s, v12.s[3]
+	WORD $0x4fae180c // fmla v12.4s, v0.4s, v14.s[3]
+	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4fa91805 // fmla v5.4s, v0.4s, v9.s[3]
-	WORD $0xad400184 // ldp q4, q0, [x12]
-	WORD $0x4fad1890 // fmla v16.4s, v4.4s, v13.s[3]
-	WORD $0x4fac188b // fmla v11.4s, v4.4s, v12.s[3]
+	WORD $0xad400004 // ldp q4, q0, [x0]
+	WORD $0x4fae1890 // fmla v16.4s, v4.4s, v14.s[3]
+	WORD $0x4fad188b // fmla v11.4s, v4.4s, v13.s[3]
 	WORD $0x4fa91887 // fmla v7.4s, v4.4s, v9.s[3]
-	WORD $0x4fad180f // fmla v15.4s, v0.4s, v13.s[3]
-	WORD $0x4fac180a // fmla v10.4s, v0.4s, v12.s[3]
+	WORD $0x4fae180f // fmla v15.4s, v0.4s, v14.s[3]
+	WORD $0x4fad180a // fmla v10.4s, v0.4s, v13.s[3]
 	WORD $0x4fa91806 // fmla v6.4s, v0.4s, v9.s[3]
-	ADD R11, R12, R12
+	ADD R10, R0, R19
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -2968,43 +2964,43 @@ rowsLeft:
 	CBZ R1, added
 
 apart:
-	PRFM (R8), PLDL1KEEP
-	ADD R10, R8, R8
-	WORD $0xad41318d // ldp q13, q12, [x12,#32]
-	WORD $0xad401189 // ldp q9, q4, [x12]
-	ADD R11, R12, R12
-	WORD $0x4dcdc8c0 // ld1r {v0.4s}, [x6], x13
+	PRFM (R15), PLDL1KEEP
+	ADD R9, R15, R15
+	WORD $0xad41366e // ldp q14, q13, [x19,#32]
+	WORD $0xad401269 // ldp q9, q4, [x19]
+	ADD R10, R19, R19
+	WORD $0x4dcbca20 // ld1r {v0.4s}, [x17], x11
 	WORD $0x4e20cd30 // fmla v16.4s, v9.4s, v0.4s
 	WORD $0x4e20cc8f // fmla v15.4s, v4.4s, v0.4s
-	WORD $0x4e20cda3 // fmla v3.4s, v13.4s, v0.4s
-	WORD $0x4e20cd8e // fmla v14.4s, v12.4s, v0.4s
-	WORD $0x4dcdc8a0 // ld1r {v0.4s}, [x5], x13
+	WORD $0x4e20cdc3 // fmla v3.4s, v14.4s, v0.4s
+	WORD $0x4e20cdac // fmla v12.4s, v13.4s, v0.4s
+	WORD $0x4dcbc860 // ld1r {v0.4s}, [x3], x11
 	WORD $0x4e20cd2b // fmla v11.4s, v9.4s, v0.4s
 	WORD $0x4e20cc8a // fmla v10.4s, v4.4s, v0.4s
-	WORD $0x4e20cda2 // fmla v2.4s, v13.4s, v0.4s
-	WORD $0x4e20cd88 // fmla v8.4s, v12.4s, v0.4s
-	WORD $0x4dcdc800 // ld1r {v0.4s}, [x0], x13
+	WORD $0x4e20cdc2 // fmla v2.4s, v14.4s, v0.4s
+	WORD $0x4e20cda8 // fmla v8.4s, v13.4s, v0.4s
+	WORD $0x4dcbc840 // ld1r {v0.4s}, [x2], x11
 	WORD $0x4e20cd27 // fmla v7.4s, v9.4s, v0.4s
 	WORD $0x4e20cc86 // fmla v6.4s, v4.4s, v0.4s
-	WORD $0x4e20cda1 // fmla v1.4s, v13.4s, v0.4s
-	WORD $0x4e20cd85 // fmla v5.4s, v12.4s, v0.4s
+	WORD $0x4e20cdc1 // fmla v1.4s, v14.4s, v0.4s
+	WORD $0x4e20cda5 // fmla v5.4s, v13.4s, v0.4s
 	SUBS $1, R1, R1
 	BNE apart
 
 added:
-	ADD R7, R17, R17
-	ADD R7, R16, R16
+	ADD R7, R5, R5
+	ADD R7, R14, R14
 	MOVD 80(R4), R0
-	ADD R0, R12, R12
-	SUBS $1, R3, R3
+	ADD R0, R19, R19
+	SUBS $1, R16, R16
 	BNE run
-	SUBS $1, R2, R2
+	SUBS $1, R6, R6
 	BLE sums
 	MOVD 88(R4), R0
-	ADD R0, R17, R17
-	ADD R0, R16, R16
+	ADD R0, R5, R5
+	ADD R0, R14, R14
 	MOVD 96(R4), R0
-	ADD R0, R12, R12
+	ADD R0, R19, R19
 	B group
 
 sums:
@@ -3034,7 +3030,7 @@ sums:
 	WORD $0x3d800820 // str q0, [x1,#32]
 	WORD $0x3dc00c20 // ldr q0, [x1,#48]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cdc0 // fmla v0.4s, v14.4s, v4.4s
+	WORD $0x4e24cd80 // fmla v0.4s, v12.4s, v4.4s
 	WORD $0x3d800c20 // str q0, [x1,#48]
 	ADD R1, R0, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
@@ -3090,7 +3086,7 @@ addPart:
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
-	WORD $0x4eae1dc3 // mov v3.16b, v14.16b
+	WORD $0x4eac1d83 // mov v3.16b, v12.16b
 
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
@@ -3192,7 +3188,7 @@ overwrite:
 	WORD $0x3d800420 // str q0, [x1,#16]
 	WORD $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
 	WORD $0x3d800820 // str q0, [x1,#32]
-	WORD $0x6e24ddc0 // fmul v0.4s, v14.4s, v4.4s
+	WORD $0x6e24dd80 // fmul v0.4s, v12.4s, v4.4s
 	WORD $0x3d800c20 // str q0, [x1,#48]
 	ADD R1, R0, R0
 	WORD $0x6e24dd60 // fmul v0.4s, v11.4s, v4.4s
@@ -3226,7 +3222,7 @@ setPart:
 	WORD $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
-	WORD $0x4eae1dc3 // mov v3.16b, v14.16b
+	WORD $0x4eac1d83 // mov v3.16b, v12.16b
 
 setRow0Below4:
 	TBZ $1, R3, setRow0Below2
@@ -3315,134 +3311,133 @@ prefetchC:
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R19
-	MOVD 8(R4), R17
-	MOVD 16(R4), R16
-	MOVD 48(R4), R15
-	MOVD 24(R4), R14
-	MOVD 32(R4), R13
-	MOVD 40(R4), R12
-	MOVD 144(R4), R11
-	ADD R11, R11, R10
+	MOVD 0(R4), R6
+	MOVD 8(R4), R15
+	MOVD 16(R4), R14
+	MOVD 48(R4), R13
+	MOVD 24(R4), R12
+	MOVD 32(R4), R20
+	MOVD 40(R4), R11
+	MOVD 144(R4), R10
+	ADD R10, R10, R9
 	MOVD 136(R4), R0
-	ADD R19, R0, R9
+	ADD R6, R0, R16
 	MOVD 72(R4), R0
-	MADD R14, R0, R15, R8
+	MADD R12, R0, R13, R8
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	WORD $0x4f00e40c // movi v12.16b, #0x0
+	WORD $0x4f00e40a // movi v10.16b, #0x0
 	WORD $0x4f00e403 // movi v3.16b, #0x0
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e406 // movi v6.16b, #0x0
-	MOVD 64(R4), R2
+	MOVD 64(R4), R7
 
 group:
-	MOVD 56(R4), R3
+	MOVD 56(R4), R17
 
 run:
-	MOVD R15, R1
-	MOVD R19, R7
-	CMP $4, R14
+	MOVD R13, R1
+	MOVD R6, R19
+	CMP $4, R12
 	BEQ rows
-	CMP $4, R16
+	CMP $4, R14
 	BNE rows
-	MOVD R19, R0
-	ADD $8, R0, R0
-	CMP R0, R17
+	ADD $8, R6, R0
+	CMP R0, R15
 	BNE rows
-	CMP $32, R14
+	CMP $32, R12
 	BNE columnsOfAnyB
-	CMP $64, R12
+	CMP $64, R11
 	BNE columnsOfAnyB
 	SUBS $8, R1, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	WORD $0x3cc204e8 // ldr q8, [x7],#32
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	PRFM (R16), PLDL1KEEP
+	WORD $0xf8a96a00 // prfm pldl1keep, [x16,x9]
+	ADD R10<<2, R16, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a96800 // prfm pldl1keep, [x0,x9]
+	ADD R10<<2, R0, R16
+	WORD $0x3cc20668 // ldr q8, [x19],#32
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	WORD $0x3cc204e8 // ldr q8, [x7],#32
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x3cc20668 // ldr q8, [x19],#32
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	WORD $0x3cc204e8 // ldr q8, [x7],#32
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x3cc20668 // ldr q8, [x19],#32
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	WORD $0x3cc204e8 // ldr q8, [x7],#32
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x3cc20668 // ldr q8, [x19],#32
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	WORD $0x3cc204e8 // ldr q8, [x7],#32
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x3cc20668 // ldr q8, [x19],#32
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	WORD $0x3cc204e8 // ldr q8, [x7],#32
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x3cc20668 // ldr q8, [x19],#32
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	WORD $0x3cc204e8 // ldr q8, [x7],#32
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x3cc20668 // ldr q8, [x19],#32
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	WORD $0x3cc204e8 // ldr q8, [x7],#32
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x3cc20668 // ldr q8, [x19],#32
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
@@ -3454,171 +3449,171 @@ packedEnd:
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R1, R1
+	SUBS $4, R1, R2
 	BLT columnsEnd
 
 columns:
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	WORD $0x3dc000e8 // ldr q8, [x7]
-	ADD R14, R7, R7
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	PRFM (R16), PLDL1KEEP
+	WORD $0xf8a96a00 // prfm pldl1keep, [x16,x9]
+	ADD R10<<2, R16, R16
+	WORD $0x3dc00268 // ldr q8, [x19]
+	ADD R12, R19, R1
+	WORD $0xad400285 // ldp q5, q0, [x20]
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	ADD R12, R13, R13
-	WORD $0x3dc000e8 // ldr q8, [x7]
-	ADD R14, R7, R7
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	ADD R11, R20, R0
+	WORD $0x3dc00028 // ldr q8, [x1]
+	ADD R12, R1, R1
+	WORD $0xad400005 // ldp q5, q0, [x0]
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	ADD R12, R13, R13
-	WORD $0x3dc000e8 // ldr q8, [x7]
-	ADD R14, R7, R7
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	ADD R11, R0, R0
+	WORD $0x3dc00028 // ldr q8, [x1]
+	ADD R12, R1, R1
+	WORD $0xad400005 // ldp q5, q0, [x0]
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	ADD R12, R13, R13
-	WORD $0x3dc000e8 // ldr q8, [x7]
-	ADD R14, R7, R7
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	ADD R11, R0, R0
+	WORD $0x3dc00028 // ldr q8, [x1]
+	ADD R12, R1, R19
+	WORD $0xad400005 // ldp q5, q0, [x0]
 	WORD $0x4f8810a4 // fmla v4.4s, v5.4s, v8.s[0]
 	WORD $0x4fa810a3 // fmla v3.4s, v5.4s, v8.s[1]
 	WORD $0x4f8818a2 // fmla v2.4s, v5.4s, v8.s[2]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4f88100c // fmla v12.4s, v0.4s, v8.s[0]
+	WORD $0x4f88100a // fmla v10.4s, v0.4s, v8.s[0]
 	WORD $0x4fa81009 // fmla v9.4s, v0.4s, v8.s[1]
 	WORD $0x4f881807 // fmla v7.4s, v0.4s, v8.s[2]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	ADD R12, R13, R13
-	SUBS $4, R1, R1
+	ADD R11, R0, R20
+	SUBS $4, R2, R2
 	BGE columns
 
 columnsEnd:
-	ADD $4, R1, R1
+	ADD $4, R2, R1
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R7, R6
-	ADD $8, R7, R5
-	ADD $12, R7, R0
+	ADD $4, R19, R5
+	ADD $8, R19, R3
+	ADD $12, R19, R2
 	B apart
 
 rows:
-	ADD R16, R7, R6
-	MOVD R17, R5
-	ADD R16, R5, R0
-	CMP $4, R14
+	ADD R14, R19, R5
+	MOVD R15, R3
+	ADD R14, R3, R2
+	CMP $4, R12
 	BNE apart
-	CMP $64, R12
+	CMP $64, R11
 	BNE rowsOfAnyB
 	SUBS $8, R1, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	WORD $0x3cc104ed // ldr q13, [x7],#16
-	WORD $0x3cc104cb // ldr q11, [x6],#16
-	WORD $0x3cc104aa // ldr q10, [x5],#16
-	WORD $0x3cc10408 // ldr q8, [x0],#16
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	PRFM (R16), PLDL1KEEP
+	WORD $0xf8a96a00 // prfm pldl1keep, [x16,x9]
+	ADD R10<<2, R16, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a96800 // prfm pldl1keep, [x0,x9]
+	ADD R10<<2, R0, R16
+	WORD $0x3cc1066d // ldr q13, [x19],#16
+	WORD $0x3cc104ac // ldr q12, [x5],#16
+	WORD $0x3cc1046b // ldr q11, [x3],#16
+	WORD $0x3cc10448 // ldr q8, [x2],#16
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4f8b10a3 // fmla v3.4s, v5.4s, v11.s[0]
-	WORD $0x4f8a10a2 // fmla v2.4s, v5.4s, v10.s[0]
+	WORD $0x4f8c10a3 // fmla v3.4s, v5.4s, v12.s[0]
+	WORD $0x4f8b10a2 // fmla v2.4s, v5.4s, v11.s[0]
 	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
-	WORD $0x4f8d100c // fmla v12.4s, v0.4s, v13.s[0]
-	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
-	WORD $0x4f8a1007 // fmla v7.4s, v0.4s, v10.s[0]
+	WORD $0x4f8d100a // fmla v10.4s, v0.4s, v13.s[0]
+	WORD $0x4f8c1009 // fmla v9.4s, v0.4s, v12.s[0]
+	WORD $0x4f8b1007 // fmla v7.4s, v0.4s, v11.s[0]
 	WORD $0x4f881006 // fmla v6.4s, v0.4s, v8.s[0]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4fad10a4 // fmla v4.4s, v5.4s, v13.s[1]
-	WORD $0x4fab10a3 // fmla v3.4s, v5.4s, v11.s[1]
-	WORD $0x4faa10a2 // fmla v2.4s, v5.4s, v10.s[1]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4fab10a2 // fmla v2.4s, v5.4s, v11.s[1]
 	WORD $0x4fa810a1 // fmla v1.4s, v5.4s, v8.s[1]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4fab1009 // fmla v9.4s, v0.4s, v11.s[1]
-	WORD $0x4faa1007 // fmla v7.4s, v0.4s, v10.s[1]
+	WORD $0x4fad100a // fmla v10.4s, v0.4s, v13.s[1]
+	WORD $0x4fac1009 // fmla v9.4s, v0.4s, v12.s[1]
+	WORD $0x4fab1007 // fmla v7.4s, v0.4s, v11.s[1]
 	WORD $0x4fa81006 // fmla v6.4s, v0.4s, v8.s[1]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8d18a4 // fmla v4.4s, v5.4s, v13.s[2]
-	WORD $0x4f8b18a3 // fmla v3.4s, v5.4s, v11.s[2]
-	WORD $0x4f8a18a2 // fmla v2.4s, v5.4s, v10.s[2]
+	WORD $0x4f8c18a3 // fmla v3.4s, v5.4s, v12.s[2]
+	WORD $0x4f8b18a2 // fmla v2.4s, v5.4s, v11.s[2]
 	WORD $0x4f8818a1 // fmla v1.4s, v5.4s, v8.s[2]
-	WORD $0x4f8d180c // fmla v12.4s, v0.4s, v13.s[2]
-	WORD $0x4f8b1809 // fmla v9.4s, v0.4s, v11.s[2]
-	WORD $0x4f8a1807 // fmla v7.4s, v0.4s, v10.s[2]
+	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4f8b1807 // fmla v7.4s, v0.4s, v11.s[2]
 	WORD $0x4f881806 // fmla v6.4s, v0.4s, v8.s[2]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4fad18a4 // fmla v4.4s, v5.4s, v13.s[3]
-	WORD $0x4fab18a3 // fmla v3.4s, v5.4s, v11.s[3]
-	WORD $0x4faa18a2 // fmla v2.4s, v5.4s, v10.s[3]
+	WORD $0x4fac18a3 // fmla v3.4s, v5.4s, v12.s[3]
+	WORD $0x4fab18a2 // fmla v2.4s, v5.4s, v11.s[3]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4fad180c // fmla v12.4s, v0.4s, v13.s[3]
-	WORD $0x4fab1809 // fmla v9.4s, v0.4s, v11.s[3]
-	WORD $0x4faa1807 // fmla v7.4s, v0.4s, v10.s[3]
+	WORD $0x4fad180a // fmla v10.4s, v0.4s, v13.s[3]
+	WORD $0x4fac1809 // fmla v9.4s, v0.4s, v12.s[3]
+	WORD $0x4fab1807 // fmla v7.4s, v0.4s, v11.s[3]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	WORD $0x3cc104ed // ldr q13, [x7],#16
-	WORD $0x3cc104cb // ldr q11, [x6],#16
-	WORD $0x3cc104aa // ldr q10, [x5],#16
-	WORD $0x3cc10408 // ldr q8, [x0],#16
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x3cc1066d // ldr q13, [x19],#16
+	WORD $0x3cc104ac // ldr q12, [x5],#16
+	WORD $0x3cc1046b // ldr q11, [x3],#16
+	WORD $0x3cc10448 // ldr q8, [x2],#16
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4f8b10a3 // fmla v3.4s, v5.4s, v11.s[0]
-	WORD $0x4f8a10a2 // fmla v2.4s, v5.4s, v10.s[0]
+	WORD $0x4f8c10a3 // fmla v3.4s, v5.4s, v12.s[0]
+	WORD $0x4f8b10a2 // fmla v2.4s, v5.4s, v11.s[0]
 	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
-	WORD $0x4f8d100c // fmla v12.4s, v0.4s, v13.s[0]
-	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
-	WORD $0x4f8a1007 // fmla v7.4s, v0.4s, v10.s[0]
+	WORD $0x4f8d100a // fmla v10.4s, v0.4s, v13.s[0]
+	WORD $0x4f8c1009 // fmla v9.4s, v0.4s, v12.s[0]
+	WORD $0x4f8b1007 // fmla v7.4s, v0.4s, v11.s[0]
 	WORD $0x4f881006 // fmla v6.4s, v0.4s, v8.s[0]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4fad10a4 // fmla v4.4s, v5.4s, v13.s[1]
-	WORD $0x4fab10a3 // fmla v3.4s, v5.4s, v11.s[1]
-	WORD $0x4faa10a2 // fmla v2.4s, v5.4s, v10.s[1]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4fab10a2 // fmla v2.4s, v5.4s, v11.s[1]
 	WORD $0x4fa810a1 // fmla v1.4s, v5.4s, v8.s[1]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4fab1009 // fmla v9.4s, v0.4s, v11.s[1]
-	WORD $0x4faa1007 // fmla v7.4s, v0.4s, v10.s[1]
+	WORD $0x4fad100a // fmla v10.4s, v0.4s, v13.s[1]
+	WORD $0x4fac1009 // fmla v9.4s, v0.4s, v12.s[1]
+	WORD $0x4fab1007 // fmla v7.4s, v0.4s, v11.s[1]
 	WORD $0x4fa81006 // fmla v6.4s, v0.4s, v8.s[1]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f8d18a4 // fmla v4.4s, v5.4s, v13.s[2]
-	WORD $0x4f8b18a3 // fmla v3.4s, v5.4s, v11.s[2]
-	WORD $0x4f8a18a2 // fmla v2.4s, v5.4s, v10.s[2]
+	WORD $0x4f8c18a3 // fmla v3.4s, v5.4s, v12.s[2]
+	WORD $0x4f8b18a2 // fmla v2.4s, v5.4s, v11.s[2]
 	WORD $0x4f8818a1 // fmla v1.4s, v5.4s, v8.s[2]
-	WORD $0x4f8d180c // fmla v12.4s, v0.4s, v13.s[2]
-	WORD $0x4f8b1809 // fmla v9.4s, v0.4s, v11.s[2]
-	WORD $0x4f8a1807 // fmla v7.4s, v0.4s, v10.s[2]
+	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4f8b1807 // fmla v7.4s, v0.4s, v11.s[2]
 	WORD $0x4f881806 // fmla v6.4s, v0.4s, v8.s[2]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4fad18a4 // fmla v4.4s, v5.4s, v13.s[3]
-	WORD $0x4fab18a3 // fmla v3.4s, v5.4s, v11.s[3]
-	WORD $0x4faa18a2 // fmla v2.4s, v5.4s, v10.s[3]
+	WORD $0x4fac18a3 // fmla v3.4s, v5.4s, v12.s[3]
+	WORD $0x4fab18a2 // fmla v2.4s, v5.4s, v11.s[3]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4fad180c // fmla v12.4s, v0.4s, v13.s[3]
-	WORD $0x4fab1809 // fmla v9.4s, v0.4s, v11.s[3]
-	WORD $0x4faa1807 // fmla v7.4s, v0.4s, v10.s[3]
+	WORD $0x4fad180a // fmla v10.4s, v0.4s, v13.s[3]
+	WORD $0x4fac1809 // fmla v9.4s, v0.4s, v12.s[3]
+	WORD $0x4fab1807 // fmla v7.4s, v0.4s, v11.s[3]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
 	SUBS $8, R1, R1
 	BGE rowsPacked
@@ -3632,53 +3627,53 @@ rowsOfAnyB:
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	WORD $0x3cc104ed // ldr q13, [x7],#16
-	WORD $0x3cc104cb // ldr q11, [x6],#16
-	WORD $0x3cc104aa // ldr q10, [x5],#16
-	WORD $0x3cc10408 // ldr q8, [x0],#16
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	PRFM (R16), PLDL1KEEP
+	WORD $0xf8a96a00 // prfm pldl1keep, [x16,x9]
+	ADD R10<<2, R16, R16
+	WORD $0x3cc1066d // ldr q13, [x19],#16
+	WORD $0x3cc104ac // ldr q12, [x5],#16
+	WORD $0x3cc1046b // ldr q11, [x3],#16
+	WORD $0x3cc10448 // ldr q8, [x2],#16
+	WORD $0xad400285 // ldp q5, q0, [x20]
 	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4f8b10a3 // fmla v3.4s, v5.4s, v11.s[0]
-	WORD $0x4f8a10a2 // fmla v2.4s, v5.4s, v10.s[0]
+	WORD $0x4f8c10a3 // fmla v3.4s, v5.4s, v12.s[0]
+	WORD $0x4f8b10a2 // fmla v2.4s, v5.4s, v11.s[0]
 	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
-	WORD $0x4f8d100c // fmla v12.4s, v0.4s, v13.s[0]
-	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
-	WORD $0x4f8a1007 // fmla v7.4s, v0.4s, v10.s[0]
+	WORD $0x4f8d100a // fmla v10.4s, v0.4s, v13.s[0]
+	WORD $0x4f8c1009 // fmla v9.4s, v0.4s, v12.s[0]
+	WORD $0x4f8b1007 // fmla v7.4s, v0.4s, v11.s[0]
 	WORD $0x4f881006 // fmla v6.4s, v0.4s, v8.s[0]
-	ADD R12, R13, R13
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	ADD R11, R20, R0
+	WORD $0xad400005 // ldp q5, q0, [x0]
 	WORD $0x4fad10a4 // fmla v4.4s, v5.4s, v13.s[1]
-	WORD $0x4fab10a3 // fmla v3.4s, v5.4s, v11.s[1]
-	WORD $0x4faa10a2 // fmla v2.4s, v5.4s, v10.s[1]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4fab10a2 // fmla v2.4s, v5.4s, v11.s[1]
 	WORD $0x4fa810a1 // fmla v1.4s, v5.4s, v8.s[1]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4fab1009 // fmla v9.4s, v0.4s, v11.s[1]
-	WORD $0x4faa1007 // fmla v7.4s, v0.4s, v10.s[1]
+	WORD $0x4fad100a // fmla v10.4s, v0.4s, v13.s[1]
+	WORD $0x4fac1009 // fmla v9.4s, v0.4s, v12.s[1]
+	WORD $0x4fab1007 // fmla v7.4s, v0.4s, v11.s[1]
 	WORD $0x4fa81006 // fmla v6.4s, v0.4s, v8.s[1]
-	ADD R12, R13, R13
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	ADD R11, R0, R0
+	WORD $0xad400005 // ldp q5, q0, [x0]
 	WORD $0x4f8d18a4 // fmla v4.4s, v5.4s, v13.s[2]
-	WORD $0x4f8b18a3 // fmla v3.4s, v5.4s, v11.s[2]
-	WORD $0x4f8a18a2 // fmla v2.4s, v5.4s, v10.s[2]
+	WORD $0x4f8c18a3 // fmla v3.4s, v5.4s, v12.s[2]
+	WORD $0x4f8b18a2 // fmla v2.4s, v5.4s, v11.s[2]
 	WORD $0x4f8818a1 // fmla v1.4s, v5.4s, v8.s[2]
-	WORD $0x4f8d180c // fmla v12.4s, v0.4s, v13.s[2]
-	WORD $0x4f8b1809 // fmla v9.4s, v0.4s, v11.s[2]
-	WORD $0x4f8a1807 // fmla v7.4s, v0.4s, v10.s[2]
+	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4f8b1807 // fmla v7.4s, v0.4s, v11.s[2]
 	WORD $0x4f881806 // fmla v6.4s, v0.4s, v8.s[2]
-	ADD R12, R13, R13
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	ADD R11, R0, R0
+	WORD $0xad400005 // ldp q5, q0, [x0]
 	WORD $0x4fad18a4 // fmla v4.4s, v5.4s, v13.s[3]
-	WORD $0x4fab18a3 // fmla v3.4s, v5.4s, v11.s[3]
-	WORD $0x4faa18a2 // fmla v2.4s, v5.4s, v10.s[3]
+	WORD $0x4fac18a3 // fmla v3.4s, v5.4s, v12.s[3]
+	WORD $0x4fab18a2 // fmla v2.4s, v5.4s, v11.s[3]
 	WORD $0x4fa818a1 // fmla v1.4s, v5.4s, v8.s[3]
-	WORD $0x4fad180c // fmla v12.4s, v0.4s, v13.s[3]
-	WORD $0x4fab1809 // fmla v9.4s, v0.4s, v11.s[3]
-	WORD $0x4faa1807 // fmla v7.4s, v0.4s, v10.s[3]
+	WORD $0x4fad180a // fmla v10.4s, v0.4s, v13.s[3]
+	WORD $0x4fac1809 // fmla v9.4s, v0.4s, v12.s[3]
+	WORD $0x4fab1807 // fmla v7.4s, v0.4s, v11.s[3]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
-	ADD R12, R13, R13
+	ADD R11, R0, R20
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -3689,39 +3684,39 @@ rowsLeft:
 	CBZ R1, added
 
 apart:
-	PRFM (R9), PLDL1KEEP
-	ADD R11, R9, R9
-	WORD $0xad4015a8 // ldp q8, q5, [x13]
-	ADD R12, R13, R13
-	WORD $0x4dcec8e0 // ld1r {v0.4s}, [x7], x14
+	PRFM (R16), PLDL1KEEP
+	ADD R10, R16, R16
+	WORD $0xad401688 // ldp q8, q5, [x20]
+	ADD R11, R20, R20
+	WORD $0x4dccca60 // ld1r {v0.4s}, [x19], x12
 	WORD $0x4e20cd04 // fmla v4.4s, v8.4s, v0.4s
-	WORD $0x4e20ccac // fmla v12.4s, v5.4s, v0.4s
-	WORD $0x4dcec8c0 // ld1r {v0.4s}, [x6], x14
+	WORD $0x4e20ccaa // fmla v10.4s, v5.4s, v0.4s
+	WORD $0x4dccc8a0 // ld1r {v0.4s}, [x5], x12
 	WORD $0x4e20cd03 // fmla v3.4s, v8.4s, v0.4s
 	WORD $0x4e20cca9 // fmla v9.4s, v5.4s, v0.4s
-	WORD $0x4dcec8a0 // ld1r {v0.4s}, [x5], x14
+	WORD $0x4dccc860 // ld1r {v0.4s}, [x3], x12
 	WORD $0x4e20cd02 // fmla v2.4s, v8.4s, v0.4s
 	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
-	WORD $0x4dcec800 // ld1r {v0.4s}, [x0], x14
+	WORD $0x4dccc840 // ld1r {v0.4s}, [x2], x12
 	WORD $0x4e20cd01 // fmla v1.4s, v8.4s, v0.4s
 	WORD $0x4e20cca6 // fmla v6.4s, v5.4s, v0.4s
 	SUBS $1, R1, R1
 	BNE apart
 
 added:
-	ADD R8, R19, R19
-	ADD R8, R17, R17
+	ADD R8, R6, R6
+	ADD R8, R15, R15
 	MOVD 80(R4), R0
-	ADD R0, R13, R13
-	SUBS $1, R3, R3
+	ADD R0, R20, R20
+	SUBS $1, R17, R17
 	BNE run
-	SUBS $1, R2, R2
+	SUBS $1, R7, R7
 	BLE sums
 	MOVD 88(R4), R0
-	ADD R0, R19, R19
-	ADD R0, R17, R17
+	ADD R0, R6, R6
+	ADD R0, R15, R15
 	MOVD 96(R4), R0
-	ADD R0, R13, R13
+	ADD R0, R20, R20
 	B group
 
 sums:
@@ -3743,7 +3738,7 @@ sums:
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
-	WORD $0x4e25cd80 // fmla v0.4s, v12.4s, v5.4s
+	WORD $0x4e25cd40 // fmla v0.4s, v10.4s, v5.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	ADD R0, R1, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
@@ -3784,7 +3779,7 @@ addPart:
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
-	WORD $0x4eac1d84 // mov v4.16b, v12.16b
+	WORD $0x4eaa1d44 // mov v4.16b, v10.16b
 
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
@@ -3893,7 +3888,7 @@ overwrite:
 	MOVD 120(R4), R1
 	WORD $0x6e25dc80 // fmul v0.4s, v4.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x6e25dd80 // fmul v0.4s, v12.4s, v5.4s
+	WORD $0x6e25dd40 // fmul v0.4s, v10.4s, v5.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	ADD R0, R1, R0
 	WORD $0x6e25dc60 // fmul v0.4s, v3.4s, v5.4s
@@ -3920,7 +3915,7 @@ setPart:
 	WORD $0x6e25dc80 // fmul v0.4s, v4.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
-	WORD $0x4eac1d84 // mov v4.16b, v12.16b
+	WORD $0x4eaa1d44 // mov v4.16b, v10.16b
 
 setRow0Below4:
 	TBZ $1, R3, setRow0Below2
@@ -4022,27 +4017,27 @@ prefetchC:
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R19
-	MOVD 8(R4), R17
-	MOVD 16(R4), R16
-	MOVD 48(R4), R15
-	MOVD 24(R4), R14
-	MOVD 32(R4), R13
-	MOVD 40(R4), R12
-	MOVD 144(R4), R11
-	ADD R11, R11, R10
+	MOVD 0(R4), R6
+	MOVD 8(R4), R15
+	MOVD 16(R4), R14
+	MOVD 48(R4), R13
+	MOVD 24(R4), R12
+	MOVD 32(R4), R20
+	MOVD 40(R4), R11
+	MOVD 144(R4), R10
+	ADD R10, R10, R9
 	MOVD 136(R4), R0
-	ADD R19, R0, R9
+	ADD R6, R0, R16
 	MOVD 72(R4), R0
-	MADD R14, R0, R15, R8
+	MADD R12, R0, R13, R8
 	WORD $0x4f00e414 // movi v20.16b, #0x0
-	WORD $0x4f00e413 // movi v19.16b, #0x0
+	WORD $0x4f00e411 // movi v17.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
 	WORD $0x4f00e410 // movi v16.16b, #0x0
 	WORD $0x4f00e40f // movi v15.16b, #0x0
 	WORD $0x4f00e40e // movi v14.16b, #0x0
 	WORD $0x4f00e403 // movi v3.16b, #0x0
-	WORD $0x4f00e40c // movi v12.16b, #0x0
+	WORD $0x4f00e40d // movi v13.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
 	WORD $0x4f00e40a // movi v10.16b, #0x0
 	WORD $0x4f00e402 // movi v2.16b, #0x0
@@ -4051,188 +4046,187 @@ prefetchedC:
 	WORD $0x4f00e407 // movi v7.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e406 // movi v6.16b, #0x0
-	MOVD 64(R4), R2
+	MOVD 64(R4), R7
 
 group:
-	MOVD 56(R4), R3
+	MOVD 56(R4), R17
 
 run:
-	MOVD R15, R1
-	MOVD R19, R7
-	CMP $4, R14
+	MOVD R13, R1
+	MOVD R6, R19
+	CMP $4, R12
 	BEQ rows
-	CMP $4, R16
+	CMP $4, R14
 	BNE rows
-	MOVD R19, R0
-	ADD $8, R0, R0
-	CMP R0, R17
+	ADD $8, R6, R0
+	CMP R0, R15
 	BNE rows
-	CMP $32, R14
+	CMP $32, R12
 	BNE columnsOfAnyB
-	CMP $64, R12
+	CMP $64, R11
 	BNE columnsOfAnyB
 	SUBS $8, R1, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	WORD $0x3cc204ed // ldr q13, [x7],#32
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	WORD $0x3cc204ed // ldr q13, [x7],#32
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	WORD $0x3cc204ed // ldr q13, [x7],#32
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	WORD $0x3cc204ed // ldr q13, [x7],#32
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	WORD $0x3cc204ed // ldr q13, [x7],#32
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	WORD $0x3cc204ed // ldr q13, [x7],#32
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	WORD $0x3cc204ed // ldr q13, [x7],#32
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	WORD $0x3cc204ed // ldr q13, [x7],#32
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
+	PRFM (R16), PLDL1KEEP
+	WORD $0xf8a96a00 // prfm pldl1keep, [x16,x9]
+	ADD R10<<2, R16, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a96800 // prfm pldl1keep, [x0,x9]
+	ADD R10<<2, R0, R16
+	WORD $0x3cc2066c // ldr q12, [x19],#32
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	WORD $0x3cc2066c // ldr q12, [x19],#32
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	WORD $0x3cc2066c // ldr q12, [x19],#32
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	WORD $0x3cc2066c // ldr q12, [x19],#32
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	WORD $0x3cc2066c // ldr q12, [x19],#32
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	WORD $0x3cc2066c // ldr q12, [x19],#32
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	WORD $0x3cc2066c // ldr q12, [x19],#32
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	WORD $0x3cc2066c // ldr q12, [x19],#32
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
 	SUBS $8, R1, R1
 	BGE packed
 
@@ -4241,280 +4235,280 @@ packedEnd:
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R1, R1
+	SUBS $4, R1, R2
 	BLT columnsEnd
 
 columns:
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	WORD $0x3dc000ed // ldr q13, [x7]
-	ADD R14, R7, R7
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	ADD R12, R13, R13
-	WORD $0x3dc000ed // ldr q13, [x7]
-	ADD R14, R7, R7
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	ADD R12, R13, R13
-	WORD $0x3dc000ed // ldr q13, [x7]
-	ADD R14, R7, R7
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	ADD R12, R13, R13
-	WORD $0x3dc000ed // ldr q13, [x7]
-	ADD R14, R7, R7
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
-	WORD $0x4f8d10a4 // fmla v4.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10a3 // fmla v3.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18a2 // fmla v2.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1010 // fmla v16.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100c // fmla v12.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d1809 // fmla v9.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
-	WORD $0x4f8d10b4 // fmla v20.4s, v5.4s, v13.s[0]
-	WORD $0x4fad10af // fmla v15.4s, v5.4s, v13.s[1]
-	WORD $0x4f8d18ab // fmla v11.4s, v5.4s, v13.s[2]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4f8d1013 // fmla v19.4s, v0.4s, v13.s[0]
-	WORD $0x4fad100e // fmla v14.4s, v0.4s, v13.s[1]
-	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	ADD R12, R13, R13
-	SUBS $4, R1, R1
+	PRFM (R16), PLDL1KEEP
+	WORD $0xf8a96a00 // prfm pldl1keep, [x16,x9]
+	ADD R10<<2, R16, R16
+	WORD $0x3dc0026c // ldr q12, [x19]
+	ADD R12, R19, R1
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xad400285 // ldp q5, q0, [x20]
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	ADD R11, R20, R0
+	WORD $0x3dc0002c // ldr q12, [x1]
+	ADD R12, R1, R1
+	WORD $0xad410005 // ldp q5, q0, [x0,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xad400005 // ldp q5, q0, [x0]
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	ADD R11, R0, R0
+	WORD $0x3dc0002c // ldr q12, [x1]
+	ADD R12, R1, R1
+	WORD $0xad410005 // ldp q5, q0, [x0,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xad400005 // ldp q5, q0, [x0]
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	ADD R11, R0, R0
+	WORD $0x3dc0002c // ldr q12, [x1]
+	ADD R12, R1, R19
+	WORD $0xad410005 // ldp q5, q0, [x0,#32]
+	WORD $0x4f8c10a4 // fmla v4.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10a3 // fmla v3.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18a2 // fmla v2.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1010 // fmla v16.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100d // fmla v13.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c1809 // fmla v9.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xad400005 // ldp q5, q0, [x0]
+	WORD $0x4f8c10b4 // fmla v20.4s, v5.4s, v12.s[0]
+	WORD $0x4fac10af // fmla v15.4s, v5.4s, v12.s[1]
+	WORD $0x4f8c18ab // fmla v11.4s, v5.4s, v12.s[2]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4f8c1011 // fmla v17.4s, v0.4s, v12.s[0]
+	WORD $0x4fac100e // fmla v14.4s, v0.4s, v12.s[1]
+	WORD $0x4f8c180a // fmla v10.4s, v0.4s, v12.s[2]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	ADD R11, R0, R20
+	SUBS $4, R2, R2
 	BGE columns
 
 columnsEnd:
-	ADD $4, R1, R1
+	ADD $4, R2, R1
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R7, R6
-	ADD $8, R7, R5
-	ADD $12, R7, R0
+	ADD $4, R19, R5
+	ADD $8, R19, R3
+	ADD $12, R19, R2
 	B apart
 
 rows:
-	ADD R16, R7, R6
-	MOVD R17, R5
-	ADD R16, R5, R0
-	CMP $4, R14
+	ADD R14, R19, R5
+	MOVD R15, R3
+	ADD R14, R3, R2
+	CMP $4, R12
 	BNE apart
-	CMP $64, R12
+	CMP $64, R11
 	BNE rowsOfAnyB
 	SUBS $8, R1, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	WORD $0x3cc104f5 // ldr q21, [x7],#16
-	WORD $0x3cc104d2 // ldr q18, [x6],#16
-	WORD $0x3cc104b1 // ldr q17, [x5],#16
-	WORD $0x3cc1040d // ldr q13, [x0],#16
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	PRFM (R16), PLDL1KEEP
+	WORD $0xf8a96a00 // prfm pldl1keep, [x16,x9]
+	ADD R10<<2, R16, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8a96800 // prfm pldl1keep, [x0,x9]
+	ADD R10<<2, R0, R16
+	WORD $0x3cc10675 // ldr q21, [x19],#16
+	WORD $0x3cc104b3 // ldr q19, [x5],#16
+	WORD $0x3cc10472 // ldr q18, [x3],#16
+	WORD $0x3cc1044c // ldr q12, [x2],#16
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
 	WORD $0x4f9510a4 // fmla v4.4s, v5.4s, v21.s[0]
-	WORD $0x4f9210a3 // fmla v3.4s, v5.4s, v18.s[0]
-	WORD $0x4f9110a2 // fmla v2.4s, v5.4s, v17.s[0]
-	WORD $0x4f8d10a1 // fmla v1.4s, v5.4s, v13.s[0]
+	WORD $0x4f9310a3 // fmla v3.4s, v5.4s, v19.s[0]
+	WORD $0x4f9210a2 // fmla v2.4s, v5.4s, v18.s[0]
+	WORD $0x4f8c10a1 // fmla v1.4s, v5.4s, v12.s[0]
 	WORD $0x4f951010 // fmla v16.4s, v0.4s, v21.s[0]
-	WORD $0x4f92100c // fmla v12.4s, v0.4s, v18.s[0]
-	WORD $0x4f911009 // fmla v9.4s, v0.4s, v17.s[0]
-	WORD $0x4f8d1006 // fmla v6.4s, v0.4s, v13.s[0]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x4f93100d // fmla v13.4s, v0.4s, v19.s[0]
+	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
+	WORD $0x4f8c1006 // fmla v6.4s, v0.4s, v12.s[0]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f9510b4 // fmla v20.4s, v5.4s, v21.s[0]
-	WORD $0x4f9210af // fmla v15.4s, v5.4s, v18.s[0]
-	WORD $0x4f9110ab // fmla v11.4s, v5.4s, v17.s[0]
-	WORD $0x4f8d10a8 // fmla v8.4s, v5.4s, v13.s[0]
-	WORD $0x4f951013 // fmla v19.4s, v0.4s, v21.s[0]
-	WORD $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
-	WORD $0x4f91100a // fmla v10.4s, v0.4s, v17.s[0]
-	WORD $0x4f8d1007 // fmla v7.4s, v0.4s, v13.s[0]
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	WORD $0x4f9310af // fmla v15.4s, v5.4s, v19.s[0]
+	WORD $0x4f9210ab // fmla v11.4s, v5.4s, v18.s[0]
+	WORD $0x4f8c10a8 // fmla v8.4s, v5.4s, v12.s[0]
+	WORD $0x4f951011 // fmla v17.4s, v0.4s, v21.s[0]
+	WORD $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
+	WORD $0x4f92100a // fmla v10.4s, v0.4s, v18.s[0]
+	WORD $0x4f8c1007 // fmla v7.4s, v0.4s, v12.s[0]
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
 	WORD $0x4fb510a4 // fmla v4.4s, v5.4s, v21.s[1]
-	WORD $0x4fb210a3 // fmla v3.4s, v5.4s, v18.s[1]
-	WORD $0x4fb110a2 // fmla v2.4s, v5.4s, v17.s[1]
-	WORD $0x4fad10a1 // fmla v1.4s, v5.4s, v13.s[1]
+	WORD $0x4fb310a3 // fmla v3.4s, v5.4s, v19.s[1]
+	WORD $0x4fb210a2 // fmla v2.4s, v5.4s, v18.s[1]
+	WORD $0x4fac10a1 // fmla v1.4s, v5.4s, v12.s[1]
 	WORD $0x4fb51010 // fmla v16.4s, v0.4s, v21.s[1]
-	WORD $0x4fb2100c // fmla v12.4s, v0.4s, v18.s[1]
-	WORD $0x4fb11009 // fmla v9.4s, v0.4s, v17.s[1]
-	WORD $0x4fad1006 // fmla v6.4s, v0.4s, v13.s[1]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x4fb3100d // fmla v13.4s, v0.4s, v19.s[1]
+	WORD $0x4fb21009 // fmla v9.4s, v0.4s, v18.s[1]
+	WORD $0x4fac1006 // fmla v6.4s, v0.4s, v12.s[1]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4fb510b4 // fmla v20.4s, v5.4s, v21.s[1]
-	WORD $0x4fb210af // fmla v15.4s, v5.4s, v18.s[1]
-	WORD $0x4fb110ab // fmla v11.4s, v5.4s, v17.s[1]
-	WORD $0x4fad10a8 // fmla v8.4s, v5.4s, v13.s[1]
-	WORD $0x4fb51013 // fmla v19.4s, v0.4s, v21.s[1]
-	WORD $0x4fb2100e // fmla v14.4s, v0.4s, v18.s[1]
-	WORD $0x4fb1100a // fmla v10.4s, v0.4s, v17.s[1]
-	WORD $0x4fad1007 // fmla v7.4s, v0.4s, v13.s[1]
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	WORD $0x4fb310af // fmla v15.4s, v5.4s, v19.s[1]
+	WORD $0x4fb210ab // fmla v11.4s, v5.4s, v18.s[1]
+	WORD $0x4fac10a8 // fmla v8.4s, v5.4s, v12.s[1]
+	WORD $0x4fb51011 // fmla v17.4s, v0.4s, v21.s[1]
+	WORD $0x4fb3100e // fmla v14.4s, v0.4s, v19.s[1]
+	WORD $0x4fb2100a // fmla v10.4s, v0.4s, v18.s[1]
+	WORD $0x4fac1007 // fmla v7.4s, v0.4s, v12.s[1]
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
 	WORD $0x4f9518a4 // fmla v4.4s, v5.4s, v21.s[2]
-	WORD $0x4f9218a3 // fmla v3.4s, v5.4s, v18.s[2]
-	WORD $0x4f9118a2 // fmla v2.4s, v5.4s, v17.s[2]
-	WORD $0x4f8d18a1 // fmla v1.4s, v5.4s, v13.s[2]
+	WORD $0x4f9318a3 // fmla v3.4s, v5.4s, v19.s[2]
+	WORD $0x4f9218a2 // fmla v2.4s, v5.4s, v18.s[2]
+	WORD $0x4f8c18a1 // fmla v1.4s, v5.4s, v12.s[2]
 	WORD $0x4f951810 // fmla v16.4s, v0.4s, v21.s[2]
-	WORD $0x4f92180c // fmla v12.4s, v0.4s, v18.s[2]
-	WORD $0x4f911809 // fmla v9.4s, v0.4s, v17.s[2]
-	WORD $0x4f8d1806 // fmla v6.4s, v0.4s, v13.s[2]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x4f93180d // fmla v13.4s, v0.4s, v19.s[2]
+	WORD $0x4f921809 // fmla v9.4s, v0.4s, v18.s[2]
+	WORD $0x4f8c1806 // fmla v6.4s, v0.4s, v12.s[2]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f9518b4 // fmla v20.4s, v5.4s, v21.s[2]
-	WORD $0x4f9218af // fmla v15.4s, v5.4s, v18.s[2]
-	WORD $0x4f9118ab // fmla v11.4s, v5.4s, v17.s[2]
-	WORD $0x4f8d18a8 // fmla v8.4s, v5.4s, v13.s[2]
-	WORD $0x4f951813 // fmla v19.4s, v0.4s, v21.s[2]
-	WORD $0x4f92180e // fmla v14.4s, v0.4s, v18.s[2]
-	WORD $0x4f91180a // fmla v10.4s, v0.4s, v17.s[2]
-	WORD $0x4f8d1807 // fmla v7.4s, v0.4s, v13.s[2]
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	WORD $0x4f9318af // fmla v15.4s, v5.4s, v19.s[2]
+	WORD $0x4f9218ab // fmla v11.4s, v5.4s, v18.s[2]
+	WORD $0x4f8c18a8 // fmla v8.4s, v5.4s, v12.s[2]
+	WORD $0x4f951811 // fmla v17.4s, v0.4s, v21.s[2]
+	WORD $0x4f93180e // fmla v14.4s, v0.4s, v19.s[2]
+	WORD $0x4f92180a // fmla v10.4s, v0.4s, v18.s[2]
+	WORD $0x4f8c1807 // fmla v7.4s, v0.4s, v12.s[2]
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
 	WORD $0x4fb518a4 // fmla v4.4s, v5.4s, v21.s[3]
-	WORD $0x4fb218a3 // fmla v3.4s, v5.4s, v18.s[3]
-	WORD $0x4fb118a2 // fmla v2.4s, v5.4s, v17.s[3]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
+	WORD $0x4fb318a3 // fmla v3.4s, v5.4s, v19.s[3]
+	WORD $0x4fb218a2 // fmla v2.4s, v5.4s, v18.s[3]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
 	WORD $0x4fb51810 // fmla v16.4s, v0.4s, v21.s[3]
-	WORD $0x4fb2180c // fmla v12.4s, v0.4s, v18.s[3]
-	WORD $0x4fb11809 // fmla v9.4s, v0.4s, v17.s[3]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x4fb3180d // fmla v13.4s, v0.4s, v19.s[3]
+	WORD $0x4fb21809 // fmla v9.4s, v0.4s, v18.s[3]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4fb518b4 // fmla v20.4s, v5.4s, v21.s[3]
-	WORD $0x4fb218af // fmla v15.4s, v5.4s, v18.s[3]
-	WORD $0x4fb118ab // fmla v11.4s, v5.4s, v17.s[3]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4fb51813 // fmla v19.4s, v0.4s, v21.s[3]
-	WORD $0x4fb2180e // fmla v14.4s, v0.4s, v18.s[3]
-	WORD $0x4fb1180a // fmla v10.4s, v0.4s, v17.s[3]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	WORD $0x3cc104f5 // ldr q21, [x7],#16
-	WORD $0x3cc104d2 // ldr q18, [x6],#16
-	WORD $0x3cc104b1 // ldr q17, [x5],#16
-	WORD $0x3cc1040d // ldr q13, [x0],#16
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	WORD $0x4fb318af // fmla v15.4s, v5.4s, v19.s[3]
+	WORD $0x4fb218ab // fmla v11.4s, v5.4s, v18.s[3]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4fb51811 // fmla v17.4s, v0.4s, v21.s[3]
+	WORD $0x4fb3180e // fmla v14.4s, v0.4s, v19.s[3]
+	WORD $0x4fb2180a // fmla v10.4s, v0.4s, v18.s[3]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	WORD $0x3cc10675 // ldr q21, [x19],#16
+	WORD $0x3cc104b3 // ldr q19, [x5],#16
+	WORD $0x3cc10472 // ldr q18, [x3],#16
+	WORD $0x3cc1044c // ldr q12, [x2],#16
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
 	WORD $0x4f9510a4 // fmla v4.4s, v5.4s, v21.s[0]
-	WORD $0x4f9210a3 // fmla v3.4s, v5.4s, v18.s[0]
-	WORD $0x4f9110a2 // fmla v2.4s, v5.4s, v17.s[0]
-	WORD $0x4f8d10a1 // fmla v1.4s, v5.4s, v13.s[0]
+	WORD $0x4f9310a3 // fmla v3.4s, v5.4s, v19.s[0]
+	WORD $0x4f9210a2 // fmla v2.4s, v5.4s, v18.s[0]
+	WORD $0x4f8c10a1 // fmla v1.4s, v5.4s, v12.s[0]
 	WORD $0x4f951010 // fmla v16.4s, v0.4s, v21.s[0]
-	WORD $0x4f92100c // fmla v12.4s, v0.4s, v18.s[0]
-	WORD $0x4f911009 // fmla v9.4s, v0.4s, v17.s[0]
-	WORD $0x4f8d1006 // fmla v6.4s, v0.4s, v13.s[0]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x4f93100d // fmla v13.4s, v0.4s, v19.s[0]
+	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
+	WORD $0x4f8c1006 // fmla v6.4s, v0.4s, v12.s[0]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f9510b4 // fmla v20.4s, v5.4s, v21.s[0]
-	WORD $0x4f9210af // fmla v15.4s, v5.4s, v18.s[0]
-	WORD $0x4f9110ab // fmla v11.4s, v5.4s, v17.s[0]
-	WORD $0x4f8d10a8 // fmla v8.4s, v5.4s, v13.s[0]
-	WORD $0x4f951013 // fmla v19.4s, v0.4s, v21.s[0]
-	WORD $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
-	WORD $0x4f91100a // fmla v10.4s, v0.4s, v17.s[0]
-	WORD $0x4f8d1007 // fmla v7.4s, v0.4s, v13.s[0]
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	WORD $0x4f9310af // fmla v15.4s, v5.4s, v19.s[0]
+	WORD $0x4f9210ab // fmla v11.4s, v5.4s, v18.s[0]
+	WORD $0x4f8c10a8 // fmla v8.4s, v5.4s, v12.s[0]
+	WORD $0x4f951011 // fmla v17.4s, v0.4s, v21.s[0]
+	WORD $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
+	WORD $0x4f92100a // fmla v10.4s, v0.4s, v18.s[0]
+	WORD $0x4f8c1007 // fmla v7.4s, v0.4s, v12.s[0]
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
 	WORD $0x4fb510a4 // fmla v4.4s, v5.4s, v21.s[1]
-	WORD $0x4fb210a3 // fmla v3.4s, v5.4s, v18.s[1]
-	WORD $0x4fb110a2 // fmla v2.4s, v5.4s, v17.s[1]
-	WORD $0x4fad10a1 // fmla v1.4s, v5.4s, v13.s[1]
+	WORD $0x4fb310a3 // fmla v3.4s, v5.4s, v19.s[1]
+	WORD $0x4fb210a2 // fmla v2.4s, v5.4s, v18.s[1]
+	WORD $0x4fac10a1 // fmla v1.4s, v5.4s, v12.s[1]
 	WORD $0x4fb51010 // fmla v16.4s, v0.4s, v21.s[1]
-	WORD $0x4fb2100c // fmla v12.4s, v0.4s, v18.s[1]
-	WORD $0x4fb11009 // fmla v9.4s, v0.4s, v17.s[1]
-	WORD $0x4fad1006 // fmla v6.4s, v0.4s, v13.s[1]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x4fb3100d // fmla v13.4s, v0.4s, v19.s[1]
+	WORD $0x4fb21009 // fmla v9.4s, v0.4s, v18.s[1]
+	WORD $0x4fac1006 // fmla v6.4s, v0.4s, v12.s[1]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4fb510b4 // fmla v20.4s, v5.4s, v21.s[1]
-	WORD $0x4fb210af // fmla v15.4s, v5.4s, v18.s[1]
-	WORD $0x4fb110ab // fmla v11.4s, v5.4s, v17.s[1]
-	WORD $0x4fad10a8 // fmla v8.4s, v5.4s, v13.s[1]
-	WORD $0x4fb51013 // fmla v19.4s, v0.4s, v21.s[1]
-	WORD $0x4fb2100e // fmla v14.4s, v0.4s, v18.s[1]
-	WORD $0x4fb1100a // fmla v10.4s, v0.4s, v17.s[1]
-	WORD $0x4fad1007 // fmla v7.4s, v0.4s, v13.s[1]
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	WORD $0x4fb310af // fmla v15.4s, v5.4s, v19.s[1]
+	WORD $0x4fb210ab // fmla v11.4s, v5.4s, v18.s[1]
+	WORD $0x4fac10a8 // fmla v8.4s, v5.4s, v12.s[1]
+	WORD $0x4fb51011 // fmla v17.4s, v0.4s, v21.s[1]
+	WORD $0x4fb3100e // fmla v14.4s, v0.4s, v19.s[1]
+	WORD $0x4fb2100a // fmla v10.4s, v0.4s, v18.s[1]
+	WORD $0x4fac1007 // fmla v7.4s, v0.4s, v12.s[1]
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
 	WORD $0x4f9518a4 // fmla v4.4s, v5.4s, v21.s[2]
-	WORD $0x4f9218a3 // fmla v3.4s, v5.4s, v18.s[2]
-	WORD $0x4f9118a2 // fmla v2.4s, v5.4s, v17.s[2]
-	WORD $0x4f8d18a1 // fmla v1.4s, v5.4s, v13.s[2]
+	WORD $0x4f9318a3 // fmla v3.4s, v5.4s, v19.s[2]
+	WORD $0x4f9218a2 // fmla v2.4s, v5.4s, v18.s[2]
+	WORD $0x4f8c18a1 // fmla v1.4s, v5.4s, v12.s[2]
 	WORD $0x4f951810 // fmla v16.4s, v0.4s, v21.s[2]
-	WORD $0x4f92180c // fmla v12.4s, v0.4s, v18.s[2]
-	WORD $0x4f911809 // fmla v9.4s, v0.4s, v17.s[2]
-	WORD $0x4f8d1806 // fmla v6.4s, v0.4s, v13.s[2]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x4f93180d // fmla v13.4s, v0.4s, v19.s[2]
+	WORD $0x4f921809 // fmla v9.4s, v0.4s, v18.s[2]
+	WORD $0x4f8c1806 // fmla v6.4s, v0.4s, v12.s[2]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4f9518b4 // fmla v20.4s, v5.4s, v21.s[2]
-	WORD $0x4f9218af // fmla v15.4s, v5.4s, v18.s[2]
-	WORD $0x4f9118ab // fmla v11.4s, v5.4s, v17.s[2]
-	WORD $0x4f8d18a8 // fmla v8.4s, v5.4s, v13.s[2]
-	WORD $0x4f951813 // fmla v19.4s, v0.4s, v21.s[2]
-	WORD $0x4f92180e // fmla v14.4s, v0.4s, v18.s[2]
-	WORD $0x4f91180a // fmla v10.4s, v0.4s, v17.s[2]
-	WORD $0x4f8d1807 // fmla v7.4s, v0.4s, v13.s[2]
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	WORD $0x4f9318af // fmla v15.4s, v5.4s, v19.s[2]
+	WORD $0x4f9218ab // fmla v11.4s, v5.4s, v18.s[2]
+	WORD $0x4f8c18a8 // fmla v8.4s, v5.4s, v12.s[2]
+	WORD $0x4f951811 // fmla v17.4s, v0.4s, v21.s[2]
+	WORD $0x4f93180e // fmla v14.4s, v0.4s, v19.s[2]
+	WORD $0x4f92180a // fmla v10.4s, v0.4s, v18.s[2]
+	WORD $0x4f8c1807 // fmla v7.4s, v0.4s, v12.s[2]
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
 	WORD $0x4fb518a4 // fmla v4.4s, v5.4s, v21.s[3]
-	WORD $0x4fb218a3 // fmla v3.4s, v5.4s, v18.s[3]
-	WORD $0x4fb118a2 // fmla v2.4s, v5.4s, v17.s[3]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
+	WORD $0x4fb318a3 // fmla v3.4s, v5.4s, v19.s[3]
+	WORD $0x4fb218a2 // fmla v2.4s, v5.4s, v18.s[3]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
 	WORD $0x4fb51810 // fmla v16.4s, v0.4s, v21.s[3]
-	WORD $0x4fb2180c // fmla v12.4s, v0.4s, v18.s[3]
-	WORD $0x4fb11809 // fmla v9.4s, v0.4s, v17.s[3]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xacc201a5 // ldp q5, q0, [x13],#64
+	WORD $0x4fb3180d // fmla v13.4s, v0.4s, v19.s[3]
+	WORD $0x4fb21809 // fmla v9.4s, v0.4s, v18.s[3]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xacc20285 // ldp q5, q0, [x20],#64
 	WORD $0x4fb518b4 // fmla v20.4s, v5.4s, v21.s[3]
-	WORD $0x4fb218af // fmla v15.4s, v5.4s, v18.s[3]
-	WORD $0x4fb118ab // fmla v11.4s, v5.4s, v17.s[3]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4fb51813 // fmla v19.4s, v0.4s, v21.s[3]
-	WORD $0x4fb2180e // fmla v14.4s, v0.4s, v18.s[3]
-	WORD $0x4fb1180a // fmla v10.4s, v0.4s, v17.s[3]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
+	WORD $0x4fb318af // fmla v15.4s, v5.4s, v19.s[3]
+	WORD $0x4fb218ab // fmla v11.4s, v5.4s, v18.s[3]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4fb51811 // fmla v17.4s, v0.4s, v21.s[3]
+	WORD $0x4fb3180e // fmla v14.4s, v0.4s, v19.s[3]
+	WORD $0x4fb2180a // fmla v10.4s, v0.4s, v18.s[3]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
 	SUBS $8, R1, R1
 	BGE rowsPacked
 
@@ -4527,89 +4521,89 @@ rowsOfAnyB:
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R9), PLDL1KEEP
-	WORD $0xf8aa6920 // prfm pldl1keep, [x9,x10]
-	ADD R11<<2, R9, R9
-	WORD $0x3cc104f5 // ldr q21, [x7],#16
-	WORD $0x3cc104d2 // ldr q18, [x6],#16
-	WORD $0x3cc104b1 // ldr q17, [x5],#16
-	WORD $0x3cc1040d // ldr q13, [x0],#16
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	PRFM (R16), PLDL1KEEP
+	WORD $0xf8a96a00 // prfm pldl1keep, [x16,x9]
+	ADD R10<<2, R16, R16
+	WORD $0x3cc10675 // ldr q21, [x19],#16
+	WORD $0x3cc104b3 // ldr q19, [x5],#16
+	WORD $0x3cc10472 // ldr q18, [x3],#16
+	WORD $0x3cc1044c // ldr q12, [x2],#16
+	WORD $0xad410285 // ldp q5, q0, [x20,#32]
 	WORD $0x4f9510a4 // fmla v4.4s, v5.4s, v21.s[0]
-	WORD $0x4f9210a3 // fmla v3.4s, v5.4s, v18.s[0]
-	WORD $0x4f9110a2 // fmla v2.4s, v5.4s, v17.s[0]
-	WORD $0x4f8d10a1 // fmla v1.4s, v5.4s, v13.s[0]
+	WORD $0x4f9310a3 // fmla v3.4s, v5.4s, v19.s[0]
+	WORD $0x4f9210a2 // fmla v2.4s, v5.4s, v18.s[0]
+	WORD $0x4f8c10a1 // fmla v1.4s, v5.4s, v12.s[0]
 	WORD $0x4f951010 // fmla v16.4s, v0.4s, v21.s[0]
-	WORD $0x4f92100c // fmla v12.4s, v0.4s, v18.s[0]
-	WORD $0x4f911009 // fmla v9.4s, v0.4s, v17.s[0]
-	WORD $0x4f8d1006 // fmla v6.4s, v0.4s, v13.s[0]
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	WORD $0x4f93100d // fmla v13.4s, v0.4s, v19.s[0]
+	WORD $0x4f921009 // fmla v9.4s, v0.4s, v18.s[0]
+	WORD $0x4f8c1006 // fmla v6.4s, v0.4s, v12.s[0]
+	WORD $0xad400285 // ldp q5, q0, [x20]
 	WORD $0x4f9510b4 // fmla v20.4s, v5.4s, v21.s[0]
-	WORD $0x4f9210af // fmla v15.4s, v5.4s, v18.s[0]
-	WORD $0x4f9110ab // fmla v11.4s, v5.4s, v17.s[0]
-	WORD $0x4f8d10a8 // fmla v8.4s, v5.4s, v13.s[0]
-	WORD $0x4f951013 // fmla v19.4s, v0.4s, v21.s[0]
-	WORD $0x4f92100e // fmla v14.4s, v0.4s, v18.s[0]
-	WORD $0x4f91100a // fmla v10.4s, v0.4s, v17.s[0]
-	WORD $0x4f8d1007 // fmla v7.4s, v0.4s, v13.s[0]
-	ADD R12, R13, R13
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	WORD $0x4f9310af // fmla v15.4s, v5.4s, v19.s[0]
+	WORD $0x4f9210ab // fmla v11.4s, v5.4s, v18.s[0]
+	WORD $0x4f8c10a8 // fmla v8.4s, v5.4s, v12.s[0]
+	WORD $0x4f951011 // fmla v17.4s, v0.4s, v21.s[0]
+	WORD $0x4f93100e // fmla v14.4s, v0.4s, v19.s[0]
+	WORD $0x4f92100a // fmla v10.4s, v0.4s, v18.s[0]
+	WORD $0x4f8c1007 // fmla v7.4s, v0.4s, v12.s[0]
+	ADD R11, R20, R0
+	WORD $0xad410005 // ldp q5, q0, [x0,#32]
 	WORD $0x4fb510a4 // fmla v4.4s, v5.4s, v21.s[1]
-	WORD $0x4fb210a3 // fmla v3.4s, v5.4s, v18.s[1]
-	WORD $0x4fb110a2 // fmla v2.4s, v5.4s, v17.s[1]
-	WORD $0x4fad10a1 // fmla v1.4s, v5.4s, v13.s[1]
+	WORD $0x4fb310a3 // fmla v3.4s, v5.4s, v19.s[1]
+	WORD $0x4fb210a2 // fmla v2.4s, v5.4s, v18.s[1]
+	WORD $0x4fac10a1 // fmla v1.4s, v5.4s, v12.s[1]
 	WORD $0x4fb51010 // fmla v16.4s, v0.4s, v21.s[1]
-	WORD $0x4fb2100c // fmla v12.4s, v0.4s, v18.s[1]
-	WORD $0x4fb11009 // fmla v9.4s, v0.4s, v17.s[1]
-	WORD $0x4fad1006 // fmla v6.4s, v0.4s, v13.s[1]
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	WORD $0x4fb3100d // fmla v13.4s, v0.4s, v19.s[1]
+	WORD $0x4fb21009 // fmla v9.4s, v0.4s, v18.s[1]
+	WORD $0x4fac1006 // fmla v6.4s, v0.4s, v12.s[1]
+	WORD $0xad400005 // ldp q5, q0, [x0]
 	WORD $0x4fb510b4 // fmla v20.4s, v5.4s, v21.s[1]
-	WORD $0x4fb210af // fmla v15.4s, v5.4s, v18.s[1]
-	WORD $0x4fb110ab // fmla v11.4s, v5.4s, v17.s[1]
-	WORD $0x4fad10a8 // fmla v8.4s, v5.4s, v13.s[1]
-	WORD $0x4fb51013 // fmla v19.4s, v0.4s, v21.s[1]
-	WORD $0x4fb2100e // fmla v14.4s, v0.4s, v18.s[1]
-	WORD $0x4fb1100a // fmla v10.4s, v0.4s, v17.s[1]
-	WORD $0x4fad1007 // fmla v7.4s, v0.4s, v13.s[1]
-	ADD R12, R13, R13
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	WORD $0x4fb310af // fmla v15.4s, v5.4s, v19.s[1]
+	WORD $0x4fb210ab // fmla v11.4s, v5.4s, v18.s[1]
+	WORD $0x4fac10a8 // fmla v8.4s, v5.4s, v12.s[1]
+	WORD $0x4fb51011 // fmla v17.4s, v0.4s, v21.s[1]
+	WORD $0x4fb3100e // fmla v14.4s, v0.4s, v19.s[1]
+	WORD $0x4fb2100a // fmla v10.4s, v0.4s, v18.s[1]
+	WORD $0x4fac1007 // fmla v7.4s, v0.4s, v12.s[1]
+	ADD R11, R0, R0
+	WORD $0xad410005 // ldp q5, q0, [x0,#32]
 	WORD $0x4f9518a4 // fmla v4.4s, v5.4s, v21.s[2]
-	WORD $0x4f9218a3 // fmla v3.4s, v5.4s, v18.s[2]
-	WORD $0x4f9118a2 // fmla v2.4s, v5.4s, v17.s[2]
-	WORD $0x4f8d18a1 // fmla v1.4s, v5.4s, v13.s[2]
+	WORD $0x4f9318a3 // fmla v3.4s, v5.4s, v19.s[2]
+	WORD $0x4f9218a2 // fmla v2.4s, v5.4s, v18.s[2]
+	WORD $0x4f8c18a1 // fmla v1.4s, v5.4s, v12.s[2]
 	WORD $0x4f951810 // fmla v16.4s, v0.4s, v21.s[2]
-	WORD $0x4f92180c // fmla v12.4s, v0.4s, v18.s[2]
-	WORD $0x4f911809 // fmla v9.4s, v0.4s, v17.s[2]
-	WORD $0x4f8d1806 // fmla v6.4s, v0.4s, v13.s[2]
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	WORD $0x4f93180d // fmla v13.4s, v0.4s, v19.s[2]
+	WORD $0x4f921809 // fmla v9.4s, v0.4s, v18.s[2]
+	WORD $0x4f8c1806 // fmla v6.4s, v0.4s, v12.s[2]
+	WORD $0xad400005 // ldp q5, q0, [x0]
 	WORD $0x4f9518b4 // fmla v20.4s, v5.4s, v21.s[2]
-	WORD $0x4f9218af // fmla v15.4s, v5.4s, v18.s[2]
-	WORD $0x4f9118ab // fmla v11.4s, v5.4s, v17.s[2]
-	WORD $0x4f8d18a8 // fmla v8.4s, v5.4s, v13.s[2]
-	WORD $0x4f951813 // fmla v19.4s, v0.4s, v21.s[2]
-	WORD $0x4f92180e // fmla v14.4s, v0.4s, v18.s[2]
-	WORD $0x4f91180a // fmla v10.4s, v0.4s, v17.s[2]
-	WORD $0x4f8d1807 // fmla v7.4s, v0.4s, v13.s[2]
-	ADD R12, R13, R13
-	WORD $0xad4101a5 // ldp q5, q0, [x13,#32]
+	WORD $0x4f9318af // fmla v15.4s, v5.4s, v19.s[2]
+	WORD $0x4f9218ab // fmla v11.4s, v5.4s, v18.s[2]
+	WORD $0x4f8c18a8 // fmla v8.4s, v5.4s, v12.s[2]
+	WORD $0x4f951811 // fmla v17.4s, v0.4s, v21.s[2]
+	WORD $0x4f93180e // fmla v14.4s, v0.4s, v19.s[2]
+	WORD $0x4f92180a // fmla v10.4s, v0.4s, v18.s[2]
+	WORD $0x4f8c1807 // fmla v7.4s, v0.4s, v12.s[2]
+	ADD R11, R0, R0
+	WORD $0xad410005 // ldp q5, q0, [x0,#32]
 	WORD $0x4fb518a4 // fmla v4.4s, v5.4s, v21.s[3]
-	WORD $0x4fb218a3 // fmla v3.4s, v5.4s, v18.s[3]
-	WORD $0x4fb118a2 // fmla v2.4s, v5.4s, v17.s[3]
-	WORD $0x4fad18a1 // fmla v1.4s, v5.4s, v13.s[3]
+	WORD $0x4fb318a3 // fmla v3.4s, v5.4s, v19.s[3]
+	WORD $0x4fb218a2 // fmla v2.4s, v5.4s, v18.s[3]
+	WORD $0x4fac18a1 // fmla v1.4s, v5.4s, v12.s[3]
 	WORD $0x4fb51810 // fmla v16.4s, v0.4s, v21.s[3]
-	WORD $0x4fb2180c // fmla v12.4s, v0.4s, v18.s[3]
-	WORD $0x4fb11809 // fmla v9.4s, v0.4s, v17.s[3]
-	WORD $0x4fad1806 // fmla v6.4s, v0.4s, v13.s[3]
-	WORD $0xad4001a5 // ldp q5, q0, [x13]
+	WORD $0x4fb3180d // fmla v13.4s, v0.4s, v19.s[3]
+	WORD $0x4fb21809 // fmla v9.4s, v0.4s, v18.s[3]
+	WORD $0x4fac1806 // fmla v6.4s, v0.4s, v12.s[3]
+	WORD $0xad400005 // ldp q5, q0, [x0]
 	WORD $0x4fb518b4 // fmla v20.4s, v5.4s, v21.s[3]
-	WORD $0x4fb218af // fmla v15.4s, v5.4s, v18.s[3]
-	WORD $0x4fb118ab // fmla v11.4s, v5.4s, v17.s[3]
-	WORD $0x4fad18a8 // fmla v8.4s, v5.4s, v13.s[3]
-	WORD $0x4fb51813 // fmla v19.4s, v0.4s, v21.s[3]
-	WORD $0x4fb2180e // fmla v14.4s, v0.4s, v18.s[3]
-	WORD $0x4fb1180a // fmla v10.4s, v0.4s, v17.s[3]
-	WORD $0x4fad1807 // fmla v7.4s, v0.4s, v13.s[3]
-	ADD R12, R13, R13
+	WORD $0x4fb318af // fmla v15.4s, v5.4s, v19.s[3]
+	WORD $0x4fb218ab // fmla v11.4s, v5.4s, v18.s[3]
+	WORD $0x4fac18a8 // fmla v8.4s, v5.4s, v12.s[3]
+	WORD $0x4fb51811 // fmla v17.4s, v0.4s, v21.s[3]
+	WORD $0x4fb3180e // fmla v14.4s, v0.4s, v19.s[3]
+	WORD $0x4fb2180a // fmla v10.4s, v0.4s, v18.s[3]
+	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
+	ADD R11, R0, R20
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -4620,48 +4614,48 @@ rowsLeft:
 	CBZ R1, added
 
 apart:
-	PRFM (R9), PLDL1KEEP
-	ADD R11, R9, R9
-	WORD $0xad4145b2 // ldp q18, q17, [x13,#32]
-	WORD $0xad4015ad // ldp q13, q5, [x13]
-	ADD R12, R13, R13
-	WORD $0x4dcec8e0 // ld1r {v0.4s}, [x7], x14
-	WORD $0x4e20cdb4 // fmla v20.4s, v13.4s, v0.4s
-	WORD $0x4e20ccb3 // fmla v19.4s, v5.4s, v0.4s
-	WORD $0x4e20ce44 // fmla v4.4s, v18.4s, v0.4s
-	WORD $0x4e20ce30 // fmla v16.4s, v17.4s, v0.4s
-	WORD $0x4dcec8c0 // ld1r {v0.4s}, [x6], x14
-	WORD $0x4e20cdaf // fmla v15.4s, v13.4s, v0.4s
+	PRFM (R16), PLDL1KEEP
+	ADD R10, R16, R16
+	WORD $0xad414a93 // ldp q19, q18, [x20,#32]
+	WORD $0xad40168c // ldp q12, q5, [x20]
+	ADD R11, R20, R20
+	WORD $0x4dccca60 // ld1r {v0.4s}, [x19], x12
+	WORD $0x4e20cd94 // fmla v20.4s, v12.4s, v0.4s
+	WORD $0x4e20ccb1 // fmla v17.4s, v5.4s, v0.4s
+	WORD $0x4e20ce64 // fmla v4.4s, v19.4s, v0.4s
+	WORD $0x4e20ce50 // fmla v16.4s, v18.4s, v0.4s
+	WORD $0x4dccc8a0 // ld1r {v0.4s}, [x5], x12
+	WORD $0x4e20cd8f // fmla v15.4s, v12.4s, v0.4s
 	WORD $0x4e20ccae // fmla v14.4s, v5.4s, v0.4s
-	WORD $0x4e20ce43 // fmla v3.4s, v18.4s, v0.4s
-	WORD $0x4e20ce2c // fmla v12.4s, v17.4s, v0.4s
-	WORD $0x4dcec8a0 // ld1r {v0.4s}, [x5], x14
-	WORD $0x4e20cdab // fmla v11.4s, v13.4s, v0.4s
+	WORD $0x4e20ce63 // fmla v3.4s, v19.4s, v0.4s
+	WORD $0x4e20ce4d // fmla v13.4s, v18.4s, v0.4s
+	WORD $0x4dccc860 // ld1r {v0.4s}, [x3], x12
+	WORD $0x4e20cd8b // fmla v11.4s, v12.4s, v0.4s
 	WORD $0x4e20ccaa // fmla v10.4s, v5.4s, v0.4s
-	WORD $0x4e20ce42 // fmla v2.4s, v18.4s, v0.4s
-	WORD $0x4e20ce29 // fmla v9.4s, v17.4s, v0.4s
-	WORD $0x4dcec800 // ld1r {v0.4s}, [x0], x14
-	WORD $0x4e20cda8 // fmla v8.4s, v13.4s, v0.4s
+	WORD $0x4e20ce62 // fmla v2.4s, v19.4s, v0.4s
+	WORD $0x4e20ce49 // fmla v9.4s, v18.4s, v0.4s
+	WORD $0x4dccc840 // ld1r {v0.4s}, [x2], x12
+	WORD $0x4e20cd88 // fmla v8.4s, v12.4s, v0.4s
 	WORD $0x4e20cca7 // fmla v7.4s, v5.4s, v0.4s
-	WORD $0x4e20ce41 // fmla v1.4s, v18.4s, v0.4s
-	WORD $0x4e20ce26 // fmla v6.4s, v17.4s, v0.4s
+	WORD $0x4e20ce61 // fmla v1.4s, v19.4s, v0.4s
+	WORD $0x4e20ce46 // fmla v6.4s, v18.4s, v0.4s
 	SUBS $1, R1, R1
 	BNE apart
 
 added:
-	ADD R8, R19, R19
-	ADD R8, R17, R17
+	ADD R8, R6, R6
+	ADD R8, R15, R15
 	MOVD 80(R4), R0
-	ADD R0, R13, R13
-	SUBS $1, R3, R3
+	ADD R0, R20, R20
+	SUBS $1, R17, R17
 	BNE run
-	SUBS $1, R2, R2
+	SUBS $1, R7, R7
 	BLE sums
 	MOVD 88(R4), R0
-	ADD R0, R19, R19
-	ADD R0, R17, R17
+	ADD R0, R6, R6
+	ADD R0, R15, R15
 	MOVD 96(R4), R0
-	ADD R0, R13, R13
+	ADD R0, R20, R20
 	B group
 
 sums:
@@ -4672,76 +4666,76 @@ sums:
 	ADDSW R0, R0, R0
 	BEQ overwrite
 	ADD $156, R4, R0
-	WORD $0x4d40c80d // ld1r {v13.4s}, [x0]
+	WORD $0x4d40c80c // ld1r {v12.4s}, [x0]
 	CMP $8, R3
 	BNE addPart
 	MOVD 104(R4), R0
 	MOVD 120(R4), R1
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25ce80 // fmla v0.4s, v20.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
-	WORD $0x4e25ce60 // fmla v0.4s, v19.4s, v5.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25ce20 // fmla v0.4s, v17.4s, v5.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25ce00 // fmla v0.4s, v16.4s, v5.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
 	ADD R0, R1, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cde0 // fmla v0.4s, v15.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cdc0 // fmla v0.4s, v14.4s, v5.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
-	WORD $0x4e25cd80 // fmla v0.4s, v12.4s, v5.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cda0 // fmla v0.4s, v13.4s, v5.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
 	MOVD 112(R4), R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cd60 // fmla v0.4s, v11.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cd40 // fmla v0.4s, v10.4s, v5.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cd20 // fmla v0.4s, v9.4s, v5.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
 	ADD R0, R1, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cd00 // fmla v0.4s, v8.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cce0 // fmla v0.4s, v7.4s, v5.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25ccc0 // fmla v0.4s, v6.4s, v5.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
 	RET
@@ -4750,17 +4744,17 @@ addPart:
 	MOVD 104(R4), R1
 	MOVD 120(R4), R2
 	WORD $0x3dc00020 // ldr q0, [x1]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25ce80 // fmla v0.4s, v20.4s, v5.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
-	WORD $0x4e25ce60 // fmla v0.4s, v19.4s, v5.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25ce20 // fmla v0.4s, v17.4s, v5.4s
 	WORD $0x3d800420 // str q0, [x1,#16]
 	ADD $32, R1, R0
 	TBZ $2, R3, addRow0Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
@@ -4769,7 +4763,7 @@ addPart:
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
 	WORD $0xfd400000 // ldr d0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
@@ -4778,33 +4772,33 @@ addRow0Below4:
 addRow0Below2:
 	TBZ $0, R3, addRow0Below1
 	WORD $0xbd400000 // ldr s0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
 	WORD $0xbd000000 // str s0, [x0]
 
 addRow0Below1:
 	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cde0 // fmla v0.4s, v15.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cdc0 // fmla v0.4s, v14.4s, v5.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	ADD $32, R0, R0
 	TBZ $2, R3, addRow1Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
-	WORD $0x4eac1d83 // mov v3.16b, v12.16b
+	WORD $0x4ead1da3 // mov v3.16b, v13.16b
 
 addRow1Below4:
 	TBZ $1, R3, addRow1Below2
 	WORD $0xfd400000 // ldr d0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
@@ -4813,24 +4807,24 @@ addRow1Below4:
 addRow1Below2:
 	TBZ $0, R3, addRow1Below1
 	WORD $0xbd400000 // ldr s0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
 	WORD $0xbd000000 // str s0, [x0]
 
 addRow1Below1:
 	MOVD 112(R4), R1
 	WORD $0x3dc00020 // ldr q0, [x1]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cd60 // fmla v0.4s, v11.4s, v5.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cd40 // fmla v0.4s, v10.4s, v5.4s
 	WORD $0x3d800420 // str q0, [x1,#16]
 	ADD $32, R1, R0
 	TBZ $2, R3, addRow2Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
@@ -4839,7 +4833,7 @@ addRow1Below1:
 addRow2Below4:
 	TBZ $1, R3, addRow2Below2
 	WORD $0xfd400000 // ldr d0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
@@ -4848,24 +4842,24 @@ addRow2Below4:
 addRow2Below2:
 	TBZ $0, R3, addRow2Below1
 	WORD $0xbd400000 // ldr s0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
 	WORD $0xbd000000 // str s0, [x0]
 
 addRow2Below1:
 	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cd00 // fmla v0.4s, v8.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cce0 // fmla v0.4s, v7.4s, v5.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	ADD $32, R0, R0
 	TBZ $2, R3, addRow3Below4
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
@@ -4874,7 +4868,7 @@ addRow2Below1:
 addRow3Below4:
 	TBZ $1, R3, addRow3Below2
 	WORD $0xfd400000 // ldr d0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
@@ -4883,7 +4877,7 @@ addRow3Below4:
 addRow3Below2:
 	TBZ $0, R3, addRow3Below1
 	WORD $0xbd400000 // ldr s0, [x0]
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
 	WORD $0xbd000000 // str s0, [x0]
 
@@ -4897,7 +4891,7 @@ overwrite:
 	MOVD 120(R4), R1
 	WORD $0x6e25de80 // fmul v0.4s, v20.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x6e25de60 // fmul v0.4s, v19.4s, v5.4s
+	WORD $0x6e25de20 // fmul v0.4s, v17.4s, v5.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	WORD $0x6e25dc80 // fmul v0.4s, v4.4s, v5.4s
 	WORD $0x3d800800 // str q0, [x0,#32]
@@ -4910,7 +4904,7 @@ overwrite:
 	WORD $0x3d800400 // str q0, [x0,#16]
 	WORD $0x6e25dc60 // fmul v0.4s, v3.4s, v5.4s
 	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x6e25dd80 // fmul v0.4s, v12.4s, v5.4s
+	WORD $0x6e25dda0 // fmul v0.4s, v13.4s, v5.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
 	MOVD 112(R4), R0
 	WORD $0x6e25dd60 // fmul v0.4s, v11.4s, v5.4s
@@ -4937,7 +4931,7 @@ setPart:
 	MOVD 120(R4), R2
 	WORD $0x6e25de80 // fmul v0.4s, v20.4s, v5.4s
 	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x6e25de60 // fmul v0.4s, v19.4s, v5.4s
+	WORD $0x6e25de20 // fmul v0.4s, v17.4s, v5.4s
 	WORD $0x3d800420 // str q0, [x1,#16]
 	ADD $32, R1, R0
 	TBZ $2, R3, setRow0Below4
@@ -4969,7 +4963,7 @@ setRow0Below1:
 	WORD $0x6e25dc60 // fmul v0.4s, v3.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
-	WORD $0x4eac1d83 // mov v3.16b, v12.16b
+	WORD $0x4ead1da3 // mov v3.16b, v13.16b
 
 setRow1Below4:
 	TBZ $1, R3, setRow1Below2
@@ -5060,19 +5054,19 @@ prefetchC:
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R20
-	MOVD 8(R4), R19
-	MOVD 16(R4), R17
-	MOVD 48(R4), R16
-	MOVD 24(R4), R15
-	MOVD 32(R4), R14
-	MOVD 40(R4), R13
-	MOVD 144(R4), R12
-	ADD R12, R12, R11
+	MOVD 0(R4), R7
+	MOVD 8(R4), R16
+	MOVD 16(R4), R15
+	MOVD 48(R4), R14
+	MOVD 24(R4), R13
+	MOVD 32(R4), R21
+	MOVD 40(R4), R12
+	MOVD 144(R4), R11
+	ADD R11, R11, R10
 	MOVD 136(R4), R0
-	ADD R20, R0, R10
+	ADD R7, R0, R17
 	MOVD 72(R4), R0
-	MADD R15, R0, R16, R9
+	MADD R13, R0, R14, R9
 	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0x4f00e40c // movi v12.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
@@ -5083,38 +5077,37 @@ prefetchedC:
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
-	MOVD 64(R4), R2
+	MOVD 64(R4), R8
 
 group:
-	MOVD 56(R4), R3
+	MOVD 56(R4), R19
 
 run:
-	MOVD R16, R1
-	MOVD R20, R8
-	CMP $4, R15
+	MOVD R14, R1
+	MOVD R7, R20
+	CMP $4, R13
 	BEQ rows
-	CMP $4, R17
+	CMP $4, R15
 	BNE rows
-	MOVD R20, R0
-	ADD $12, R0, R0
-	CMP R0, R19
+	ADD $12, R7, R0
+	CMP R0, R16
 	BNE rows
-	CMP $32, R15
+	CMP $32, R13
 	BNE columnsOfAnyB
-	CMP $64, R13
+	CMP $64, R12
 	BNE columnsOfAnyB
 	SUBS $8, R1, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	WORD $0xacc1250d // ldp q13, q9, [x8],#32
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	PRFM (R17), PLDL1KEEP
+	WORD $0xf8aa6a20 // prfm pldl1keep, [x17,x10]
+	ADD R11<<2, R17, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8aa6800 // prfm pldl1keep, [x0,x10]
+	ADD R11<<2, R0, R17
+	WORD $0xacc1268d // ldp q13, q9, [x20],#32
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5125,8 +5118,8 @@ packed:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	WORD $0xacc1250d // ldp q13, q9, [x8],#32
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc1268d // ldp q13, q9, [x20],#32
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5137,8 +5130,8 @@ packed:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	WORD $0xacc1250d // ldp q13, q9, [x8],#32
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc1268d // ldp q13, q9, [x20],#32
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5149,8 +5142,8 @@ packed:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	WORD $0xacc1250d // ldp q13, q9, [x8],#32
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc1268d // ldp q13, q9, [x20],#32
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5161,8 +5154,8 @@ packed:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	WORD $0xacc1250d // ldp q13, q9, [x8],#32
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc1268d // ldp q13, q9, [x20],#32
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5173,8 +5166,8 @@ packed:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	WORD $0xacc1250d // ldp q13, q9, [x8],#32
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc1268d // ldp q13, q9, [x20],#32
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5185,8 +5178,8 @@ packed:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	WORD $0xacc1250d // ldp q13, q9, [x8],#32
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc1268d // ldp q13, q9, [x20],#32
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5197,8 +5190,8 @@ packed:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	WORD $0xacc1250d // ldp q13, q9, [x8],#32
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc1268d // ldp q13, q9, [x20],#32
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5217,17 +5210,17 @@ packedEnd:
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R1, R1
+	SUBS $4, R1, R2
 	BLT columnsEnd
 
 columns:
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	WORD $0x3dc0010d // ldr q13, [x8]
-	WORD $0xbd401109 // ldr s9, [x8,#16]
-	ADD R15, R8, R8
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
+	PRFM (R17), PLDL1KEEP
+	WORD $0xf8aa6a20 // prfm pldl1keep, [x17,x10]
+	ADD R11<<2, R17, R17
+	WORD $0x3dc0028d // ldr q13, [x20]
+	WORD $0xbd401289 // ldr s9, [x20,#16]
+	ADD R13, R20, R1
+	WORD $0xad4002a6 // ldp q6, q0, [x21]
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5238,11 +5231,11 @@ columns:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	ADD R13, R14, R14
-	WORD $0x3dc0010d // ldr q13, [x8]
-	WORD $0xbd401109 // ldr s9, [x8,#16]
-	ADD R15, R8, R8
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
+	ADD R12, R21, R0
+	WORD $0x3dc0002d // ldr q13, [x1]
+	WORD $0xbd401029 // ldr s9, [x1,#16]
+	ADD R13, R1, R1
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5253,11 +5246,11 @@ columns:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	ADD R13, R14, R14
-	WORD $0x3dc0010d // ldr q13, [x8]
-	WORD $0xbd401109 // ldr s9, [x8,#16]
-	ADD R15, R8, R8
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
+	ADD R12, R0, R0
+	WORD $0x3dc0002d // ldr q13, [x1]
+	WORD $0xbd401029 // ldr s9, [x1,#16]
+	ADD R13, R1, R1
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5268,11 +5261,11 @@ columns:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	ADD R13, R14, R14
-	WORD $0x3dc0010d // ldr q13, [x8]
-	WORD $0xbd401109 // ldr s9, [x8,#16]
-	ADD R15, R8, R8
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
+	ADD R12, R0, R0
+	WORD $0x3dc0002d // ldr q13, [x1]
+	WORD $0xbd401029 // ldr s9, [x1,#16]
+	ADD R13, R1, R20
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4f8d10c5 // fmla v5.4s, v6.4s, v13.s[0]
 	WORD $0x4fad10c4 // fmla v4.4s, v6.4s, v13.s[1]
 	WORD $0x4f8d18c3 // fmla v3.4s, v6.4s, v13.s[2]
@@ -5283,46 +5276,46 @@ columns:
 	WORD $0x4f8d180a // fmla v10.4s, v0.4s, v13.s[2]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	ADD R13, R14, R14
-	SUBS $4, R1, R1
+	ADD R12, R0, R21
+	SUBS $4, R2, R2
 	BGE columns
 
 columnsEnd:
-	ADD $4, R1, R1
+	ADD $4, R2, R1
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R8, R7
-	ADD $8, R8, R6
-	ADD $12, R8, R5
-	ADD $16, R8, R0
+	ADD $4, R20, R6
+	ADD $8, R20, R5
+	ADD $12, R20, R3
+	ADD $16, R20, R2
 	B apart
 
 rows:
-	ADD R17, R8, R7
-	ADD R17, R7, R6
-	MOVD R19, R5
-	ADD R17, R5, R0
-	CMP $4, R15
+	ADD R15, R20, R6
+	ADD R15, R6, R5
+	MOVD R16, R3
+	ADD R15, R3, R2
+	CMP $4, R13
 	BNE apart
-	CMP $64, R13
+	CMP $64, R12
 	BNE rowsOfAnyB
 	SUBS $8, R1, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	WORD $0x3cc10510 // ldr q16, [x8],#16
-	WORD $0x3cc104ef // ldr q15, [x7],#16
-	WORD $0x3cc104ce // ldr q14, [x6],#16
-	WORD $0x3cc104ad // ldr q13, [x5],#16
-	WORD $0x3cc10409 // ldr q9, [x0],#16
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	PRFM (R17), PLDL1KEEP
+	WORD $0xf8aa6a20 // prfm pldl1keep, [x17,x10]
+	ADD R11<<2, R17, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8aa6800 // prfm pldl1keep, [x0,x10]
+	ADD R11<<2, R0, R17
+	WORD $0x3cc10690 // ldr q16, [x20],#16
+	WORD $0x3cc104cf // ldr q15, [x6],#16
+	WORD $0x3cc104ae // ldr q14, [x5],#16
+	WORD $0x3cc1046d // ldr q13, [x3],#16
+	WORD $0x3cc10449 // ldr q9, [x2],#16
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f9010c5 // fmla v5.4s, v6.4s, v16.s[0]
 	WORD $0x4f8f10c4 // fmla v4.4s, v6.4s, v15.s[0]
 	WORD $0x4f8e10c3 // fmla v3.4s, v6.4s, v14.s[0]
@@ -5333,7 +5326,7 @@ rowsPacked:
 	WORD $0x4f8e100a // fmla v10.4s, v0.4s, v14.s[0]
 	WORD $0x4f8d1008 // fmla v8.4s, v0.4s, v13.s[0]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4fb010c5 // fmla v5.4s, v6.4s, v16.s[1]
 	WORD $0x4faf10c4 // fmla v4.4s, v6.4s, v15.s[1]
 	WORD $0x4fae10c3 // fmla v3.4s, v6.4s, v14.s[1]
@@ -5344,7 +5337,7 @@ rowsPacked:
 	WORD $0x4fae100a // fmla v10.4s, v0.4s, v14.s[1]
 	WORD $0x4fad1008 // fmla v8.4s, v0.4s, v13.s[1]
 	WORD $0x4fa91007 // fmla v7.4s, v0.4s, v9.s[1]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f9018c5 // fmla v5.4s, v6.4s, v16.s[2]
 	WORD $0x4f8f18c4 // fmla v4.4s, v6.4s, v15.s[2]
 	WORD $0x4f8e18c3 // fmla v3.4s, v6.4s, v14.s[2]
@@ -5355,7 +5348,7 @@ rowsPacked:
 	WORD $0x4f8e180a // fmla v10.4s, v0.4s, v14.s[2]
 	WORD $0x4f8d1808 // fmla v8.4s, v0.4s, v13.s[2]
 	WORD $0x4f891807 // fmla v7.4s, v0.4s, v9.s[2]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4fb018c5 // fmla v5.4s, v6.4s, v16.s[3]
 	WORD $0x4faf18c4 // fmla v4.4s, v6.4s, v15.s[3]
 	WORD $0x4fae18c3 // fmla v3.4s, v6.4s, v14.s[3]
@@ -5366,12 +5359,12 @@ rowsPacked:
 	WORD $0x4fae180a // fmla v10.4s, v0.4s, v14.s[3]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4fa91807 // fmla v7.4s, v0.4s, v9.s[3]
-	WORD $0x3cc10510 // ldr q16, [x8],#16
-	WORD $0x3cc104ef // ldr q15, [x7],#16
-	WORD $0x3cc104ce // ldr q14, [x6],#16
-	WORD $0x3cc104ad // ldr q13, [x5],#16
-	WORD $0x3cc10409 // ldr q9, [x0],#16
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0x3cc10690 // ldr q16, [x20],#16
+	WORD $0x3cc104cf // ldr q15, [x6],#16
+	WORD $0x3cc104ae // ldr q14, [x5],#16
+	WORD $0x3cc1046d // ldr q13, [x3],#16
+	WORD $0x3cc10449 // ldr q9, [x2],#16
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f9010c5 // fmla v5.4s, v6.4s, v16.s[0]
 	WORD $0x4f8f10c4 // fmla v4.4s, v6.4s, v15.s[0]
 	WORD $0x4f8e10c3 // fmla v3.4s, v6.4s, v14.s[0]
@@ -5382,7 +5375,7 @@ rowsPacked:
 	WORD $0x4f8e100a // fmla v10.4s, v0.4s, v14.s[0]
 	WORD $0x4f8d1008 // fmla v8.4s, v0.4s, v13.s[0]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4fb010c5 // fmla v5.4s, v6.4s, v16.s[1]
 	WORD $0x4faf10c4 // fmla v4.4s, v6.4s, v15.s[1]
 	WORD $0x4fae10c3 // fmla v3.4s, v6.4s, v14.s[1]
@@ -5393,7 +5386,7 @@ rowsPacked:
 	WORD $0x4fae100a // fmla v10.4s, v0.4s, v14.s[1]
 	WORD $0x4fad1008 // fmla v8.4s, v0.4s, v13.s[1]
 	WORD $0x4fa91007 // fmla v7.4s, v0.4s, v9.s[1]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4f9018c5 // fmla v5.4s, v6.4s, v16.s[2]
 	WORD $0x4f8f18c4 // fmla v4.4s, v6.4s, v15.s[2]
 	WORD $0x4f8e18c3 // fmla v3.4s, v6.4s, v14.s[2]
@@ -5404,7 +5397,7 @@ rowsPacked:
 	WORD $0x4f8e180a // fmla v10.4s, v0.4s, v14.s[2]
 	WORD $0x4f8d1808 // fmla v8.4s, v0.4s, v13.s[2]
 	WORD $0x4f891807 // fmla v7.4s, v0.4s, v9.s[2]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
 	WORD $0x4fb018c5 // fmla v5.4s, v6.4s, v16.s[3]
 	WORD $0x4faf18c4 // fmla v4.4s, v6.4s, v15.s[3]
 	WORD $0x4fae18c3 // fmla v3.4s, v6.4s, v14.s[3]
@@ -5427,15 +5420,15 @@ rowsOfAnyB:
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	WORD $0x3cc10510 // ldr q16, [x8],#16
-	WORD $0x3cc104ef // ldr q15, [x7],#16
-	WORD $0x3cc104ce // ldr q14, [x6],#16
-	WORD $0x3cc104ad // ldr q13, [x5],#16
-	WORD $0x3cc10409 // ldr q9, [x0],#16
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
+	PRFM (R17), PLDL1KEEP
+	WORD $0xf8aa6a20 // prfm pldl1keep, [x17,x10]
+	ADD R11<<2, R17, R17
+	WORD $0x3cc10690 // ldr q16, [x20],#16
+	WORD $0x3cc104cf // ldr q15, [x6],#16
+	WORD $0x3cc104ae // ldr q14, [x5],#16
+	WORD $0x3cc1046d // ldr q13, [x3],#16
+	WORD $0x3cc10449 // ldr q9, [x2],#16
+	WORD $0xad4002a6 // ldp q6, q0, [x21]
 	WORD $0x4f9010c5 // fmla v5.4s, v6.4s, v16.s[0]
 	WORD $0x4f8f10c4 // fmla v4.4s, v6.4s, v15.s[0]
 	WORD $0x4f8e10c3 // fmla v3.4s, v6.4s, v14.s[0]
@@ -5446,8 +5439,8 @@ rowsAny:
 	WORD $0x4f8e100a // fmla v10.4s, v0.4s, v14.s[0]
 	WORD $0x4f8d1008 // fmla v8.4s, v0.4s, v13.s[0]
 	WORD $0x4f891007 // fmla v7.4s, v0.4s, v9.s[0]
-	ADD R13, R14, R14
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
+	ADD R12, R21, R0
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4fb010c5 // fmla v5.4s, v6.4s, v16.s[1]
 	WORD $0x4faf10c4 // fmla v4.4s, v6.4s, v15.s[1]
 	WORD $0x4fae10c3 // fmla v3.4s, v6.4s, v14.s[1]
@@ -5458,8 +5451,8 @@ rowsAny:
 	WORD $0x4fae100a // fmla v10.4s, v0.4s, v14.s[1]
 	WORD $0x4fad1008 // fmla v8.4s, v0.4s, v13.s[1]
 	WORD $0x4fa91007 // fmla v7.4s, v0.4s, v9.s[1]
-	ADD R13, R14, R14
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
+	ADD R12, R0, R0
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4f9018c5 // fmla v5.4s, v6.4s, v16.s[2]
 	WORD $0x4f8f18c4 // fmla v4.4s, v6.4s, v15.s[2]
 	WORD $0x4f8e18c3 // fmla v3.4s, v6.4s, v14.s[2]
@@ -5470,8 +5463,8 @@ rowsAny:
 	WORD $0x4f8e180a // fmla v10.4s, v0.4s, v14.s[2]
 	WORD $0x4f8d1808 // fmla v8.4s, v0.4s, v13.s[2]
 	WORD $0x4f891807 // fmla v7.4s, v0.4s, v9.s[2]
-	ADD R13, R14, R14
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
+	ADD R12, R0, R0
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4fb018c5 // fmla v5.4s, v6.4s, v16.s[3]
 	WORD $0x4faf18c4 // fmla v4.4s, v6.4s, v15.s[3]
 	WORD $0x4fae18c3 // fmla v3.4s, v6.4s, v14.s[3]
@@ -5482,7 +5475,7 @@ rowsAny:
 	WORD $0x4fae180a // fmla v10.4s, v0.4s, v14.s[3]
 	WORD $0x4fad1808 // fmla v8.4s, v0.4s, v13.s[3]
 	WORD $0x4fa91807 // fmla v7.4s, v0.4s, v9.s[3]
-	ADD R13, R14, R14
+	ADD R12, R0, R21
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -5493,42 +5486,42 @@ rowsLeft:
 	CBZ R1, added
 
 apart:
-	PRFM (R10), PLDL1KEEP
-	ADD R12, R10, R10
-	WORD $0xad4019c9 // ldp q9, q6, [x14]
-	ADD R13, R14, R14
-	WORD $0x4dcfc900 // ld1r {v0.4s}, [x8], x15
+	PRFM (R17), PLDL1KEEP
+	ADD R11, R17, R17
+	WORD $0xad401aa9 // ldp q9, q6, [x21]
+	ADD R12, R21, R21
+	WORD $0x4dcdca80 // ld1r {v0.4s}, [x20], x13
 	WORD $0x4e20cd25 // fmla v5.4s, v9.4s, v0.4s
 	WORD $0x4e20cccc // fmla v12.4s, v6.4s, v0.4s
-	WORD $0x4dcfc8e0 // ld1r {v0.4s}, [x7], x15
+	WORD $0x4dcdc8c0 // ld1r {v0.4s}, [x6], x13
 	WORD $0x4e20cd24 // fmla v4.4s, v9.4s, v0.4s
 	WORD $0x4e20cccb // fmla v11.4s, v6.4s, v0.4s
-	WORD $0x4dcfc8c0 // ld1r {v0.4s}, [x6], x15
+	WORD $0x4dcdc8a0 // ld1r {v0.4s}, [x5], x13
 	WORD $0x4e20cd23 // fmla v3.4s, v9.4s, v0.4s
 	WORD $0x4e20ccca // fmla v10.4s, v6.4s, v0.4s
-	WORD $0x4dcfc8a0 // ld1r {v0.4s}, [x5], x15
+	WORD $0x4dcdc860 // ld1r {v0.4s}, [x3], x13
 	WORD $0x4e20cd22 // fmla v2.4s, v9.4s, v0.4s
 	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
-	WORD $0x4dcfc800 // ld1r {v0.4s}, [x0], x15
+	WORD $0x4dcdc840 // ld1r {v0.4s}, [x2], x13
 	WORD $0x4e20cd21 // fmla v1.4s, v9.4s, v0.4s
 	WORD $0x4e20ccc7 // fmla v7.4s, v6.4s, v0.4s
 	SUBS $1, R1, R1
 	BNE apart
 
 added:
-	ADD R9, R20, R20
-	ADD R9, R19, R19
+	ADD R9, R7, R7
+	ADD R9, R16, R16
 	MOVD 80(R4), R0
-	ADD R0, R14, R14
-	SUBS $1, R3, R3
+	ADD R0, R21, R21
+	SUBS $1, R19, R19
 	BNE run
-	SUBS $1, R2, R2
+	SUBS $1, R8, R8
 	BLE sums
 	MOVD 88(R4), R0
-	ADD R0, R20, R20
-	ADD R0, R19, R19
+	ADD R0, R7, R7
+	ADD R0, R16, R16
 	MOVD 96(R4), R0
-	ADD R0, R14, R14
+	ADD R0, R21, R21
 	B group
 
 sums:
@@ -5893,20 +5886,20 @@ prefetchC:
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R20
-	MOVD 8(R4), R19
-	MOVD 16(R4), R17
-	MOVD 48(R4), R16
-	MOVD 24(R4), R15
-	MOVD 32(R4), R14
-	MOVD 40(R4), R13
-	MOVD 144(R4), R12
-	ADD R12, R12, R11
+	MOVD 0(R4), R7
+	MOVD 8(R4), R16
+	MOVD 16(R4), R15
+	MOVD 48(R4), R14
+	MOVD 24(R4), R13
+	MOVD 32(R4), R21
+	MOVD 40(R4), R12
+	MOVD 144(R4), R11
+	ADD R11, R11, R10
 	MOVD 136(R4), R0
-	ADD R20, R0, R10
+	ADD R7, R0, R17
 	MOVD 72(R4), R0
-	MADD R15, R0, R16, R9
-	WORD $0x4f00e417 // movi v23.16b, #0x0
+	MADD R13, R0, R14, R9
+	WORD $0x4f00e416 // movi v22.16b, #0x0
 	WORD $0x4f00e415 // movi v21.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0x4f00e414 // movi v20.16b, #0x0
@@ -5926,219 +5919,218 @@ prefetchedC:
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
-	MOVD 64(R4), R2
+	MOVD 64(R4), R8
 
 group:
-	MOVD 56(R4), R3
+	MOVD 56(R4), R19
 
 run:
-	MOVD R16, R1
-	MOVD R20, R8
-	CMP $4, R15
+	MOVD R14, R1
+	MOVD R7, R20
+	CMP $4, R13
 	BEQ rows
-	CMP $4, R17
+	CMP $4, R15
 	BNE rows
-	MOVD R20, R0
-	ADD $12, R0, R0
-	CMP R0, R19
+	ADD $12, R7, R0
+	CMP R0, R16
 	BNE rows
-	CMP $32, R15
+	CMP $32, R13
 	BNE columnsOfAnyB
-	CMP $64, R13
+	CMP $64, R12
 	BNE columnsOfAnyB
 	SUBS $8, R1, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	WORD $0xacc14116 // ldp q22, q16, [x8],#32
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	PRFM (R17), PLDL1KEEP
+	WORD $0xf8aa6a20 // prfm pldl1keep, [x17,x10]
+	ADD R11<<2, R17, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8aa6800 // prfm pldl1keep, [x0,x10]
+	ADD R11<<2, R0, R17
+	WORD $0xacc14297 // ldp q23, q16, [x20],#32
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	WORD $0xacc14116 // ldp q22, q16, [x8],#32
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	WORD $0xacc14297 // ldp q23, q16, [x20],#32
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	WORD $0xacc14116 // ldp q22, q16, [x8],#32
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	WORD $0xacc14297 // ldp q23, q16, [x20],#32
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	WORD $0xacc14116 // ldp q22, q16, [x8],#32
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	WORD $0xacc14297 // ldp q23, q16, [x20],#32
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	WORD $0xacc14116 // ldp q22, q16, [x8],#32
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	WORD $0xacc14297 // ldp q23, q16, [x20],#32
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	WORD $0xacc14116 // ldp q22, q16, [x8],#32
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	WORD $0xacc14297 // ldp q23, q16, [x20],#32
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	WORD $0xacc14116 // ldp q22, q16, [x8],#32
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	WORD $0xacc14297 // ldp q23, q16, [x20],#32
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	WORD $0xacc14116 // ldp q22, q16, [x8],#32
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	WORD $0xacc14297 // ldp q23, q16, [x20],#32
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
 	SUBS $8, R1, R1
 	BGE packed
@@ -6148,335 +6140,335 @@ packedEnd:
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R1, R1
+	SUBS $4, R1, R2
 	BLT columnsEnd
 
 columns:
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	WORD $0x3dc00116 // ldr q22, [x8]
-	WORD $0xbd401110 // ldr s16, [x8,#16]
-	ADD R15, R8, R8
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	PRFM (R17), PLDL1KEEP
+	WORD $0xf8aa6a20 // prfm pldl1keep, [x17,x10]
+	ADD R11<<2, R17, R17
+	WORD $0x3dc00297 // ldr q23, [x20]
+	WORD $0xbd401290 // ldr s16, [x20,#16]
+	ADD R13, R20, R1
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xad4002a6 // ldp q6, q0, [x21]
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	ADD R13, R14, R14
-	WORD $0x3dc00116 // ldr q22, [x8]
-	WORD $0xbd401110 // ldr s16, [x8,#16]
-	ADD R15, R8, R8
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	ADD R12, R21, R0
+	WORD $0x3dc00037 // ldr q23, [x1]
+	WORD $0xbd401030 // ldr s16, [x1,#16]
+	ADD R13, R1, R1
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xad400006 // ldp q6, q0, [x0]
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	ADD R13, R14, R14
-	WORD $0x3dc00116 // ldr q22, [x8]
-	WORD $0xbd401110 // ldr s16, [x8,#16]
-	ADD R15, R8, R8
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	ADD R12, R0, R0
+	WORD $0x3dc00037 // ldr q23, [x1]
+	WORD $0xbd401030 // ldr s16, [x1,#16]
+	ADD R13, R1, R1
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xad400006 // ldp q6, q0, [x0]
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	ADD R13, R14, R14
-	WORD $0x3dc00116 // ldr q22, [x8]
-	WORD $0xbd401110 // ldr s16, [x8,#16]
-	ADD R15, R8, R8
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
-	WORD $0x4f9610c5 // fmla v5.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610c4 // fmla v4.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618c3 // fmla v3.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	ADD R12, R0, R0
+	WORD $0x3dc00037 // ldr q23, [x1]
+	WORD $0xbd401030 // ldr s16, [x1,#16]
+	ADD R13, R1, R20
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
+	WORD $0x4f9710c5 // fmla v5.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710c4 // fmla v4.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718c3 // fmla v3.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
-	WORD $0x4f961014 // fmla v20.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61011 // fmla v17.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180d // fmla v13.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4f971014 // fmla v20.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71011 // fmla v17.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180d // fmla v13.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
-	WORD $0x4f9610d7 // fmla v23.4s, v6.4s, v22.s[0]
-	WORD $0x4fb610d3 // fmla v19.4s, v6.4s, v22.s[1]
-	WORD $0x4f9618cf // fmla v15.4s, v6.4s, v22.s[2]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0xad400006 // ldp q6, q0, [x0]
+	WORD $0x4f9710d6 // fmla v22.4s, v6.4s, v23.s[0]
+	WORD $0x4fb710d3 // fmla v19.4s, v6.4s, v23.s[1]
+	WORD $0x4f9718cf // fmla v15.4s, v6.4s, v23.s[2]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
-	WORD $0x4f961015 // fmla v21.4s, v0.4s, v22.s[0]
-	WORD $0x4fb61012 // fmla v18.4s, v0.4s, v22.s[1]
-	WORD $0x4f96180e // fmla v14.4s, v0.4s, v22.s[2]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4f971015 // fmla v21.4s, v0.4s, v23.s[0]
+	WORD $0x4fb71012 // fmla v18.4s, v0.4s, v23.s[1]
+	WORD $0x4f97180e // fmla v14.4s, v0.4s, v23.s[2]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	ADD R13, R14, R14
-	SUBS $4, R1, R1
+	ADD R12, R0, R21
+	SUBS $4, R2, R2
 	BGE columns
 
 columnsEnd:
-	ADD $4, R1, R1
+	ADD $4, R2, R1
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R8, R7
-	ADD $8, R8, R6
-	ADD $12, R8, R5
-	ADD $16, R8, R0
+	ADD $4, R20, R6
+	ADD $8, R20, R5
+	ADD $12, R20, R3
+	ADD $16, R20, R2
 	B apart
 
 rows:
-	ADD R17, R8, R7
-	ADD R17, R7, R6
-	MOVD R19, R5
-	ADD R17, R5, R0
-	CMP $4, R15
+	ADD R15, R20, R6
+	ADD R15, R6, R5
+	MOVD R16, R3
+	ADD R15, R3, R2
+	CMP $4, R13
 	BNE apart
-	CMP $64, R13
+	CMP $64, R12
 	BNE rowsOfAnyB
 	SUBS $8, R1, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	WORD $0x3cc1051a // ldr q26, [x8],#16
-	WORD $0x3cc104f9 // ldr q25, [x7],#16
-	WORD $0x3cc104d8 // ldr q24, [x6],#16
-	WORD $0x3cc104b6 // ldr q22, [x5],#16
-	WORD $0x3cc10410 // ldr q16, [x0],#16
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	PRFM (R17), PLDL1KEEP
+	WORD $0xf8aa6a20 // prfm pldl1keep, [x17,x10]
+	ADD R11<<2, R17, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8aa6800 // prfm pldl1keep, [x0,x10]
+	ADD R11<<2, R0, R17
+	WORD $0x3cc1069a // ldr q26, [x20],#16
+	WORD $0x3cc104d9 // ldr q25, [x6],#16
+	WORD $0x3cc104b8 // ldr q24, [x5],#16
+	WORD $0x3cc10477 // ldr q23, [x3],#16
+	WORD $0x3cc10450 // ldr q16, [x2],#16
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
 	WORD $0x4f9a10c5 // fmla v5.4s, v6.4s, v26.s[0]
 	WORD $0x4f9910c4 // fmla v4.4s, v6.4s, v25.s[0]
 	WORD $0x4f9810c3 // fmla v3.4s, v6.4s, v24.s[0]
-	WORD $0x4f9610c2 // fmla v2.4s, v6.4s, v22.s[0]
+	WORD $0x4f9710c2 // fmla v2.4s, v6.4s, v23.s[0]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
 	WORD $0x4f9a1014 // fmla v20.4s, v0.4s, v26.s[0]
 	WORD $0x4f991011 // fmla v17.4s, v0.4s, v25.s[0]
 	WORD $0x4f98100d // fmla v13.4s, v0.4s, v24.s[0]
-	WORD $0x4f96100a // fmla v10.4s, v0.4s, v22.s[0]
+	WORD $0x4f97100a // fmla v10.4s, v0.4s, v23.s[0]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9a10d7 // fmla v23.4s, v6.4s, v26.s[0]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9a10d6 // fmla v22.4s, v6.4s, v26.s[0]
 	WORD $0x4f9910d3 // fmla v19.4s, v6.4s, v25.s[0]
 	WORD $0x4f9810cf // fmla v15.4s, v6.4s, v24.s[0]
-	WORD $0x4f9610cc // fmla v12.4s, v6.4s, v22.s[0]
+	WORD $0x4f9710cc // fmla v12.4s, v6.4s, v23.s[0]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
 	WORD $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
 	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
 	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
-	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
+	WORD $0x4f97100b // fmla v11.4s, v0.4s, v23.s[0]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
 	WORD $0x4fba10c5 // fmla v5.4s, v6.4s, v26.s[1]
 	WORD $0x4fb910c4 // fmla v4.4s, v6.4s, v25.s[1]
 	WORD $0x4fb810c3 // fmla v3.4s, v6.4s, v24.s[1]
-	WORD $0x4fb610c2 // fmla v2.4s, v6.4s, v22.s[1]
+	WORD $0x4fb710c2 // fmla v2.4s, v6.4s, v23.s[1]
 	WORD $0x4fb010c1 // fmla v1.4s, v6.4s, v16.s[1]
 	WORD $0x4fba1014 // fmla v20.4s, v0.4s, v26.s[1]
 	WORD $0x4fb91011 // fmla v17.4s, v0.4s, v25.s[1]
 	WORD $0x4fb8100d // fmla v13.4s, v0.4s, v24.s[1]
-	WORD $0x4fb6100a // fmla v10.4s, v0.4s, v22.s[1]
+	WORD $0x4fb7100a // fmla v10.4s, v0.4s, v23.s[1]
 	WORD $0x4fb01007 // fmla v7.4s, v0.4s, v16.s[1]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4fba10d7 // fmla v23.4s, v6.4s, v26.s[1]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4fba10d6 // fmla v22.4s, v6.4s, v26.s[1]
 	WORD $0x4fb910d3 // fmla v19.4s, v6.4s, v25.s[1]
 	WORD $0x4fb810cf // fmla v15.4s, v6.4s, v24.s[1]
-	WORD $0x4fb610cc // fmla v12.4s, v6.4s, v22.s[1]
+	WORD $0x4fb710cc // fmla v12.4s, v6.4s, v23.s[1]
 	WORD $0x4fb010c9 // fmla v9.4s, v6.4s, v16.s[1]
 	WORD $0x4fba1015 // fmla v21.4s, v0.4s, v26.s[1]
 	WORD $0x4fb91012 // fmla v18.4s, v0.4s, v25.s[1]
 	WORD $0x4fb8100e // fmla v14.4s, v0.4s, v24.s[1]
-	WORD $0x4fb6100b // fmla v11.4s, v0.4s, v22.s[1]
+	WORD $0x4fb7100b // fmla v11.4s, v0.4s, v23.s[1]
 	WORD $0x4fb01008 // fmla v8.4s, v0.4s, v16.s[1]
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
 	WORD $0x4f9a18c5 // fmla v5.4s, v6.4s, v26.s[2]
 	WORD $0x4f9918c4 // fmla v4.4s, v6.4s, v25.s[2]
 	WORD $0x4f9818c3 // fmla v3.4s, v6.4s, v24.s[2]
-	WORD $0x4f9618c2 // fmla v2.4s, v6.4s, v22.s[2]
+	WORD $0x4f9718c2 // fmla v2.4s, v6.4s, v23.s[2]
 	WORD $0x4f9018c1 // fmla v1.4s, v6.4s, v16.s[2]
 	WORD $0x4f9a1814 // fmla v20.4s, v0.4s, v26.s[2]
 	WORD $0x4f991811 // fmla v17.4s, v0.4s, v25.s[2]
 	WORD $0x4f98180d // fmla v13.4s, v0.4s, v24.s[2]
-	WORD $0x4f96180a // fmla v10.4s, v0.4s, v22.s[2]
+	WORD $0x4f97180a // fmla v10.4s, v0.4s, v23.s[2]
 	WORD $0x4f901807 // fmla v7.4s, v0.4s, v16.s[2]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9a18d7 // fmla v23.4s, v6.4s, v26.s[2]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9a18d6 // fmla v22.4s, v6.4s, v26.s[2]
 	WORD $0x4f9918d3 // fmla v19.4s, v6.4s, v25.s[2]
 	WORD $0x4f9818cf // fmla v15.4s, v6.4s, v24.s[2]
-	WORD $0x4f9618cc // fmla v12.4s, v6.4s, v22.s[2]
+	WORD $0x4f9718cc // fmla v12.4s, v6.4s, v23.s[2]
 	WORD $0x4f9018c9 // fmla v9.4s, v6.4s, v16.s[2]
 	WORD $0x4f9a1815 // fmla v21.4s, v0.4s, v26.s[2]
 	WORD $0x4f991812 // fmla v18.4s, v0.4s, v25.s[2]
 	WORD $0x4f98180e // fmla v14.4s, v0.4s, v24.s[2]
-	WORD $0x4f96180b // fmla v11.4s, v0.4s, v22.s[2]
+	WORD $0x4f97180b // fmla v11.4s, v0.4s, v23.s[2]
 	WORD $0x4f901808 // fmla v8.4s, v0.4s, v16.s[2]
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
 	WORD $0x4fba18c5 // fmla v5.4s, v6.4s, v26.s[3]
 	WORD $0x4fb918c4 // fmla v4.4s, v6.4s, v25.s[3]
 	WORD $0x4fb818c3 // fmla v3.4s, v6.4s, v24.s[3]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4fb018c1 // fmla v1.4s, v6.4s, v16.s[3]
 	WORD $0x4fba1814 // fmla v20.4s, v0.4s, v26.s[3]
 	WORD $0x4fb91811 // fmla v17.4s, v0.4s, v25.s[3]
 	WORD $0x4fb8180d // fmla v13.4s, v0.4s, v24.s[3]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4fb01807 // fmla v7.4s, v0.4s, v16.s[3]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4fba18d7 // fmla v23.4s, v6.4s, v26.s[3]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4fba18d6 // fmla v22.4s, v6.4s, v26.s[3]
 	WORD $0x4fb918d3 // fmla v19.4s, v6.4s, v25.s[3]
 	WORD $0x4fb818cf // fmla v15.4s, v6.4s, v24.s[3]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4fb018c9 // fmla v9.4s, v6.4s, v16.s[3]
 	WORD $0x4fba1815 // fmla v21.4s, v0.4s, v26.s[3]
 	WORD $0x4fb91812 // fmla v18.4s, v0.4s, v25.s[3]
 	WORD $0x4fb8180e // fmla v14.4s, v0.4s, v24.s[3]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4fb01808 // fmla v8.4s, v0.4s, v16.s[3]
-	WORD $0x3cc1051a // ldr q26, [x8],#16
-	WORD $0x3cc104f9 // ldr q25, [x7],#16
-	WORD $0x3cc104d8 // ldr q24, [x6],#16
-	WORD $0x3cc104b6 // ldr q22, [x5],#16
-	WORD $0x3cc10410 // ldr q16, [x0],#16
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	WORD $0x3cc1069a // ldr q26, [x20],#16
+	WORD $0x3cc104d9 // ldr q25, [x6],#16
+	WORD $0x3cc104b8 // ldr q24, [x5],#16
+	WORD $0x3cc10477 // ldr q23, [x3],#16
+	WORD $0x3cc10450 // ldr q16, [x2],#16
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
 	WORD $0x4f9a10c5 // fmla v5.4s, v6.4s, v26.s[0]
 	WORD $0x4f9910c4 // fmla v4.4s, v6.4s, v25.s[0]
 	WORD $0x4f9810c3 // fmla v3.4s, v6.4s, v24.s[0]
-	WORD $0x4f9610c2 // fmla v2.4s, v6.4s, v22.s[0]
+	WORD $0x4f9710c2 // fmla v2.4s, v6.4s, v23.s[0]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
 	WORD $0x4f9a1014 // fmla v20.4s, v0.4s, v26.s[0]
 	WORD $0x4f991011 // fmla v17.4s, v0.4s, v25.s[0]
 	WORD $0x4f98100d // fmla v13.4s, v0.4s, v24.s[0]
-	WORD $0x4f96100a // fmla v10.4s, v0.4s, v22.s[0]
+	WORD $0x4f97100a // fmla v10.4s, v0.4s, v23.s[0]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9a10d7 // fmla v23.4s, v6.4s, v26.s[0]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9a10d6 // fmla v22.4s, v6.4s, v26.s[0]
 	WORD $0x4f9910d3 // fmla v19.4s, v6.4s, v25.s[0]
 	WORD $0x4f9810cf // fmla v15.4s, v6.4s, v24.s[0]
-	WORD $0x4f9610cc // fmla v12.4s, v6.4s, v22.s[0]
+	WORD $0x4f9710cc // fmla v12.4s, v6.4s, v23.s[0]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
 	WORD $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
 	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
 	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
-	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
+	WORD $0x4f97100b // fmla v11.4s, v0.4s, v23.s[0]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
 	WORD $0x4fba10c5 // fmla v5.4s, v6.4s, v26.s[1]
 	WORD $0x4fb910c4 // fmla v4.4s, v6.4s, v25.s[1]
 	WORD $0x4fb810c3 // fmla v3.4s, v6.4s, v24.s[1]
-	WORD $0x4fb610c2 // fmla v2.4s, v6.4s, v22.s[1]
+	WORD $0x4fb710c2 // fmla v2.4s, v6.4s, v23.s[1]
 	WORD $0x4fb010c1 // fmla v1.4s, v6.4s, v16.s[1]
 	WORD $0x4fba1014 // fmla v20.4s, v0.4s, v26.s[1]
 	WORD $0x4fb91011 // fmla v17.4s, v0.4s, v25.s[1]
 	WORD $0x4fb8100d // fmla v13.4s, v0.4s, v24.s[1]
-	WORD $0x4fb6100a // fmla v10.4s, v0.4s, v22.s[1]
+	WORD $0x4fb7100a // fmla v10.4s, v0.4s, v23.s[1]
 	WORD $0x4fb01007 // fmla v7.4s, v0.4s, v16.s[1]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4fba10d7 // fmla v23.4s, v6.4s, v26.s[1]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4fba10d6 // fmla v22.4s, v6.4s, v26.s[1]
 	WORD $0x4fb910d3 // fmla v19.4s, v6.4s, v25.s[1]
 	WORD $0x4fb810cf // fmla v15.4s, v6.4s, v24.s[1]
-	WORD $0x4fb610cc // fmla v12.4s, v6.4s, v22.s[1]
+	WORD $0x4fb710cc // fmla v12.4s, v6.4s, v23.s[1]
 	WORD $0x4fb010c9 // fmla v9.4s, v6.4s, v16.s[1]
 	WORD $0x4fba1015 // fmla v21.4s, v0.4s, v26.s[1]
 	WORD $0x4fb91012 // fmla v18.4s, v0.4s, v25.s[1]
 	WORD $0x4fb8100e // fmla v14.4s, v0.4s, v24.s[1]
-	WORD $0x4fb6100b // fmla v11.4s, v0.4s, v22.s[1]
+	WORD $0x4fb7100b // fmla v11.4s, v0.4s, v23.s[1]
 	WORD $0x4fb01008 // fmla v8.4s, v0.4s, v16.s[1]
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
 	WORD $0x4f9a18c5 // fmla v5.4s, v6.4s, v26.s[2]
 	WORD $0x4f9918c4 // fmla v4.4s, v6.4s, v25.s[2]
 	WORD $0x4f9818c3 // fmla v3.4s, v6.4s, v24.s[2]
-	WORD $0x4f9618c2 // fmla v2.4s, v6.4s, v22.s[2]
+	WORD $0x4f9718c2 // fmla v2.4s, v6.4s, v23.s[2]
 	WORD $0x4f9018c1 // fmla v1.4s, v6.4s, v16.s[2]
 	WORD $0x4f9a1814 // fmla v20.4s, v0.4s, v26.s[2]
 	WORD $0x4f991811 // fmla v17.4s, v0.4s, v25.s[2]
 	WORD $0x4f98180d // fmla v13.4s, v0.4s, v24.s[2]
-	WORD $0x4f96180a // fmla v10.4s, v0.4s, v22.s[2]
+	WORD $0x4f97180a // fmla v10.4s, v0.4s, v23.s[2]
 	WORD $0x4f901807 // fmla v7.4s, v0.4s, v16.s[2]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4f9a18d7 // fmla v23.4s, v6.4s, v26.s[2]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4f9a18d6 // fmla v22.4s, v6.4s, v26.s[2]
 	WORD $0x4f9918d3 // fmla v19.4s, v6.4s, v25.s[2]
 	WORD $0x4f9818cf // fmla v15.4s, v6.4s, v24.s[2]
-	WORD $0x4f9618cc // fmla v12.4s, v6.4s, v22.s[2]
+	WORD $0x4f9718cc // fmla v12.4s, v6.4s, v23.s[2]
 	WORD $0x4f9018c9 // fmla v9.4s, v6.4s, v16.s[2]
 	WORD $0x4f9a1815 // fmla v21.4s, v0.4s, v26.s[2]
 	WORD $0x4f991812 // fmla v18.4s, v0.4s, v25.s[2]
 	WORD $0x4f98180e // fmla v14.4s, v0.4s, v24.s[2]
-	WORD $0x4f96180b // fmla v11.4s, v0.4s, v22.s[2]
+	WORD $0x4f97180b // fmla v11.4s, v0.4s, v23.s[2]
 	WORD $0x4f901808 // fmla v8.4s, v0.4s, v16.s[2]
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
 	WORD $0x4fba18c5 // fmla v5.4s, v6.4s, v26.s[3]
 	WORD $0x4fb918c4 // fmla v4.4s, v6.4s, v25.s[3]
 	WORD $0x4fb818c3 // fmla v3.4s, v6.4s, v24.s[3]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4fb018c1 // fmla v1.4s, v6.4s, v16.s[3]
 	WORD $0x4fba1814 // fmla v20.4s, v0.4s, v26.s[3]
 	WORD $0x4fb91811 // fmla v17.4s, v0.4s, v25.s[3]
 	WORD $0x4fb8180d // fmla v13.4s, v0.4s, v24.s[3]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4fb01807 // fmla v7.4s, v0.4s, v16.s[3]
-	WORD $0xacc201c6 // ldp q6, q0, [x14],#64
-	WORD $0x4fba18d7 // fmla v23.4s, v6.4s, v26.s[3]
+	WORD $0xacc202a6 // ldp q6, q0, [x21],#64
+	WORD $0x4fba18d6 // fmla v22.4s, v6.4s, v26.s[3]
 	WORD $0x4fb918d3 // fmla v19.4s, v6.4s, v25.s[3]
 	WORD $0x4fb818cf // fmla v15.4s, v6.4s, v24.s[3]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4fb018c9 // fmla v9.4s, v6.4s, v16.s[3]
 	WORD $0x4fba1815 // fmla v21.4s, v0.4s, v26.s[3]
 	WORD $0x4fb91812 // fmla v18.4s, v0.4s, v25.s[3]
 	WORD $0x4fb8180e // fmla v14.4s, v0.4s, v24.s[3]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4fb01808 // fmla v8.4s, v0.4s, v16.s[3]
 	SUBS $8, R1, R1
 	BGE rowsPacked
@@ -6490,106 +6482,106 @@ rowsOfAnyB:
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R10), PLDL1KEEP
-	WORD $0xf8ab6940 // prfm pldl1keep, [x10,x11]
-	ADD R12<<2, R10, R10
-	WORD $0x3cc1051a // ldr q26, [x8],#16
-	WORD $0x3cc104f9 // ldr q25, [x7],#16
-	WORD $0x3cc104d8 // ldr q24, [x6],#16
-	WORD $0x3cc104b6 // ldr q22, [x5],#16
-	WORD $0x3cc10410 // ldr q16, [x0],#16
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	PRFM (R17), PLDL1KEEP
+	WORD $0xf8aa6a20 // prfm pldl1keep, [x17,x10]
+	ADD R11<<2, R17, R17
+	WORD $0x3cc1069a // ldr q26, [x20],#16
+	WORD $0x3cc104d9 // ldr q25, [x6],#16
+	WORD $0x3cc104b8 // ldr q24, [x5],#16
+	WORD $0x3cc10477 // ldr q23, [x3],#16
+	WORD $0x3cc10450 // ldr q16, [x2],#16
+	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
 	WORD $0x4f9a10c5 // fmla v5.4s, v6.4s, v26.s[0]
 	WORD $0x4f9910c4 // fmla v4.4s, v6.4s, v25.s[0]
 	WORD $0x4f9810c3 // fmla v3.4s, v6.4s, v24.s[0]
-	WORD $0x4f9610c2 // fmla v2.4s, v6.4s, v22.s[0]
+	WORD $0x4f9710c2 // fmla v2.4s, v6.4s, v23.s[0]
 	WORD $0x4f9010c1 // fmla v1.4s, v6.4s, v16.s[0]
 	WORD $0x4f9a1014 // fmla v20.4s, v0.4s, v26.s[0]
 	WORD $0x4f991011 // fmla v17.4s, v0.4s, v25.s[0]
 	WORD $0x4f98100d // fmla v13.4s, v0.4s, v24.s[0]
-	WORD $0x4f96100a // fmla v10.4s, v0.4s, v22.s[0]
+	WORD $0x4f97100a // fmla v10.4s, v0.4s, v23.s[0]
 	WORD $0x4f901007 // fmla v7.4s, v0.4s, v16.s[0]
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
-	WORD $0x4f9a10d7 // fmla v23.4s, v6.4s, v26.s[0]
+	WORD $0xad4002a6 // ldp q6, q0, [x21]
+	WORD $0x4f9a10d6 // fmla v22.4s, v6.4s, v26.s[0]
 	WORD $0x4f9910d3 // fmla v19.4s, v6.4s, v25.s[0]
 	WORD $0x4f9810cf // fmla v15.4s, v6.4s, v24.s[0]
-	WORD $0x4f9610cc // fmla v12.4s, v6.4s, v22.s[0]
+	WORD $0x4f9710cc // fmla v12.4s, v6.4s, v23.s[0]
 	WORD $0x4f9010c9 // fmla v9.4s, v6.4s, v16.s[0]
 	WORD $0x4f9a1015 // fmla v21.4s, v0.4s, v26.s[0]
 	WORD $0x4f991012 // fmla v18.4s, v0.4s, v25.s[0]
 	WORD $0x4f98100e // fmla v14.4s, v0.4s, v24.s[0]
-	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
+	WORD $0x4f97100b // fmla v11.4s, v0.4s, v23.s[0]
 	WORD $0x4f901008 // fmla v8.4s, v0.4s, v16.s[0]
-	ADD R13, R14, R14
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	ADD R12, R21, R0
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
 	WORD $0x4fba10c5 // fmla v5.4s, v6.4s, v26.s[1]
 	WORD $0x4fb910c4 // fmla v4.4s, v6.4s, v25.s[1]
 	WORD $0x4fb810c3 // fmla v3.4s, v6.4s, v24.s[1]
-	WORD $0x4fb610c2 // fmla v2.4s, v6.4s, v22.s[1]
+	WORD $0x4fb710c2 // fmla v2.4s, v6.4s, v23.s[1]
 	WORD $0x4fb010c1 // fmla v1.4s, v6.4s, v16.s[1]
 	WORD $0x4fba1014 // fmla v20.4s, v0.4s, v26.s[1]
 	WORD $0x4fb91011 // fmla v17.4s, v0.4s, v25.s[1]
 	WORD $0x4fb8100d // fmla v13.4s, v0.4s, v24.s[1]
-	WORD $0x4fb6100a // fmla v10.4s, v0.4s, v22.s[1]
+	WORD $0x4fb7100a // fmla v10.4s, v0.4s, v23.s[1]
 	WORD $0x4fb01007 // fmla v7.4s, v0.4s, v16.s[1]
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
-	WORD $0x4fba10d7 // fmla v23.4s, v6.4s, v26.s[1]
+	WORD $0xad400006 // ldp q6, q0, [x0]
+	WORD $0x4fba10d6 // fmla v22.4s, v6.4s, v26.s[1]
 	WORD $0x4fb910d3 // fmla v19.4s, v6.4s, v25.s[1]
 	WORD $0x4fb810cf // fmla v15.4s, v6.4s, v24.s[1]
-	WORD $0x4fb610cc // fmla v12.4s, v6.4s, v22.s[1]
+	WORD $0x4fb710cc // fmla v12.4s, v6.4s, v23.s[1]
 	WORD $0x4fb010c9 // fmla v9.4s, v6.4s, v16.s[1]
 	WORD $0x4fba1015 // fmla v21.4s, v0.4s, v26.s[1]
 	WORD $0x4fb91012 // fmla v18.4s, v0.4s, v25.s[1]
 	WORD $0x4fb8100e // fmla v14.4s, v0.4s, v24.s[1]
-	WORD $0x4fb6100b // fmla v11.4s, v0.4s, v22.s[1]
+	WORD $0x4fb7100b // fmla v11.4s, v0.4s, v23.s[1]
 	WORD $0x4fb01008 // fmla v8.4s, v0.4s, v16.s[1]
-	ADD R13, R14, R14
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	ADD R12, R0, R0
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
 	WORD $0x4f9a18c5 // fmla v5.4s, v6.4s, v26.s[2]
 	WORD $0x4f9918c4 // fmla v4.4s, v6.4s, v25.s[2]
 	WORD $0x4f9818c3 // fmla v3.4s, v6.4s, v24.s[2]
-	WORD $0x4f9618c2 // fmla v2.4s, v6.4s, v22.s[2]
+	WORD $0x4f9718c2 // fmla v2.4s, v6.4s, v23.s[2]
 	WORD $0x4f9018c1 // fmla v1.4s, v6.4s, v16.s[2]
 	WORD $0x4f9a1814 // fmla v20.4s, v0.4s, v26.s[2]
 	WORD $0x4f991811 // fmla v17.4s, v0.4s, v25.s[2]
 	WORD $0x4f98180d // fmla v13.4s, v0.4s, v24.s[2]
-	WORD $0x4f96180a // fmla v10.4s, v0.4s, v22.s[2]
+	WORD $0x4f97180a // fmla v10.4s, v0.4s, v23.s[2]
 	WORD $0x4f901807 // fmla v7.4s, v0.4s, v16.s[2]
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
-	WORD $0x4f9a18d7 // fmla v23.4s, v6.4s, v26.s[2]
+	WORD $0xad400006 // ldp q6, q0, [x0]
+	WORD $0x4f9a18d6 // fmla v22.4s, v6.4s, v26.s[2]
 	WORD $0x4f9918d3 // fmla v19.4s, v6.4s, v25.s[2]
 	WORD $0x4f9818cf // fmla v15.4s, v6.4s, v24.s[2]
-	WORD $0x4f9618cc // fmla v12.4s, v6.4s, v22.s[2]
+	WORD $0x4f9718cc // fmla v12.4s, v6.4s, v23.s[2]
 	WORD $0x4f9018c9 // fmla v9.4s, v6.4s, v16.s[2]
 	WORD $0x4f9a1815 // fmla v21.4s, v0.4s, v26.s[2]
 	WORD $0x4f991812 // fmla v18.4s, v0.4s, v25.s[2]
 	WORD $0x4f98180e // fmla v14.4s, v0.4s, v24.s[2]
-	WORD $0x4f96180b // fmla v11.4s, v0.4s, v22.s[2]
+	WORD $0x4f97180b // fmla v11.4s, v0.4s, v23.s[2]
 	WORD $0x4f901808 // fmla v8.4s, v0.4s, v16.s[2]
-	ADD R13, R14, R14
-	WORD $0xad4101c6 // ldp q6, q0, [x14,#32]
+	ADD R12, R0, R0
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
 	WORD $0x4fba18c5 // fmla v5.4s, v6.4s, v26.s[3]
 	WORD $0x4fb918c4 // fmla v4.4s, v6.4s, v25.s[3]
 	WORD $0x4fb818c3 // fmla v3.4s, v6.4s, v24.s[3]
-	WORD $0x4fb618c2 // fmla v2.4s, v6.4s, v22.s[3]
+	WORD $0x4fb718c2 // fmla v2.4s, v6.4s, v23.s[3]
 	WORD $0x4fb018c1 // fmla v1.4s, v6.4s, v16.s[3]
 	WORD $0x4fba1814 // fmla v20.4s, v0.4s, v26.s[3]
 	WORD $0x4fb91811 // fmla v17.4s, v0.4s, v25.s[3]
 	WORD $0x4fb8180d // fmla v13.4s, v0.4s, v24.s[3]
-	WORD $0x4fb6180a // fmla v10.4s, v0.4s, v22.s[3]
+	WORD $0x4fb7180a // fmla v10.4s, v0.4s, v23.s[3]
 	WORD $0x4fb01807 // fmla v7.4s, v0.4s, v16.s[3]
-	WORD $0xad4001c6 // ldp q6, q0, [x14]
-	WORD $0x4fba18d7 // fmla v23.4s, v6.4s, v26.s[3]
+	WORD $0xad400006 // ldp q6, q0, [x0]
+	WORD $0x4fba18d6 // fmla v22.4s, v6.4s, v26.s[3]
 	WORD $0x4fb918d3 // fmla v19.4s, v6.4s, v25.s[3]
 	WORD $0x4fb818cf // fmla v15.4s, v6.4s, v24.s[3]
-	WORD $0x4fb618cc // fmla v12.4s, v6.4s, v22.s[3]
+	WORD $0x4fb718cc // fmla v12.4s, v6.4s, v23.s[3]
 	WORD $0x4fb018c9 // fmla v9.4s, v6.4s, v16.s[3]
 	WORD $0x4fba1815 // fmla v21.4s, v0.4s, v26.s[3]
 	WORD $0x4fb91812 // fmla v18.4s, v0.4s, v25.s[3]
 	WORD $0x4fb8180e // fmla v14.4s, v0.4s, v24.s[3]
-	WORD $0x4fb6180b // fmla v11.4s, v0.4s, v22.s[3]
+	WORD $0x4fb7180b // fmla v11.4s, v0.4s, v23.s[3]
 	WORD $0x4fb01808 // fmla v8.4s, v0.4s, v16.s[3]
-	ADD R13, R14, R14
+	ADD R12, R0, R21
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -6600,53 +6592,53 @@ rowsLeft:
 	CBZ R1, added
 
 apart:
-	PRFM (R10), PLDL1KEEP
-	ADD R12, R10, R10
-	WORD $0xad4159d8 // ldp q24, q22, [x14,#32]
-	WORD $0xad4019d0 // ldp q16, q6, [x14]
-	ADD R13, R14, R14
-	WORD $0x4dcfc900 // ld1r {v0.4s}, [x8], x15
-	WORD $0x4e20ce17 // fmla v23.4s, v16.4s, v0.4s
+	PRFM (R17), PLDL1KEEP
+	ADD R11, R17, R17
+	WORD $0xad415eb8 // ldp q24, q23, [x21,#32]
+	WORD $0xad401ab0 // ldp q16, q6, [x21]
+	ADD R12, R21, R21
+	WORD $0x4dcdca80 // ld1r {v0.4s}, [x20], x13
+	WORD $0x4e20ce16 // fmla v22.4s, v16.4s, v0.4s
 	WORD $0x4e20ccd5 // fmla v21.4s, v6.4s, v0.4s
 	WORD $0x4e20cf05 // fmla v5.4s, v24.4s, v0.4s
-	WORD $0x4e20ced4 // fmla v20.4s, v22.4s, v0.4s
-	WORD $0x4dcfc8e0 // ld1r {v0.4s}, [x7], x15
+	WORD $0x4e20cef4 // fmla v20.4s, v23.4s, v0.4s
+	WORD $0x4dcdc8c0 // ld1r {v0.4s}, [x6], x13
 	WORD $0x4e20ce13 // fmla v19.4s, v16.4s, v0.4s
 	WORD $0x4e20ccd2 // fmla v18.4s, v6.4s, v0.4s
 	WORD $0x4e20cf04 // fmla v4.4s, v24.4s, v0.4s
-	WORD $0x4e20ced1 // fmla v17.4s, v22.4s, v0.4s
-	WORD $0x4dcfc8c0 // ld1r {v0.4s}, [x6], x15
+	WORD $0x4e20cef1 // fmla v17.4s, v23.4s, v0.4s
+	WORD $0x4dcdc8a0 // ld1r {v0.4s}, [x5], x13
 	WORD $0x4e20ce0f // fmla v15.4s, v16.4s, v0.4s
 	WORD $0x4e20ccce // fmla v14.4s, v6.4s, v0.4s
 	WORD $0x4e20cf03 // fmla v3.4s, v24.4s, v0.4s
-	WORD $0x4e20cecd // fmla v13.4s, v22.4s, v0.4s
-	WORD $0x4dcfc8a0 // ld1r {v0.4s}, [x5], x15
+	WORD $0x4e20ceed // fmla v13.4s, v23.4s, v0.4s
+	WORD $0x4dcdc860 // ld1r {v0.4s}, [x3], x13
 	WORD $0x4e20ce0c // fmla v12.4s, v16.4s, v0.4s
 	WORD $0x4e20cccb // fmla v11.4s, v6.4s, v0.4s
 	WORD $0x4e20cf02 // fmla v2.4s, v24.4s, v0.4s
-	WORD $0x4e20ceca // fmla v10.4s, v22.4s, v0.4s
-	WORD $0x4dcfc800 // ld1r {v0.4s}, [x0], x15
+	WORD $0x4e20ceea // fmla v10.4s, v23.4s, v0.4s
+	WORD $0x4dcdc840 // ld1r {v0.4s}, [x2], x13
 	WORD $0x4e20ce09 // fmla v9.4s, v16.4s, v0.4s
 	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
 	WORD $0x4e20cf01 // fmla v1.4s, v24.4s, v0.4s
-	WORD $0x4e20cec7 // fmla v7.4s, v22.4s, v0.4s
+	WORD $0x4e20cee7 // fmla v7.4s, v23.4s, v0.4s
 	SUBS $1, R1, R1
 	BNE apart
 
 added:
-	ADD R9, R20, R20
-	ADD R9, R19, R19
+	ADD R9, R7, R7
+	ADD R9, R16, R16
 	MOVD 80(R4), R0
-	ADD R0, R14, R14
-	SUBS $1, R3, R3
+	ADD R0, R21, R21
+	SUBS $1, R19, R19
 	BNE run
-	SUBS $1, R2, R2
+	SUBS $1, R8, R8
 	BLE sums
 	MOVD 88(R4), R0
-	ADD R0, R20, R20
-	ADD R0, R19, R19
+	ADD R0, R7, R7
+	ADD R0, R16, R16
 	MOVD 96(R4), R0
-	ADD R0, R14, R14
+	ADD R0, R21, R21
 	B group
 
 sums:
@@ -6664,7 +6656,7 @@ sums:
 	MOVD 120(R4), R1
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cee0 // fmla v0.4s, v23.4s, v6.4s
+	WORD $0x4e26cec0 // fmla v0.4s, v22.4s, v6.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
@@ -6753,7 +6745,7 @@ addPart:
 	MOVD 120(R4), R2
 	WORD $0x3dc00020 // ldr q0, [x1]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cee0 // fmla v0.4s, v23.4s, v6.4s
+	WORD $0x4e26cec0 // fmla v0.4s, v22.4s, v6.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x3dc00420 // ldr q0, [x1,#16]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
@@ -6932,7 +6924,7 @@ overwrite:
 	BNE setPart
 	MOVD 104(R4), R0
 	MOVD 120(R4), R1
-	WORD $0x6e26dee0 // fmul v0.4s, v23.4s, v6.4s
+	WORD $0x6e26dec0 // fmul v0.4s, v22.4s, v6.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e26dea0 // fmul v0.4s, v21.4s, v6.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
@@ -6981,7 +6973,7 @@ overwrite:
 setPart:
 	MOVD 104(R4), R1
 	MOVD 120(R4), R2
-	WORD $0x6e26dee0 // fmul v0.4s, v23.4s, v6.4s
+	WORD $0x6e26dec0 // fmul v0.4s, v22.4s, v6.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x6e26dea0 // fmul v0.4s, v21.4s, v6.4s
 	WORD $0x3d800420 // str q0, [x1,#16]
@@ -7133,19 +7125,19 @@ prefetchC:
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R21
-	MOVD 8(R4), R20
-	MOVD 16(R4), R19
-	MOVD 48(R4), R17
-	MOVD 24(R4), R16
-	MOVD 32(R4), R15
-	MOVD 40(R4), R14
-	MOVD 144(R4), R13
-	ADD R13, R13, R12
+	MOVD 0(R4), R8
+	MOVD 8(R4), R17
+	MOVD 16(R4), R16
+	MOVD 48(R4), R15
+	MOVD 24(R4), R14
+	MOVD 32(R4), R22
+	MOVD 40(R4), R13
+	MOVD 144(R4), R12
+	ADD R12, R12, R11
 	MOVD 136(R4), R0
-	ADD R21, R0, R11
+	ADD R8, R0, R19
 	MOVD 72(R4), R0
-	MADD R16, R0, R17, R10
+	MADD R14, R0, R15, R10
 	WORD $0x4f00e406 // movi v6.16b, #0x0
 	WORD $0x4f00e40e // movi v14.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
@@ -7158,38 +7150,37 @@ prefetchedC:
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e408 // movi v8.16b, #0x0
-	MOVD 64(R4), R2
+	MOVD 64(R4), R9
 
 group:
-	MOVD 56(R4), R3
+	MOVD 56(R4), R20
 
 run:
-	MOVD R17, R1
-	MOVD R21, R9
-	CMP $4, R16
+	MOVD R15, R1
+	MOVD R8, R21
+	CMP $4, R14
 	BEQ rows
-	CMP $4, R19
+	CMP $4, R16
 	BNE rows
-	MOVD R21, R0
-	ADD $12, R0, R0
-	CMP R0, R20
+	ADD $12, R8, R0
+	CMP R0, R17
 	BNE rows
-	CMP $32, R16
+	CMP $32, R14
 	BNE columnsOfAnyB
-	CMP $64, R14
+	CMP $64, R13
 	BNE columnsOfAnyB
 	SUBS $8, R1, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	WORD $0xacc12d2f // ldp q15, q11, [x9],#32
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	PRFM (R19), PLDL1KEEP
+	WORD $0xf8ab6a60 // prfm pldl1keep, [x19,x11]
+	ADD R12<<2, R19, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8ab6800 // prfm pldl1keep, [x0,x11]
+	ADD R12<<2, R0, R19
+	WORD $0xacc12eaf // ldp q15, q11, [x21],#32
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7202,8 +7193,8 @@ packed:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	WORD $0xacc12d2f // ldp q15, q11, [x9],#32
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc12eaf // ldp q15, q11, [x21],#32
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7216,8 +7207,8 @@ packed:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	WORD $0xacc12d2f // ldp q15, q11, [x9],#32
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc12eaf // ldp q15, q11, [x21],#32
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7230,8 +7221,8 @@ packed:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	WORD $0xacc12d2f // ldp q15, q11, [x9],#32
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc12eaf // ldp q15, q11, [x21],#32
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7244,8 +7235,8 @@ packed:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	WORD $0xacc12d2f // ldp q15, q11, [x9],#32
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc12eaf // ldp q15, q11, [x21],#32
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7258,8 +7249,8 @@ packed:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	WORD $0xacc12d2f // ldp q15, q11, [x9],#32
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc12eaf // ldp q15, q11, [x21],#32
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7272,8 +7263,8 @@ packed:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	WORD $0xacc12d2f // ldp q15, q11, [x9],#32
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc12eaf // ldp q15, q11, [x21],#32
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7286,8 +7277,8 @@ packed:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	WORD $0xacc12d2f // ldp q15, q11, [x9],#32
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc12eaf // ldp q15, q11, [x21],#32
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7308,17 +7299,17 @@ packedEnd:
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R1, R1
+	SUBS $4, R1, R2
 	BLT columnsEnd
 
 columns:
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	WORD $0x3dc0012f // ldr q15, [x9]
-	WORD $0xfd40092b // ldr d11, [x9,#16]
-	ADD R16, R9, R9
-	WORD $0xad4001e7 // ldp q7, q0, [x15]
+	PRFM (R19), PLDL1KEEP
+	WORD $0xf8ab6a60 // prfm pldl1keep, [x19,x11]
+	ADD R12<<2, R19, R19
+	WORD $0x3dc002af // ldr q15, [x21]
+	WORD $0xfd400aab // ldr d11, [x21,#16]
+	ADD R14, R21, R1
+	WORD $0xad4002c7 // ldp q7, q0, [x22]
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7331,11 +7322,11 @@ columns:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	ADD R14, R15, R15
-	WORD $0x3dc0012f // ldr q15, [x9]
-	WORD $0xfd40092b // ldr d11, [x9,#16]
-	ADD R16, R9, R9
-	WORD $0xad4001e7 // ldp q7, q0, [x15]
+	ADD R13, R22, R0
+	WORD $0x3dc0002f // ldr q15, [x1]
+	WORD $0xfd40082b // ldr d11, [x1,#16]
+	ADD R14, R1, R1
+	WORD $0xad400007 // ldp q7, q0, [x0]
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7348,11 +7339,11 @@ columns:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	ADD R14, R15, R15
-	WORD $0x3dc0012f // ldr q15, [x9]
-	WORD $0xfd40092b // ldr d11, [x9,#16]
-	ADD R16, R9, R9
-	WORD $0xad4001e7 // ldp q7, q0, [x15]
+	ADD R13, R0, R0
+	WORD $0x3dc0002f // ldr q15, [x1]
+	WORD $0xfd40082b // ldr d11, [x1,#16]
+	ADD R14, R1, R1
+	WORD $0xad400007 // ldp q7, q0, [x0]
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7365,11 +7356,11 @@ columns:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	ADD R14, R15, R15
-	WORD $0x3dc0012f // ldr q15, [x9]
-	WORD $0xfd40092b // ldr d11, [x9,#16]
-	ADD R16, R9, R9
-	WORD $0xad4001e7 // ldp q7, q0, [x15]
+	ADD R13, R0, R0
+	WORD $0x3dc0002f // ldr q15, [x1]
+	WORD $0xfd40082b // ldr d11, [x1,#16]
+	ADD R14, R1, R21
+	WORD $0xad400007 // ldp q7, q0, [x0]
 	WORD $0x4f8f10e6 // fmla v6.4s, v7.4s, v15.s[0]
 	WORD $0x4faf10e5 // fmla v5.4s, v7.4s, v15.s[1]
 	WORD $0x4f8f18e4 // fmla v4.4s, v7.4s, v15.s[2]
@@ -7382,49 +7373,49 @@ columns:
 	WORD $0x4faf180a // fmla v10.4s, v0.4s, v15.s[3]
 	WORD $0x4f8b1009 // fmla v9.4s, v0.4s, v11.s[0]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	ADD R14, R15, R15
-	SUBS $4, R1, R1
+	ADD R13, R0, R22
+	SUBS $4, R2, R2
 	BGE columns
 
 columnsEnd:
-	ADD $4, R1, R1
+	ADD $4, R2, R1
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R9, R8
-	ADD $8, R9, R7
-	ADD $12, R9, R6
-	ADD $16, R9, R5
-	ADD $20, R9, R0
+	ADD $4, R21, R7
+	ADD $8, R21, R6
+	ADD $12, R21, R5
+	ADD $16, R21, R3
+	ADD $20, R21, R2
 	B apart
 
 rows:
-	ADD R19, R9, R8
-	ADD R19, R8, R7
-	MOVD R20, R6
-	ADD R19, R6, R5
-	ADD R19, R5, R0
-	CMP $4, R16
+	ADD R16, R21, R7
+	ADD R16, R7, R6
+	MOVD R17, R5
+	ADD R16, R5, R3
+	ADD R16, R3, R2
+	CMP $4, R14
 	BNE apart
-	CMP $64, R14
+	CMP $64, R13
 	BNE rowsOfAnyB
 	SUBS $8, R1, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	WORD $0x3cc10533 // ldr q19, [x9],#16
-	WORD $0x3cc10512 // ldr q18, [x8],#16
-	WORD $0x3cc104f1 // ldr q17, [x7],#16
-	WORD $0x3cc104d0 // ldr q16, [x6],#16
-	WORD $0x3cc104af // ldr q15, [x5],#16
-	WORD $0x3cc1040b // ldr q11, [x0],#16
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	PRFM (R19), PLDL1KEEP
+	WORD $0xf8ab6a60 // prfm pldl1keep, [x19,x11]
+	ADD R12<<2, R19, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8ab6800 // prfm pldl1keep, [x0,x11]
+	ADD R12<<2, R0, R19
+	WORD $0x3cc106b3 // ldr q19, [x21],#16
+	WORD $0x3cc104f2 // ldr q18, [x7],#16
+	WORD $0x3cc104d1 // ldr q17, [x6],#16
+	WORD $0x3cc104b0 // ldr q16, [x5],#16
+	WORD $0x3cc1046f // ldr q15, [x3],#16
+	WORD $0x3cc1044b // ldr q11, [x2],#16
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f9310e6 // fmla v6.4s, v7.4s, v19.s[0]
 	WORD $0x4f9210e5 // fmla v5.4s, v7.4s, v18.s[0]
 	WORD $0x4f9110e4 // fmla v4.4s, v7.4s, v17.s[0]
@@ -7437,7 +7428,7 @@ rowsPacked:
 	WORD $0x4f90100a // fmla v10.4s, v0.4s, v16.s[0]
 	WORD $0x4f8f1009 // fmla v9.4s, v0.4s, v15.s[0]
 	WORD $0x4f8b1008 // fmla v8.4s, v0.4s, v11.s[0]
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4fb310e6 // fmla v6.4s, v7.4s, v19.s[1]
 	WORD $0x4fb210e5 // fmla v5.4s, v7.4s, v18.s[1]
 	WORD $0x4fb110e4 // fmla v4.4s, v7.4s, v17.s[1]
@@ -7450,7 +7441,7 @@ rowsPacked:
 	WORD $0x4fb0100a // fmla v10.4s, v0.4s, v16.s[1]
 	WORD $0x4faf1009 // fmla v9.4s, v0.4s, v15.s[1]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f9318e6 // fmla v6.4s, v7.4s, v19.s[2]
 	WORD $0x4f9218e5 // fmla v5.4s, v7.4s, v18.s[2]
 	WORD $0x4f9118e4 // fmla v4.4s, v7.4s, v17.s[2]
@@ -7463,7 +7454,7 @@ rowsPacked:
 	WORD $0x4f90180a // fmla v10.4s, v0.4s, v16.s[2]
 	WORD $0x4f8f1809 // fmla v9.4s, v0.4s, v15.s[2]
 	WORD $0x4f8b1808 // fmla v8.4s, v0.4s, v11.s[2]
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4fb318e6 // fmla v6.4s, v7.4s, v19.s[3]
 	WORD $0x4fb218e5 // fmla v5.4s, v7.4s, v18.s[3]
 	WORD $0x4fb118e4 // fmla v4.4s, v7.4s, v17.s[3]
@@ -7476,13 +7467,13 @@ rowsPacked:
 	WORD $0x4fb0180a // fmla v10.4s, v0.4s, v16.s[3]
 	WORD $0x4faf1809 // fmla v9.4s, v0.4s, v15.s[3]
 	WORD $0x4fab1808 // fmla v8.4s, v0.4s, v11.s[3]
-	WORD $0x3cc10533 // ldr q19, [x9],#16
-	WORD $0x3cc10512 // ldr q18, [x8],#16
-	WORD $0x3cc104f1 // ldr q17, [x7],#16
-	WORD $0x3cc104d0 // ldr q16, [x6],#16
-	WORD $0x3cc104af // ldr q15, [x5],#16
-	WORD $0x3cc1040b // ldr q11, [x0],#16
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0x3cc106b3 // ldr q19, [x21],#16
+	WORD $0x3cc104f2 // ldr q18, [x7],#16
+	WORD $0x3cc104d1 // ldr q17, [x6],#16
+	WORD $0x3cc104b0 // ldr q16, [x5],#16
+	WORD $0x3cc1046f // ldr q15, [x3],#16
+	WORD $0x3cc1044b // ldr q11, [x2],#16
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f9310e6 // fmla v6.4s, v7.4s, v19.s[0]
 	WORD $0x4f9210e5 // fmla v5.4s, v7.4s, v18.s[0]
 	WORD $0x4f9110e4 // fmla v4.4s, v7.4s, v17.s[0]
@@ -7495,7 +7486,7 @@ rowsPacked:
 	WORD $0x4f90100a // fmla v10.4s, v0.4s, v16.s[0]
 	WORD $0x4f8f1009 // fmla v9.4s, v0.4s, v15.s[0]
 	WORD $0x4f8b1008 // fmla v8.4s, v0.4s, v11.s[0]
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4fb310e6 // fmla v6.4s, v7.4s, v19.s[1]
 	WORD $0x4fb210e5 // fmla v5.4s, v7.4s, v18.s[1]
 	WORD $0x4fb110e4 // fmla v4.4s, v7.4s, v17.s[1]
@@ -7508,7 +7499,7 @@ rowsPacked:
 	WORD $0x4fb0100a // fmla v10.4s, v0.4s, v16.s[1]
 	WORD $0x4faf1009 // fmla v9.4s, v0.4s, v15.s[1]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4f9318e6 // fmla v6.4s, v7.4s, v19.s[2]
 	WORD $0x4f9218e5 // fmla v5.4s, v7.4s, v18.s[2]
 	WORD $0x4f9118e4 // fmla v4.4s, v7.4s, v17.s[2]
@@ -7521,7 +7512,7 @@ rowsPacked:
 	WORD $0x4f90180a // fmla v10.4s, v0.4s, v16.s[2]
 	WORD $0x4f8f1809 // fmla v9.4s, v0.4s, v15.s[2]
 	WORD $0x4f8b1808 // fmla v8.4s, v0.4s, v11.s[2]
-	WORD $0xacc201e7 // ldp q7, q0, [x15],#64
+	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
 	WORD $0x4fb318e6 // fmla v6.4s, v7.4s, v19.s[3]
 	WORD $0x4fb218e5 // fmla v5.4s, v7.4s, v18.s[3]
 	WORD $0x4fb118e4 // fmla v4.4s, v7.4s, v17.s[3]
@@ -7546,16 +7537,16 @@ rowsOfAnyB:
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	WORD $0x3cc10533 // ldr q19, [x9],#16
-	WORD $0x3cc10512 // ldr q18, [x8],#16
-	WORD $0x3cc104f1 // ldr q17, [x7],#16
-	WORD $0x3cc104d0 // ldr q16, [x6],#16
-	WORD $0x3cc104af // ldr q15, [x5],#16
-	WORD $0x3cc1040b // ldr q11, [x0],#16
-	WORD $0xad4001e7 // ldp q7, q0, [x15]
+	PRFM (R19), PLDL1KEEP
+	WORD $0xf8ab6a60 // prfm pldl1keep, [x19,x11]
+	ADD R12<<2, R19, R19
+	WORD $0x3cc106b3 // ldr q19, [x21],#16
+	WORD $0x3cc104f2 // ldr q18, [x7],#16
+	WORD $0x3cc104d1 // ldr q17, [x6],#16
+	WORD $0x3cc104b0 // ldr q16, [x5],#16
+	WORD $0x3cc1046f // ldr q15, [x3],#16
+	WORD $0x3cc1044b // ldr q11, [x2],#16
+	WORD $0xad4002c7 // ldp q7, q0, [x22]
 	WORD $0x4f9310e6 // fmla v6.4s, v7.4s, v19.s[0]
 	WORD $0x4f9210e5 // fmla v5.4s, v7.4s, v18.s[0]
 	WORD $0x4f9110e4 // fmla v4.4s, v7.4s, v17.s[0]
@@ -7568,8 +7559,8 @@ rowsAny:
 	WORD $0x4f90100a // fmla v10.4s, v0.4s, v16.s[0]
 	WORD $0x4f8f1009 // fmla v9.4s, v0.4s, v15.s[0]
 	WORD $0x4f8b1008 // fmla v8.4s, v0.4s, v11.s[0]
-	ADD R14, R15, R15
-	WORD $0xad4001e7 // ldp q7, q0, [x15]
+	ADD R13, R22, R0
+	WORD $0xad400007 // ldp q7, q0, [x0]
 	WORD $0x4fb310e6 // fmla v6.4s, v7.4s, v19.s[1]
 	WORD $0x4fb210e5 // fmla v5.4s, v7.4s, v18.s[1]
 	WORD $0x4fb110e4 // fmla v4.4s, v7.4s, v17.s[1]
@@ -7582,8 +7573,8 @@ rowsAny:
 	WORD $0x4fb0100a // fmla v10.4s, v0.4s, v16.s[1]
 	WORD $0x4faf1009 // fmla v9.4s, v0.4s, v15.s[1]
 	WORD $0x4fab1008 // fmla v8.4s, v0.4s, v11.s[1]
-	ADD R14, R15, R15
-	WORD $0xad4001e7 // ldp q7, q0, [x15]
+	ADD R13, R0, R0
+	WORD $0xad400007 // ldp q7, q0, [x0]
 	WORD $0x4f9318e6 // fmla v6.4s, v7.4s, v19.s[2]
 	WORD $0x4f9218e5 // fmla v5.4s, v7.4s, v18.s[2]
 	WORD $0x4f9118e4 // fmla v4.4s, v7.4s, v17.s[2]
@@ -7596,8 +7587,8 @@ rowsAny:
 	WORD $0x4f90180a // fmla v10.4s, v0.4s, v16.s[2]
 	WORD $0x4f8f1809 // fmla v9.4s, v0.4s, v15.s[2]
 	WORD $0x4f8b1808 // fmla v8.4s, v0.4s, v11.s[2]
-	ADD R14, R15, R15
-	WORD $0xad4001e7 // ldp q7, q0, [x15]
+	ADD R13, R0, R0
+	WORD $0xad400007 // ldp q7, q0, [x0]
 	WORD $0x4fb318e6 // fmla v6.4s, v7.4s, v19.s[3]
 	WORD $0x4fb218e5 // fmla v5.4s, v7.4s, v18.s[3]
 	WORD $0x4fb118e4 // fmla v4.4s, v7.4s, v17.s[3]
@@ -7610,7 +7601,7 @@ rowsAny:
 	WORD $0x4fb0180a // fmla v10.4s, v0.4s, v16.s[3]
 	WORD $0x4faf1809 // fmla v9.4s, v0.4s, v15.s[3]
 	WORD $0x4fab1808 // fmla v8.4s, v0.4s, v11.s[3]
-	ADD R14, R15, R15
+	ADD R13, R0, R22
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -7621,45 +7612,45 @@ rowsLeft:
 	CBZ R1, added
 
 apart:
-	PRFM (R11), PLDL1KEEP
-	ADD R13, R11, R11
-	WORD $0xad401deb // ldp q11, q7, [x15]
-	ADD R14, R15, R15
-	WORD $0x4dd0c920 // ld1r {v0.4s}, [x9], x16
+	PRFM (R19), PLDL1KEEP
+	ADD R12, R19, R19
+	WORD $0xad401ecb // ldp q11, q7, [x22]
+	ADD R13, R22, R22
+	WORD $0x4dcecaa0 // ld1r {v0.4s}, [x21], x14
 	WORD $0x4e20cd66 // fmla v6.4s, v11.4s, v0.4s
 	WORD $0x4e20ccee // fmla v14.4s, v7.4s, v0.4s
-	WORD $0x4dd0c900 // ld1r {v0.4s}, [x8], x16
+	WORD $0x4dcec8e0 // ld1r {v0.4s}, [x7], x14
 	WORD $0x4e20cd65 // fmla v5.4s, v11.4s, v0.4s
 	WORD $0x4e20cced // fmla v13.4s, v7.4s, v0.4s
-	WORD $0x4dd0c8e0 // ld1r {v0.4s}, [x7], x16
+	WORD $0x4dcec8c0 // ld1r {v0.4s}, [x6], x14
 	WORD $0x4e20cd64 // fmla v4.4s, v11.4s, v0.4s
 	WORD $0x4e20ccec // fmla v12.4s, v7.4s, v0.4s
-	WORD $0x4dd0c8c0 // ld1r {v0.4s}, [x6], x16
+	WORD $0x4dcec8a0 // ld1r {v0.4s}, [x5], x14
 	WORD $0x4e20cd63 // fmla v3.4s, v11.4s, v0.4s
 	WORD $0x4e20ccea // fmla v10.4s, v7.4s, v0.4s
-	WORD $0x4dd0c8a0 // ld1r {v0.4s}, [x5], x16
+	WORD $0x4dcec860 // ld1r {v0.4s}, [x3], x14
 	WORD $0x4e20cd62 // fmla v2.4s, v11.4s, v0.4s
 	WORD $0x4e20cce9 // fmla v9.4s, v7.4s, v0.4s
-	WORD $0x4dd0c800 // ld1r {v0.4s}, [x0], x16
+	WORD $0x4dcec840 // ld1r {v0.4s}, [x2], x14
 	WORD $0x4e20cd61 // fmla v1.4s, v11.4s, v0.4s
 	WORD $0x4e20cce8 // fmla v8.4s, v7.4s, v0.4s
 	SUBS $1, R1, R1
 	BNE apart
 
 added:
-	ADD R10, R21, R21
-	ADD R10, R20, R20
+	ADD R10, R8, R8
+	ADD R10, R17, R17
 	MOVD 80(R4), R0
-	ADD R0, R15, R15
-	SUBS $1, R3, R3
+	ADD R0, R22, R22
+	SUBS $1, R20, R20
 	BNE run
-	SUBS $1, R2, R2
+	SUBS $1, R9, R9
 	BLE sums
 	MOVD 88(R4), R0
-	ADD R0, R21, R21
-	ADD R0, R20, R20
+	ADD R0, R8, R8
+	ADD R0, R17, R17
 	MOVD 96(R4), R0
-	ADD R0, R15, R15
+	ADD R0, R22, R22
 	B group
 
 sums:
@@ -8088,19 +8079,19 @@ prefetchC:
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R21
-	MOVD 8(R4), R20
-	MOVD 16(R4), R19
-	MOVD 48(R4), R17
-	MOVD 24(R4), R16
-	MOVD 32(R4), R15
-	MOVD 40(R4), R14
-	MOVD 144(R4), R13
-	ADD R13, R13, R12
+	MOVD 0(R4), R8
+	MOVD 8(R4), R17
+	MOVD 16(R4), R16
+	MOVD 48(R4), R15
+	MOVD 24(R4), R14
+	MOVD 32(R4), R22
+	MOVD 40(R4), R13
+	MOVD 144(R4), R12
+	ADD R12, R12, R11
 	MOVD 136(R4), R0
-	ADD R21, R0, R11
+	ADD R8, R0, R19
 	MOVD 72(R4), R0
-	MADD R16, R0, R17, R10
+	MADD R14, R0, R15, R10
 	WORD $0x4f00e41a // movi v26.16b, #0x0
 	WORD $0x4f00e419 // movi v25.16b, #0x0
 	WORD $0x4f00e40a // movi v10.16b, #0x0
@@ -8125,38 +8116,37 @@ prefetchedC:
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
-	MOVD 64(R4), R2
+	MOVD 64(R4), R9
 
 group:
-	MOVD 56(R4), R3
+	MOVD 56(R4), R20
 
 run:
-	MOVD R17, R1
-	MOVD R21, R9
-	CMP $4, R16
+	MOVD R15, R1
+	MOVD R8, R21
+	CMP $4, R14
 	BEQ rows
-	CMP $4, R19
+	CMP $4, R16
 	BNE rows
-	MOVD R21, R0
-	ADD $12, R0, R0
-	CMP R0, R20
+	ADD $12, R8, R0
+	CMP R0, R17
 	BNE rows
-	CMP $32, R16
+	CMP $32, R14
 	BNE columnsOfAnyB
-	CMP $64, R14
+	CMP $64, R13
 	BNE columnsOfAnyB
 	SUBS $8, R1, R1
 	BLT packedEnd
 
 packed:
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	WORD $0xacc1593b // ldp q27, q22, [x9],#32
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	PRFM (R19), PLDL1KEEP
+	WORD $0xf8ab6a60 // prfm pldl1keep, [x19,x11]
+	ADD R12<<2, R19, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8ab6800 // prfm pldl1keep, [x0,x11]
+	ADD R12<<2, R0, R19
+	WORD $0xacc15abb // ldp q27, q22, [x21],#32
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8169,7 +8159,7 @@ packed:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8182,8 +8172,8 @@ packed:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	WORD $0xacc1593b // ldp q27, q22, [x9],#32
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xacc15abb // ldp q27, q22, [x21],#32
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8196,7 +8186,7 @@ packed:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8209,8 +8199,8 @@ packed:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	WORD $0xacc1593b // ldp q27, q22, [x9],#32
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xacc15abb // ldp q27, q22, [x21],#32
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8223,7 +8213,7 @@ packed:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8236,8 +8226,8 @@ packed:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	WORD $0xacc1593b // ldp q27, q22, [x9],#32
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xacc15abb // ldp q27, q22, [x21],#32
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8250,7 +8240,7 @@ packed:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8263,8 +8253,8 @@ packed:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	WORD $0xacc1593b // ldp q27, q22, [x9],#32
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xacc15abb // ldp q27, q22, [x21],#32
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8277,7 +8267,7 @@ packed:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8290,8 +8280,8 @@ packed:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	WORD $0xacc1593b // ldp q27, q22, [x9],#32
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xacc15abb // ldp q27, q22, [x21],#32
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8304,7 +8294,7 @@ packed:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8317,8 +8307,8 @@ packed:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	WORD $0xacc1593b // ldp q27, q22, [x9],#32
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xacc15abb // ldp q27, q22, [x21],#32
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8331,7 +8321,7 @@ packed:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8344,8 +8334,8 @@ packed:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	WORD $0xacc1593b // ldp q27, q22, [x9],#32
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xacc15abb // ldp q27, q22, [x21],#32
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8358,7 +8348,7 @@ packed:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8379,17 +8369,17 @@ packedEnd:
 	B columnsLeft
 
 columnsOfAnyB:
-	SUBS $4, R1, R1
+	SUBS $4, R1, R2
 	BLT columnsEnd
 
 columns:
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	WORD $0x3dc0013b // ldr q27, [x9]
-	WORD $0xfd400936 // ldr d22, [x9,#16]
-	ADD R16, R9, R9
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	PRFM (R19), PLDL1KEEP
+	WORD $0xf8ab6a60 // prfm pldl1keep, [x19,x11]
+	ADD R12<<2, R19, R19
+	WORD $0x3dc002bb // ldr q27, [x21]
+	WORD $0xfd400ab6 // ldr d22, [x21,#16]
+	ADD R14, R21, R1
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8402,7 +8392,7 @@ columns:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xad4001e6 // ldp q6, q0, [x15]
+	WORD $0xad4002c6 // ldp q6, q0, [x22]
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8415,11 +8405,11 @@ columns:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	ADD R14, R15, R15
-	WORD $0x3dc0013b // ldr q27, [x9]
-	WORD $0xfd400936 // ldr d22, [x9,#16]
-	ADD R16, R9, R9
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	ADD R13, R22, R0
+	WORD $0x3dc0003b // ldr q27, [x1]
+	WORD $0xfd400836 // ldr d22, [x1,#16]
+	ADD R14, R1, R1
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8432,7 +8422,7 @@ columns:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xad4001e6 // ldp q6, q0, [x15]
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8445,11 +8435,11 @@ columns:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	ADD R14, R15, R15
-	WORD $0x3dc0013b // ldr q27, [x9]
-	WORD $0xfd400936 // ldr d22, [x9,#16]
-	ADD R16, R9, R9
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	ADD R13, R0, R0
+	WORD $0x3dc0003b // ldr q27, [x1]
+	WORD $0xfd400836 // ldr d22, [x1,#16]
+	ADD R14, R1, R1
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8462,7 +8452,7 @@ columns:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xad4001e6 // ldp q6, q0, [x15]
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8475,11 +8465,11 @@ columns:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	ADD R14, R15, R15
-	WORD $0x3dc0013b // ldr q27, [x9]
-	WORD $0xfd400936 // ldr d22, [x9,#16]
-	ADD R16, R9, R9
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	ADD R13, R0, R0
+	WORD $0x3dc0003b // ldr q27, [x1]
+	WORD $0xfd400836 // ldr d22, [x1,#16]
+	ADD R14, R1, R21
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
 	WORD $0x4f9b10ca // fmla v10.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10c5 // fmla v5.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18c4 // fmla v4.4s, v6.4s, v27.s[2]
@@ -8492,7 +8482,7 @@ columns:
 	WORD $0x4fbb180e // fmla v14.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100b // fmla v11.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xad4001e6 // ldp q6, q0, [x15]
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4f9b10da // fmla v26.4s, v6.4s, v27.s[0]
 	WORD $0x4fbb10d7 // fmla v23.4s, v6.4s, v27.s[1]
 	WORD $0x4f9b18d3 // fmla v19.4s, v6.4s, v27.s[2]
@@ -8505,49 +8495,49 @@ columns:
 	WORD $0x4fbb180f // fmla v15.4s, v0.4s, v27.s[3]
 	WORD $0x4f96100c // fmla v12.4s, v0.4s, v22.s[0]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	ADD R14, R15, R15
-	SUBS $4, R1, R1
+	ADD R13, R0, R22
+	SUBS $4, R2, R2
 	BGE columns
 
 columnsEnd:
-	ADD $4, R1, R1
+	ADD $4, R2, R1
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R9, R8
-	ADD $8, R9, R7
-	ADD $12, R9, R6
-	ADD $16, R9, R5
-	ADD $20, R9, R0
+	ADD $4, R21, R7
+	ADD $8, R21, R6
+	ADD $12, R21, R5
+	ADD $16, R21, R3
+	ADD $20, R21, R2
 	B apart
 
 rows:
-	ADD R19, R9, R8
-	ADD R19, R8, R7
-	MOVD R20, R6
-	ADD R19, R6, R5
-	ADD R19, R5, R0
-	CMP $4, R16
+	ADD R16, R21, R7
+	ADD R16, R7, R6
+	MOVD R17, R5
+	ADD R16, R5, R3
+	ADD R16, R3, R2
+	CMP $4, R14
 	BNE apart
-	CMP $64, R14
+	CMP $64, R13
 	BNE rowsOfAnyB
 	SUBS $8, R1, R1
 	BLT rowsPackedEnd
 
 rowsPacked:
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	WORD $0x3cc1053f // ldr q31, [x9],#16
-	WORD $0x3cc1051e // ldr q30, [x8],#16
-	WORD $0x3cc104fd // ldr q29, [x7],#16
-	WORD $0x3cc104dc // ldr q28, [x6],#16
-	WORD $0x3cc104bb // ldr q27, [x5],#16
-	WORD $0x3cc10416 // ldr q22, [x0],#16
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	PRFM (R19), PLDL1KEEP
+	WORD $0xf8ab6a60 // prfm pldl1keep, [x19,x11]
+	ADD R12<<2, R19, R0
+	PRFM (R0), PLDL1KEEP
+	WORD $0xf8ab6800 // prfm pldl1keep, [x0,x11]
+	ADD R12<<2, R0, R19
+	WORD $0x3cc106bf // ldr q31, [x21],#16
+	WORD $0x3cc104fe // ldr q30, [x7],#16
+	WORD $0x3cc104dd // ldr q29, [x6],#16
+	WORD $0x3cc104bc // ldr q28, [x5],#16
+	WORD $0x3cc1047b // ldr q27, [x3],#16
+	WORD $0x3cc10456 // ldr q22, [x2],#16
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9f10ca // fmla v10.4s, v6.4s, v31.s[0]
 	WORD $0x4f9e10c5 // fmla v5.4s, v6.4s, v30.s[0]
 	WORD $0x4f9d10c4 // fmla v4.4s, v6.4s, v29.s[0]
@@ -8560,7 +8550,7 @@ rowsPacked:
 	WORD $0x4f9c100e // fmla v14.4s, v0.4s, v28.s[0]
 	WORD $0x4f9b100b // fmla v11.4s, v0.4s, v27.s[0]
 	WORD $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9f10da // fmla v26.4s, v6.4s, v31.s[0]
 	WORD $0x4f9e10d7 // fmla v23.4s, v6.4s, v30.s[0]
 	WORD $0x4f9d10d3 // fmla v19.4s, v6.4s, v29.s[0]
@@ -8573,7 +8563,7 @@ rowsPacked:
 	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
 	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
 	WORD $0x4f961008 // fmla v8.4s, v0.4s, v22.s[0]
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4fbf10ca // fmla v10.4s, v6.4s, v31.s[1]
 	WORD $0x4fbe10c5 // fmla v5.4s, v6.4s, v30.s[1]
 	WORD $0x4fbd10c4 // fmla v4.4s, v6.4s, v29.s[1]
@@ -8586,7 +8576,7 @@ rowsPacked:
 	WORD $0x4fbc100e // fmla v14.4s, v0.4s, v28.s[1]
 	WORD $0x4fbb100b // fmla v11.4s, v0.4s, v27.s[1]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4fbf10da // fmla v26.4s, v6.4s, v31.s[1]
 	WORD $0x4fbe10d7 // fmla v23.4s, v6.4s, v30.s[1]
 	WORD $0x4fbd10d3 // fmla v19.4s, v6.4s, v29.s[1]
@@ -8599,7 +8589,7 @@ rowsPacked:
 	WORD $0x4fbc100f // fmla v15.4s, v0.4s, v28.s[1]
 	WORD $0x4fbb100c // fmla v12.4s, v0.4s, v27.s[1]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9f18ca // fmla v10.4s, v6.4s, v31.s[2]
 	WORD $0x4f9e18c5 // fmla v5.4s, v6.4s, v30.s[2]
 	WORD $0x4f9d18c4 // fmla v4.4s, v6.4s, v29.s[2]
@@ -8612,7 +8602,7 @@ rowsPacked:
 	WORD $0x4f9c180e // fmla v14.4s, v0.4s, v28.s[2]
 	WORD $0x4f9b180b // fmla v11.4s, v0.4s, v27.s[2]
 	WORD $0x4f961807 // fmla v7.4s, v0.4s, v22.s[2]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9f18da // fmla v26.4s, v6.4s, v31.s[2]
 	WORD $0x4f9e18d7 // fmla v23.4s, v6.4s, v30.s[2]
 	WORD $0x4f9d18d3 // fmla v19.4s, v6.4s, v29.s[2]
@@ -8625,7 +8615,7 @@ rowsPacked:
 	WORD $0x4f9c180f // fmla v15.4s, v0.4s, v28.s[2]
 	WORD $0x4f9b180c // fmla v12.4s, v0.4s, v27.s[2]
 	WORD $0x4f961808 // fmla v8.4s, v0.4s, v22.s[2]
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4fbf18ca // fmla v10.4s, v6.4s, v31.s[3]
 	WORD $0x4fbe18c5 // fmla v5.4s, v6.4s, v30.s[3]
 	WORD $0x4fbd18c4 // fmla v4.4s, v6.4s, v29.s[3]
@@ -8638,7 +8628,7 @@ rowsPacked:
 	WORD $0x4fbc180e // fmla v14.4s, v0.4s, v28.s[3]
 	WORD $0x4fbb180b // fmla v11.4s, v0.4s, v27.s[3]
 	WORD $0x4fb61807 // fmla v7.4s, v0.4s, v22.s[3]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4fbf18da // fmla v26.4s, v6.4s, v31.s[3]
 	WORD $0x4fbe18d7 // fmla v23.4s, v6.4s, v30.s[3]
 	WORD $0x4fbd18d3 // fmla v19.4s, v6.4s, v29.s[3]
@@ -8651,13 +8641,13 @@ rowsPacked:
 	WORD $0x4fbc180f // fmla v15.4s, v0.4s, v28.s[3]
 	WORD $0x4fbb180c // fmla v12.4s, v0.4s, v27.s[3]
 	WORD $0x4fb61808 // fmla v8.4s, v0.4s, v22.s[3]
-	WORD $0x3cc1053f // ldr q31, [x9],#16
-	WORD $0x3cc1051e // ldr q30, [x8],#16
-	WORD $0x3cc104fd // ldr q29, [x7],#16
-	WORD $0x3cc104dc // ldr q28, [x6],#16
-	WORD $0x3cc104bb // ldr q27, [x5],#16
-	WORD $0x3cc10416 // ldr q22, [x0],#16
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0x3cc106bf // ldr q31, [x21],#16
+	WORD $0x3cc104fe // ldr q30, [x7],#16
+	WORD $0x3cc104dd // ldr q29, [x6],#16
+	WORD $0x3cc104bc // ldr q28, [x5],#16
+	WORD $0x3cc1047b // ldr q27, [x3],#16
+	WORD $0x3cc10456 // ldr q22, [x2],#16
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9f10ca // fmla v10.4s, v6.4s, v31.s[0]
 	WORD $0x4f9e10c5 // fmla v5.4s, v6.4s, v30.s[0]
 	WORD $0x4f9d10c4 // fmla v4.4s, v6.4s, v29.s[0]
@@ -8670,7 +8660,7 @@ rowsPacked:
 	WORD $0x4f9c100e // fmla v14.4s, v0.4s, v28.s[0]
 	WORD $0x4f9b100b // fmla v11.4s, v0.4s, v27.s[0]
 	WORD $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9f10da // fmla v26.4s, v6.4s, v31.s[0]
 	WORD $0x4f9e10d7 // fmla v23.4s, v6.4s, v30.s[0]
 	WORD $0x4f9d10d3 // fmla v19.4s, v6.4s, v29.s[0]
@@ -8683,7 +8673,7 @@ rowsPacked:
 	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
 	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
 	WORD $0x4f961008 // fmla v8.4s, v0.4s, v22.s[0]
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4fbf10ca // fmla v10.4s, v6.4s, v31.s[1]
 	WORD $0x4fbe10c5 // fmla v5.4s, v6.4s, v30.s[1]
 	WORD $0x4fbd10c4 // fmla v4.4s, v6.4s, v29.s[1]
@@ -8696,7 +8686,7 @@ rowsPacked:
 	WORD $0x4fbc100e // fmla v14.4s, v0.4s, v28.s[1]
 	WORD $0x4fbb100b // fmla v11.4s, v0.4s, v27.s[1]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4fbf10da // fmla v26.4s, v6.4s, v31.s[1]
 	WORD $0x4fbe10d7 // fmla v23.4s, v6.4s, v30.s[1]
 	WORD $0x4fbd10d3 // fmla v19.4s, v6.4s, v29.s[1]
@@ -8709,7 +8699,7 @@ rowsPacked:
 	WORD $0x4fbc100f // fmla v15.4s, v0.4s, v28.s[1]
 	WORD $0x4fbb100c // fmla v12.4s, v0.4s, v27.s[1]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9f18ca // fmla v10.4s, v6.4s, v31.s[2]
 	WORD $0x4f9e18c5 // fmla v5.4s, v6.4s, v30.s[2]
 	WORD $0x4f9d18c4 // fmla v4.4s, v6.4s, v29.s[2]
@@ -8722,7 +8712,7 @@ rowsPacked:
 	WORD $0x4f9c180e // fmla v14.4s, v0.4s, v28.s[2]
 	WORD $0x4f9b180b // fmla v11.4s, v0.4s, v27.s[2]
 	WORD $0x4f961807 // fmla v7.4s, v0.4s, v22.s[2]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4f9f18da // fmla v26.4s, v6.4s, v31.s[2]
 	WORD $0x4f9e18d7 // fmla v23.4s, v6.4s, v30.s[2]
 	WORD $0x4f9d18d3 // fmla v19.4s, v6.4s, v29.s[2]
@@ -8735,7 +8725,7 @@ rowsPacked:
 	WORD $0x4f9c180f // fmla v15.4s, v0.4s, v28.s[2]
 	WORD $0x4f9b180c // fmla v12.4s, v0.4s, v27.s[2]
 	WORD $0x4f961808 // fmla v8.4s, v0.4s, v22.s[2]
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4fbf18ca // fmla v10.4s, v6.4s, v31.s[3]
 	WORD $0x4fbe18c5 // fmla v5.4s, v6.4s, v30.s[3]
 	WORD $0x4fbd18c4 // fmla v4.4s, v6.4s, v29.s[3]
@@ -8748,7 +8738,7 @@ rowsPacked:
 	WORD $0x4fbc180e // fmla v14.4s, v0.4s, v28.s[3]
 	WORD $0x4fbb180b // fmla v11.4s, v0.4s, v27.s[3]
 	WORD $0x4fb61807 // fmla v7.4s, v0.4s, v22.s[3]
-	WORD $0xacc201e6 // ldp q6, q0, [x15],#64
+	WORD $0xacc202c6 // ldp q6, q0, [x22],#64
 	WORD $0x4fbf18da // fmla v26.4s, v6.4s, v31.s[3]
 	WORD $0x4fbe18d7 // fmla v23.4s, v6.4s, v30.s[3]
 	WORD $0x4fbd18d3 // fmla v19.4s, v6.4s, v29.s[3]
@@ -8773,16 +8763,16 @@ rowsOfAnyB:
 	BLT rowsAnyEnd
 
 rowsAny:
-	PRFM (R11), PLDL1KEEP
-	WORD $0xf8ac6960 // prfm pldl1keep, [x11,x12]
-	ADD R13<<2, R11, R11
-	WORD $0x3cc1053f // ldr q31, [x9],#16
-	WORD $0x3cc1051e // ldr q30, [x8],#16
-	WORD $0x3cc104fd // ldr q29, [x7],#16
-	WORD $0x3cc104dc // ldr q28, [x6],#16
-	WORD $0x3cc104bb // ldr q27, [x5],#16
-	WORD $0x3cc10416 // ldr q22, [x0],#16
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	PRFM (R19), PLDL1KEEP
+	WORD $0xf8ab6a60 // prfm pldl1keep, [x19,x11]
+	ADD R12<<2, R19, R19
+	WORD $0x3cc106bf // ldr q31, [x21],#16
+	WORD $0x3cc104fe // ldr q30, [x7],#16
+	WORD $0x3cc104dd // ldr q29, [x6],#16
+	WORD $0x3cc104bc // ldr q28, [x5],#16
+	WORD $0x3cc1047b // ldr q27, [x3],#16
+	WORD $0x3cc10456 // ldr q22, [x2],#16
+	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
 	WORD $0x4f9f10ca // fmla v10.4s, v6.4s, v31.s[0]
 	WORD $0x4f9e10c5 // fmla v5.4s, v6.4s, v30.s[0]
 	WORD $0x4f9d10c4 // fmla v4.4s, v6.4s, v29.s[0]
@@ -8795,7 +8785,7 @@ rowsAny:
 	WORD $0x4f9c100e // fmla v14.4s, v0.4s, v28.s[0]
 	WORD $0x4f9b100b // fmla v11.4s, v0.4s, v27.s[0]
 	WORD $0x4f961007 // fmla v7.4s, v0.4s, v22.s[0]
-	WORD $0xad4001e6 // ldp q6, q0, [x15]
+	WORD $0xad4002c6 // ldp q6, q0, [x22]
 	WORD $0x4f9f10da // fmla v26.4s, v6.4s, v31.s[0]
 	WORD $0x4f9e10d7 // fmla v23.4s, v6.4s, v30.s[0]
 	WORD $0x4f9d10d3 // fmla v19.4s, v6.4s, v29.s[0]
@@ -8808,8 +8798,8 @@ rowsAny:
 	WORD $0x4f9c100f // fmla v15.4s, v0.4s, v28.s[0]
 	WORD $0x4f9b100c // fmla v12.4s, v0.4s, v27.s[0]
 	WORD $0x4f961008 // fmla v8.4s, v0.4s, v22.s[0]
-	ADD R14, R15, R15
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	ADD R13, R22, R0
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
 	WORD $0x4fbf10ca // fmla v10.4s, v6.4s, v31.s[1]
 	WORD $0x4fbe10c5 // fmla v5.4s, v6.4s, v30.s[1]
 	WORD $0x4fbd10c4 // fmla v4.4s, v6.4s, v29.s[1]
@@ -8822,7 +8812,7 @@ rowsAny:
 	WORD $0x4fbc100e // fmla v14.4s, v0.4s, v28.s[1]
 	WORD $0x4fbb100b // fmla v11.4s, v0.4s, v27.s[1]
 	WORD $0x4fb61007 // fmla v7.4s, v0.4s, v22.s[1]
-	WORD $0xad4001e6 // ldp q6, q0, [x15]
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4fbf10da // fmla v26.4s, v6.4s, v31.s[1]
 	WORD $0x4fbe10d7 // fmla v23.4s, v6.4s, v30.s[1]
 	WORD $0x4fbd10d3 // fmla v19.4s, v6.4s, v29.s[1]
@@ -8835,8 +8825,8 @@ rowsAny:
 	WORD $0x4fbc100f // fmla v15.4s, v0.4s, v28.s[1]
 	WORD $0x4fbb100c // fmla v12.4s, v0.4s, v27.s[1]
 	WORD $0x4fb61008 // fmla v8.4s, v0.4s, v22.s[1]
-	ADD R14, R15, R15
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	ADD R13, R0, R0
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
 	WORD $0x4f9f18ca // fmla v10.4s, v6.4s, v31.s[2]
 	WORD $0x4f9e18c5 // fmla v5.4s, v6.4s, v30.s[2]
 	WORD $0x4f9d18c4 // fmla v4.4s, v6.4s, v29.s[2]
@@ -8849,7 +8839,7 @@ rowsAny:
 	WORD $0x4f9c180e // fmla v14.4s, v0.4s, v28.s[2]
 	WORD $0x4f9b180b // fmla v11.4s, v0.4s, v27.s[2]
 	WORD $0x4f961807 // fmla v7.4s, v0.4s, v22.s[2]
-	WORD $0xad4001e6 // ldp q6, q0, [x15]
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4f9f18da // fmla v26.4s, v6.4s, v31.s[2]
 	WORD $0x4f9e18d7 // fmla v23.4s, v6.4s, v30.s[2]
 	WORD $0x4f9d18d3 // fmla v19.4s, v6.4s, v29.s[2]
@@ -8862,8 +8852,8 @@ rowsAny:
 	WORD $0x4f9c180f // fmla v15.4s, v0.4s, v28.s[2]
 	WORD $0x4f9b180c // fmla v12.4s, v0.4s, v27.s[2]
 	WORD $0x4f961808 // fmla v8.4s, v0.4s, v22.s[2]
-	ADD R14, R15, R15
-	WORD $0xad4101e6 // ldp q6, q0, [x15,#32]
+	ADD R13, R0, R0
+	WORD $0xad410006 // ldp q6, q0, [x0,#32]
 	WORD $0x4fbf18ca // fmla v10.4s, v6.4s, v31.s[3]
 	WORD $0x4fbe18c5 // fmla v5.4s, v6.4s, v30.s[3]
 	WORD $0x4fbd18c4 // fmla v4.4s, v6.4s, v29.s[3]
@@ -8876,7 +8866,7 @@ rowsAny:
 	WORD $0x4fbc180e // fmla v14.4s, v0.4s, v28.s[3]
 	WORD $0x4fbb180b // fmla v11.4s, v0.4s, v27.s[3]
 	WORD $0x4fb61807 // fmla v7.4s, v0.4s, v22.s[3]
-	WORD $0xad4001e6 // ldp q6, q0, [x15]
+	WORD $0xad400006 // ldp q6, q0, [x0]
 	WORD $0x4fbf18da // fmla v26.4s, v6.4s, v31.s[3]
 	WORD $0x4fbe18d7 // fmla v23.4s, v6.4s, v30.s[3]
 	WORD $0x4fbd18d3 // fmla v19.4s, v6.4s, v29.s[3]
@@ -8889,7 +8879,7 @@ rowsAny:
 	WORD $0x4fbc180f // fmla v15.4s, v0.4s, v28.s[3]
 	WORD $0x4fbb180c // fmla v12.4s, v0.4s, v27.s[3]
 	WORD $0x4fb61808 // fmla v8.4s, v0.4s, v22.s[3]
-	ADD R14, R15, R15
+	ADD R13, R0, R22
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -8900,37 +8890,37 @@ rowsLeft:
 	CBZ R1, added
 
 apart:
-	PRFM (R11), PLDL1KEEP
-	ADD R13, R11, R11
-	WORD $0xad416dfc // ldp q28, q27, [x15,#32]
-	WORD $0xad4019f6 // ldp q22, q6, [x15]
-	ADD R14, R15, R15
-	WORD $0x4dd0c920 // ld1r {v0.4s}, [x9], x16
+	PRFM (R19), PLDL1KEEP
+	ADD R12, R19, R19
+	WORD $0xad416edc // ldp q28, q27, [x22,#32]
+	WORD $0xad401ad6 // ldp q22, q6, [x22]
+	ADD R13, R22, R22
+	WORD $0x4dcecaa0 // ld1r {v0.4s}, [x21], x14
 	WORD $0x4e20ceda // fmla v26.4s, v22.4s, v0.4s
 	WORD $0x4e20ccd9 // fmla v25.4s, v6.4s, v0.4s
 	WORD $0x4e20cf8a // fmla v10.4s, v28.4s, v0.4s
 	WORD $0x4e20cf78 // fmla v24.4s, v27.4s, v0.4s
-	WORD $0x4dd0c900 // ld1r {v0.4s}, [x8], x16
+	WORD $0x4dcec8e0 // ld1r {v0.4s}, [x7], x14
 	WORD $0x4e20ced7 // fmla v23.4s, v22.4s, v0.4s
 	WORD $0x4e20ccd5 // fmla v21.4s, v6.4s, v0.4s
 	WORD $0x4e20cf85 // fmla v5.4s, v28.4s, v0.4s
 	WORD $0x4e20cf74 // fmla v20.4s, v27.4s, v0.4s
-	WORD $0x4dd0c8e0 // ld1r {v0.4s}, [x7], x16
+	WORD $0x4dcec8c0 // ld1r {v0.4s}, [x6], x14
 	WORD $0x4e20ced3 // fmla v19.4s, v22.4s, v0.4s
 	WORD $0x4e20ccd2 // fmla v18.4s, v6.4s, v0.4s
 	WORD $0x4e20cf84 // fmla v4.4s, v28.4s, v0.4s
 	WORD $0x4e20cf71 // fmla v17.4s, v27.4s, v0.4s
-	WORD $0x4dd0c8c0 // ld1r {v0.4s}, [x6], x16
+	WORD $0x4dcec8a0 // ld1r {v0.4s}, [x5], x14
 	WORD $0x4e20ced0 // fmla v16.4s, v22.4s, v0.4s
 	WORD $0x4e20cccf // fmla v15.4s, v6.4s, v0.4s
 	WORD $0x4e20cf83 // fmla v3.4s, v28.4s, v0.4s
 	WORD $0x4e20cf6e // fmla v14.4s, v27.4s, v0.4s
-	WORD $0x4dd0c8a0 // ld1r {v0.4s}, [x5], x16
+	WORD $0x4dcec860 // ld1r {v0.4s}, [x3], x14
 	WORD $0x4e20cecd // fmla v13.4s, v22.4s, v0.4s
 	WORD $0x4e20cccc // fmla v12.4s, v6.4s, v0.4s
 	WORD $0x4e20cf82 // fmla v2.4s, v28.4s, v0.4s
 	WORD $0x4e20cf6b // fmla v11.4s, v27.4s, v0.4s
-	WORD $0x4dd0c800 // ld1r {v0.4s}, [x0], x16
+	WORD $0x4dcec840 // ld1r {v0.4s}, [x2], x14
 	WORD $0x4e20cec9 // fmla v9.4s, v22.4s, v0.4s
 	WORD $0x4e20ccc8 // fmla v8.4s, v6.4s, v0.4s
 	WORD $0x4e20cf81 // fmla v1.4s, v28.4s, v0.4s
@@ -8939,19 +8929,19 @@ apart:
 	BNE apart
 
 added:
-	ADD R10, R21, R21
-	ADD R10, R20, R20
+	ADD R10, R8, R8
+	ADD R10, R17, R17
 	MOVD 80(R4), R0
-	ADD R0, R15, R15
-	SUBS $1, R3, R3
+	ADD R0, R22, R22
+	SUBS $1, R20, R20
 	BNE run
-	SUBS $1, R2, R2
+	SUBS $1, R9, R9
 	BLE sums
 	MOVD 88(R4), R0
-	ADD R0, R21, R21
-	ADD R0, R20, R20
+	ADD R0, R8, R8
+	ADD R0, R17, R17
 	MOVD 96(R4), R0
-	ADD R0, R15, R15
+	ADD R0, R22, R22
 	B group
 
 sums:
@@ -9567,76 +9557,69 @@ again:
 
 // func transpose8NEON(dst *float32, ds int, src *float32, ss int, rows int, blocks int)
 TEXT ·transpose8NEON(SB), NOSPLIT, $0-48
-	MOVD ss+24(FP), R12
-	MOVD src+16(FP), R11
-	MOVD rows+32(FP), R0
-	LSL $2, R12, R12
-	MOVD R11, R10
-	ADD R12, R10, R10
-	CMP $1, R0
-	CSEL LE, R11, R10, R10
-	MOVD R10, R9
-	ADD R12, R9, R9
-	CMP $2, R0
-	CSEL LE, R10, R9, R9
-	MOVD R9, R8
-	ADD R12, R8, R8
-	CMP $3, R0
-	CSEL LE, R9, R8, R8
-	MOVD R8, R7
-	ADD R12, R7, R7
-	CMP $4, R0
-	CSEL LE, R8, R7, R7
-	MOVD R7, R6
-	ADD R12, R6, R6
-	CMP $5, R0
-	CSEL LE, R7, R6, R6
-	MOVD R6, R5
-	ADD R12, R5, R5
-	CMP $6, R0
-	CSEL LE, R6, R5, R5
-	MOVD R5, R4
-	ADD R12, R4, R4
-	CMP $7, R0
-	CSEL LE, R5, R4, R4
-	MOVD dst+0(FP), R3
-	MOVD ds+8(FP), R2
-	MOVD blocks+40(FP), R1
-	LSL $2, R2, R2
+	MOVD ss+24(FP), R0
+	MOVD src+16(FP), R10
+	MOVD rows+32(FP), R1
+	LSL $2, R0, R11
+	ADD R11, R10, R0
+	CMP $1, R1
+	CSEL LE, R10, R0, R9
+	ADD R11, R9, R0
+	CMP $2, R1
+	CSEL LE, R9, R0, R8
+	ADD R11, R8, R0
+	CMP $3, R1
+	CSEL LE, R8, R0, R7
+	ADD R11, R7, R0
+	CMP $4, R1
+	CSEL LE, R7, R0, R6
+	ADD R11, R6, R0
+	CMP $5, R1
+	CSEL LE, R6, R0, R5
+	ADD R11, R5, R0
+	CMP $6, R1
+	CSEL LE, R5, R0, R4
+	ADD R11, R4, R0
+	CMP $7, R1
+	CSEL LE, R4, R0, R3
+	MOVD dst+0(FP), R12
+	MOVD ds+8(FP), R0
+	MOVD blocks+40(FP), R2
+	LSL $2, R0, R1
 
 blocks:
-	WORD $0xad401166 // ldp q6, q4, [x11]
-	ADD R12<<3, R11, R0
-	PRFM 0(R0), PLDL1KEEP
-	ADD $32, R11, R11
-	WORD $0xad400943 // ldp q3, q2, [x10]
-	ADD R12<<3, R10, R0
+	WORD $0xad401146 // ldp q6, q4, [x10]
+	ADD R11<<3, R10, R0
 	PRFM 0(R0), PLDL1KEEP
 	ADD $32, R10, R10
-	WORD $0xad402129 // ldp q9, q8, [x9]
-	ADD R12<<3, R9, R0
+	WORD $0xad400923 // ldp q3, q2, [x9]
+	ADD R11<<3, R9, R0
 	PRFM 0(R0), PLDL1KEEP
 	ADD $32, R9, R9
-	WORD $0xad400101 // ldp q1, q0, [x8]
-	ADD R12<<3, R8, R0
+	WORD $0xad402109 // ldp q9, q8, [x8]
+	ADD R11<<3, R8, R0
 	PRFM 0(R0), PLDL1KEEP
 	ADD $32, R8, R8
-	WORD $0xad4050f5 // ldp q21, q20, [x7]
-	ADD R12<<3, R7, R0
+	WORD $0xad4000e1 // ldp q1, q0, [x7]
+	ADD R11<<3, R7, R0
 	PRFM 0(R0), PLDL1KEEP
 	ADD $32, R7, R7
-	WORD $0xad4040d1 // ldp q17, q16, [x6]
-	ADD R12<<3, R6, R0
+	WORD $0xad4050d5 // ldp q21, q20, [x6]
+	ADD R11<<3, R6, R0
 	PRFM 0(R0), PLDL1KEEP
 	ADD $32, R6, R6
-	WORD $0xad4048b3 // ldp q19, q18, [x5]
-	ADD R12<<3, R5, R0
+	WORD $0xad4040b1 // ldp q17, q16, [x5]
+	ADD R11<<3, R5, R0
 	PRFM 0(R0), PLDL1KEEP
 	ADD $32, R5, R5
-	WORD $0xad40308e // ldp q14, q12, [x4]
-	ADD R12<<3, R4, R0
+	WORD $0xad404893 // ldp q19, q18, [x4]
+	ADD R11<<3, R4, R0
 	PRFM 0(R0), PLDL1KEEP
 	ADD $32, R4, R4
+	WORD $0xad40306e // ldp q14, q12, [x3]
+	ADD R11<<3, R3, R0
+	PRFM 0(R0), PLDL1KEEP
+	ADD $32, R3, R3
 	WORD $0x4e8338c7 // zip1 v7.4s, v6.4s, v3.4s
 	WORD $0x4e823885 // zip1 v5.4s, v4.4s, v2.4s
 	WORD $0x4e8378c6 // zip2 v6.4s, v6.4s, v3.4s
@@ -9669,23 +9652,23 @@ blocks:
 	WORD $0x4ec03a04 // zip1 v4.2d, v16.2d, v0.2d
 	WORD $0x4ec27a22 // zip2 v2.2d, v17.2d, v2.2d
 	WORD $0x4ec07a00 // zip2 v0.2d, v16.2d, v0.2d
-	WORD $0xad00386f // stp q15, q14, [x3]
-	ADD R2, R3, R3
-	WORD $0xad00286b // stp q11, q10, [x3]
-	ADD R2, R3, R3
-	WORD $0xad001867 // stp q7, q6, [x3]
-	ADD R2, R3, R3
-	WORD $0xad000863 // stp q3, q2, [x3]
-	ADD R2, R3, R3
-	WORD $0xad00306d // stp q13, q12, [x3]
-	ADD R2, R3, R3
-	WORD $0xad002069 // stp q9, q8, [x3]
-	ADD R2, R3, R3
-	WORD $0xad001065 // stp q5, q4, [x3]
-	ADD R2, R3, R3
-	WORD $0xad000061 // stp q1, q0, [x3]
-	ADD R2, R3, R3
-	SUBS $1, R1, R1
+	WORD $0xad00398f // stp q15, q14, [x12]
+	ADD R1, R12, R0
+	WORD $0xad00280b // stp q11, q10, [x0]
+	ADD R1, R0, R0
+	WORD $0xad001807 // stp q7, q6, [x0]
+	ADD R1, R0, R0
+	WORD $0xad000803 // stp q3, q2, [x0]
+	ADD R1, R0, R0
+	WORD $0xad00300d // stp q13, q12, [x0]
+	ADD R1, R0, R0
+	WORD $0xad002009 // stp q9, q8, [x0]
+	ADD R1, R0, R0
+	WORD $0xad001005 // stp q5, q4, [x0]
+	ADD R1, R0, R0
+	WORD $0xad000001 // stp q1, q0, [x0]
+	ADD R1, R0, R12
+	SUBS $1, R2, R2
 	BNE blocks
 	RET
 
@@ -9694,18 +9677,18 @@ TEXT ·copyPiecesNEON(SB), NOSPLIT, $0-80
 	MOVD dst+0(FP), R14
 	MOVD src+24(FP), R13
 	MOVD rows+48(FP), R12
-	MOVD eights+64(FP), R11
-	MOVD dr+8(FP), R10
-	LSL $2, R10, R10
-	MOVD ds+16(FP), R9
-	LSL $2, R9, R9
-	MOVD sr+32(FP), R8
-	LSL $2, R8, R8
-	MOVD ss+40(FP), R7
-	LSL $2, R7, R7
-	MOVD ahead+72(FP), R6
-	LSL $2, R6, R6
-	CMP $1, R11
+	MOVD eights+64(FP), R1
+	MOVD dr+8(FP), R0
+	LSL $2, R0, R11
+	MOVD ds+16(FP), R0
+	LSL $2, R0, R10
+	MOVD sr+32(FP), R0
+	LSL $2, R0, R9
+	MOVD ss+40(FP), R0
+	LSL $2, R0, R8
+	MOVD ahead+72(FP), R0
+	LSL $2, R0, R7
+	CMP $1, R1
 	BNE eights1_not
 
 eights1_row:
@@ -9714,22 +9697,22 @@ eights1_row:
 	MOVD R13, R1
 
 eights1_piece:
-	ADD R6<<0, R1, R0
+	ADD R7<<0, R1, R0
 	PRFM 0(R0), PLDL1KEEP
 	WORD $0xad400021 // ldp q1, q0, [x1]
 	WORD $0xad000041 // stp q1, q0, [x2]
-	ADD R9, R2, R2
-	ADD R7, R1, R1
+	ADD R10, R2, R2
+	ADD R8, R1, R1
 	SUBS $1, R3, R3
 	BNE eights1_piece
-	ADD R10, R14, R14
-	ADD R8, R13, R13
+	ADD R11, R14, R14
+	ADD R9, R13, R13
 	SUBS $1, R12, R12
 	BNE eights1_row
 	RET
 
 eights1_not:
-	CMP $2, R11
+	CMP $2, R1
 	BNE eights2_not
 
 eights2_row:
@@ -9738,24 +9721,24 @@ eights2_row:
 	MOVD R13, R1
 
 eights2_piece:
-	ADD R6<<0, R1, R0
+	ADD R7<<0, R1, R0
 	PRFM 0(R0), PLDL1KEEP
 	WORD $0xad400021 // ldp q1, q0, [x1]
 	WORD $0xad000041 // stp q1, q0, [x2]
 	WORD $0xad410021 // ldp q1, q0, [x1,#32]
 	WORD $0xad010041 // stp q1, q0, [x2,#32]
-	ADD R9, R2, R2
-	ADD R7, R1, R1
+	ADD R10, R2, R2
+	ADD R8, R1, R1
 	SUBS $1, R3, R3
 	BNE eights2_piece
-	ADD R10, R14, R14
-	ADD R8, R13, R13
+	ADD R11, R14, R14
+	ADD R9, R13, R13
 	SUBS $1, R12, R12
 	BNE eights2_row
 	RET
 
 eights2_not:
-	LSL $2, R11, R11
+	LSL $2, R1, R6
 
 eights0_row:
 	MOVD pieces+56(FP), R5
@@ -9764,7 +9747,7 @@ eights0_row:
 
 eights0_piece:
 	MOVD $0, R2
-	ADD R6<<0, R3, R1
+	ADD R7<<0, R3, R1
 
 eights:
 	ADD R2<<3, R1, R0
@@ -9774,14 +9757,14 @@ eights:
 	ADD R2<<3, R4, R0
 	WORD $0xad000001 // stp q1, q0, [x0]
 	ADD $4, R2, R2
-	CMP R11, R2
+	CMP R6, R2
 	BLT eights
-	ADD R9, R4, R4
-	ADD R7, R3, R3
+	ADD R10, R4, R4
+	ADD R8, R3, R3
 	SUBS $1, R5, R5
 	BNE eights0_piece
-	ADD R10, R14, R14
-	ADD R8, R13, R13
+	ADD R11, R14, R14
+	ADD R9, R13, R13
 	SUBS $1, R12, R12
 	BNE eights0_row
 	RET

@@ -34,102 +34,102 @@ TEXT ·fromYCbCrNEON(SB), NOSPLIT, $0-40
 	MOVD crs+24(FP), R2
 	MOVD groups+32(FP), R1
 	MOVD $imagesColours<>(SB), R0
-	WORD $0x3dc0000e // ldr q14, [x0]
-	WORD $0x3dc0040d // ldr q13, [x0,#16]
-	WORD $0x3dc0080c // ldr q12, [x0,#32]
-	WORD $0x3dc00c0b // ldr q11, [x0,#48]
-	WORD $0x3dc0100a // ldr q10, [x0,#64]
-	WORD $0x4f04e409 // movi v9.16b, #0x80
+	WORD $0x3dc0000c // ldr q12, [x0]
+	WORD $0x3dc0040b // ldr q11, [x0,#16]
+	WORD $0x3dc0080a // ldr q10, [x0,#32]
+	WORD $0x3dc00c09 // ldr q9, [x0,#48]
+	WORD $0x3dc01008 // ldr q8, [x0,#64]
+	WORD $0x4f04e407 // movi v7.16b, #0x80
 
 group:
 	WORD $0x3cc10481 // ldr q1, [x4],#16
 	WORD $0x2f08a420 // uxtl v0.8h, v1.8b
-	WORD $0x2f10a414 // uxtl v20.4s, v0.4h
-	WORD $0x6f10a413 // uxtl2 v19.4s, v0.8h
-	WORD $0x6f08a420 // uxtl2 v0.8h, v1.16b
-	WORD $0x2f10a412 // uxtl v18.4s, v0.4h
+	WORD $0x2f10a406 // uxtl v6.4s, v0.4h
 	WORD $0x6f10a411 // uxtl2 v17.4s, v0.8h
-	WORD $0x3cc10461 // ldr q1, [x3],#16
-	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+	WORD $0x6f08a420 // uxtl2 v0.8h, v1.16b
+	WORD $0x2f10a40f // uxtl v15.4s, v0.4h
+	WORD $0x6f10a40d // uxtl2 v13.4s, v0.8h
+	WORD $0x3cc10460 // ldr q0, [x3],#16
+	WORD $0x6e271c01 // eor v1.16b, v0.16b, v7.16b
 	WORD $0x0f08a420 // sxtl v0.8h, v1.8b
-	WORD $0x0f10a410 // sxtl v16.4s, v0.4h
-	WORD $0x4f10a40f // sxtl2 v15.4s, v0.8h
+	WORD $0x0f10a413 // sxtl v19.4s, v0.4h
+	WORD $0x4f10a412 // sxtl2 v18.4s, v0.8h
 	WORD $0x4f08a420 // sxtl2 v0.8h, v1.16b
-	WORD $0x0f10a408 // sxtl v8.4s, v0.4h
-	WORD $0x4f10a407 // sxtl2 v7.4s, v0.8h
-	WORD $0x3cc10441 // ldr q1, [x2],#16
-	WORD $0x6e291c21 // eor v1.16b, v1.16b, v9.16b
+	WORD $0x0f10a410 // sxtl v16.4s, v0.4h
+	WORD $0x4f10a40e // sxtl2 v14.4s, v0.8h
+	WORD $0x3cc10440 // ldr q0, [x2],#16
+	WORD $0x6e271c01 // eor v1.16b, v0.16b, v7.16b
 	WORD $0x0f08a420 // sxtl v0.8h, v1.8b
-	WORD $0x0f10a404 // sxtl v4.4s, v0.4h
+	WORD $0x0f10a416 // sxtl v22.4s, v0.4h
 	WORD $0x4f10a415 // sxtl2 v21.4s, v0.8h
 	WORD $0x4f08a420 // sxtl2 v0.8h, v1.16b
-	WORD $0x0f10a406 // sxtl v6.4s, v0.4h
-	WORD $0x4f10a405 // sxtl2 v5.4s, v0.8h
-	WORD $0x4eaa1d40 // mov v0.16b, v10.16b
-	WORD $0x4eae9480 // mla v0.4s, v4.4s, v14.4s
+	WORD $0x0f10a414 // sxtl v20.4s, v0.4h
+	WORD $0x4f10a403 // sxtl2 v3.4s, v0.8h
+	WORD $0x4ea81d00 // mov v0.16b, v8.16b
+	WORD $0x4eac96c0 // mla v0.4s, v22.4s, v12.4s
 	WORD $0x4f300400 // sshr v0.4s, v0.4s, #16
-	WORD $0x4eb48400 // add v0.4s, v0.4s, v20.4s
-	WORD $0x4eaa1d43 // mov v3.16b, v10.16b
-	WORD $0x4eae96a3 // mla v3.4s, v21.4s, v14.4s
-	WORD $0x4f300463 // sshr v3.4s, v3.4s, #16
-	WORD $0x4eb38463 // add v3.4s, v3.4s, v19.4s
-	WORD $0x4eaa1d41 // mov v1.16b, v10.16b
-	WORD $0x4eae94c1 // mla v1.4s, v6.4s, v14.4s
-	WORD $0x4f300421 // sshr v1.4s, v1.4s, #16
-	WORD $0x4eb28421 // add v1.4s, v1.4s, v18.4s
-	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x4eae94a2 // mla v2.4s, v5.4s, v14.4s
-	WORD $0x4f300442 // sshr v2.4s, v2.4s, #16
-	WORD $0x4eb18442 // add v2.4s, v2.4s, v17.4s
-	WORD $0x2e612800 // sqxtun v0.4h, v0.4s
-	WORD $0x6e612860 // sqxtun2 v0.8h, v3.4s
+	WORD $0x4ea68405 // add v5.4s, v0.4s, v6.4s
+	WORD $0x4ea81d00 // mov v0.16b, v8.16b
+	WORD $0x4eac96a0 // mla v0.4s, v21.4s, v12.4s
+	WORD $0x4f300400 // sshr v0.4s, v0.4s, #16
+	WORD $0x4eb18404 // add v4.4s, v0.4s, v17.4s
+	WORD $0x4ea81d00 // mov v0.16b, v8.16b
+	WORD $0x4eac9680 // mla v0.4s, v20.4s, v12.4s
+	WORD $0x4f300400 // sshr v0.4s, v0.4s, #16
+	WORD $0x4eaf8401 // add v1.4s, v0.4s, v15.4s
+	WORD $0x4ea81d00 // mov v0.16b, v8.16b
+	WORD $0x4eac9460 // mla v0.4s, v3.4s, v12.4s
+	WORD $0x4f300400 // sshr v0.4s, v0.4s, #16
+	WORD $0x4ead8402 // add v2.4s, v0.4s, v13.4s
+	WORD $0x2e6128a0 // sqxtun v0.4h, v5.4s
+	WORD $0x6e612880 // sqxtun2 v0.8h, v4.4s
 	WORD $0x2e612821 // sqxtun v1.4h, v1.4s
 	WORD $0x6e612841 // sqxtun2 v1.8h, v2.4s
 	WORD $0x2e214800 // uqxtn v0.8b, v0.8h
 	WORD $0x6e214820 // uqxtn2 v0.16b, v1.8h
-	WORD $0x4eaa1d41 // mov v1.16b, v10.16b
-	WORD $0x6ead9601 // mls v1.4s, v16.4s, v13.4s
-	WORD $0x6eac9481 // mls v1.4s, v4.4s, v12.4s
+	WORD $0x4ea81d01 // mov v1.16b, v8.16b
+	WORD $0x6eab9661 // mls v1.4s, v19.4s, v11.4s
+	WORD $0x6eaa96c1 // mls v1.4s, v22.4s, v10.4s
 	WORD $0x4f300421 // sshr v1.4s, v1.4s, #16
-	WORD $0x4eb48421 // add v1.4s, v1.4s, v20.4s
-	WORD $0x4eaa1d44 // mov v4.16b, v10.16b
-	WORD $0x6ead95e4 // mls v4.4s, v15.4s, v13.4s
-	WORD $0x6eac96a4 // mls v4.4s, v21.4s, v12.4s
-	WORD $0x4f300484 // sshr v4.4s, v4.4s, #16
-	WORD $0x4eb38484 // add v4.4s, v4.4s, v19.4s
-	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x6ead9502 // mls v2.4s, v8.4s, v13.4s
-	WORD $0x6eac94c2 // mls v2.4s, v6.4s, v12.4s
-	WORD $0x4f300442 // sshr v2.4s, v2.4s, #16
-	WORD $0x4eb28442 // add v2.4s, v2.4s, v18.4s
-	WORD $0x4eaa1d43 // mov v3.16b, v10.16b
-	WORD $0x6ead94e3 // mls v3.4s, v7.4s, v13.4s
-	WORD $0x6eac94a3 // mls v3.4s, v5.4s, v12.4s
-	WORD $0x4f300463 // sshr v3.4s, v3.4s, #16
-	WORD $0x4eb18463 // add v3.4s, v3.4s, v17.4s
-	WORD $0x2e612821 // sqxtun v1.4h, v1.4s
+	WORD $0x4ea68425 // add v5.4s, v1.4s, v6.4s
+	WORD $0x4ea81d01 // mov v1.16b, v8.16b
+	WORD $0x6eab9641 // mls v1.4s, v18.4s, v11.4s
+	WORD $0x6eaa96a1 // mls v1.4s, v21.4s, v10.4s
+	WORD $0x4f300421 // sshr v1.4s, v1.4s, #16
+	WORD $0x4eb18424 // add v4.4s, v1.4s, v17.4s
+	WORD $0x4ea81d01 // mov v1.16b, v8.16b
+	WORD $0x6eab9601 // mls v1.4s, v16.4s, v11.4s
+	WORD $0x6eaa9681 // mls v1.4s, v20.4s, v10.4s
+	WORD $0x4f300421 // sshr v1.4s, v1.4s, #16
+	WORD $0x4eaf8422 // add v2.4s, v1.4s, v15.4s
+	WORD $0x4ea81d01 // mov v1.16b, v8.16b
+	WORD $0x6eab95c1 // mls v1.4s, v14.4s, v11.4s
+	WORD $0x6eaa9461 // mls v1.4s, v3.4s, v10.4s
+	WORD $0x4f300421 // sshr v1.4s, v1.4s, #16
+	WORD $0x4ead8423 // add v3.4s, v1.4s, v13.4s
+	WORD $0x2e6128a1 // sqxtun v1.4h, v5.4s
 	WORD $0x6e612881 // sqxtun2 v1.8h, v4.4s
 	WORD $0x2e612842 // sqxtun v2.4h, v2.4s
 	WORD $0x6e612862 // sqxtun2 v2.8h, v3.4s
 	WORD $0x2e214821 // uqxtn v1.8b, v1.8h
 	WORD $0x6e214841 // uqxtn2 v1.16b, v2.8h
-	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
-	WORD $0x4eab9602 // mla v2.4s, v16.4s, v11.4s
+	WORD $0x4ea81d02 // mov v2.16b, v8.16b
+	WORD $0x4ea99662 // mla v2.4s, v19.4s, v9.4s
 	WORD $0x4f300442 // sshr v2.4s, v2.4s, #16
-	WORD $0x4eb48442 // add v2.4s, v2.4s, v20.4s
-	WORD $0x4eaa1d45 // mov v5.16b, v10.16b
-	WORD $0x4eab95e5 // mla v5.4s, v15.4s, v11.4s
-	WORD $0x4f3004a5 // sshr v5.4s, v5.4s, #16
-	WORD $0x4eb384a5 // add v5.4s, v5.4s, v19.4s
-	WORD $0x4eaa1d43 // mov v3.16b, v10.16b
-	WORD $0x4eab9503 // mla v3.4s, v8.4s, v11.4s
-	WORD $0x4f300463 // sshr v3.4s, v3.4s, #16
-	WORD $0x4eb28463 // add v3.4s, v3.4s, v18.4s
-	WORD $0x4eaa1d44 // mov v4.16b, v10.16b
-	WORD $0x4eab94e4 // mla v4.4s, v7.4s, v11.4s
-	WORD $0x4f300484 // sshr v4.4s, v4.4s, #16
-	WORD $0x4eb18484 // add v4.4s, v4.4s, v17.4s
-	WORD $0x2e612842 // sqxtun v2.4h, v2.4s
+	WORD $0x4ea68446 // add v6.4s, v2.4s, v6.4s
+	WORD $0x4ea81d02 // mov v2.16b, v8.16b
+	WORD $0x4ea99642 // mla v2.4s, v18.4s, v9.4s
+	WORD $0x4f300442 // sshr v2.4s, v2.4s, #16
+	WORD $0x4eb18445 // add v5.4s, v2.4s, v17.4s
+	WORD $0x4ea81d02 // mov v2.16b, v8.16b
+	WORD $0x4ea99602 // mla v2.4s, v16.4s, v9.4s
+	WORD $0x4f300442 // sshr v2.4s, v2.4s, #16
+	WORD $0x4eaf8443 // add v3.4s, v2.4s, v15.4s
+	WORD $0x4ea81d02 // mov v2.16b, v8.16b
+	WORD $0x4ea995c2 // mla v2.4s, v14.4s, v9.4s
+	WORD $0x4f300442 // sshr v2.4s, v2.4s, #16
+	WORD $0x4ead8444 // add v4.4s, v2.4s, v13.4s
+	WORD $0x2e6128c2 // sqxtun v2.4h, v6.4s
 	WORD $0x6e6128a2 // sqxtun2 v2.8h, v5.4s
 	WORD $0x2e612863 // sqxtun v3.4h, v3.4s
 	WORD $0x6e612883 // sqxtun2 v3.8h, v4.4s
@@ -151,15 +151,15 @@ TEXT ·weighSumNEON(SB), NOSPLIT, $0-32
 	WORD $0x4e020c04 // dup v4.8h, w0
 
 group:
-	WORD $0x3cc10463 // ldr q3, [x3],#16
-	WORD $0x3cc10441 // ldr q1, [x2],#16
-	WORD $0x2f08a460 // uxtl v0.8h, v3.8b
-	WORD $0x2f08a422 // uxtl v2.8h, v1.8b
+	WORD $0x3cc10461 // ldr q1, [x3],#16
+	WORD $0x3cc10443 // ldr q3, [x2],#16
+	WORD $0x2f08a420 // uxtl v0.8h, v1.8b
+	WORD $0x2f08a462 // uxtl v2.8h, v3.8b
 	WORD $0x4e649402 // mla v2.8h, v0.8h, v4.8h
-	WORD $0x6f08a460 // uxtl2 v0.8h, v3.16b
 	WORD $0x6f08a421 // uxtl2 v1.8h, v1.16b
-	WORD $0x4e649401 // mla v1.8h, v0.8h, v4.8h
-	WORD $0xad000482 // stp q2, q1, [x4]
+	WORD $0x6f08a460 // uxtl2 v0.8h, v3.16b
+	WORD $0x4e649420 // mla v0.8h, v1.8h, v4.8h
+	WORD $0xad000082 // stp q2, q0, [x4]
 	ADD $32, R4, R4
 	SUBS $1, R1, R1
 	BNE group

@@ -26,8 +26,8 @@ var evaluationKeys = []setting.Key{
 	{Name: "eval_epochs", Topic: "output", Range: "[0, inf)", Want: "0, or a number of epochs above it",
 		Help: "epochs from one evaluation to the next, in place of eval_points; 0: eval_points is the number of " +
 			"evaluations"},
-	{Name: "metrics", Topic: "output", Default: auto, Choices: []string{auto, MetricsFull, "full(n)", MetricsTest},
-		Forms: true, Check: checkMetrics, Resume: setting.Recorded,
+	{Name: "metrics", Topic: "output", Default: auto,
+		Choices: []string{auto, MetricsFull, "full(n)", MetricsTest}, Forms: true, Check: checkMetrics, Resume: setting.Recorded,
 		Help: "full (objective and gradient over all training data), full(n) (over a fixed sample of n examples), test " +
 			"(test set; training loss of the agents' own batches) or auto (full where that takes at most a fifth of " +
 			"the work of training, else over a sample)"},

@@ -114,7 +114,8 @@ type AgentScore struct {
 
 // New makes an Evaluator on devices of one kind.
 func New(s *config.Setup, workers []Worker) *Evaluator {
-	e := &Evaluator{setup: s, shards: s.MetricsShards(), workers: workers, atOnce: s.Threads, free: make([]sync.Pool, len(workers))}
+	e := &Evaluator{setup: s, shards: s.MetricsShards(), workers: workers,
+		atOnce: s.Threads, free: make([]sync.Pool, len(workers))}
 	if memory.Owned(e.workers[0].Device) {
 		e.atOnce = len(workers) * memory.Evaluators(s, len(workers))
 	}

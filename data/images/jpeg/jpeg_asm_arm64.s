@@ -28,277 +28,277 @@ TEXT ·inverseNEON(SB), NOSPLIT, $0-40
 	MOVD stride+8(FP), R5
 	MOVD blocks+16(FP), R4
 	MOVD quant+24(FP), R3
-	MOVD pairs+32(FP), R2
-	ADD R2, R2, R2
+	MOVD pairs+32(FP), R0
+	ADD R0, R0, R2
 	MOVD $jpegFactors<>(SB), R0
 	WORD $0xad400400 // ldp q0, q1, [x0]
 	MOVD $1024, R0
-	WORD $0x4e040c0e // dup v14.4s, w0
+	WORD $0x4e040c0c // dup v12.4s, w0
 	MOVD $131072, R0
-	WORD $0x4e040c0d // dup v13.4s, w0
-	WORD $0x4f04e40c // movi v12.16b, #0x80
+	WORD $0x4e040c0b // dup v11.4s, w0
+	WORD $0x4f04e40a // movi v10.16b, #0x80
 
 block:
-	WORD $0xad40688b // ldp q11, q26, [x4]
+	WORD $0xad401085 // ldp q5, q4, [x4]
 	WORD $0xad400863 // ldp q3, q2, [x3]
-	WORD $0x4e639d6b // mul v11.8h, v11.8h, v3.8h
-	WORD $0x4e629f5a // mul v26.8h, v26.8h, v2.8h
-	WORD $0xad416485 // ldp q5, q25, [x4,#32]
+	WORD $0x4e639cb1 // mul v17.8h, v5.8h, v3.8h
+	WORD $0x4e629c99 // mul v25.8h, v4.8h, v2.8h
+	WORD $0xad411085 // ldp q5, q4, [x4,#32]
 	WORD $0xad410863 // ldp q3, q2, [x3,#32]
-	WORD $0x4e639ca5 // mul v5.8h, v5.8h, v3.8h
-	WORD $0x4e629f39 // mul v25.8h, v25.8h, v2.8h
-	WORD $0xad42608a // ldp q10, q24, [x4,#64]
+	WORD $0x4e639ca6 // mul v6.8h, v5.8h, v3.8h
+	WORD $0x4e629c98 // mul v24.8h, v4.8h, v2.8h
+	WORD $0xad421085 // ldp q5, q4, [x4,#64]
 	WORD $0xad420863 // ldp q3, q2, [x3,#64]
-	WORD $0x4e639d4a // mul v10.8h, v10.8h, v3.8h
-	WORD $0x4e629f18 // mul v24.8h, v24.8h, v2.8h
-	WORD $0xad435c84 // ldp q4, q23, [x4,#96]
-	WORD $0xad430863 // ldp q3, q2, [x3,#96]
-	WORD $0x4e639c84 // mul v4.8h, v4.8h, v3.8h
-	WORD $0x4e629ef7 // mul v23.8h, v23.8h, v2.8h
-	WORD $0x0f40a0a9 // smull v9.4s, v5.4h, v0.h[0]
-	WORD $0x4f40a0a8 // smull2 v8.4s, v5.8h, v0.h[0]
-	WORD $0x0f502089 // smlal v9.4s, v4.4h, v0.h[1]
-	WORD $0x4f502088 // smlal2 v8.4s, v4.8h, v0.h[1]
-	WORD $0x0f60a0a6 // smull v6.4s, v5.4h, v0.h[2]
-	WORD $0x4f60a0a7 // smull2 v7.4s, v5.8h, v0.h[2]
-	WORD $0x0f402086 // smlal v6.4s, v4.4h, v0.h[0]
-	WORD $0x4f402087 // smlal2 v7.4s, v4.8h, v0.h[0]
-	WORD $0x4e6a8562 // add v2.8h, v11.8h, v10.8h
-	WORD $0x0f1da445 // sshll v5.4s, v2.4h, #13
-	WORD $0x4eae84a5 // add v5.4s, v5.4s, v14.4s
-	WORD $0x4f1da444 // sshll2 v4.4s, v2.8h, #13
-	WORD $0x4eae8484 // add v4.4s, v4.4s, v14.4s
-	WORD $0x6e6a8562 // sub v2.8h, v11.8h, v10.8h
-	WORD $0x0f1da443 // sshll v3.4s, v2.4h, #13
-	WORD $0x4eae8463 // add v3.4s, v3.4s, v14.4s
-	WORD $0x4f1da442 // sshll2 v2.4s, v2.8h, #13
-	WORD $0x4eae8442 // add v2.4s, v2.4s, v14.4s
-	WORD $0x4ea684b0 // add v16.4s, v5.4s, v6.4s
-	WORD $0x6ea684b2 // sub v18.4s, v5.4s, v6.4s
-	WORD $0x4ea78486 // add v6.4s, v4.4s, v7.4s
-	WORD $0x6ea78491 // sub v17.4s, v4.4s, v7.4s
-	WORD $0x4ea98476 // add v22.4s, v3.4s, v9.4s
-	WORD $0x6ea98474 // sub v20.4s, v3.4s, v9.4s
-	WORD $0x4ea88455 // add v21.4s, v2.4s, v8.4s
-	WORD $0x6ea88453 // sub v19.4s, v2.4s, v8.4s
-	WORD $0x4e7986e2 // add v2.8h, v23.8h, v25.8h
-	WORD $0x4e7a8704 // add v4.8h, v24.8h, v26.8h
-	WORD $0x0f70a04f // smull v15.4s, v2.4h, v0.h[3]
-	WORD $0x4f70a04a // smull2 v10.4s, v2.8h, v0.h[3]
-	WORD $0x0f40288f // smlal v15.4s, v4.4h, v0.h[4]
-	WORD $0x4f40288a // smlal2 v10.4s, v4.8h, v0.h[4]
-	WORD $0x0f40a843 // smull v3.4s, v2.4h, v0.h[4]
-	WORD $0x4f40a842 // smull2 v2.4s, v2.8h, v0.h[4]
-	WORD $0x0f502883 // smlal v3.4s, v4.4h, v0.h[5]
-	WORD $0x4f502882 // smlal2 v2.4s, v4.8h, v0.h[5]
-	WORD $0x4ea31c69 // mov v9.16b, v3.16b
-	WORD $0x4ea21c48 // mov v8.16b, v2.16b
-	WORD $0x4eaf1deb // mov v11.16b, v15.16b
-	WORD $0x4eaa1d47 // mov v7.16b, v10.16b
-	WORD $0x0f602ae3 // smlal v3.4s, v23.4h, v0.h[6]
-	WORD $0x4f602ae2 // smlal2 v2.4s, v23.8h, v0.h[6]
-	WORD $0x0f702b43 // smlal v3.4s, v26.4h, v0.h[7]
-	WORD $0x4f702b42 // smlal2 v2.4s, v26.8h, v0.h[7]
-	WORD $0x0f41230f // smlal v15.4s, v24.4h, v1.h[0]
-	WORD $0x4f41230a // smlal2 v10.4s, v24.8h, v1.h[0]
-	WORD $0x0f51232f // smlal v15.4s, v25.4h, v1.h[1]
-	WORD $0x4f51232a // smlal2 v10.4s, v25.8h, v1.h[1]
-	WORD $0x0f612309 // smlal v9.4s, v24.4h, v1.h[2]
-	WORD $0x4f612308 // smlal2 v8.4s, v24.8h, v1.h[2]
-	WORD $0x0f412329 // smlal v9.4s, v25.4h, v1.h[0]
-	WORD $0x4f412328 // smlal2 v8.4s, v25.8h, v1.h[0]
-	WORD $0x0f7122eb // smlal v11.4s, v23.4h, v1.h[3]
-	WORD $0x4f7122e7 // smlal2 v7.4s, v23.8h, v1.h[3]
-	WORD $0x0f602b4b // smlal v11.4s, v26.4h, v0.h[6]
-	WORD $0x4f602b47 // smlal2 v7.4s, v26.8h, v0.h[6]
-	WORD $0x4ea38605 // add v5.4s, v16.4s, v3.4s
-	WORD $0x6ea38604 // sub v4.4s, v16.4s, v3.4s
-	WORD $0x4ea284c3 // add v3.4s, v6.4s, v2.4s
-	WORD $0x6ea284c2 // sub v2.4s, v6.4s, v2.4s
-	WORD $0x4f3504a5 // sshr v5.4s, v5.4s, #11
-	WORD $0x4f350463 // sshr v3.4s, v3.4s, #11
-	WORD $0x0e6148a6 // sqxtn v6.4h, v5.4s
-	WORD $0x4e614866 // sqxtn2 v6.8h, v3.4s
-	WORD $0x4f350484 // sshr v4.4s, v4.4s, #11
-	WORD $0x4f350442 // sshr v2.4s, v2.4s, #11
-	WORD $0x0e614890 // sqxtn v16.4h, v4.4s
-	WORD $0x4e614850 // sqxtn2 v16.8h, v2.4s
-	WORD $0x4eaf86c5 // add v5.4s, v22.4s, v15.4s
-	WORD $0x6eaf86c4 // sub v4.4s, v22.4s, v15.4s
-	WORD $0x4eaa86a3 // add v3.4s, v21.4s, v10.4s
-	WORD $0x6eaa86a2 // sub v2.4s, v21.4s, v10.4s
-	WORD $0x4f3504a5 // sshr v5.4s, v5.4s, #11
-	WORD $0x4f350463 // sshr v3.4s, v3.4s, #11
-	WORD $0x0e6148aa // sqxtn v10.4h, v5.4s
-	WORD $0x4e61486a // sqxtn2 v10.8h, v3.4s
-	WORD $0x4f350484 // sshr v4.4s, v4.4s, #11
-	WORD $0x4f350442 // sshr v2.4s, v2.4s, #11
-	WORD $0x0e61488f // sqxtn v15.4h, v4.4s
-	WORD $0x4e61484f // sqxtn2 v15.8h, v2.4s
-	WORD $0x4ea98685 // add v5.4s, v20.4s, v9.4s
-	WORD $0x6ea98684 // sub v4.4s, v20.4s, v9.4s
-	WORD $0x4ea88663 // add v3.4s, v19.4s, v8.4s
-	WORD $0x6ea88662 // sub v2.4s, v19.4s, v8.4s
-	WORD $0x4f3504a5 // sshr v5.4s, v5.4s, #11
-	WORD $0x4f350463 // sshr v3.4s, v3.4s, #11
-	WORD $0x0e6148a9 // sqxtn v9.4h, v5.4s
-	WORD $0x4e614869 // sqxtn2 v9.8h, v3.4s
-	WORD $0x4f350484 // sshr v4.4s, v4.4s, #11
-	WORD $0x4f350442 // sshr v2.4s, v2.4s, #11
-	WORD $0x0e614888 // sqxtn v8.4h, v4.4s
-	WORD $0x4e614848 // sqxtn2 v8.8h, v2.4s
-	WORD $0x4eab8645 // add v5.4s, v18.4s, v11.4s
-	WORD $0x6eab8644 // sub v4.4s, v18.4s, v11.4s
-	WORD $0x4ea78622 // add v2.4s, v17.4s, v7.4s
-	WORD $0x6ea78623 // sub v3.4s, v17.4s, v7.4s
-	WORD $0x4f3504a5 // sshr v5.4s, v5.4s, #11
-	WORD $0x4f350442 // sshr v2.4s, v2.4s, #11
-	WORD $0x0e6148a5 // sqxtn v5.4h, v5.4s
-	WORD $0x4e614845 // sqxtn2 v5.8h, v2.4s
-	WORD $0x4f350484 // sshr v4.4s, v4.4s, #11
-	WORD $0x4f350463 // sshr v3.4s, v3.4s, #11
-	WORD $0x0e614882 // sqxtn v2.4h, v4.4s
-	WORD $0x4e614862 // sqxtn2 v2.8h, v3.4s
-	WORD $0x4e4238c7 // zip1 v7.8h, v6.8h, v2.8h
-	WORD $0x4e4278c6 // zip2 v6.8h, v6.8h, v2.8h
-	WORD $0x4e48394b // zip1 v11.8h, v10.8h, v8.8h
-	WORD $0x4e48794a // zip2 v10.8h, v10.8h, v8.8h
-	WORD $0x4e4f3924 // zip1 v4.8h, v9.8h, v15.8h
-	WORD $0x4e4f7923 // zip2 v3.8h, v9.8h, v15.8h
-	WORD $0x4e5038a2 // zip1 v2.8h, v5.8h, v16.8h
-	WORD $0x4e5078a5 // zip2 v5.8h, v5.8h, v16.8h
-	WORD $0x4e4438e9 // zip1 v9.8h, v7.8h, v4.8h
-	WORD $0x4e4478e8 // zip2 v8.8h, v7.8h, v4.8h
-	WORD $0x4e4338c7 // zip1 v7.8h, v6.8h, v3.8h
-	WORD $0x4e4378c6 // zip2 v6.8h, v6.8h, v3.8h
-	WORD $0x4e423964 // zip1 v4.8h, v11.8h, v2.8h
-	WORD $0x4e427963 // zip2 v3.8h, v11.8h, v2.8h
-	WORD $0x4e453942 // zip1 v2.8h, v10.8h, v5.8h
-	WORD $0x4e457945 // zip2 v5.8h, v10.8h, v5.8h
-	WORD $0x4e44392a // zip1 v10.8h, v9.8h, v4.8h
-	WORD $0x4e44793a // zip2 v26.8h, v9.8h, v4.8h
-	WORD $0x4e433904 // zip1 v4.8h, v8.8h, v3.8h
-	WORD $0x4e437919 // zip2 v25.8h, v8.8h, v3.8h
-	WORD $0x4e4238e3 // zip1 v3.8h, v7.8h, v2.8h
-	WORD $0x4e4278f8 // zip2 v24.8h, v7.8h, v2.8h
-	WORD $0x4e4538c2 // zip1 v2.8h, v6.8h, v5.8h
-	WORD $0x4e4578d7 // zip2 v23.8h, v6.8h, v5.8h
-	WORD $0x0f40a089 // smull v9.4s, v4.4h, v0.h[0]
-	WORD $0x4f40a088 // smull2 v8.4s, v4.8h, v0.h[0]
-	WORD $0x0f502049 // smlal v9.4s, v2.4h, v0.h[1]
-	WORD $0x4f502048 // smlal2 v8.4s, v2.8h, v0.h[1]
-	WORD $0x0f60a086 // smull v6.4s, v4.4h, v0.h[2]
-	WORD $0x4f60a087 // smull2 v7.4s, v4.8h, v0.h[2]
-	WORD $0x0f402046 // smlal v6.4s, v2.4h, v0.h[0]
-	WORD $0x4f402047 // smlal2 v7.4s, v2.8h, v0.h[0]
-	WORD $0x4e638542 // add v2.8h, v10.8h, v3.8h
-	WORD $0x0f1da445 // sshll v5.4s, v2.4h, #13
-	WORD $0x4ead84a5 // add v5.4s, v5.4s, v13.4s
-	WORD $0x4f1da444 // sshll2 v4.4s, v2.8h, #13
-	WORD $0x4ead8484 // add v4.4s, v4.4s, v13.4s
-	WORD $0x6e638542 // sub v2.8h, v10.8h, v3.8h
-	WORD $0x0f1da443 // sshll v3.4s, v2.4h, #13
-	WORD $0x4ead8463 // add v3.4s, v3.4s, v13.4s
-	WORD $0x4f1da442 // sshll2 v2.4s, v2.8h, #13
-	WORD $0x4ead8442 // add v2.4s, v2.4s, v13.4s
-	WORD $0x4ea684b1 // add v17.4s, v5.4s, v6.4s
-	WORD $0x6ea684b2 // sub v18.4s, v5.4s, v6.4s
-	WORD $0x4ea78486 // add v6.4s, v4.4s, v7.4s
-	WORD $0x6ea7848f // sub v15.4s, v4.4s, v7.4s
-	WORD $0x4ea98476 // add v22.4s, v3.4s, v9.4s
-	WORD $0x6ea98474 // sub v20.4s, v3.4s, v9.4s
-	WORD $0x4ea88455 // add v21.4s, v2.4s, v8.4s
-	WORD $0x6ea88453 // sub v19.4s, v2.4s, v8.4s
-	WORD $0x4e7986e2 // add v2.8h, v23.8h, v25.8h
-	WORD $0x4e7a8704 // add v4.8h, v24.8h, v26.8h
-	WORD $0x0f70a050 // smull v16.4s, v2.4h, v0.h[3]
-	WORD $0x4f70a04b // smull2 v11.4s, v2.8h, v0.h[3]
-	WORD $0x0f402890 // smlal v16.4s, v4.4h, v0.h[4]
-	WORD $0x4f40288b // smlal2 v11.4s, v4.8h, v0.h[4]
-	WORD $0x0f40a843 // smull v3.4s, v2.4h, v0.h[4]
-	WORD $0x4f40a842 // smull2 v2.4s, v2.8h, v0.h[4]
-	WORD $0x0f502883 // smlal v3.4s, v4.4h, v0.h[5]
-	WORD $0x4f502882 // smlal2 v2.4s, v4.8h, v0.h[5]
-	WORD $0x4ea31c6a // mov v10.16b, v3.16b
-	WORD $0x4ea21c49 // mov v9.16b, v2.16b
+	WORD $0x4e639cae // mul v14.8h, v5.8h, v3.8h
+	WORD $0x4e629c97 // mul v23.8h, v4.8h, v2.8h
+	WORD $0xad431085 // ldp q5, q4, [x4,#96]
+	WORD $0xad430c62 // ldp q2, q3, [x3,#96]
+	WORD $0x4e629ca2 // mul v2.8h, v5.8h, v2.8h
+	WORD $0x4e639c8f // mul v15.8h, v4.8h, v3.8h
+	WORD $0x0f40a0d0 // smull v16.4s, v6.4h, v0.h[0]
+	WORD $0x4f40a0cd // smull2 v13.4s, v6.8h, v0.h[0]
+	WORD $0x0f502050 // smlal v16.4s, v2.4h, v0.h[1]
+	WORD $0x4f50204d // smlal2 v13.4s, v2.8h, v0.h[1]
+	WORD $0x0f60a0c9 // smull v9.4s, v6.4h, v0.h[2]
+	WORD $0x4f60a0c8 // smull2 v8.4s, v6.8h, v0.h[2]
+	WORD $0x0f402049 // smlal v9.4s, v2.4h, v0.h[0]
+	WORD $0x4f402048 // smlal2 v8.4s, v2.8h, v0.h[0]
+	WORD $0x4e6e8623 // add v3.8h, v17.8h, v14.8h
+	WORD $0x0f1da462 // sshll v2.4s, v3.4h, #13
+	WORD $0x4eac8447 // add v7.4s, v2.4s, v12.4s
+	WORD $0x4f1da462 // sshll2 v2.4s, v3.8h, #13
+	WORD $0x4eac8446 // add v6.4s, v2.4s, v12.4s
+	WORD $0x6e6e8624 // sub v4.8h, v17.8h, v14.8h
+	WORD $0x0f1da482 // sshll v2.4s, v4.4h, #13
+	WORD $0x4eac8443 // add v3.4s, v2.4s, v12.4s
+	WORD $0x4f1da482 // sshll2 v2.4s, v4.8h, #13
+	WORD $0x4eac8442 // add v2.4s, v2.4s, v12.4s
+	WORD $0x4ea984e5 // add v5.4s, v7.4s, v9.4s
+	WORD $0x6ea984f2 // sub v18.4s, v7.4s, v9.4s
+	WORD $0x4ea884c7 // add v7.4s, v6.4s, v8.4s
+	WORD $0x6ea884ce // sub v14.4s, v6.4s, v8.4s
+	WORD $0x4eb08476 // add v22.4s, v3.4s, v16.4s
+	WORD $0x6eb08474 // sub v20.4s, v3.4s, v16.4s
+	WORD $0x4ead8455 // add v21.4s, v2.4s, v13.4s
+	WORD $0x6ead844d // sub v13.4s, v2.4s, v13.4s
+	WORD $0x4e7885e4 // add v4.8h, v15.8h, v24.8h
+	WORD $0x4e7986e3 // add v3.8h, v23.8h, v25.8h
+	WORD $0x0f70a091 // smull v17.4s, v4.4h, v0.h[3]
+	WORD $0x4f70a090 // smull2 v16.4s, v4.8h, v0.h[3]
+	WORD $0x0f402871 // smlal v17.4s, v3.4h, v0.h[4]
+	WORD $0x4f402870 // smlal2 v16.4s, v3.8h, v0.h[4]
+	WORD $0x0f40a882 // smull v2.4s, v4.4h, v0.h[4]
+	WORD $0x4f40a884 // smull2 v4.4s, v4.8h, v0.h[4]
+	WORD $0x0f502862 // smlal v2.4s, v3.4h, v0.h[5]
+	WORD $0x4f502864 // smlal2 v4.4s, v3.8h, v0.h[5]
+	WORD $0x4ea21c53 // mov v19.16b, v2.16b
+	WORD $0x4ea41c89 // mov v9.16b, v4.16b
+	WORD $0x4eb11e26 // mov v6.16b, v17.16b
 	WORD $0x4eb01e08 // mov v8.16b, v16.16b
-	WORD $0x4eab1d67 // mov v7.16b, v11.16b
-	WORD $0x0f602ae3 // smlal v3.4s, v23.4h, v0.h[6]
-	WORD $0x4f602ae2 // smlal2 v2.4s, v23.8h, v0.h[6]
-	WORD $0x0f702b43 // smlal v3.4s, v26.4h, v0.h[7]
-	WORD $0x4f702b42 // smlal2 v2.4s, v26.8h, v0.h[7]
-	WORD $0x0f412310 // smlal v16.4s, v24.4h, v1.h[0]
-	WORD $0x4f41230b // smlal2 v11.4s, v24.8h, v1.h[0]
-	WORD $0x0f512330 // smlal v16.4s, v25.4h, v1.h[1]
-	WORD $0x4f51232b // smlal2 v11.4s, v25.8h, v1.h[1]
-	WORD $0x0f61230a // smlal v10.4s, v24.4h, v1.h[2]
-	WORD $0x4f612309 // smlal2 v9.4s, v24.8h, v1.h[2]
-	WORD $0x0f41232a // smlal v10.4s, v25.4h, v1.h[0]
-	WORD $0x4f412329 // smlal2 v9.4s, v25.8h, v1.h[0]
-	WORD $0x0f7122e8 // smlal v8.4s, v23.4h, v1.h[3]
-	WORD $0x4f7122e7 // smlal2 v7.4s, v23.8h, v1.h[3]
-	WORD $0x0f602b48 // smlal v8.4s, v26.4h, v0.h[6]
-	WORD $0x4f602b47 // smlal2 v7.4s, v26.8h, v0.h[6]
-	WORD $0x4ea38625 // add v5.4s, v17.4s, v3.4s
-	WORD $0x6ea38624 // sub v4.4s, v17.4s, v3.4s
-	WORD $0x4ea284c3 // add v3.4s, v6.4s, v2.4s
-	WORD $0x6ea284c2 // sub v2.4s, v6.4s, v2.4s
-	WORD $0x4f2e04a5 // sshr v5.4s, v5.4s, #18
-	WORD $0x4f2e0463 // sshr v3.4s, v3.4s, #18
-	WORD $0x0e6148a6 // sqxtn v6.4h, v5.4s
-	WORD $0x4e614866 // sqxtn2 v6.8h, v3.4s
-	WORD $0x4f2e0484 // sshr v4.4s, v4.4s, #18
-	WORD $0x4f2e0442 // sshr v2.4s, v2.4s, #18
-	WORD $0x0e614891 // sqxtn v17.4h, v4.4s
+	WORD $0x0f6029e2 // smlal v2.4s, v15.4h, v0.h[6]
+	WORD $0x4f6029e4 // smlal2 v4.4s, v15.8h, v0.h[6]
+	WORD $0x0f702b22 // smlal v2.4s, v25.4h, v0.h[7]
+	WORD $0x4f702b24 // smlal2 v4.4s, v25.8h, v0.h[7]
+	WORD $0x0f4122f1 // smlal v17.4s, v23.4h, v1.h[0]
+	WORD $0x4f4122f0 // smlal2 v16.4s, v23.8h, v1.h[0]
+	WORD $0x0f512311 // smlal v17.4s, v24.4h, v1.h[1]
+	WORD $0x4f512310 // smlal2 v16.4s, v24.8h, v1.h[1]
+	WORD $0x0f6122f3 // smlal v19.4s, v23.4h, v1.h[2]
+	WORD $0x4f6122e9 // smlal2 v9.4s, v23.8h, v1.h[2]
+	WORD $0x0f412313 // smlal v19.4s, v24.4h, v1.h[0]
+	WORD $0x4f412309 // smlal2 v9.4s, v24.8h, v1.h[0]
+	WORD $0x0f7121e6 // smlal v6.4s, v15.4h, v1.h[3]
+	WORD $0x4f7121e8 // smlal2 v8.4s, v15.8h, v1.h[3]
+	WORD $0x0f602b26 // smlal v6.4s, v25.4h, v0.h[6]
+	WORD $0x4f602b28 // smlal2 v8.4s, v25.8h, v0.h[6]
+	WORD $0x4ea284a3 // add v3.4s, v5.4s, v2.4s
+	WORD $0x6ea284a5 // sub v5.4s, v5.4s, v2.4s
+	WORD $0x4ea484e2 // add v2.4s, v7.4s, v4.4s
+	WORD $0x6ea484e4 // sub v4.4s, v7.4s, v4.4s
+	WORD $0x4f350463 // sshr v3.4s, v3.4s, #11
+	WORD $0x4f350442 // sshr v2.4s, v2.4s, #11
+	WORD $0x0e614867 // sqxtn v7.4h, v3.4s
+	WORD $0x4e614847 // sqxtn2 v7.8h, v2.4s
+	WORD $0x4f3504a3 // sshr v3.4s, v5.4s, #11
+	WORD $0x4f350482 // sshr v2.4s, v4.4s, #11
+	WORD $0x0e61486f // sqxtn v15.4h, v3.4s
+	WORD $0x4e61484f // sqxtn2 v15.8h, v2.4s
+	WORD $0x4eb186c3 // add v3.4s, v22.4s, v17.4s
+	WORD $0x6eb186c5 // sub v5.4s, v22.4s, v17.4s
+	WORD $0x4eb086a2 // add v2.4s, v21.4s, v16.4s
+	WORD $0x6eb086a4 // sub v4.4s, v21.4s, v16.4s
+	WORD $0x4f350463 // sshr v3.4s, v3.4s, #11
+	WORD $0x4f350442 // sshr v2.4s, v2.4s, #11
+	WORD $0x0e614871 // sqxtn v17.4h, v3.4s
 	WORD $0x4e614851 // sqxtn2 v17.8h, v2.4s
-	WORD $0x4eb086c5 // add v5.4s, v22.4s, v16.4s
-	WORD $0x6eb086c4 // sub v4.4s, v22.4s, v16.4s
-	WORD $0x4eab86a3 // add v3.4s, v21.4s, v11.4s
-	WORD $0x6eab86a2 // sub v2.4s, v21.4s, v11.4s
-	WORD $0x4f2e04a5 // sshr v5.4s, v5.4s, #18
-	WORD $0x4f2e0463 // sshr v3.4s, v3.4s, #18
-	WORD $0x0e6148b0 // sqxtn v16.4h, v5.4s
-	WORD $0x4e614870 // sqxtn2 v16.8h, v3.4s
-	WORD $0x4f2e0484 // sshr v4.4s, v4.4s, #18
-	WORD $0x4f2e0442 // sshr v2.4s, v2.4s, #18
-	WORD $0x0e61488b // sqxtn v11.4h, v4.4s
-	WORD $0x4e61484b // sqxtn2 v11.8h, v2.4s
-	WORD $0x4eaa8685 // add v5.4s, v20.4s, v10.4s
-	WORD $0x6eaa8684 // sub v4.4s, v20.4s, v10.4s
-	WORD $0x4ea98663 // add v3.4s, v19.4s, v9.4s
-	WORD $0x6ea98662 // sub v2.4s, v19.4s, v9.4s
-	WORD $0x4f2e04a5 // sshr v5.4s, v5.4s, #18
-	WORD $0x4f2e0463 // sshr v3.4s, v3.4s, #18
-	WORD $0x0e6148aa // sqxtn v10.4h, v5.4s
-	WORD $0x4e61486a // sqxtn2 v10.8h, v3.4s
-	WORD $0x4f2e0484 // sshr v4.4s, v4.4s, #18
-	WORD $0x4f2e0442 // sshr v2.4s, v2.4s, #18
-	WORD $0x0e614889 // sqxtn v9.4h, v4.4s
+	WORD $0x4f3504a3 // sshr v3.4s, v5.4s, #11
+	WORD $0x4f350482 // sshr v2.4s, v4.4s, #11
+	WORD $0x0e614870 // sqxtn v16.4h, v3.4s
+	WORD $0x4e614850 // sqxtn2 v16.8h, v2.4s
+	WORD $0x4eb38683 // add v3.4s, v20.4s, v19.4s
+	WORD $0x6eb38685 // sub v5.4s, v20.4s, v19.4s
+	WORD $0x4ea985a2 // add v2.4s, v13.4s, v9.4s
+	WORD $0x6ea985a4 // sub v4.4s, v13.4s, v9.4s
+	WORD $0x4f350463 // sshr v3.4s, v3.4s, #11
+	WORD $0x4f350442 // sshr v2.4s, v2.4s, #11
+	WORD $0x0e61486d // sqxtn v13.4h, v3.4s
+	WORD $0x4e61484d // sqxtn2 v13.8h, v2.4s
+	WORD $0x4f3504a3 // sshr v3.4s, v5.4s, #11
+	WORD $0x4f350482 // sshr v2.4s, v4.4s, #11
+	WORD $0x0e614869 // sqxtn v9.4h, v3.4s
 	WORD $0x4e614849 // sqxtn2 v9.8h, v2.4s
-	WORD $0x4ea88645 // add v5.4s, v18.4s, v8.4s
-	WORD $0x6ea88644 // sub v4.4s, v18.4s, v8.4s
-	WORD $0x4ea785e2 // add v2.4s, v15.4s, v7.4s
-	WORD $0x6ea785e3 // sub v3.4s, v15.4s, v7.4s
-	WORD $0x4f2e04a5 // sshr v5.4s, v5.4s, #18
-	WORD $0x4f2e0442 // sshr v2.4s, v2.4s, #18
-	WORD $0x0e6148a8 // sqxtn v8.4h, v5.4s
-	WORD $0x4e614848 // sqxtn2 v8.8h, v2.4s
-	WORD $0x4f2e0484 // sshr v4.4s, v4.4s, #18
+	WORD $0x4ea68643 // add v3.4s, v18.4s, v6.4s
+	WORD $0x6ea68646 // sub v6.4s, v18.4s, v6.4s
+	WORD $0x4ea885c2 // add v2.4s, v14.4s, v8.4s
+	WORD $0x6ea885c4 // sub v4.4s, v14.4s, v8.4s
+	WORD $0x4f350463 // sshr v3.4s, v3.4s, #11
+	WORD $0x4f350442 // sshr v2.4s, v2.4s, #11
+	WORD $0x0e614865 // sqxtn v5.4h, v3.4s
+	WORD $0x4e614845 // sqxtn2 v5.8h, v2.4s
+	WORD $0x4f3504c2 // sshr v2.4s, v6.4s, #11
+	WORD $0x4f350483 // sshr v3.4s, v4.4s, #11
+	WORD $0x0e614842 // sqxtn v2.4h, v2.4s
+	WORD $0x4e614862 // sqxtn2 v2.8h, v3.4s
+	WORD $0x4e4238e8 // zip1 v8.8h, v7.8h, v2.8h
+	WORD $0x4e4278e7 // zip2 v7.8h, v7.8h, v2.8h
+	WORD $0x4e493a2e // zip1 v14.8h, v17.8h, v9.8h
+	WORD $0x4e497a26 // zip2 v6.8h, v17.8h, v9.8h
+	WORD $0x4e5039a4 // zip1 v4.8h, v13.8h, v16.8h
+	WORD $0x4e5079a3 // zip2 v3.8h, v13.8h, v16.8h
+	WORD $0x4e4f38a2 // zip1 v2.8h, v5.8h, v15.8h
+	WORD $0x4e4f78a5 // zip2 v5.8h, v5.8h, v15.8h
+	WORD $0x4e44390d // zip1 v13.8h, v8.8h, v4.8h
+	WORD $0x4e447909 // zip2 v9.8h, v8.8h, v4.8h
+	WORD $0x4e4338e8 // zip1 v8.8h, v7.8h, v3.8h
+	WORD $0x4e4378e7 // zip2 v7.8h, v7.8h, v3.8h
+	WORD $0x4e4239c3 // zip1 v3.8h, v14.8h, v2.8h
+	WORD $0x4e4279c4 // zip2 v4.8h, v14.8h, v2.8h
+	WORD $0x4e4538c2 // zip1 v2.8h, v6.8h, v5.8h
+	WORD $0x4e4578c6 // zip2 v6.8h, v6.8h, v5.8h
+	WORD $0x4e4339a5 // zip1 v5.8h, v13.8h, v3.8h
+	WORD $0x4e4379b9 // zip2 v25.8h, v13.8h, v3.8h
+	WORD $0x4e443923 // zip1 v3.8h, v9.8h, v4.8h
+	WORD $0x4e447938 // zip2 v24.8h, v9.8h, v4.8h
+	WORD $0x4e423904 // zip1 v4.8h, v8.8h, v2.8h
+	WORD $0x4e427917 // zip2 v23.8h, v8.8h, v2.8h
+	WORD $0x4e4638e2 // zip1 v2.8h, v7.8h, v6.8h
+	WORD $0x4e4678ee // zip2 v14.8h, v7.8h, v6.8h
+	WORD $0x0f40a06f // smull v15.4s, v3.4h, v0.h[0]
+	WORD $0x4f40a06d // smull2 v13.4s, v3.8h, v0.h[0]
+	WORD $0x0f50204f // smlal v15.4s, v2.4h, v0.h[1]
+	WORD $0x4f50204d // smlal2 v13.4s, v2.8h, v0.h[1]
+	WORD $0x0f60a069 // smull v9.4s, v3.4h, v0.h[2]
+	WORD $0x4f60a068 // smull2 v8.4s, v3.8h, v0.h[2]
+	WORD $0x0f402049 // smlal v9.4s, v2.4h, v0.h[0]
+	WORD $0x4f402048 // smlal2 v8.4s, v2.8h, v0.h[0]
+	WORD $0x4e6484a3 // add v3.8h, v5.8h, v4.8h
+	WORD $0x0f1da462 // sshll v2.4s, v3.4h, #13
+	WORD $0x4eab8446 // add v6.4s, v2.4s, v11.4s
+	WORD $0x4f1da462 // sshll2 v2.4s, v3.8h, #13
+	WORD $0x4eab8447 // add v7.4s, v2.4s, v11.4s
+	WORD $0x6e6484a4 // sub v4.8h, v5.8h, v4.8h
+	WORD $0x0f1da482 // sshll v2.4s, v4.4h, #13
+	WORD $0x4eab8443 // add v3.4s, v2.4s, v11.4s
+	WORD $0x4f1da482 // sshll2 v2.4s, v4.8h, #13
+	WORD $0x4eab8442 // add v2.4s, v2.4s, v11.4s
+	WORD $0x4ea984c5 // add v5.4s, v6.4s, v9.4s
+	WORD $0x6ea984d2 // sub v18.4s, v6.4s, v9.4s
+	WORD $0x4ea884e6 // add v6.4s, v7.4s, v8.4s
+	WORD $0x6ea884e8 // sub v8.4s, v7.4s, v8.4s
+	WORD $0x4eaf8476 // add v22.4s, v3.4s, v15.4s
+	WORD $0x6eaf8474 // sub v20.4s, v3.4s, v15.4s
+	WORD $0x4ead8455 // add v21.4s, v2.4s, v13.4s
+	WORD $0x6ead844d // sub v13.4s, v2.4s, v13.4s
+	WORD $0x4e7885c4 // add v4.8h, v14.8h, v24.8h
+	WORD $0x4e7986e3 // add v3.8h, v23.8h, v25.8h
+	WORD $0x0f70a091 // smull v17.4s, v4.4h, v0.h[3]
+	WORD $0x4f70a090 // smull2 v16.4s, v4.8h, v0.h[3]
+	WORD $0x0f402871 // smlal v17.4s, v3.4h, v0.h[4]
+	WORD $0x4f402870 // smlal2 v16.4s, v3.8h, v0.h[4]
+	WORD $0x0f40a882 // smull v2.4s, v4.4h, v0.h[4]
+	WORD $0x4f40a884 // smull2 v4.4s, v4.8h, v0.h[4]
+	WORD $0x0f502862 // smlal v2.4s, v3.4h, v0.h[5]
+	WORD $0x4f502864 // smlal2 v4.4s, v3.8h, v0.h[5]
+	WORD $0x4ea21c53 // mov v19.16b, v2.16b
+	WORD $0x4ea41c89 // mov v9.16b, v4.16b
+	WORD $0x4eb11e2f // mov v15.16b, v17.16b
+	WORD $0x4eb01e07 // mov v7.16b, v16.16b
+	WORD $0x0f6029c2 // smlal v2.4s, v14.4h, v0.h[6]
+	WORD $0x4f6029c4 // smlal2 v4.4s, v14.8h, v0.h[6]
+	WORD $0x0f702b22 // smlal v2.4s, v25.4h, v0.h[7]
+	WORD $0x4f702b24 // smlal2 v4.4s, v25.8h, v0.h[7]
+	WORD $0x0f4122f1 // smlal v17.4s, v23.4h, v1.h[0]
+	WORD $0x4f4122f0 // smlal2 v16.4s, v23.8h, v1.h[0]
+	WORD $0x0f512311 // smlal v17.4s, v24.4h, v1.h[1]
+	WORD $0x4f512310 // smlal2 v16.4s, v24.8h, v1.h[1]
+	WORD $0x0f6122f3 // smlal v19.4s, v23.4h, v1.h[2]
+	WORD $0x4f6122e9 // smlal2 v9.4s, v23.8h, v1.h[2]
+	WORD $0x0f412313 // smlal v19.4s, v24.4h, v1.h[0]
+	WORD $0x4f412309 // smlal2 v9.4s, v24.8h, v1.h[0]
+	WORD $0x0f7121cf // smlal v15.4s, v14.4h, v1.h[3]
+	WORD $0x4f7121c7 // smlal2 v7.4s, v14.8h, v1.h[3]
+	WORD $0x0f602b2f // smlal v15.4s, v25.4h, v0.h[6]
+	WORD $0x4f602b27 // smlal2 v7.4s, v25.8h, v0.h[6]
+	WORD $0x4ea284a3 // add v3.4s, v5.4s, v2.4s
+	WORD $0x6ea284a5 // sub v5.4s, v5.4s, v2.4s
+	WORD $0x4ea484c2 // add v2.4s, v6.4s, v4.4s
+	WORD $0x6ea484c4 // sub v4.4s, v6.4s, v4.4s
 	WORD $0x4f2e0463 // sshr v3.4s, v3.4s, #18
-	WORD $0x0e614882 // sqxtn v2.4h, v4.4s
+	WORD $0x4f2e0442 // sshr v2.4s, v2.4s, #18
+	WORD $0x0e614866 // sqxtn v6.4h, v3.4s
+	WORD $0x4e614846 // sqxtn2 v6.8h, v2.4s
+	WORD $0x4f2e04a3 // sshr v3.4s, v5.4s, #18
+	WORD $0x4f2e0482 // sshr v2.4s, v4.4s, #18
+	WORD $0x0e61486e // sqxtn v14.4h, v3.4s
+	WORD $0x4e61484e // sqxtn2 v14.8h, v2.4s
+	WORD $0x4eb186c3 // add v3.4s, v22.4s, v17.4s
+	WORD $0x6eb186c5 // sub v5.4s, v22.4s, v17.4s
+	WORD $0x4eb086a2 // add v2.4s, v21.4s, v16.4s
+	WORD $0x6eb086a4 // sub v4.4s, v21.4s, v16.4s
+	WORD $0x4f2e0463 // sshr v3.4s, v3.4s, #18
+	WORD $0x4f2e0442 // sshr v2.4s, v2.4s, #18
+	WORD $0x0e614871 // sqxtn v17.4h, v3.4s
+	WORD $0x4e614851 // sqxtn2 v17.8h, v2.4s
+	WORD $0x4f2e04a3 // sshr v3.4s, v5.4s, #18
+	WORD $0x4f2e0482 // sshr v2.4s, v4.4s, #18
+	WORD $0x0e614870 // sqxtn v16.4h, v3.4s
+	WORD $0x4e614850 // sqxtn2 v16.8h, v2.4s
+	WORD $0x4eb38683 // add v3.4s, v20.4s, v19.4s
+	WORD $0x6eb38685 // sub v5.4s, v20.4s, v19.4s
+	WORD $0x4ea985a2 // add v2.4s, v13.4s, v9.4s
+	WORD $0x6ea985a4 // sub v4.4s, v13.4s, v9.4s
+	WORD $0x4f2e0463 // sshr v3.4s, v3.4s, #18
+	WORD $0x4f2e0442 // sshr v2.4s, v2.4s, #18
+	WORD $0x0e61486d // sqxtn v13.4h, v3.4s
+	WORD $0x4e61484d // sqxtn2 v13.8h, v2.4s
+	WORD $0x4f2e04a3 // sshr v3.4s, v5.4s, #18
+	WORD $0x4f2e0482 // sshr v2.4s, v4.4s, #18
+	WORD $0x0e614869 // sqxtn v9.4h, v3.4s
+	WORD $0x4e614849 // sqxtn2 v9.8h, v2.4s
+	WORD $0x4eaf8643 // add v3.4s, v18.4s, v15.4s
+	WORD $0x6eaf8645 // sub v5.4s, v18.4s, v15.4s
+	WORD $0x4ea78502 // add v2.4s, v8.4s, v7.4s
+	WORD $0x6ea78504 // sub v4.4s, v8.4s, v7.4s
+	WORD $0x4f2e0463 // sshr v3.4s, v3.4s, #18
+	WORD $0x4f2e0442 // sshr v2.4s, v2.4s, #18
+	WORD $0x0e614868 // sqxtn v8.4h, v3.4s
+	WORD $0x4e614848 // sqxtn2 v8.8h, v2.4s
+	WORD $0x4f2e04a2 // sshr v2.4s, v5.4s, #18
+	WORD $0x4f2e0483 // sshr v3.4s, v4.4s, #18
+	WORD $0x0e614842 // sqxtn v2.4h, v2.4s
 	WORD $0x4e614862 // sqxtn2 v2.8h, v3.4s
 	WORD $0x4e4238c7 // zip1 v7.8h, v6.8h, v2.8h
 	WORD $0x4e4278c6 // zip2 v6.8h, v6.8h, v2.8h
-	WORD $0x4e493a0f // zip1 v15.8h, v16.8h, v9.8h
-	WORD $0x4e497a09 // zip2 v9.8h, v16.8h, v9.8h
-	WORD $0x4e4b3945 // zip1 v5.8h, v10.8h, v11.8h
-	WORD $0x4e4b7944 // zip2 v4.8h, v10.8h, v11.8h
-	WORD $0x4e513903 // zip1 v3.8h, v8.8h, v17.8h
-	WORD $0x4e517902 // zip2 v2.8h, v8.8h, v17.8h
+	WORD $0x4e493a2f // zip1 v15.8h, v17.8h, v9.8h
+	WORD $0x4e497a29 // zip2 v9.8h, v17.8h, v9.8h
+	WORD $0x4e5039a5 // zip1 v5.8h, v13.8h, v16.8h
+	WORD $0x4e5079a4 // zip2 v4.8h, v13.8h, v16.8h
+	WORD $0x4e4e3903 // zip1 v3.8h, v8.8h, v14.8h
+	WORD $0x4e4e7902 // zip2 v2.8h, v8.8h, v14.8h
 	WORD $0x4e4538e8 // zip1 v8.8h, v7.8h, v5.8h
 	WORD $0x4e4578e7 // zip2 v7.8h, v7.8h, v5.8h
-	WORD $0x4e4438cb // zip1 v11.8h, v6.8h, v4.8h
-	WORD $0x4e4478ca // zip2 v10.8h, v6.8h, v4.8h
+	WORD $0x4e4438ce // zip1 v14.8h, v6.8h, v4.8h
+	WORD $0x4e4478cd // zip2 v13.8h, v6.8h, v4.8h
 	WORD $0x4e4339e6 // zip1 v6.8h, v15.8h, v3.8h
 	WORD $0x4e4379e5 // zip2 v5.8h, v15.8h, v3.8h
 	WORD $0x4e423924 // zip1 v4.8h, v9.8h, v2.8h
@@ -307,40 +307,40 @@ block:
 	WORD $0x4e467909 // zip2 v9.8h, v8.8h, v6.8h
 	WORD $0x4e4538e8 // zip1 v8.8h, v7.8h, v5.8h
 	WORD $0x4e4578e7 // zip2 v7.8h, v7.8h, v5.8h
-	WORD $0x4e443966 // zip1 v6.8h, v11.8h, v4.8h
-	WORD $0x4e447965 // zip2 v5.8h, v11.8h, v4.8h
-	WORD $0x4e433944 // zip1 v4.8h, v10.8h, v3.8h
-	WORD $0x4e437943 // zip2 v3.8h, v10.8h, v3.8h
+	WORD $0x4e4439c6 // zip1 v6.8h, v14.8h, v4.8h
+	WORD $0x4e4479c5 // zip2 v5.8h, v14.8h, v4.8h
+	WORD $0x4e4339a4 // zip1 v4.8h, v13.8h, v3.8h
+	WORD $0x4e4379a3 // zip2 v3.8h, v13.8h, v3.8h
 	WORD $0x0e214842 // sqxtn v2.8b, v2.8h
-	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xfd000022 // str d2, [x1]
 	ADD R5, R1, R0
 	WORD $0x0e214922 // sqxtn v2.8b, v9.8h
-	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xfd000002 // str d2, [x0]
 	ADD R5, R0, R0
 	WORD $0x0e214902 // sqxtn v2.8b, v8.8h
-	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xfd000002 // str d2, [x0]
 	ADD R5, R0, R0
 	WORD $0x0e2148e2 // sqxtn v2.8b, v7.8h
-	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xfd000002 // str d2, [x0]
 	ADD R5, R0, R0
 	WORD $0x0e2148c2 // sqxtn v2.8b, v6.8h
-	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xfd000002 // str d2, [x0]
 	ADD R5, R0, R0
 	WORD $0x0e2148a2 // sqxtn v2.8b, v5.8h
-	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xfd000002 // str d2, [x0]
 	ADD R5, R0, R0
 	WORD $0x0e214882 // sqxtn v2.8b, v4.8h
-	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xfd000002 // str d2, [x0]
 	ADD R5, R0, R0
 	WORD $0x0e214862 // sqxtn v2.8b, v3.8h
-	WORD $0x6e2c1c42 // eor v2.16b, v2.16b, v12.16b
+	WORD $0x6e2a1c42 // eor v2.16b, v2.16b, v10.16b
 	WORD $0xfd000002 // str d2, [x0]
 	ADD $128, R4, R4
 	ADD $8, R1, R1

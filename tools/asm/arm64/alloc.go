@@ -294,19 +294,23 @@ func (f *Func) Text() (string, error) {
 	f.insts = append(f.entry, f.insts...)
 	f.entry = nil
 	f.removeUnused()
-	var numbers [2][]int
+	if f.fault != nil {
+		return "", f.fault
+	}
+	f.split()
+	var assigned [2][]int
 	for _, c := range []class{general, vector} {
 		g := f.graph(c)
 		if f.fault != nil {
 			return "", f.fault
 		}
 		g.joinMoves(f)
-		assigned := g.assign(f)
-		if !assigned { // joined registers live longer
+		enough := g.assign(f)
+		if !enough { // joined registers live longer
 			g = f.graph(c)
-			assigned = g.assign(f)
+			enough = g.assign(f)
 		}
-		if !assigned {
+		if !enough {
 			most := 0
 			for _, s := range f.live(c) {
 				n := 0
@@ -316,9 +320,9 @@ func (f *Func) Text() (string, error) {
 			return "", fmt.Errorf("arm64: %s: %d registers of class %d are needed at a time, %d are available", f.name,
 				most, c, len(c.available()))
 		}
-		numbers[c] = g.number
+		assigned[c] = g.number
 	}
-	number := func(r Reg) int { return numbers[r.class][r.id] }
+	number := func(r Reg) int { return assigned[r.class][r.id] }
 	var b strings.Builder
 	fmt.Fprintf(&b, "TEXT ·%s(SB), NOSPLIT, $0-%d\n", f.name, f.argBytes)
 	for _, in := range f.insts {
@@ -327,7 +331,7 @@ func (f *Func) Text() (string, error) {
 			fmt.Fprintf(&b, "\n%s:\n", in.label)
 		case in.move && number(in.defs[0]) == number(in.uses[0]):
 		default:
-			fmt.Fprintf(&b, "\t%s\n", in.text(number))
+			fmt.Fprintf(&b, "\t%s\n", in.text(number, number))
 		}
 	}
 	return b.String(), nil

@@ -2,6 +2,7 @@ package arm64
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -22,14 +23,19 @@ type Reg struct {
 // inst is an instruction, or a label.
 type inst struct {
 	label string
-	// text prints the instruction, given the numbers of the registers
-	text       func(number func(Reg) int) string
+	// text prints the instruction, given the numbers of the registers that it sets and of those that it
+	// reads
+	text       func(set, read numbers) string
 	defs, uses []Reg
+	tied       []Reg  // registers that it both reads and sets, in one operand
 	to         string // the label that it may jump to
 	ends       bool   // the next instruction is not executed after it
 	effect     bool   // it does more than set defs
 	move       bool   // it copies uses[0] to defs[0]
 }
+
+// numbers returns the number of a register.
+type numbers func(Reg) int
 
 // Func is a function. Its methods append instructions.
 type Func struct {
@@ -68,7 +74,7 @@ func (f *Func) fail(format string, args ...any) {
 func (f *Func) add(i inst) { f.insts = append(f.insts, i) }
 
 // Adjacent gives vectors numbers that follow each other, as some instructions want.
-func (f *Func) Adjacent(vs ...Reg) { f.adjacent = append(f.adjacent, vs) }
+func (f *Func) Adjacent(vs ...Reg) { f.adjacent = append(f.adjacent, slices.Clone(vs)) }
 
 // Low gives vectors numbers below 16: a multiplication by one number of eight reads no other.
 func (f *Func) Low(vs ...Reg) { f.low = append(f.low, vs...) }
@@ -85,19 +91,19 @@ func (f *Func) local(name string) string {
 // Jump jumps to a label, always or under a condition such as NE.
 func (f *Func) Jump(condition, label string) {
 	op := "B" + condition
-	f.add(inst{text: func(func(Reg) int) string { return op + " " + label }, to: label, ends: condition == "",
+	f.add(inst{text: func(_, _ numbers) string { return op + " " + label }, to: label, ends: condition == "",
 		effect: true})
 }
 
 // JumpZero jumps to a label if a register is zero.
 func (f *Func) JumpZero(r Reg, label string) {
-	f.add(inst{text: func(n func(Reg) int) string { return fmt.Sprintf("CBZ R%d, %s", n(r), label) }, uses: []Reg{r},
+	f.add(inst{text: func(_, n numbers) string { return fmt.Sprintf("CBZ R%d, %s", n(r), label) }, uses: []Reg{r},
 		to: label, effect: true})
 }
 
 // Return returns from the function.
 func (f *Func) Return() {
-	f.add(inst{text: func(func(Reg) int) string { return "RET" }, ends: true, effect: true})
+	f.add(inst{text: func(_, _ numbers) string { return "RET" }, ends: true, effect: true})
 }
 
 // Set appends an instruction of Go's assembler that sets d. In format each %r stands for one of the
@@ -119,8 +125,8 @@ func (f *Func) Do(format string, read ...Reg) {
 // Move copies a register.
 func (f *Func) Move(d, s Reg) {
 	if d.class == vector {
-		f.add(inst{text: func(n func(Reg) int) string {
-			return word("mov.16b", fields{'d': n(d), 'n': n(s), 'm': n(s)})
+		f.add(inst{text: func(set, read numbers) string {
+			return word("mov.16b", fields{'d': set(d), 'n': read(s), 'm': read(s)})
 		}, defs: []Reg{d}, uses: []Reg{s}, move: true})
 		return
 	}
@@ -136,15 +142,15 @@ func (f *Func) atEntry(do func()) {
 }
 
 // texts returns the printing of an instruction of Go's assembler.
-func texts(format string, d *Reg, read []Reg) func(func(Reg) int) string {
-	return func(n func(Reg) int) string {
+func texts(format string, d *Reg, from []Reg) func(set, read numbers) string {
+	return func(set, read numbers) string {
 		text, i := format, 0
 		for strings.Contains(text, "%r") {
-			text = strings.Replace(text, "%r", fmt.Sprint(n(read[i])), 1)
+			text = strings.Replace(text, "%r", fmt.Sprint(read(from[i])), 1)
 			i++
 		}
 		if d != nil {
-			text = strings.ReplaceAll(text, "%d", fmt.Sprint(n(*d)))
+			text = strings.ReplaceAll(text, "%d", fmt.Sprint(set(*d)))
 		}
 		return text
 	}
@@ -161,20 +167,24 @@ func (f *Func) OpImm(name string, imm int, d Reg, operands ...Reg) {
 		f.fail("no instruction %s", name)
 		return
 	}
-	uses := append([]Reg{}, operands...)
-	if o.keeps {
-		uses = append(uses, d)
-	}
-	i := inst{uses: uses, text: func(n func(Reg) int) string {
-		at := fields{'i': imm, 'd': n(d)}
+	i := inst{uses: append([]Reg{}, operands...), text: func(set, read numbers) string {
+		at := fields{'i': imm}
+		if o.store {
+			at['d'] = read(d)
+		} else {
+			at['d'] = set(d)
+		}
 		for k, r := range operands {
-			at["nm"[k]] = n(r)
+			at["nm"[k]] = read(r)
 		}
 		return word(name, at)
 	}}
-	if o.store {
-		i.uses, i.effect = append(uses, d), true
-	} else {
+	switch {
+	case o.store:
+		i.uses, i.effect = append(i.uses, d), true
+	case o.keeps:
+		i.uses, i.defs, i.tied = append(i.uses, d), []Reg{d}, []Reg{d}
+	default:
 		i.defs = []Reg{d}
 	}
 	f.add(i)
@@ -183,14 +193,18 @@ func (f *Func) OpImm(name string, imm int, d Reg, operands ...Reg) {
 // OpPair appends a load or a store of two registers.
 func (f *Func) OpPair(name string, imm int, d, e, base Reg) {
 	o := ops[name]
-	i := inst{text: func(n func(Reg) int) string {
-		return word(name, fields{'d': n(d), 'm': n(e), 'n': n(base), 'i': imm})
+	i := inst{text: func(set, read numbers) string {
+		data := set
+		if o.store {
+			data = read
+		}
+		return word(name, fields{'d': data(d), 'm': data(e), 'n': read(base), 'i': imm})
 	}}
 	switch {
 	case o.store:
 		i.uses, i.effect = []Reg{d, e, base}, true
 	case o.advances:
-		i.defs, i.uses = []Reg{d, e, base}, []Reg{base}
+		i.defs, i.uses, i.tied = []Reg{d, e, base}, []Reg{base}, []Reg{base}
 	default:
 		i.defs, i.uses = []Reg{d, e}, []Reg{base}
 	}
@@ -200,7 +214,7 @@ func (f *Func) OpPair(name string, imm int, d, e, base Reg) {
 // StoreGroup appends a store of adjacent registers, number by number in turn.
 func (f *Func) StoreGroup(name string, base Reg, vs ...Reg) {
 	f.Adjacent(vs...)
-	f.add(inst{uses: append([]Reg{base}, vs...), effect: true, text: func(n func(Reg) int) string {
+	f.add(inst{uses: append([]Reg{base}, vs...), effect: true, text: func(_, n numbers) string {
 		return word(name, fields{'d': n(vs[0]), 'n': n(base)})
 	}})
 }
@@ -208,10 +222,10 @@ func (f *Func) StoreGroup(name string, base Reg, vs ...Reg) {
 // Advance appends a load that then adds to its base: an immediate number of bytes, or a register.
 func (f *Func) Advance(name string, imm int, d, base Reg, by ...Reg) {
 	uses := append([]Reg{base}, by...)
-	f.add(inst{defs: []Reg{d, base}, uses: uses, text: func(n func(Reg) int) string {
-		at := fields{'d': n(d), 'n': n(base), 'i': imm}
+	f.add(inst{defs: []Reg{d, base}, uses: uses, tied: []Reg{base}, text: func(set, read numbers) string {
+		at := fields{'d': set(d), 'n': read(base), 'i': imm}
 		for _, r := range by {
-			at['m'] = n(r)
+			at['m'] = read(r)
 		}
 		return word(name, at)
 	}})
@@ -219,13 +233,13 @@ func (f *Func) Advance(name string, imm int, d, base Reg, by ...Reg) {
 
 // Prefetch prefetches the cache line at the sum of two registers.
 func (f *Func) Prefetch(base, plus Reg) {
-	f.add(inst{uses: []Reg{base, plus}, effect: true, text: func(n func(Reg) int) string {
+	f.add(inst{uses: []Reg{base, plus}, effect: true, text: func(_, n numbers) string {
 		return word("prfm", fields{'n': n(base), 'm': n(plus)})
 	}})
 }
 
 // JumpBit jumps to a label if a bit of a register is zero.
 func (f *Func) JumpBit(bit int, r Reg, label string) {
-	f.add(inst{text: func(n func(Reg) int) string { return fmt.Sprintf("TBZ $%d, R%d, %s", bit, n(r), label) },
+	f.add(inst{text: func(_, n numbers) string { return fmt.Sprintf("TBZ $%d, R%d, %s", bit, n(r), label) },
 		uses: []Reg{r}, to: label, effect: true})
 }

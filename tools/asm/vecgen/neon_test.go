@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"fspda/tools/asm/asmgen"
@@ -36,6 +37,26 @@ func TestNeonLoops(t *testing.T) {
 		if other := len(loop) - moves - arithmetic; moves != c.moves || arithmetic != c.arithmetic || other > c.other {
 			t.Errorf("%sNEON: %d loads and stores, %d of arithmetic and %d others, want %d, %d and at most %d", c.name,
 				moves, arithmetic, other, c.moves, c.arithmetic, c.other)
+		}
+	}
+}
+
+// Functions that need more than one operation copy no register, but for the constant that begins a
+// sum: of two vectors in two registers each.
+func TestNeonCopies(t *testing.T) {
+	all, err := asmgen.FunctionsArm64(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, label := range map[string]string{"sigmoids": "pass_many", "swishes": "pass_many",
+		"gelus": "pass_many", "geluGrads": "pass_many", "expRows": "row_full", "adamW": "pass_one"} {
+		want := 0
+		if strings.HasPrefix(name, "gelu") {
+			want = 2 * 2
+		}
+		loop := asmgen.Loop(all[name+"NEON"], label)
+		if n := asmgen.Count(loop, "mov"); n != want || len(loop) < 30 {
+			t.Errorf("%sNEON: %d copies among %d instructions, want %d", name, n, len(loop), want)
 		}
 	}
 }
