@@ -143,6 +143,9 @@ var lines = []line{
 	{name: "sgd", loss: 1.45},
 	{name: "local-sgd", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "local-sgd", 5, 0.5, 0.1 },
 		loss: 1.65},
+	{name: "muloco", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Alpha, c.WeightDecay, c.Hidden = "muloco", 10, 0.01, 0.1, Widths{8}
+	}, loss: 2.3},
 	{name: "diloco", edit: func(c *Config) {
 		c.Algo, c.LocalSteps, c.Optimizer, c.Alpha, c.WeightDecay = "diloco", 10, "adamw", 0.01, 0.1
 		c.Schedule, c.Warmup = "cosine", 1
