@@ -49,7 +49,7 @@ var noMeanRule = map[string]string{
 	"gt-adam": "not linear", "demo": "steps are signs", "relaysgd": "models are late", "diloco": "outer steps",
 	"muloco": "outer steps", "noloco": "outer steps", "gasloc": "outer steps", "sparta-diloco": "outer steps",
 	"streaming-diloco": "outer steps",
-	"qg-dsgdm": "its momentum is that of the models", "swarm": "copies are late",
+	"qg-dsgdm":         "its momentum is that of the models", "swarm": "copies are late",
 }
 
 // The mean model moves by -alpha times the mean of the agents' gradients, or of their momenta, in
