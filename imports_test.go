@@ -103,8 +103,8 @@ var allowed = map[string][]string{
 	"web/browsertest": {},
 	"bench": {
 		"train/metric",
-		"internal/cgroup", "bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "internal/units",
-		"train", "train/config", "train/memory", "train/runfolder",
+		"internal/cgroup", "bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng",
+		"internal/units", "train", "train/config", "train/memory", "train/runfolder",
 	},
 	"bench/measure/bare": {"bench/measure"},
 	"bench/measure":      {"data", "device", "device/devicetest", "dist", "internal/rng", "train"},
@@ -152,7 +152,9 @@ var allowed = map[string][]string{
 	},
 	"cli/runscmd": {"cli/command", "train", "web", "train/runfolder"},
 	"cli/setup": {
-		"internal/cgroup", "cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model", "train", "train/config", "train/memory"},
+		"internal/cgroup", "cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded",
+		"model", "train", "train/config", "train/memory",
+	},
 	"cli/traincmd": {
 		"internal/cgroup", "internal/lockfile", "internal/wholefile",
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",

@@ -146,7 +146,8 @@ func TestUpInJob(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	for _, v := range []string{"SLURM_PROCID=0", "SLURM_NTASKS=1", "RANK=7", "WORLD_SIZE=8",
-		"MASTER_ADDR=nowhere.invalid", "MASTER_PORT=abc", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1", "JOB_COMPLETION_INDEX=x"} {
+		"MASTER_ADDR=nowhere.invalid", "MASTER_PORT=abc", "OMPI_COMM_WORLD_RANK=0",
+		"OMPI_COMM_WORLD_SIZE=1", "JOB_COMPLETION_INDEX=x"} {
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)
 	}

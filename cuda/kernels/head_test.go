@@ -23,8 +23,9 @@ func TestHeadSigmoid(t *testing.T) {
 	hidden, dh := make([]float32, m*width), make([]float32, m*width)
 	args := map[string]kernels.Address{"part": at(h, sums), "parts": 1, "aux": at(h, make([]float32, width)),
 		"epilogue": kernels.Address(kernels.BiasSigmoid), "h": at(h, hidden),
-		"w": at(h, make([]float32, classes*width)), "bias": at(h, make([]float32, classes)), "labels": at(h, make([]float32, m)),
-		"bad": at(h, []uint32{kernels.NoBadRow}), "row_loss": at(h, make([]float64, m)),
+		"w": at(h, make([]float32, classes*width)), "bias": at(h, make([]float32, classes)),
+		"labels": at(h, make([]float32, m)),
+		"bad":    at(h, []uint32{kernels.NoBadRow}), "row_loss": at(h, make([]float64, m)),
 		"dz": at(h, make([]float32, m*classes)), "dh": at(h, dh), "back": kernels.Address(kernels.SigmoidGrad), "m": m,
 		"rows": 50, "width": width, "classes": classes}
 	all := kernels.All()

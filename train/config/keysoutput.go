@@ -30,8 +30,8 @@ var evaluationKeys = []setting.Key{
 		Choices: []string{auto, MetricsFull, "full(n)", MetricsTest}, Forms: true, Check: checkMetrics,
 		Resume: setting.Recorded,
 		Help: "full (objective and gradient over all training data), full(n) (over a fixed sample of n examples), " +
-			"test (test set; training loss of the agents' own batches) or auto (full where that takes at most a fifth of " +
-			"the work of training, else over a sample)"},
+			"test (test set; training loss of the agents' own batches) or auto (full where that takes at most a " +
+			"fifth of the work of training, else over a sample)"},
 	{Name: "eval_test", Topic: "output", Whole: true, Range: "[0, inf)", Want: "at least 0",
 		Needs: []setting.Need{setting.Is("eval_random", 0), needsRun("at least as many test examples",
 			func(s *Setup, c Config) bool { return c.EvalTest <= s.Set.Test.Len() })},
