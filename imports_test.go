@@ -66,8 +66,8 @@ var allowed = map[string][]string{
 	"train/algo":            {"device", "train/setting"},
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
-		"data", "dist", "internal/bounded", "internal/cgroup", "internal/rng", "internal/spelling", "model", "train/algo",
-		"train/setting", "train/simnet",
+		"data", "dist", "internal/bounded", "internal/cgroup", "internal/rng", "internal/spelling", "model",
+		"train/algo", "train/setting", "train/simnet",
 	},
 	"train/setting": {"internal/spelling"},
 	"train/metric":  {},
@@ -103,8 +103,8 @@ var allowed = map[string][]string{
 	"web/browsertest": {},
 	"bench": {
 		"train/metric",
-		"internal/cgroup", "bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng", "internal/units", "train",
-		"train/config", "train/memory", "train/runfolder",
+		"internal/cgroup", "bench/measure", "data", "device", "dist", "internal/bounded", "internal/rng",
+		"internal/units", "train", "train/config", "train/memory", "train/runfolder",
 	},
 	"bench/measure/bare": {"bench/measure"},
 	"bench/measure":      {"data", "device", "device/devicetest", "dist", "internal/rng", "train"},
@@ -151,8 +151,10 @@ var allowed = map[string][]string{
 		"train/generate", "train/runfolder",
 	},
 	"cli/runscmd": {"cli/command", "train", "web", "train/runfolder"},
-	"cli/setup": {"internal/cgroup", "cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded", "model",
-		"train", "train/config", "train/memory"},
+	"cli/setup": {
+		"internal/cgroup", "cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded",
+		"model", "train", "train/config", "train/memory",
+	},
 	"cli/traincmd": {
 		"internal/cgroup", "internal/lockfile", "internal/wholefile",
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",

@@ -14,12 +14,13 @@ func TestBentDefaultsTrain(t *testing.T) {
 	for name, c := range map[string]struct {
 		args, said, same string
 	}{
-		"rounds":     {"--algo diloco --iterations 50", "eval_points is 5", "--eval-points 5"},
-		"one round":  {"--algo kgt --iterations 7", "local_steps is 7", "--local-steps 7 --eval-points 1"},
-		"warm-up":    {"--schedule cosine --epochs 3", "warmup is 0.3", "--warmup 0.3"},
-		"gain":       {"--algo gasloc --edges full --iterations 20", "gamma is 0.25", "--gamma 0.25 --eval-points 2"},
-		"few":        {"--data-train 30 --iterations 6", "batch is 7", "--batch 7"},
-		"iterations": {"--algo local-sgd --local-steps 1499", "iterations is 2998", "--iterations 2998 --eval-points 2"},
+		"rounds":    {"--algo diloco --iterations 50", "eval_points is 5", "--eval-points 5"},
+		"one round": {"--algo kgt --iterations 7", "local_steps is 7", "--local-steps 7 --eval-points 1"},
+		"warm-up":   {"--schedule cosine --epochs 3", "warmup is 0.3", "--warmup 0.3"},
+		"gain":      {"--algo gasloc --edges full --iterations 20", "gamma is 0.25", "--gamma 0.25 --eval-points 2"},
+		"few":       {"--data-train 30 --iterations 6", "batch is 7", "--batch 7"},
+		"iterations": {"--algo local-sgd --local-steps 1499", "iterations is 2998",
+			"--iterations 2998 --eval-points 2"},
 	} {
 		dir := t.TempDir()
 		train := func(folder string, more ...string) (status int, stderr string) {

@@ -92,7 +92,8 @@ func usualLayouts(t *testing.T) (all []layout) {
 	table := layout{name: "metadata"}
 	for _, part := range []string{"train", "test"} {
 		table.add(t, part, 4)
-		table.files[part+"/metadata.csv"] = []byte("file_name,label\r\n0.png,cat\r\n1.png,dog\r\n2.png,cat\r\n3.png,dog\r\n")
+		table.files[part+"/metadata.csv"] = []byte("file_name,label\r\n0.png,cat\r\n1.png,dog\r\n" +
+			"2.png,cat\r\n3.png,dog\r\n")
 	}
 	all = append(all, table)
 	for _, parts := range [][2]string{{"Train", "Val"}, {"TRAIN", "TEST"}, {"Training", "Testing"}} {
@@ -293,8 +294,8 @@ func TestClassNamesAreKept(t *testing.T) {
 		set, out := l.at(t), t.TempDir()
 		run := filepath.Join(out, "run")
 		want(t, 0, []string{"train", "--data", "folder", "--data-dir", set, "--crop", "8", "--hidden", "4", "--agents",
-			"1", "--partition", "shuffled", "--batch", "1", "--iterations", "1", "--eval-points", "1", "--device", "cpu",
-			"--quiet", "--out", run})
+			"1", "--partition", "shuffled", "--batch", "1", "--iterations", "1", "--eval-points", "1", "--device",
+			"cpu", "--quiet", "--out", run})
 		want(t, 0, []string{"export", run}, "mean")
 		want(t, 0, []string{"export", run, "--format", "onnx"}, "mean")
 		file, _ := safetensors.Open(filepath.Join(run, "mean.safetensors"))

@@ -145,8 +145,9 @@ func TestUpInJob(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
 	}
-	for _, v := range []string{"SLURM_PROCID=0", "SLURM_NTASKS=1", "RANK=7", "WORLD_SIZE=8", "MASTER_ADDR=nowhere.invalid",
-		"MASTER_PORT=abc", "OMPI_COMM_WORLD_RANK=0", "OMPI_COMM_WORLD_SIZE=1", "JOB_COMPLETION_INDEX=x"} {
+	for _, v := range []string{"SLURM_PROCID=0", "SLURM_NTASKS=1", "RANK=7", "WORLD_SIZE=8",
+		"MASTER_ADDR=nowhere.invalid", "MASTER_PORT=abc", "OMPI_COMM_WORLD_RANK=0",
+		"OMPI_COMM_WORLD_SIZE=1", "JOB_COMPLETION_INDEX=x"} {
 		name, value, _ := strings.Cut(v, "=")
 		t.Setenv(name, value)
 	}
@@ -171,12 +172,13 @@ func TestUpNamesLimits(t *testing.T) {
 		limit, args string
 		want        []string
 	}{
-		"few open files":          {"ulimit -n 24", "up -n 8", []string{"too many open files", "ulimit -n"}},
-		"hardly any open files":   {"ulimit -n 8", "up -n 2", []string{"too many open files", "ulimit -n"}},
-		"open files of one":       {"ulimit -n 8", "train", []string{"too many open files", "ulimit -n"}},
-		"size of files":           {"ulimit -f 40", "up -n 2", []string{"file too large", "ulimit -f"}},
-		"size of files of one":    {"ulimit -f 1", "train", []string{"file too large", "ulimit -f"}},
-		"a port that is taken":    {":", "up -n 2 --metrics-listen " + l.Addr().String(), []string{"address already in use"}},
+		"few open files":        {"ulimit -n 24", "up -n 8", []string{"too many open files", "ulimit -n"}},
+		"hardly any open files": {"ulimit -n 8", "up -n 2", []string{"too many open files", "ulimit -n"}},
+		"open files of one":     {"ulimit -n 8", "train", []string{"too many open files", "ulimit -n"}},
+		"size of files":         {"ulimit -f 40", "up -n 2", []string{"file too large", "ulimit -f"}},
+		"size of files of one":  {"ulimit -f 1", "train", []string{"file too large", "ulimit -f"}},
+		"a port that is taken": {":", "up -n 2 --metrics-listen " + l.Addr().String(),
+			[]string{"address already in use"}},
 		"a folder that is a file": {":", "up -n 2 --out /dev/null", []string{"/dev/null", "not a directory"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -185,8 +185,8 @@ func TestCheckpointOfBuffers(t *testing.T) {
 		}
 	}
 	s.Buffers = []int{3, 3}
-	if _, _, err := (&Folder{Path: dir}).OpenCheckpoint(s); err == nil || !strings.Contains(err.Error(), "98 buffers") ||
-		!strings.Contains(err.Error(), "has 6") {
+	if _, _, err := (&Folder{Path: dir}).OpenCheckpoint(s); err == nil ||
+		!strings.Contains(err.Error(), "98 buffers") || !strings.Contains(err.Error(), "has 6") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -67,8 +67,9 @@ var (
 	millionLine  = []string{"figure 1, 10⁶ iterations"}
 	resnetLines  = []string{"resnet50, "}
 	gptLines     = []string{"GPT-2, ", "the same over torch.compile"}
-	peerLines    = []string{"resnet50, gradients", "resnet50, the same over torch.compile", "the same over torch.compile"}
-	allLines     = slices.Concat(gridLine, selftestLine, stepLine, millionLine, resnetLines, gptLines)
+	peerLines    = []string{"resnet50, gradients", "resnet50, the same over torch.compile",
+		"the same over torch.compile"}
+	allLines = slices.Concat(gridLine, selftestLine, stepLine, millionLine, resnetLines, gptLines)
 )
 
 // callsOfHeadline has, for each call of the program in the headline, the lines that it measures. A
@@ -156,7 +157,8 @@ func stage(t *testing.T, script string, f fault, fails bool) string {
 	}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "script")
-	script = strings.NewReplacer("DIR", dir, "FAULT_AT", strconv.Itoa(at), "FAULT_IN", in, "FAULT", does).Replace(script)
+	script = strings.NewReplacer("DIR", dir, "FAULT_AT", strconv.Itoa(at), "FAULT_IN", in, "FAULT",
+		does).Replace(script)
 	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
 		t.Error(err)
 	}

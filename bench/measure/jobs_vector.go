@@ -113,7 +113,8 @@ func productJobs(dev device.Device) (jobs []job) {
 		job := func(m, n, k int, bytes int, op func(matrix, row, column device.Matrix) device.Op) job {
 			return job{KernelRow: KernelRow{Group: "vector", Name: fmt.Sprintf("multiply %d×%d×%d", m, n, k),
 				Dims: []int{m, n, k}, Bytes: 4 * float64(bytes)}, make: func(m *meter) (func() error, error) {
-				row, column := device.Rows(m.vectors.take(cols), 0, 1, cols), device.Rows(m.vectors.take(rows), 0, rows, 1)
+				row := device.Rows(m.vectors.take(cols), 0, 1, cols)
+				column := device.Rows(m.vectors.take(rows), 0, rows, 1)
 				product := op(device.Rows(m.vectors.take(rows*cols), 0, rows, cols), row, column)
 				return m.queue(func() { dev.Do(product) }), nil
 			}}

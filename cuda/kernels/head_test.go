@@ -14,19 +14,18 @@ func TestHeadSigmoid(t *testing.T) {
 	h := onHost(t)
 	sums := make([]float32, m*width)
 	for i := range sums {
-		switch x := float64(i)/float64(len(sums))*2 - 1; {
-		case i%2 == 0:
-			sums[i] = float32(87 * x)
-		default:
+		x := float64(i)/float64(len(sums))*2 - 1
+		if sums[i] = float32(87 * x); i%2 != 0 {
 			sums[i] = float32(math.Copysign(math.Exp(-40*math.Abs(x)), x))
 		}
 	}
 	copy(sums, []float32{0, float32(math.Copysign(0, -1)), float32(math.Inf(1)), 1e30, float32(math.NaN()), 87, -87})
 	hidden, dh := make([]float32, m*width), make([]float32, m*width)
 	args := map[string]kernels.Address{"part": at(h, sums), "parts": 1, "aux": at(h, make([]float32, width)),
-		"epilogue": kernels.Address(kernels.BiasSigmoid), "h": at(h, hidden), "w": at(h, make([]float32, classes*width)),
-		"bias": at(h, make([]float32, classes)), "labels": at(h, make([]float32, m)),
-		"bad": at(h, []uint32{kernels.NoBadRow}), "row_loss": at(h, make([]float64, m)),
+		"epilogue": kernels.Address(kernels.BiasSigmoid), "h": at(h, hidden),
+		"w": at(h, make([]float32, classes*width)), "bias": at(h, make([]float32, classes)),
+		"labels": at(h, make([]float32, m)),
+		"bad":    at(h, []uint32{kernels.NoBadRow}), "row_loss": at(h, make([]float64, m)),
 		"dz": at(h, make([]float32, m*classes)), "dh": at(h, dh), "back": kernels.Address(kernels.SigmoidGrad), "m": m,
 		"rows": 50, "width": width, "classes": classes}
 	all := kernels.All()

@@ -111,10 +111,11 @@ func TestWideLossOfInfinities(t *testing.T) {
 			for _, e := range []kernels.Element{kernels.F16, kernels.BF16} {
 				raw, dense := encode(h, e, x)
 				want, wantLoss, loss := make([]float32, n), make([]float32, 1), make([]float32, 1)
-				h.run(kernels.SoftmaxCrossEntropy(at(h, wantLoss), at(h, want), at(h, dense), at(h, labels), at(h, rows),
-					at(h, bad), 1, n, smoothing)...)
+				h.run(kernels.SoftmaxCrossEntropy(at(h, wantLoss), at(h, want), at(h, dense), at(h, labels),
+					at(h, rows), at(h, bad), 1, n, smoothing)...)
 				w := kernels.WideLoss{Element: e, M: 1, N: n, Padded: n, Smoothing: smoothing, Logits: at(h, raw),
-					Labels: at(h, labels), Loss: at(h, loss), DLogits: at(h, raw), RowLoss: at(h, rows), Bad: at(h, bad)}
+					Labels: at(h, labels), Loss: at(h, loss), DLogits: at(h, raw), RowLoss: at(h, rows),
+					Bad: at(h, bad)}
 				h.run(w.Calls()...)
 				kind := func(v float32) string {
 					switch {
@@ -126,12 +127,13 @@ func TestWideLossOfInfinities(t *testing.T) {
 					return "a number"
 				}
 				if kind(loss[0]) != kind(wantLoss[0]) {
-					t.Errorf("%v, smoothing %v, %v at %d: loss %v, want %v", e, smoothing, c.value, c.at, loss[0], wantLoss[0])
+					t.Errorf("%v, smoothing %v, %v at %d: loss %v, want %v", e, smoothing, c.value, c.at, loss[0],
+						wantLoss[0])
 				}
 				for i, g := range decode(h, e, raw) {
 					if kind(g) != kind(want[i]) {
-						t.Errorf("%v, smoothing %v, %v at %d: gradient %d is %v, want %v", e, smoothing, c.value, c.at, i, g,
-							want[i])
+						t.Errorf("%v, smoothing %v, %v at %d: gradient %d is %v, want %v", e, smoothing, c.value, c.at,
+							i, g, want[i])
 						break
 					}
 				}

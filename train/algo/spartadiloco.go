@@ -29,9 +29,9 @@ var spartaDiLoCo = Method{Name: "sparta-diloco", Keys: []setting.Key{LocalSteps}
 func wholeOuterSteps(r Run) ([]string, error) {
 	h, every := r.Settings().Whole("outer_steps"), r.Settings().Whole("local_steps")
 	if h%every != 0 || h == every {
-		return nil, setting.InsteadOf("params.outer_steps", h, 10*every, "is no multiple of local_steps above it, which is "+
-			"%d: outer steps are taken where models are averaged, and not each time, as with %d; diloco takes no "+
-			"averages in between", every, 10*every)
+		return nil, setting.InsteadOf("params.outer_steps", h, 10*every, "is no multiple of local_steps above it, "+
+			"which is %d: outer steps are taken where models are averaged, and not each time, as with %d; diloco "+
+			"takes no averages in between", every, 10*every)
 	}
 	return nil, nil
 }

@@ -27,10 +27,11 @@ var evaluationKeys = []setting.Key{
 		Help: "epochs from one evaluation to the next, in place of eval_points; 0: eval_points is the number of " +
 			"evaluations"},
 	{Name: "metrics", Topic: "output", Default: auto,
-		Choices: []string{auto, MetricsFull, "full(n)", MetricsTest}, Forms: true, Check: checkMetrics, Resume: setting.Recorded,
-		Help: "full (objective and gradient over all training data), full(n) (over a fixed sample of n examples), test " +
-			"(test set; training loss of the agents' own batches) or auto (full where that takes at most a fifth of " +
-			"the work of training, else over a sample)"},
+		Choices: []string{auto, MetricsFull, "full(n)", MetricsTest}, Forms: true, Check: checkMetrics,
+		Resume: setting.Recorded,
+		Help: "full (objective and gradient over all training data), full(n) (over a fixed sample of n examples), " +
+			"test (test set; training loss of the agents' own batches) or auto (full where that takes at most a " +
+			"fifth of the work of training, else over a sample)"},
 	{Name: "eval_test", Topic: "output", Whole: true, Range: "[0, inf)", Want: "at least 0",
 		Needs: []setting.Need{setting.Is("eval_random", 0), needsRun("at least as many test examples",
 			func(s *Setup, c Config) bool { return c.EvalTest <= s.Set.Test.Len() })},

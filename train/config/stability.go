@@ -42,17 +42,17 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	safe := sixDigits(1 / float64(1+meeting))
 	if static && s.Mask.Dense() {
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
-			return nil, setting.InsteadOf(key, gain, safe, "is outside the stable region of graph %s with all edges at "+
-				"once and all coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s%s", c.Graph, key, 2/l+dual/2, l,
-				when(s.Traits.Dual, " + eta·beta/2"), when(s.Traits.Masks, ", or a mask"),
+			return nil, setting.InsteadOf(key, gain, safe, "is outside the stable region of graph %s with all edges "+
+				"at once and all coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s%s", c.Graph, key,
+				2/l+dual/2, l, when(s.Traits.Dual, " + eta·beta/2"), when(s.Traits.Masks, ", or a mask"),
 				when(s.uses("weights"), ", or weights metropolis"))
 		}
 	}
 	if p, ok := s.Process.(dist.Cyclic); ok && s.Mask.Dense() {
 		if growth := s.cycleGrowth(p, gain, dual); growth > 1+1e-6 {
 			return nil, setting.InsteadOf(key, gain, safe, "lets differences between agents grow %.3g times in each "+
-				"cycle of the %d rounds of %s with all coordinates: below %.3g it is safe; or use a mask", growth, p.Period(), p,
-				1/float64(meeting))
+				"cycle of the %d rounds of %s with all coordinates: below %.3g it is safe; or use a mask", growth,
+				p.Period(), p, 1/float64(meeting))
 		}
 	}
 	degree := float64(meeting)
