@@ -131,14 +131,14 @@ func TestModelOfGPT2(t *testing.T) {
 	}
 }
 
-// The logits of GPT-2 take at most 1 GiB: of 16 windows they are computed in two pieces, of 8 at once.
+// The logits of GPT-2 take at most 2 GiB: of 40 windows they are computed in two pieces, of 16 at once.
 func TestLossPieces(t *testing.T) {
 	net, err := model.Open("gpt2", model.Options{Classes: 50257})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const rowBytes = 2 * 50304
-	for windows, want := range map[int]int{8: 0, 16: 8 * 1024, 40: 10 * 1024} {
+	for windows, want := range map[int]int{8: 0, 16: 0, 40: 20 * 1024} {
 		code, err := net.Plan(windows, model.Step)
 		if err != nil {
 			t.Fatal(err)

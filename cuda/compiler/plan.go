@@ -155,7 +155,7 @@ type Options struct {
 	Precision Precision
 	Epilogues bool // cuBLASLt adds biases, applies ReLU and sums the gradients of biases
 	NoFusion  bool // every call is a task of its own, for tests that compare results
-	LossPiece int  // the most bytes of the logits of a piece; 0: 1 GiB
+	LossPiece int  // the most bytes of the logits of a piece; 0: 2 GiB
 }
 
 // Compile plans code for a precision. The error names a call that 16-bit precisions do not support.
