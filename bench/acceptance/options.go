@@ -80,7 +80,7 @@ func (s shapes) modes(precision string) []bool {
 func (o *Options) shapes() shapes {
 	if o.Tiny {
 		return shapes{network: "resnet18", batches: []int{2}, pixels: []int{32}, turn: "50ms", turns: 0.1, rounds: 1,
-			iterations: 200, longest: 10 * time.Second,
+			iterations: 20, longest: 10 * time.Second,
 			curve: 20, repeat: 4, images: pictures{60, 96, 72}, crop: 32, loaded: 2, crowd: crowd{3, 2, 6},
 			trained: "resnet20", checks: "contract/dot,mlp by,training", compiled: []string{"bf16"},
 			smaller:  []string{"--batch", "16", "--hidden", "16"},

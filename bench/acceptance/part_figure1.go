@@ -98,7 +98,7 @@ func (o *Options) million(s shapes) Part {
 			}
 			iterations := s.iterations
 			if rate := b.rate; rate > 0 && float64(iterations)/rate > s.longest.Seconds() {
-				iterations = max(100, int(rate*10)) // ten seconds suffice for the rate
+				iterations = min(iterations, max(100, int(rate*10))) // ten seconds suffice for the rate
 			}
 			wall, err := b.train(ctx, "run", out, s.figure1("--device", b.Device, "--metrics", "test",
 				"--data-test", "100", "--iterations", strconv.Itoa(iterations), "--eval-points", "1"))
