@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Runs whose defaults bend are trained to their end, say so in a line, and are those of a resumed
-// run and of one that sets the same values.
+// A run whose defaults bend trains to its end and says so in a line. Its rows equal the rows of a
+// resumed run, and of a run that sets the same values.
 func TestBentDefaultsTrain(t *testing.T) {
 	for name, c := range map[string]struct {
 		args, said, same string

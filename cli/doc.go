@@ -9,8 +9,8 @@
 // same. [Run] runs the command without ending the process.
 //
 // The commands are in packages by topic: traincmd (train, up, agent), modelcmd (use of a trained
-// model), experimentcmd (experiments), runscmd (run folders), datacmd, benchcmd, devicecmd, docscmd. A
-// new command goes into the package of its topic and is listed in the function Commands of that
+// model), experimentcmd (experiments), runscmd (run folders), datacmd, benchcmd, devicecmd, docscmd.
+// A new command goes into the package of its topic and is listed in the function Commands of that
 // package. Package setup turns flags into a configuration, devices, data and a network; package
 // command holds the code that all commands share.
 package cli

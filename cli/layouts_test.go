@@ -178,7 +178,8 @@ type info struct {
 	Train, Test  struct{ Pictures int }
 }
 
-// agree reads one input by info, train, prepare and predict, and compares what they say.
+// agree gives one input to data info, train, data prepare and predict. All must open it as the same
+// set, or refuse it.
 func agree(t *testing.T, l layout) (opened bool) {
 	t.Helper()
 	path, out := l.at(t), t.TempDir()
@@ -284,7 +285,7 @@ func TestCommandsAgree(t *testing.T) {
 	}
 }
 
-// Names of classes are kept with a run and its exports: predict prints them for image files, and a set
+// A run and its exports keep the names of classes: predict prints them for image files, and a set
 // with other classes is refused.
 func TestClassNamesAreKept(t *testing.T) {
 	for _, l := range usualLayouts(t) {

@@ -45,8 +45,8 @@ func Round(v float64) float64 { return units.Round(v, 4) }
 // Percent writes a share of 1 as a percentage.
 func Percent(share float64) string { return strconv.FormatFloat(Round(100*share), 'f', -1, 64) + "%" }
 
-// Printable is a name as it is printed: in quotes and with escapes if it is empty or has characters
-// that are not printed, or spaces that would be taken for those around it.
+// Printable returns a name for messages. A name is quoted, with escapes, if it is empty, has
+// characters that cannot be printed, or has spaces at its ends or next to each other.
 func Printable(name string) string {
 	if name == "" || name != strings.TrimSpace(name) || strings.Contains(name, "  ") ||
 		strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {

@@ -1,5 +1,5 @@
-// Package experimentcmd holds the commands that run experiments: experiment, whose other names figure,
-// sweep, tune, replay and queue read the same files, and theory, compare and plot.
+// Package experimentcmd holds the commands that run experiments: experiment, whose other names
+// figure, sweep, tune, replay and queue read the same files, and theory, compare and plot.
 //
 // An experiment that lists others (a queue) keeps no state besides files. A task is a command line
 // of fspda that resumes its runs when it is given again. Its folder holds the runs, and NAME.json

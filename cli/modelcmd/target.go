@@ -188,8 +188,8 @@ func (t *target) openData(c train.Config, split string, classes int, stderr io.W
 	return err
 }
 
-// nameClasses takes the names of the model's classes, or else those of the data set. It refuses a set
-// whose names say that its labels mean other classes.
+// nameClasses sets the names of the classes: the model's, or the data set's if the model has none. It
+// refuses a set whose labels mean other classes by their names.
 func (t *target) nameClasses(name string, of []string) error {
 	own := t.set.ClassNames
 	if t.names = of; len(of) != t.set.Classes || isCount(of) && len(own) == len(of) {
@@ -217,8 +217,8 @@ func isCount(names []string) bool {
 	return true
 }
 
-// describe says on the error output what a set of images was understood as, and which images it
-// leaves out.
+// describe prints the layout of a set of images to the error output, and the images that are left
+// out.
 func (t *target) describe(stderr io.Writer) {
 	t.set.OnSkip(func(err error) { fmt.Fprintf(stderr, "skipped an image: %v\n", err) })
 	if t.set.Layout == "" {

@@ -130,7 +130,8 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 		return c, err
 	}
 	env, err := ReadLauncherEnv(os.Getenv)
-	if fs.Changed("rank") && (err != nil || env.Rank != m.rank) { // of another process, such as its shell
+	if fs.Changed("rank") && (err != nil || env.Rank != m.rank) {
+		// The environment describes another process, such as the shell.
 		env = LauncherEnv{Master: env.Master}
 	} else if err != nil {
 		return c, err

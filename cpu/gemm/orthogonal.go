@@ -21,7 +21,7 @@ var orthogonalPool = sync.Pool{New: func() any { return new(orthogonalBuffer) }}
 // Orthogonalize computes a matrix of [device.Orthogonalize] in place, in x, whose rows follow each
 // other. The goroutines of o share the products. Every element is defined to the last bit: the sum
 // of squares has the bits of [device.Dot], the reciprocal of the norm is rounded to float32, and
-// products have the bits of [Multiply]. Products that are symmetric are computed below the diagonal and
+// products have the bits of [Multiply]. Symmetric products are computed below the diagonal and
 // mirrored, which gives the same bits, since factors may be exchanged.
 func Orthogonalize(o *kernel.Args, x []float32, rows, cols int, scale float64) {
 	side, n := min(rows, cols), rows*cols

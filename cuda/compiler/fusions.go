@@ -238,7 +238,8 @@ func (c *tracedCall) makesHalf(s source) bool {
 // them rounds it, and the sums of its columns, where they are the gradient of a bias. Products read
 // it rounded, and the gradient of the norm before in float32.
 func (p *planner) roundInNorms() {
-	norms, rounded := map[int]*Task{}, map[int]*Task{} // by the value of output 0, and of Rounded
+	// The keys of norms are the values of output 0, and the keys of rounded are the values of Rounded.
+	norms, rounded := map[int]*Task{}, map[int]*Task{}
 	kept := p.tasks[:0]
 	for i := range p.tasks {
 		t := p.tasks[i]

@@ -20,7 +20,7 @@ func (s AttentionShape) String() string {
 // sum of the exponentials of each row of each head, in float32.
 type AttentionOperands struct {
 	QKV, Y, LSE driver.Pointer
-	DY, DQKV    driver.Pointer // of the gradient only
+	DY, DQKV    driver.Pointer // Only the gradient has them.
 	Workspace   driver.Pointer
 }
 

@@ -11,9 +11,10 @@ import (
 
 // trials times ways to compute something, and keeps the fastest.
 type trials struct {
-	how   Selection
-	what  fmt.Stringer
-	key   func(route string) string // of the first run of a route, see ChoiceCache.Attempt
+	how  Selection
+	what fmt.Stringer
+	// key names the first run of a route, for ChoiceCache.Attempt.
+	key   func(route string) string
 	best  Choice
 	timed bool // best is set
 }

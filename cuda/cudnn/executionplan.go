@@ -14,7 +14,7 @@ type executionPlan struct {
 	engine    Engine
 	memory    int // workspace in bytes
 	alignment int // divides every address
-	operands  int // in device memory
+	operands  int // The number of operands in device memory.
 	scalars   []*float32
 	handle    Ptr
 	node      Node

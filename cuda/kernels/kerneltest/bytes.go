@@ -16,7 +16,7 @@ type byteProducts struct {
 	rows         []int32
 	scale, shift float32
 	w, dy        [byteAgents][]float32
-	decay        float64 // of the gradient
+	decay        float64 // The factor of the weights in their gradient.
 
 	y  [byteAgents][]float32 // the product of the examples and the weights
 	dw [byteAgents][]float32 // the gradient of the weights
