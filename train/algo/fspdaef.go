@@ -26,7 +26,7 @@ import (
 // moves by -alpha·mean(u). With Q the identity it is FSPDA-SA on whole vectors. With exact gradients
 // and a contraction Q the agents reach the optimum if gamma and eta are small enough.
 //
-// It is this program's own method. No proof of its convergence is known to us.
+// The method is this program's own. We have no proof of its convergence.
 type EF struct {
 	Gamma float64 // gossip step size
 	Beta  float64 // dual step size
