@@ -112,7 +112,8 @@ func (r *recursion) saCopies() {
 			for _, of := range ends {
 				i, j := of[0], of[1]
 				which := 1 + slices.Index(r.graph.Neighbours(i), j)
-				copies[of] = plus(copies[of], 1, r.movesOf(c, t, of, which, r.x[i], copies[of], fmt.Sprintf("edge%d.0", j)))
+				q := r.movesOf(c, t, of, which, r.x[i], copies[of], fmt.Sprintf("edge%d.0", j))
+				copies[of] = plus(copies[of], 1, q)
 			}
 			apart := plus(copies[ends[0]], -1, copies[ends[1]])
 			pulls[e.From] = plus(pulls[e.From], 1, apart)

@@ -50,7 +50,8 @@ func (EF) Name() string { return "fspda-sa-ef" }
 
 func (a EF) Traits() Traits {
 	return Traits{
-		Memory: Memory{Aux: []string{"lambda"}, Transient: true, Tracked: Tracked{"lambda", SA{Descent: a.Descent}.limit},
+		Memory: Memory{Aux: []string{"lambda"}, Transient: true,
+			Tracked:     Tracked{"lambda", SA{Descent: a.Descent}.limit},
 			EdgeVectors: []int{ModelLength, ModelLength}, EdgesFromModel: true,
 			// What the agent sends over its links in an iteration.
 			NewScratch: func(func() device.Vector) any { return &[]device.SparseTerm{} }},

@@ -151,7 +151,8 @@ func TestCopiesOfEverythingAreSA(t *testing.T) {
 	for _, d := range []Descent{{}, heavyBall(0.5), adamW(true), adamW(false)} {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
 			w.k = 0
-			a, b := w.play(EF{0.25, 0.8, d}, q, 0.02, 0.01), w.play(SA{Gamma: 0.25, Beta: 0.8, Descent: d}, q, 0.02, 0.01)
+			a := w.play(EF{0.25, 0.8, d}, q, 0.02, 0.01)
+			b := w.play(SA{Gamma: 0.25, Beta: 0.8, Descent: d}, q, 0.02, 0.01)
 			for i := range w.n {
 				for k := range w.d {
 					a.x(i)[k], b.x(i)[k] = float64(k)/3-1, float64(k)/3-1
