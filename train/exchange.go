@@ -21,6 +21,7 @@ type exchange struct {
 	edges  func(t int) // sets the links of an iteration
 	posts  []int       // messages posted in this iteration, by link
 	expect int         // messages that a link brings in an exchange
+	total  int         // messages that a link brings in an iteration
 
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
@@ -39,7 +40,7 @@ func (x *exchange) init() {
 	if s.WireFormat().Bits() == 32 {
 		r.Swap = x.swap // short values: the algorithm must keep the bits of its own vectors
 	}
-	x.codec.message, x.expect = s.Codec(), s.Traits.MessagesPerLink()
+	x.codec.message, x.expect, x.total = s.Codec(), s.Traits.MessagesPerLink(), s.Traits.MessagesPerIteration()
 	switch {
 	case s.AllReduces():
 		x.edges = x.allReduceLinks

@@ -108,6 +108,10 @@ var table = []entry{
 	{algo: EF{Gamma: 0.25, Beta: 1, Descent: heavyBall(0.5)}, mu: 0.5, exact: true, follow: true, dress: copying},
 	{algo: LocalSGD{DiLoCo{H: 4, Rate: 1, Moments: Moments{1, 2}, Descent: adamW(false)}}, static: true, when: every(4),
 		adaptive: true},
+	{algo: TiCoPD{Theta: 0.2, Beta: 1}, exact: true, follow: true, whole: true, dress: chatter},
+	{algo: TiCoPD{Theta: 0.2, Beta: 1, Descent: heavyBall(0.5)}, mu: 0.5, exact: true, follow: true, whole: true,
+		dress: chatter},
+	{algo: DoCoM{Theta: 0.2, A: 0.3}, whole: true, dress: chatter},
 	{algo: SPARTADiLoCo{Every: 1, DiLoCo: DiLoCo{H: 4, Rate: 1}}, static: true, follow: true},
 	{algo: SPARTADiLoCo{Every: 2, DiLoCo: DiLoCo{H: 4, Rate: 0.7, Mu: 0.9, Descent: adamW(false)}}, static: true,
 		when: every(2), adaptive: true},
@@ -475,11 +479,11 @@ func TestAllAllocateNothing(t *testing.T) {
 					if err := post(s, r); err != nil {
 						t.Fatal(err)
 					}
-				}
-				for k := range r.Links {
-					// the other end of a broadcast
-					if r.Links[k].Received = r.Links[k].Sent; r.Links[k].Sent == nil {
-						r.Links[k].Received = received
+					for k := range r.Links {
+						// the other end of a broadcast
+						if r.Links[k].Received = r.Links[k].Sent; r.Links[k].Sent == nil {
+							r.Links[k].Received = received
+						}
 					}
 				}
 				if err := g.algo.Mix(s, r); err != nil {

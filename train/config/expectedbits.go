@@ -65,7 +65,7 @@ func (s *Setup) allReduceBits(k int) float64 {
 
 // messageLedger counts the messages that go over a link one way through a codec in an iteration.
 func (s *Setup) messageLedger() (l dist.Ledger) {
-	for which := range s.Traits.MessagesPerLink() {
+	for which := range s.Traits.MessagesPerIteration() {
 		m := s.CodedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len())
 		m.Indices = which == 0 || m.DataDependent
 		l.Send(m)
