@@ -194,7 +194,7 @@ func TestFigureMistakes(t *testing.T) {
 		{[]string{"sweep", "-c", "none.yaml"}, "none.yaml"},
 		{[]string{"compare"}, "expected the folders of runs to compare"},
 		{[]string{"compare", "nowhere"}, "holds no run"},
-		{[]string{"compare", "nowhere", "--reach", "90"}, "such as 0.9"},
+		{[]string{"compare", "nowhere", "--reach", "-1"}, "such as 0.9"},
 		{[]string{"compare", "nowhere", "--accounting", "packt"}, "did you mean packed"},
 	} {
 		t.Chdir(t.TempDir())
