@@ -239,7 +239,7 @@ func (c *Comparison) legend(d *drawing, y float64) float64 {
 var seedsSuffix = regexp.MustCompile(` \([0-9]+ seeds\)$`)
 
 // legendNames returns the names of the curves as the legend has them: without the number of seeds,
-// if it is that of all curves, and without the group, whose panels name it.
+// if all curves have the same, and without the group, which the panels name.
 func (c *Comparison) legendNames() []string {
 	names, ends := make([]string, len(c.Curves)), map[string]bool{}
 	for i, cu := range c.Curves {

@@ -27,8 +27,8 @@ func WritePlots(dir string) error {
 // Formats lists the supported image formats. PDF files embed their fonts.
 var Formats = []string{"svg", "png", "pdf"}
 
-// WritePlotsTo is [WritePlots] with a destination folder and a layout, whose width is that of each
-// chart.
+// WritePlotsTo is [WritePlots] with a destination folder and a layout. Each chart is as wide as the
+// layout says.
 func WritePlotsTo(dir, folder string, l Layout) error {
 	m, err := readMetrics(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil {
