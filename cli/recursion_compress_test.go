@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"fspda/dist"
 	"fspda/internal/rng"
 )
 
