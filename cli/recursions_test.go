@@ -106,6 +106,9 @@ var replayed = []replayedMethod{
 	{algo: "swarm", form: "blocking", optimizers: anyOf, edges: pairs, run: (*recursion).swarmBlocking},
 
 	{algo: "local-sgd", optimizers: anyOf, collective: true, run: (*recursion).localSGD},
+	{algo: "local-sgd", form: "adamw", optimizers: []string{"adamw"}, collective: true, run: (*recursion).localSGD},
+	{algo: "des-loc", optimizers: []string{"adamw"}, collective: true, run: (*recursion).desLoc},
+	{algo: "diloco", form: "adamw", optimizers: []string{"adamw"}, collective: true, run: (*recursion).diloco},
 	{algo: "diloco", optimizers: anyOf, collective: true, run: (*recursion).diloco},
 	{algo: "muloco", optimizers: onlyMuon, collective: true, run: (*recursion).diloco},
 	{algo: "noloco", optimizers: anyOf, edges: pairs, run: (*recursion).noloco},

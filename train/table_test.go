@@ -143,6 +143,10 @@ var lines = []line{
 	{name: "sgd", loss: 1.45},
 	{name: "local-sgd", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "local-sgd", 5, 0.5, 0.1 },
 		loss: 1.65},
+	{name: "des-loc", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Alpha, c.WeightDecay = "des-loc", 5, 0.01, 0.1
+		c.Params = Params{"moment_rounds": 1, "square_rounds": 2}
+	}, loss: 2},
 	{name: "muloco", edit: func(c *Config) {
 		c.Algo, c.LocalSteps, c.Alpha, c.WeightDecay, c.Hidden = "muloco", 10, 0.01, 0.1, Widths{8}
 	}, loss: 2.3},

@@ -58,6 +58,9 @@ type Exchange struct {
 	Edges *Edges
 	// Vectors counts the vectors that a message consists of; 0 stands for 1.
 	Vectors int
+	// MeanVectors is the mean number of vectors in a message, where not all of an all-reduce have
+	// Vectors; 0 stands for Vectors.
+	MeanVectors float64
 	// Messages counts the messages that an agent posts on each link before an exchange; 0 stands for 1.
 	// Their vectors follow each other in Link.Sent and Link.Received.
 	Messages int

@@ -1,6 +1,10 @@
 package config
 
-import "fspda/dist"
+import (
+	"cmp"
+
+	"fspda/dist"
+)
 
 // ExpectedBits is the mean number of bits that all agents together send in an iteration, in the
 // accounting asked for. The published count of reference_bits is not looked at.
@@ -10,6 +14,7 @@ func (s *Setup) ExpectedBits() float64 {
 	}
 	if s.AllReduces() {
 		bits := s.allReduceBits(s.Mask.Len()) / float64(s.RoundLength())
+		bits *= cmp.Or(s.Traits.MeanVectors, 1)
 		if every := s.Traits.WholeEvery; every > 0 {
 			bits += (s.allReduceBits(s.Dim) - s.allReduceBits(s.Mask.Len())) / float64(every)
 		}
