@@ -33,8 +33,8 @@ func ownModel(t *testing.T) string {
 
 // few returns the arguments of a run of some gradients.
 func few(folder string, more ...string) []string {
-	return append([]string{"train", "--quiet", "--data-train", "200", "--data-test", "40", "--agents", "3", "--batch", "4",
-		"--metrics", "test", "--eval-points", "2", "--density", "0.5", "--alpha", "0.05", "--out", folder}, more...)
+	return append([]string{"train", "--quiet", "--data-train", "200", "--data-test", "40", "--agents", "3",
+		"--batch", "4", "--metrics", "test", "--eval-points", "2", "--density", "0.5", "--alpha", "0.05", "--out", folder}, more...)
 }
 
 // models returns the models of all agents in a run folder.
@@ -82,7 +82,8 @@ func TestExternalModel(t *testing.T) {
 		for i := range a {
 			for k := range a[i] {
 				if d := math.Abs(float64(a[i][k] - b[i][k])); !(d < 1e-5) {
-					t.Fatalf("%s: number %d of agent %d is %g, of the built-in network %g", algo, k, i, b[i][k], a[i][k])
+					t.Fatalf("%s: number %d of agent %d is %g, of the built-in network %g", algo, k, i, b[i][k],
+						a[i][k])
 				}
 			}
 		}
@@ -122,8 +123,8 @@ func checkTrained(t *testing.T, run string) {
 	}
 	file := filepath.Join(t.TempDir(), "mean.safetensors")
 	mustCall(t, "export", run, "--out", file)
-	if stdout, _ := mustCall(t, "eval", file, "--hidden", "6", "--model", "mlp", "--data-test", "40", "--data-train", "200",
-		"--json"); !strings.Contains(stdout, `"examples": 40`) {
+	if stdout, _ := mustCall(t, "eval", file, "--hidden", "6", "--model", "mlp", "--data-test", "40",
+		"--data-train", "200", "--json"); !strings.Contains(stdout, `"examples": 40`) {
 		t.Errorf("the built-in network with the exported weights: %s", stdout)
 	}
 	if status, _, stderr := call(t, "export", run, "--format", "onnx", "--out", file+".onnx"); status == 0 ||

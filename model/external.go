@@ -32,7 +32,8 @@ func (e External) empty() bool { return len(e.Parameters) == 0 }
 
 // openExternal makes the Network of an External.
 func openExternal(o Options) (*Network, error) {
-	if err := cmp.Or(o.refuseTransformer(ExternalName), o.refuseRecompute(ExternalName), o.Loss.validate()); err != nil {
+	err := cmp.Or(o.refuseTransformer(ExternalName), o.refuseRecompute(ExternalName), o.Loss.validate())
+	if err != nil {
 		return nil, err
 	}
 	if o.Loss.LabelSmoothing != 0 || o.Dropout != 0 {

@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -9,6 +8,7 @@ import (
 	"fspda/model"
 	"fspda/model/external"
 	"fspda/train"
+	"fspda/train/config"
 )
 
 // programs are the programs of external models that this process has started. Runs of one command
@@ -44,8 +44,8 @@ func externalEngine(c train.Config, net *model.Network, d external.Description, 
 	dev device.Device) (*external.Engine, error) {
 	host, ok := dev.(device.Host)
 	if !ok {
-		return nil, &train.ConfigError{Key: "device", Got: c.Device, Err: fmt.Errorf("the vectors of an external model " +
-			"are in the memory of the host, and its program computes where it likes"), Want: "use --device cpu"}
+		return nil, config.Invalid("device", c.Device, "the vectors of an external model are in the memory of the "+
+			"host, and its program computes where it likes: use cpu")
 	}
 	return external.NewEngine(net, programOf(c), d, e, host), nil
 }

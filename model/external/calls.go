@@ -185,7 +185,9 @@ func (e *Engine) Observe(x, buffers device.Vector, b device.Batch, momentum floa
 	if len(v.buffers) == 0 {
 		return nil
 	}
-	_, err := e.ask(request{Do: "observe", Momentum: &momentum}, v, &b, nil, func(s *staged) { copy(v.buffers, s.buffers) })
+	_, err := e.ask(request{Do: "observe", Momentum: &momentum}, v, &b, nil, func(s *staged) {
+		copy(v.buffers, s.buffers)
+	})
 	return err
 }
 

@@ -65,7 +65,8 @@ func (p *Program) Ask(e Examples) (d Description, err error) {
 // NewEngine runs a network, which model.Open made of a Description, on the vectors of a device.
 func NewEngine(n *model.Network, p *Program, d Description, e Examples, dev device.Host) *Engine {
 	of := e.example()
-	m := &Engine{Network: n, program: p, dev: dev, example: of, about: &question{request{Do: "model", Example: &of}, d.facts}, test: e.Test}
+	m := &Engine{Network: n, program: p, dev: dev, example: of, test: e.Test,
+		about: &question{request{Do: "model", Example: &of}, d.facts}}
 	steps := n.Factors()
 	for i, t := range n.Layout().Tensors() {
 		from, to := t.Offset, t.Offset+t.Size
@@ -81,14 +82,6 @@ func NewEngine(n *model.Network, p *Program, d Description, e Examples, dev devi
 	return m
 }
 
-// On returns an Engine of the same network and program for the vectors of another device.
-func (e *Engine) On(dev device.Host) *Engine {
-	other := &Engine{Network: e.Network, program: e.program, dev: dev, example: e.example, about: e.about,
-		test: e.test, decayed: e.decayed, factors: e.factors}
-	other.start, other.startBuffers = e.start, e.startBuffers
-	return other
-}
-
 // StartFrom makes Init and InitBuffers return these vectors. Call it before any other method.
 func (e *Engine) StartFrom(x, buffers []float32) {
 	if len(x) != e.Dim() || len(buffers) != e.Buffers().Dim() {
@@ -100,7 +93,8 @@ func (e *Engine) StartFrom(x, buffers []float32) {
 
 // Describe returns the facts about the network that training needs.
 func (e *Engine) Describe() model.Description {
-	d := model.Description{Tensors: e.Layout().Tensors(), Undecayed: e.Undecayed(), L2: e.L2, WeightDecay: e.WeightDecay()}
+	d := model.Description{Tensors: e.Layout().Tensors(), Undecayed: e.Undecayed(), L2: e.L2,
+		WeightDecay: e.WeightDecay()}
 	for _, t := range e.Buffers().Tensors() {
 		d.Buffers = append(d.Buffers, t.Size)
 	}

@@ -133,7 +133,8 @@ func TestEngineIsTheNetworkOfItsClient(t *testing.T) {
 		compare(t, "score", got[:], expect[:])
 		logits, wantLogits := make([]float64, 10*n), make([]float64, 10*n)
 		none := w.dev.NewVector(0)
-		if err := errors.Join(w.theirs.Predict(logits, w.x, none, b), w.ours.Predict(wantLogits, w.x, none, b)); err != nil {
+		err = errors.Join(w.theirs.Predict(logits, w.x, none, b), w.ours.Predict(wantLogits, w.x, none, b))
+		if err != nil {
 			t.Fatal(err)
 		}
 		compare(t, "logits", logits, wantLogits)
@@ -224,8 +225,9 @@ func TestErrorsOfClients(t *testing.T) {
 
 // Commands that are no clients.
 func TestRefusedPrograms(t *testing.T) {
-	for command, want := range map[string]string{"": "give the command that starts it", "true": "it ended without an answer",
-		"no-such-program-at-all": "not found", "echo >&3 '{\"protocol\": 7}'; sleep 1": "version 7 of the protocol, want 1"} {
+	for command, want := range map[string]string{"": "give the command that starts it",
+		"true": "it ended without an answer", "no-such-program-at-all": "not found",
+		"echo >&3 '{\"protocol\": 7}'; sleep 1": "version 7 of the protocol, want 1"} {
 		p := external.New(external.Options{Command: command, Timeout: 5 * time.Second, Output: &bytes.Buffer{}})
 		_, err := p.Ask(external.Examples{Shape: []int{3}, Classes: 2})
 		if err == nil || !strings.Contains(err.Error(), want) {

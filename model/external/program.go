@@ -2,6 +2,7 @@ package external
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -23,16 +24,15 @@ const attempts = 3
 
 // Program makes clients as it needs them. It is safe for concurrent use.
 type Program struct {
-	o    Options
-	free chan *client // idle clients; nil stands for one that is still to be started
-
-	mu    sync.Mutex
+	o     Options
+	free  chan *client // idle clients; nil stands for one that is still to be started
 	lines *lines
 }
 
 // New returns the Program of a command. It starts no client.
 func New(o Options) *Program {
-	p := &Program{o: o, free: make(chan *client, max(1, o.Clients)), lines: newLines(cmp.Or[io.Writer](o.Output, os.Stderr))}
+	p := &Program{o: o, free: make(chan *client, max(1, o.Clients)),
+		lines: &lines{out: cmp.Or[io.Writer](o.Output, os.Stderr)}}
 	for range cap(p.free) {
 		p.free <- nil
 	}
@@ -65,7 +65,7 @@ func (p *Program) do(what string, about *question, prepare func(c *client) (requ
 		if c, err = p.try(c, what, about, prepare, read); err == nil {
 			break
 		}
-		if e, ok := err.(*Error); !ok || e.final {
+		if e, ok := errors.AsType[*Error](err); !ok || e.final {
 			break
 		}
 	}
@@ -94,8 +94,8 @@ func (p *Program) try(c *client, what string, about *question, prepare func(c *c
 			return failed(about.Do, fmt.Errorf("%s", a.Error), a.Traceback)
 		} else if !a.equal(about.facts) {
 			c.end()
-			return nil, &Error{Command: p.o.Command, Do: about.Do, final: true, Err: fmt.Errorf("it describes another " +
-				"network than at first: the names and shapes of its tensors must be the same each time it is started")}
+			return nil, &Error{Command: p.o.Command, Do: about.Do, final: true, Err: errors.New("it describes " +
+				"another network than at first: the names and shapes of its tensors must be the same at each start")}
 		}
 		c.about = about
 	}
@@ -159,8 +159,6 @@ type lines struct {
 	mu  sync.Mutex
 	out io.Writer
 }
-
-func newLines(out io.Writer) *lines { return &lines{out: out} }
 
 func (l *lines) write(mark, text string) {
 	l.mu.Lock()
