@@ -34,7 +34,8 @@ func ownModel(t *testing.T) string {
 // few returns the arguments of a run of some gradients.
 func few(folder string, more ...string) []string {
 	return append([]string{"train", "--quiet", "--data-train", "200", "--data-test", "40", "--agents", "3",
-		"--batch", "4", "--metrics", "test", "--eval-points", "2", "--density", "0.5", "--alpha", "0.05", "--out", folder}, more...)
+		"--batch", "4", "--metrics", "test", "--eval-points", "2", "--density", "0.5", "--alpha", "0.05",
+		"--out", folder}, more...)
 }
 
 // models returns the models of all agents in a run folder.

@@ -16,6 +16,7 @@ import (
 	"fspda/dist"
 	"fspda/dist/disttest"
 	"fspda/train/algo"
+	"fspda/train/clip"
 )
 
 // None of these edits may change the result, not by one bit.
@@ -185,7 +186,7 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 		var b device.Batch
 		l.Batch(&b, it)
 		_, err = m.Grad(dst, x, b)
-		newClipper(s, dev).clip(dst, x)
+		clip.New(s, dev).Clip(dst, x)
 		return err
 	}
 	events := s.Process.Active(nil, it)
