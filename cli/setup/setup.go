@@ -108,7 +108,7 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 }
 
 // initialize gives a model the weights that c names, if it names some, and returns them. An external
-// model without such is asked for those of the seed.
+// model without such is asked for the ones that it draws from the seed.
 func initialize(c train.Config, net *model.Network, m Model) (start weights.Weights, err error) {
 	other, isExternal := m.(*external.Engine)
 	if isExternal && (c.Init == "" || c.Head == config.HeadNew) {

@@ -15,14 +15,14 @@ type vectors struct {
 	buffers []float32 // nil: none
 }
 
-// staged are the vectors of a request in a client's memory: those of the training itself, or copies.
+// staged are the vectors of a request in a client's memory: the ones of the training itself, or copies.
 type staged struct {
 	vectors
 	of vectors // the ones of the training
 }
 
 // stageVectors returns the vectors where the client finds them, and adds them to a request. Buffers
-// are copied, so that a client that fails leaves those of the agent as they were.
+// are copied, so that a client that fails leaves the agent's own as they were.
 func (v vectors) stage(c *client, r *request) *staged {
 	s := &staged{vectors: v, of: v}
 	if r.X = c.stage.place(v.x); r.X == nil && v.x != nil {

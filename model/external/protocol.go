@@ -50,7 +50,7 @@ type batch struct {
 	Y     *array `json:"y"`           // int32: the classes
 	Rows  *array `json:"rows,omitempty"`
 	Split string `json:"split,omitempty"` // with Rows: train or test
-	// Key seeds the random numbers of the batch, such as those of dropout; 0: there are none.
+	// Key seeds the random numbers of the batch, such as the masks of dropout; 0: there are none.
 	Key uint64 `json:"key,omitempty"`
 }
 

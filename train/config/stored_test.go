@@ -46,7 +46,7 @@ func TestStoredFingerprints(t *testing.T) {
 	}
 }
 
-// withKeysOf returns the lines of a configuration without those of keys that an older one lacks.
+// withKeysOf returns the lines of a configuration without the keys that an older one lacks.
 func withKeysOf(older, text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
