@@ -126,7 +126,7 @@ func (l *LiveState) exchanged(a *agent) {
 	l.agents[a.id].sent.Store(s.Bits(a.exchange.ledger))
 	for i := range a.round.Links {
 		k := &a.round.Links[i]
-		if k.Received != nil && (a.id < k.Peer || s.Compressor != nil) {
+		if k.Received != nil && (a.id < k.Peer || s.Broadcasts()) {
 			l.record(a.id, k.Peer)
 		}
 	}

@@ -35,8 +35,6 @@ func (x *exchange) broadcast(t int) {
 		if silent && !x.round.Active {
 			continue
 		}
-		at := len(x.round.Links)
-		x.growMasks(at*x.expect + x.expect - 1)
 		fixed := 0.0
 		if s.Mixing != nil {
 			fixed = s.Mixing.Edge(s.Graph.Incident(x.id)[k])
@@ -49,9 +47,9 @@ func (x *exchange) broadcast(t int) {
 	}
 }
 
-// locate adds the coordinates of a message that was received over a link of a broadcast.
-// Coordinates that follow from a seed do not travel and are the same for all messages of an
-// iteration; other coordinates came with the values.
+// locate adds the coordinates of a message that was received over a link without a mask. Coordinates
+// that follow from a seed do not travel and are the same for all messages of an iteration; other
+// coordinates came with the values.
 func (x *exchange) locate(link int, b *dist.Buffer) {
 	l := &x.round.Links[link]
 	which := len(l.Coords)
@@ -64,6 +62,7 @@ func (x *exchange) locate(link int, b *dist.Buffer) {
 		coords = x.broadcastMask(x.round.T, l.Peer)
 	case mask == nil && len(b.Coords) > 0:
 		at := link*x.expect + which
+		x.growMasks(at)
 		x.masks[at] = x.dev.NewIndex(b.Coords, x.masks[at])
 		coords = x.masks[at]
 	}

@@ -159,6 +159,8 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"adamw": func(c *Config) {
 			c.Optimizer, c.Alpha, c.ClipNorm, c.WeightDecay, c.DecayTensors = "adamw", 0.01, 0.3, 0.01, "weights"
 		},
+		"copies":      func(c *Config) { c.Algo, c.Compress, c.Edges = "fspda-sa-ef", "topk", "full" },
+		"copies qsgd": func(c *Config) { c.Algo, c.Compress = "fspda-sa-ef", "qsgd-scaled(15)" },
 		"choco topk":  func(c *Config) { c.Algo, c.Compress = "choco", "topk" },
 		"choco randk": func(c *Config) { c.Algo, c.Compress, c.Edges = "choco", "randk", "broadcast-one" },
 		"choco qsgd":  func(c *Config) { c.Algo, c.Compress = "choco", "qsgd-scaled(15)" },
@@ -244,6 +246,7 @@ func TestProcessesLengthen(t *testing.T) {
 		"relaysgd":    func(c *Config) { c.Algo, c.Mask, c.Density = "relaysgd", "auto", Default().Density },
 		"powergossip": func(c *Config) { c.Algo, c.Mask, c.Density = "powergossip", "auto", Default().Density },
 		"sketch":      func(c *Config) { c.Algo = "fspda-sa-sketch" },
+		"copies":      func(c *Config) { c.Algo, c.Mask, c.Density = "fspda-sa-ef", "auto", Default().Density },
 		"links":       func(c *Config) { c.Links = withLinks(t, wan) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -199,6 +199,7 @@ func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 		}
 		r.agents = append(r.agents, a)
 		a.dev.Write(a.state.X, x0)
+		a.state.Connect(s.Algo, s.Graph.Neighbours(i))
 		if ck != nil {
 			if err := a.restore(ck); err != nil {
 				return err

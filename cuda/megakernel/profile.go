@@ -40,8 +40,9 @@ type phaseTimes struct {
 	longest []float64 // of the warp that was busy longest with the calls of a kernel
 	count   int
 	whole   float64 // from the start of the phase to the start of the next, on average of the warps
-	busiest float64 // of the warp that was busy longest
+	busiest float64 // from the start to the end of the last warp
 	least   float64 // of the warp that was busy shortest
+	last    float64 // from the start to the start of the last warp
 }
 
 const warps = kernels.MegakernelThreads / 32
@@ -102,34 +103,71 @@ func (m *Megakernel) launchMeasured(c kernels.Call) error {
 	return nil
 }
 
+// launchTimes is the times that a launch noted, on one clock: those of all multiprocessors differ. The
+// blocks leave a barrier at about the same time, so that the clocks agree on the average of these times.
+type launchTimes struct {
+	times  []uint32
+	blocks int
+	shift  []float64 // of the clock of a block
+}
+
+// alignedTimes aligns the clocks of a launch with a number of phases.
+func alignedTimes(times []uint32, blocks, phases int) launchTimes {
+	t := launchTimes{times, blocks, make([]float64, blocks)}
+	for b := range blocks {
+		sum := 0.0
+		for i := range phases {
+			for w := range warps {
+				sum += t.at(1+2*i, b*warps+w)
+			}
+		}
+		t.shift[b] = sum / float64(phases*warps)
+	}
+	return t
+}
+
+// at returns the time of a warp at a point. The clock wraps.
+func (t launchTimes) at(point, warp int) float64 {
+	block := warp / warps
+	begin := t.times[t.blocks*warps+block*warps] // of the first phase
+	return float64(int32(t.times[point*t.blocks*warps+warp]-begin)) - t.shift[block]
+}
+
+// begin returns the average of the times at a point.
+func (t launchTimes) begin(point int) (sum float64) {
+	for w := range t.blocks * warps {
+		sum += t.at(point, w)
+	}
+	return sum / float64(t.blocks*warps)
+}
+
 // add adds the times of the launch that was measured.
 func (p *profile) add(times []uint32) {
-	since := func(from, to, warp int) float64 { // the clock wraps
-		return float64(times[to*p.blocks*warps+warp] - times[from*p.blocks*warps+warp])
-	}
+	on := alignedTimes(times, p.blocks, len(p.phases))
 	p.samples++
-	p.waits += since(0, 1, 0)
-	call := 1 + 2*len(p.phases)
+	p.waits += on.at(1, 0) - on.at(0, 0)
+	call, start := 1+2*len(p.phases), on.begin(1)
 	for i, names := range p.phases {
-		begin, end, next := 1+2*i, 2+2*i, 3+2*i
+		begin, end, next := 1+2*i, 2+2*i, start
 		t := p.of(names)
-		busiest, least, whole := 0.0, math.Inf(1), 0.0
+		busiest, least, last := 0.0, math.Inf(1), 0.0
 		longest, sums := make([]float64, len(t.kernels)), make([]float64, len(t.kernels))
 		for w := range p.blocks * warps {
 			clear(sums)
-			for k, name := range names { // the times of calls without work are 0
-				sums[slices.Index(t.kernels, name)] += since(call+2*k, call+2*k+1, w)
+			for k, name := range names { // the times of calls without work are equal
+				sums[slices.Index(t.kernels, name)] += on.at(call+2*k+1, w) - on.at(call+2*k, w)
 			}
 			for k, s := range sums {
 				longest[k] = max(longest[k], s)
 			}
-			busy := since(begin, end, w)
-			busiest, least = max(busiest, busy), min(least, busy)
-			if i < len(p.phases)-1 {
-				whole += since(begin, next, w) / float64(p.blocks*warps)
-			}
+			busiest, last = max(busiest, on.at(end, w)-start), max(last, on.at(begin, w)-start)
+			least = min(least, on.at(end, w)-on.at(begin, w))
 		}
-		whole = max(whole, busiest) // no barrier follows the last phase
+		whole := busiest // no barrier follows the last phase
+		if i < len(p.phases)-1 {
+			next = on.begin(begin + 2)
+			whole = max(whole, next-start)
+		}
 		for k, s := range longest {
 			t.longest[k] += s
 		}
@@ -137,9 +175,9 @@ func (p *profile) add(times []uint32) {
 			t.calls[slices.Index(t.kernels, name)]++
 		}
 		t.count++
-		t.busiest, t.least, t.whole = t.busiest+busiest, t.least+least, t.whole+whole
+		t.busiest, t.least, t.whole, t.last = t.busiest+busiest, t.least+least, t.whole+whole, t.last+last
 		p.cycles += whole
-		call += 2 * len(names)
+		call, start = call+2*len(names), next
 	}
 }
 
@@ -166,11 +204,11 @@ func (p *profile) write(to io.Writer) error {
 	fmt.Fprintf(&s, "phases of the megakernel on %s: one launch in %d, %d launches, on average %.1f µs with %.1f µs "+
 		"for the list, in cycles at %d MHz\n", p.name, sampled, p.samples, us(p.cycles+p.waits, p.samples),
 		us(p.waits, p.samples), p.kHz/1000)
-	fmt.Fprintf(&s, "%8s %8s %8s %8s %8s  %s\n", "a launch", "µs", "busiest", "barrier", "least",
+	fmt.Fprintf(&s, "%8s %8s %8s %8s %8s %8s  %s\n", "a launch", "µs", "busiest", "barrier", "least", "last",
 		"kernels: calls, and µs of the warp that was busy longest with them")
 	for _, t := range p.all {
-		fmt.Fprintf(&s, "%8.2f %8.2f %8.2f %8.2f %8.2f ", float64(t.count)/per, us(t.whole, t.count),
-			us(t.busiest, t.count), us(t.whole-t.busiest, t.count), us(t.least, t.count))
+		fmt.Fprintf(&s, "%8.2f %8.2f %8.2f %8.2f %8.2f %8.2f ", float64(t.count)/per, us(t.whole, t.count),
+			us(t.busiest, t.count), us(t.whole-t.busiest, t.count), us(t.least, t.count), us(t.last, t.count))
 		for k, name := range t.kernels {
 			fmt.Fprintf(&s, " %s %.1f× %.2f", name, float64(t.calls[k])/float64(t.count), us(t.longest[k], t.count))
 		}
