@@ -13,8 +13,8 @@ import (
 	"fspda/device"
 )
 
-// batchedOrthogonalize is an Orthogonalize. Matrices of one shape are a batch: those of a vector, and those of the
-// vectors of other agents.
+// batchedOrthogonalize is an Orthogonalize. Matrices of one shape are a batch, also across the vectors of
+// agents.
 type batchedOrthogonalize struct {
 	executor.Op
 	device *Device
@@ -111,8 +111,8 @@ func (s matrixShape) numbers() int {
 // most returns how many matrices a batch has at most.
 func (s matrixShape) most() int { return max(1, orthogonalBytes/(4*s.numbers())) }
 
-// orthogonalize sends the orthogonalization of the matrices of vectors, whose shapes ascend. Its products are
-// those of the precision: in tf32, or of numbers rounded to bfloat16, else in float32, also in fp16.
+// orthogonalize sends the orthogonalization of the matrices of vectors, whose shapes ascend. In the precisions tf32
+// and bf16 its products round their factors, in bf16 also their results. In fp32 and fp16 they are in float32.
 func (d *Device) orthogonalize(list *listCopy[device.Orthogonal], vectors []kernels.Address) error {
 	for first := 0; first < len(list.items); {
 		s, end := shapeOf(list.items[first]), first+1
@@ -222,7 +222,7 @@ func (d *Device) batchProducts(s matrixShape, count, like int) (*batchProducts, 
 	return made, nil
 }
 
-// choose has cuBLASLt choose algorithms, or takes those of base, whose count is another. An algorithm that
+// choose has cuBLASLt choose algorithms, or takes the ones of base, whose count is another. An algorithm that
 // is chosen computes single matrices too.
 func (b *batchProducts) choose(d *Device, s matrixShape, count int, base *batchProducts) error {
 	if d.handles.lt == nil {
