@@ -32,6 +32,7 @@ type processes struct {
 	step func(iteration int) // of agent 0; may be nil
 
 	timeout time.Duration
+	abandon func(error) // of agent 0; may be nil
 	first   time.Duration
 	listen  string         // of the coordinator; "": any port
 	disk    runfolder.Disk // of the coordinator's folder; nil: the operating system's
@@ -65,6 +66,9 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	ready(found.Address())
 	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n, Timeout: w.timeout,
 		FirstTimeout: w.first}, OnStep: w.step}
+	if rank == 0 {
+		opt.Process.Abandon = w.abandon
+	}
 	if w.dir != "" {
 		if opt.Process.Store, err = runfolder.OpenAgentStore(w.dir, rank); err != nil {
 			return nil, err
