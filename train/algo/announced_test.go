@@ -180,7 +180,8 @@ func TestDoCoMInvariants(t *testing.T) {
 			}
 			before = now
 			g.step(t, it)
-			if e := distance(of("v"), of("tracker")) + distance(of("v"), estimate) + distance(want, mean(w.n, g.x)); e > 1e-11 {
+			off := distance(of("v"), of("tracker")) + distance(of("v"), estimate)
+			if e := off + distance(want, mean(w.n, g.x)); e > 1e-11 {
 				t.Fatalf("iteration %d: the means of estimates, trackers and models are %g off", it, e)
 			}
 			for _, names := range [][2]string{{"g", "sg"}, {"h", "sh"}} {

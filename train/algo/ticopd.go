@@ -51,7 +51,7 @@ func (a TiCoPD) Traits() Traits {
 
 func (a TiCoPD) Local(s *State, r *Round) (err error) {
 	lambda, copied, sum := s.Aux[ticopdLambda], s.Aux[chocoCopy], s.Aux[chocoSum]
-	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: r.Eta, V: lambda}); err != nil {
+	if err := a.Step(s, r, r.Alpha, s.X, device.Term{A: r.Eta, V: lambda}); err != nil {
 		return err
 	}
 	s.do(device.AddDiff(copied, sum, nil, s.targets(device.Term{A: -a.Theta, V: s.X},
