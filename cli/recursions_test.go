@@ -56,6 +56,7 @@ var replayed = []replayedMethod{
 	{algo: "dsgd", form: "muon", optimizers: onlyMuon, masks: true, edges: pairs, run: (*recursion).dsgd},
 	{algo: "fspda-storm", masks: true, edges: pairs, run: (*recursion).storm},
 	{algo: "fspda-sa-sketch", optimizers: anyOf, places: true, edges: pairs, run: (*recursion).saSketch},
+	{algo: "fspda-sa-ef", optimizers: anyOf, places: true, edges: append(pairs, "full"), run: (*recursion).saCopies},
 	{algo: "fspda-async", constant: true, masks: true, edges: []string{"one-edge"}, run: (*recursion).async},
 	{algo: "fspda-async-storm", constant: true, masks: true, edges: []string{"one-edge"}, run: (*recursion).asyncSTORM},
 	{algo: "extra", fixed: true, edges: full, run: (*recursion).extra},

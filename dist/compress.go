@@ -73,6 +73,8 @@ type CompressorKind struct {
 	MeanDelta bool
 	// NoDelta says that nothing of a vector is certain to arrive, so that its Delta is 0.
 	NoDelta bool
+	// WorstDelta says that its Delta is that of the worst vector, and usual ones are kept far better.
+	WorstDelta bool
 	// Published returns a message as the released program counts it; nil: that program has no such
 	// compressor.
 	Published func(m Sent) Sent
@@ -92,7 +94,7 @@ var (
 			Mask: MaskDrawn, Published: asHonest,
 			New: func(_ Spec, o CompressorOptions) (Compressor, error) { return RandK{o.Mask}, nil }},
 		{Form: Form{Name: "topk", Meaning: "as many coordinates as mask and density say, those of largest magnitude"},
-			Mask: MaskCounted, Published: asHonest,
+			Mask: MaskCounted, Published: asHonest, WorstDelta: true,
 			New: func(_ Spec, o CompressorOptions) (Compressor, error) { return newTopK(o), nil }},
 		{Form: Form{Name: "qsgd", Args: levels,
 			Meaning: "sign, and one of s levels of the norm at random: unbiased; s = 255 is 8 bits"},
@@ -117,7 +119,7 @@ var (
 			}},
 		{Form: Form{Name: "chunk-topk", Args: []Arg{sideArg, keepArg},
 			Meaning: "the k numbers of largest magnitude of each chunk of a tensor, of sides up to side"},
-			Example: "chunk-topk(64,64)", New: newChunkTopK},
+			Example: "chunk-topk(64,64)", WorstDelta: true, New: newChunkTopK},
 		{Form: Form{Name: "chunk-topk", Args: []Arg{sideArg, keepArg, binsArg},
 			Meaning: "sparseloco: the same, rounded to the means of 2, 4, 16 or 256 bins for each tensor"},
 			Example: "chunk-topk(64,64,4)", NoDelta: true, New: newChunkTopK},

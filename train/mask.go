@@ -187,7 +187,7 @@ func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask 
 			return dst
 		}
 	}
-	if r.setup.Compressor != nil {
+	if r.setup.Broadcasts() {
 		return r.broadcastMasks(w)
 	}
 	var events []dist.Event

@@ -5,7 +5,8 @@ import "fspda/train/setting"
 // Keys that several methods share.
 var (
 	Gamma = setting.Key{Name: "gamma", Topic: "method", Default: 0.5, Want: "a finite number",
-		Help: "fspda, gasloc: gossip gain; 0.5 averages a pair"}
+		Help: "fspda, gasloc: gossip gain; 0.5 averages a pair; fspda-sa-ef: less if it is not set and the " +
+			"compressor needs it"}
 	Beta = setting.Key{Name: "beta", Topic: "method", Default: 1, Range: "[0, inf)", Want: "0 or more",
 		Help: "fspda: dual step size"}
 	Theta = setting.Key{Name: "theta", Topic: "method", Default: setting.AutoFloat{Auto: true},

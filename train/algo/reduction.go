@@ -13,8 +13,8 @@ type Reduction interface {
 	// declare adds to the traits how it communicates and, as the last of Aux, the vector that it keeps.
 	declare(t *Traits)
 	keeps() bool // It keeps a vector.
-	// post posts v, a pooled vector or the gradient vector, and behind it more. The vector kept is
-	// that of declare, on the coordinates of v; nil: there is none. Without links s.g becomes what
+	// post posts v, a pooled vector or the gradient vector, and behind it more. Kept is the vector
+	// that declare names, on the coordinates of v; nil: there is none. Without links s.g becomes what
 	// would be posted.
 	post(s *State, r *Round, v, kept device.Vector, more ...device.Vector) error
 	// sum returns a vector, and the factor that makes it the mean of those posted. All agents get the

@@ -35,7 +35,7 @@ func (s *Setup) ExpectedBits() float64 {
 		}
 		return d.ArcRate() * bits * float64(values)
 	}
-	if s.Compressor != nil {
+	if s.Broadcasts() {
 		return s.BroadcastRate() * 2 * float64(len(s.Graph.Edges)) * s.meanMessage()
 	}
 	rates := 0.0
@@ -46,7 +46,7 @@ func (s *Setup) ExpectedBits() float64 {
 			rates += s.Process.Rate(e)
 		}
 	}
-	if s.Lattice != nil {
+	if s.Codec() != nil {
 		return rates * 2 * s.meanMessage()
 	}
 	if n := s.Traits.MessageLen; n > 0 {

@@ -287,7 +287,7 @@ func (s *Setup) Directed() dist.Directed {
 // settleWeights resolves weights auto: the edge process's where it has some.
 func (s *Setup) settleWeights() error {
 	c := &s.Config
-	_, weighted := s.Process.(dist.Weighted)
+	weighted := s.Process.Weighted()
 	switch {
 	case c.Weights == "" && weighted && s.uses("weights"):
 		c.Weights = weightsProcess
@@ -343,7 +343,7 @@ func (s *Setup) AllReducesAt(t int) bool {
 // AllReduces reports whether the agents communicate by all-reduce.
 func (s *Setup) AllReduces() bool { return s.Traits.Edges.Reduces }
 
-// InRing reports whether the agents communicate by all-reduces that cost those of a ring.
+// InRing reports whether the agents communicate by all-reduces over a ring, as far as costs go.
 func (s *Setup) InRing() bool { return s.AllReduces() && !s.Traits.Edges.Gathers }
 
 // Whole reports whether the all-reduce of iteration t has all coordinates.
