@@ -16,7 +16,7 @@ const (
 	maxStructFields  = 20
 	maxPackageLines  = 6500
 	maxTrainLines    = 4000 // of the package train itself: a run and its agents
-	maxMethodsLines  = 7500 // of train/algo, which has a file for each method and what these share
+	maxMethodsLines  = 7500 // of train/algo, which has a file for each method
 )
 
 // TestStructure holds functions, structs and packages to the limits above.

@@ -10,7 +10,7 @@ import (
 
 // Recursions of rounds whose messages are coded: SparseLoCo, and DiLoCo with numbers of few bits.
 
-// sparseLoCo sends the largest numbers of the chunks of what was not sent yet, to all agents.
+// sparseLoCo sends the largest numbers of the chunks of unsent changes to all agents.
 func (r *recursion) sparseLoCo() {
 	h, side, most := one(r, "local-steps", 2, 4), param(r, "side", 8, 64), param(r, "k", 5, 9)
 	bins, keep, rate := param(r, "bins", "fp32", "4", "16"), param(r, "keep", 0.95, 1), param(r, "outer_lr", 1, 0.7)
@@ -42,7 +42,7 @@ func (r *recursion) sparseLoCo() {
 	}
 }
 
-// sentFrom decides as the program did: it sent what was not sent before and is not in its error now.
+// sentFrom decides as the program did, which sent all of its error before that is not in it now.
 func (r *recursion) sentFrom(before []float64, t, i int) decide {
 	before = slices.Clone(before)
 	var program []float64
@@ -92,7 +92,7 @@ func inBins(q []float64, chunks []chunk, spec string) {
 	}
 }
 
-// quantizedDiLoCo sends changes in numbers of few bits, with feedback, which shows what was sent.
+// quantizedDiLoCo sends changes in numbers of few bits, with feedback, which shows the messages.
 func (r *recursion) quantizedDiLoCo() {
 	h, block := one(r, "local-steps", 2, 4), param(r, "block", 7, 64)
 	quantize := param(r, "quantize", "int2", "int3", "int4", "int8", "fp8")

@@ -443,8 +443,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Numbers of eight bits: halves go to even ones, what is above the largest becomes it, and what is
-// below half of the smallest becomes zero. Every code stands for the number that has it.
+// Numbers of eight bits: halves go to even ones, larger numbers become the largest, and
+// numbers below half of the smallest become zero. Every code stands for the number that has it.
 func TestE4M3(t *testing.T) {
 	for x, want := range map[float64]float64{17: 16, 18: 18, 19: 20, 460: 448, 1. / 512: 1. / 512, 1. / 1024: 0,
 		1./64 - 1./1024: 1. / 64, -19: -20, 0: 0} {
@@ -500,8 +500,8 @@ func TestBlocksOfParts(t *testing.T) {
 	}
 }
 
-// Of each chunk of a matrix the largest numbers are sent, among equal ones the first by rows, and
-// what the bins of a tensor decode to has the mean of its numbers.
+// Of each chunk of a matrix the largest numbers are sent, among equal ones the first by rows. The
+// numbers of a tensor in bins have the mean of its numbers.
 func TestChunkTopK(t *testing.T) {
 	const rows, cols = 6, 10
 	made, err := ParseCompressor("chunk-topk(3,2)", CompressorOptions{Sizes: []int{rows * cols, 4},

@@ -168,8 +168,8 @@ func codedWorld(a Algorithm, w world, q quadratics, code coding) *game {
 	return g
 }
 
-// SparseLoCo that sends everything is DiLoCo without momentum. What it sends in a round, and what it
-// keeps, are the change of the model and what was kept: with Keep 1 the slow model is the first one
+// SparseLoCo that sends everything is DiLoCo without momentum. The numbers that it
+// sends and keeps in a round are the change of the model and the numbers kept before: with Keep 1 the slow model is the first one
 // minus all that was sent. Numbers in bins have the mean of the numbers.
 func TestSparseLoCoKeepsWhatItDoesNotSend(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {

@@ -14,15 +14,15 @@ type Reduction interface {
 	declare(t *Traits)
 	keeps() bool // It keeps a vector.
 	// post posts v, a pooled vector or the gradient vector, and behind it more. Kept is the vector
-	// that declare names, on the coordinates of v; nil: there is none. Without links s.g becomes what
-	// would be posted.
+	// that declare names, on the coordinates of v; nil: there is none. Without links s.g becomes the
+	// vector to post.
 	post(s *State, r *Round, v, kept device.Vector, more ...device.Vector) error
 	// sum returns a vector, and the factor that makes it the mean of those posted. All agents get the
 	// same bits. The vector is dst or a shared one, or without links the gradient vector.
 	sum(s *State, r *Round, name string, dst device.Vector) (v device.Vector, factor float64, err error)
 }
 
-// reduction returns by, or what stands for nil.
+// reduction returns by, or Exact for nil.
 func reduction(by Reduction) Reduction {
 	if by == nil {
 		return Exact{}
@@ -55,15 +55,15 @@ func (Exact) sum(s *State, r *Round, name string, dst device.Vector) (device.Vec
 }
 
 // Quantized is a [Reduction] by numbers of few bits (Streaming DiLoCo, Douillard and others 2025;
-// MuLoCo, Thérien and others 2025). With Q the compressor, v the vector of an agent and e, which
-// starts at zero, what it did not send so far,
+// MuLoCo, Thérien and others 2025). With Q the compressor, v the vector of an agent and e its unsent
+// part, which starts at zero,
 //
 //	e ← Feedback·e + v      q = Q(e)      e ← e - q       (without feedback q = Q(v))
 //	mean of q, of messages to all others;    or in two steps Q(mean of q)
 //
 // In two steps the owner of a part of the vector gets the q of all others there, and sends Q of
-// their mean to all, itself included: it goes on with what the others decode. Here all agents get
-// all q and compute the same; what it costs is counted as of the two steps.
+// their mean to all, itself included: it goes on with the decoded numbers. Here all agents get
+// all q and compute the same, and the ledger counts the two steps.
 type Quantized struct {
 	Spec     string // Of the compressor: int(b,block) or fp8(block).
 	TwoSteps bool

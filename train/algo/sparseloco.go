@@ -7,7 +7,7 @@ import (
 	"fspda/train/setting"
 )
 
-// SparseLoCo is DiLoCo whose agents send the largest coordinates of what they have not sent yet
+// SparseLoCo is DiLoCo whose agents send the largest coordinates of unsent changes
 // (Sarfi and others 2025). All hold the same slow model phi, at which a round starts; e, which
 // starts at zero, is an agent's own. With x the model after H local steps,
 //
