@@ -96,7 +96,7 @@ func (a SparseLoCo) Local(s *State, r *Round) error {
 	if r.T%a.H == 0 {
 		s.copy(phi, s.X)
 	}
-	if err := a.descend(s, r, r.Alpha, s.X); err != nil || (r.T+1)%a.H != 0 {
+	if err := a.Step(s, r, r.Alpha, s.X); err != nil || (r.T+1)%a.H != 0 {
 		return err
 	}
 	s.combine(e, device.Term{A: a.Keep, V: e}, device.Term{A: 1, V: phi}, device.Term{A: -1, V: s.X})
