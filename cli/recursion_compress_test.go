@@ -72,8 +72,8 @@ func (r *recursion) newCompressor(specs ...string) compressor {
 // have the given name.
 func (r *recursion) publish(c compressor, t, which int, name string, v, copies [][]float64) {
 	sends := func(int) bool { return len(r.process.Active(nil, t)) > 0 }
-	if b, ok := r.process.(dist.Broadcaster); ok {
-		senders := b.Senders(nil, t)
+	if r.process.Broadcasts() {
+		senders := r.process.Senders(nil, t)
 		sends = func(i int) bool { return slices.Contains(senders, i) }
 	}
 	for i := range copies {

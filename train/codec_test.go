@@ -130,8 +130,8 @@ func (p *plainServices) transform(r *algo.Round, c *dist.DCT) {
 func (p *plainServices) broadcast(r *algo.Round) {
 	s := p.s
 	p.sends = map[int]bool{}
-	if b, ok := s.Process.(dist.Broadcaster); ok {
-		for _, i := range b.Senders(nil, r.T) {
+	if s.Process.Broadcasts() {
+		for _, i := range s.Process.Senders(nil, r.T) {
 			p.sends[i] = true
 		}
 	} else if len(s.Process.Active(nil, r.T)) > 0 {

@@ -75,7 +75,7 @@ func (x *exchange) locate(link int, b *dist.Buffer) {
 // names, or all agents if another process has edges.
 func (x *exchange) broadcasters(t int) func(i int) bool {
 	s := x.run.setup
-	if _, ok := s.Process.(dist.Broadcaster); ok {
+	if s.Process.Broadcasts() {
 		x.codec.active = x.run.broadcasters(x.codec.active, t)
 		return func(i int) bool { _, found := slices.BinarySearch(x.codec.active, i); return found }
 	}
@@ -85,8 +85,8 @@ func (x *exchange) broadcasters(t int) func(i int) bool {
 
 // broadcasters lists the agents that broadcast at iteration t, ascending.
 func (r *run) broadcasters(dst []int, t int) []int {
-	if b, ok := r.setup.Process.(dist.Broadcaster); ok {
-		return b.Senders(dst, t)
+	if p := r.setup.Process; p.Broadcasts() {
+		return p.Senders(dst, t)
 	}
 	dst = dst[:0]
 	if r.hasEdges(t) {
@@ -295,7 +295,7 @@ func (x *exchange) publishedBits(l *algo.Link, m dist.Sent) uint64 {
 	var one dist.Ledger
 	one.Send(x.run.setup.PublishedMessage(m))
 	first := l.Peer == x.round.Links[0].Peer
-	_, broadcasts := x.run.setup.Process.(dist.Broadcaster)
+	broadcasts := x.run.setup.Process.Broadcasts()
 	switch {
 	case broadcasts && first:
 		return 2 * one.Reference

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"fspda/device"
-	"fspda/dist"
 	"fspda/dist/disttest"
 	"fspda/train/algo"
 	"fspda/train/clip"
@@ -203,8 +202,8 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 			}
 			idx := s.Mask.Draw(nil, it, from, to)
 			l := algo.Link{Peer: peer, Len: len(idx), ActiveWeight: 1 / float64(1+max(degree[i], degree[peer]))}
-			if w, ok := s.Process.(dist.Weighted); ok {
-				l.ActiveWeight = w.Weight(e, it)
+			if s.Process.Weighted() {
+				l.ActiveWeight = s.Process.Weight(e, it)
 			}
 			if !s.Mask.Dense() {
 				l.Mask = dev.NewIndex(idx, nil)

@@ -179,8 +179,8 @@ func (s *Setup) BroadcastRate() float64 {
 	if len(s.Graph.Edges) == 0 {
 		return 1
 	}
-	if b, ok := s.Process.(dist.Broadcaster); ok {
-		return b.SendRate()
+	if s.Process.Broadcasts() {
+		return s.Process.SendRate()
 	}
 	return s.Process.Rate(0)
 }

@@ -48,7 +48,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 				when(s.uses("weights"), ", or weights metropolis"))
 		}
 	}
-	if p, ok := s.Process.(dist.Cyclic); ok && s.movesAll() {
+	if p := s.Process; p.Period() > 0 && s.movesAll() {
 		if growth := s.cycleGrowth(p, gain, dual); growth > 1+1e-6 {
 			return nil, setting.InsteadOf(key, gain, safe, "lets differences between agents grow %.3g times in each "+
 				"cycle of the %d rounds of %s with all coordinates: below %.3g it is safe; or use a mask", growth,
@@ -67,7 +67,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 // cycleGrowth returns by how much differences between agents grow in a cycle of the process in the
 // long run, with x ← x - gain·Lx - lambda and lambda ← lambda + dual·Lx in each round: the largest
 // modulus of an eigenvalue of the product of all rounds, by power iteration.
-func (s *Setup) cycleGrowth(p dist.Cyclic, gain, dual float64) float64 {
+func (s *Setup) cycleGrowth(p dist.Process, gain, dual float64) float64 {
 	n := s.Graph.N
 	x, lambda, lap := make([]float64, n), make([]float64, n), make([]float64, n)
 	var events []dist.Event
@@ -157,8 +157,8 @@ type edgeWeight func(e dist.Event, t int, degree []int) float64
 // ownWeight is that of the edge process where it has weights, else the Metropolis weight of the
 // active graph.
 func (s *Setup) ownWeight() edgeWeight {
-	if weighted, ok := s.Process.(dist.Weighted); ok {
-		return func(e dist.Event, t int, _ []int) float64 { return weighted.Weight(e, t) }
+	if s.Process.Weighted() {
+		return func(e dist.Event, t int, _ []int) float64 { return s.Process.Weight(e, t) }
 	}
 	return func(e dist.Event, _ int, degree []int) float64 {
 		return 1 / float64(1+max(degree[e.From], degree[e.To]))
