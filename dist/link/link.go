@@ -361,7 +361,7 @@ func (l *link) assemble(h *header, f *inFrame) error {
 		return errSuperseded
 	}
 	p.in[h.stream].queue = append(p.in[h.stream].queue, m)
-	p.advances.add() // What sends is not hung.
+	p.seen.add() // What sends is not hung.
 	p.notify()
 	return nil
 }

@@ -22,8 +22,7 @@ type peer struct {
 	pastIncarnations map[uint64]bool // Earlier processes of the agent, which are refused.
 	durable          bool            // The agent writes checkpoints: messages stay in the log until they are stable.
 	lastHeard        time.Time
-	position         dist.Position // As the peer has told.
-	advances         advances
+	seen             seenPosition
 	session          uint64 // The number on which both ends agreed; 0: none.
 	epoch            uint64 // The number of sessions so far. A session ends with its epoch.
 	sessionEpoch     uint64 // The epoch of the latest session that was opened.
@@ -43,7 +42,7 @@ type peer struct {
 
 func newPeer(n *Node, id int) *peer {
 	now := time.Now()
-	return &peer{node: n, id: id, changed: make(chan struct{}), lastHeard: now, advances: advances{latest: now}}
+	return &peer{node: n, id: id, changed: make(chan struct{}), lastHeard: now, seen: seenPosition{advances: advances{latest: now}}}
 }
 
 // notify wakes all waiting goroutines. The caller holds the lock.
