@@ -142,7 +142,7 @@ func (n *Node) message(msg *recvMessage, from, t int, finite bool) (dist.Message
 	done := func() { n.bodies.put(msg.body) }
 	body, err := decompress(msg)
 	if err == nil {
-		m.Values, m.Arrives, err = n.bodyCodec.decode(body, finite, done)
+		m.Values, m.Arrives, err = n.bodyCodec.decode(m.T, body, finite, done)
 	}
 	if err != nil {
 		return dist.Message{}, err
