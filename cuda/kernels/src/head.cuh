@@ -94,6 +94,14 @@ __device__ inline double row_losses(float (&z)[2], int c, int n, int label, doub
   return loss;
 }
 
+// rotate moves each offset to the place before. After HEAD_EACH times they are in order again.
+__device__ inline void rotate(u32 (&row)[HEAD_EACH]) {
+  const u32 first = row[0];
+#pragma unroll
+  for (int r = 1; r < HEAD_EACH; r++) row[r - 1] = row[r];
+  row[HEAD_EACH - 1] = first;
+}
+
 // HeadWeights is a lane's four columns of the weights of two classes, warp and warp + HEAD_WARPS.
 struct HeadWeights {
   Four v[2];
@@ -156,7 +164,7 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
 #pragma unroll 1
     for (;; columns += HEAD_COLUMNS) {
       const int j = columns + 4 * lane, from = j < width ? j : width - 4;
-      const float *first_part = (parts ? p : hidden) + from;
+      const float *first_part = in_register((parts ? p : hidden) + from);
       Four y[HEAD_EACH];
 #pragma unroll
       for (int r = 0; r < HEAD_EACH; r++) y[r] = load4(first_part + row[r]);
@@ -196,10 +204,7 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
         if (parts && j < width && at < count) store4(hidden + row[0] + j, y[0]);
 #pragma unroll
         for (int l = 1; l < HEAD_EACH; l++) y[l - 1] = y[l];
-        const u32 moved = row[0]; // the rows are in order again after all
-#pragma unroll
-        for (int l = 1; l < HEAD_EACH; l++) row[l - 1] = row[l];
-        row[HEAD_EACH - 1] = moved;
+        rotate(row);
       }
       block.sync();
       if (has_rows) {
@@ -253,15 +258,20 @@ BODY head_of(const Block &block, const float *part, int parts, OPERAND(const flo
             for (int i = 0; i < 4; i++) g[r].v[i] = fmaf(each[r].v[e], of.v[i], g[r].v[i]);
         }
       }
-#pragma unroll
+#pragma unroll 1
       for (int r = 0; r < HEAD_EACH; r++) {
-        const Four y = load4(&memory.h[warp + r * HEAD_WARPS][4 * lane]);
+        const int at = warp + r * HEAD_WARPS;
+        const Four y = load4(&memory.h[at][4 * lane]);
+        if (back == SIGMOID_GRAD)
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-          const float of = y.v[i];
-          g[r].v[i] = back == SIGMOID_GRAD ? (g[r].v[i] * of) * (1.0f - of) : of > 0.0f ? g[r].v[i] : 0.0f;
-        }
-        if (j < width && warp + r * HEAD_WARPS < count) store4(dx + row[r] + j, g[r]);
+          for (int i = 0; i < 4; i++) g[0].v[i] = (g[0].v[i] * y.v[i]) * (1.0f - y.v[i]);
+        else
+#pragma unroll
+          for (int i = 0; i < 4; i++) g[0].v[i] = y.v[i] > 0.0f ? g[0].v[i] : 0.0f;
+        if (j < width && at < count) store4(dx + row[0] + j, g[0]);
+#pragma unroll
+        for (int l = 1; l < HEAD_EACH; l++) g[l - 1] = g[l];
+        rotate(row);
       }
       columns -= HEAD_COLUMNS;
       if (columns < 0) break;
@@ -282,7 +292,7 @@ BODY bias_gradient_of(const Block &block, OPERAND(float, db), OPERAND(const floa
                       float factor, int m, int n) {
   const ColumnLane lane(block);
   const int j = lane.column < n ? lane.column : n - 1;
-  const float *p = AGENT(block, dy) + j, *w = AGENT(block, b);
+  const float *p = in_register(AGENT(block, dy) + j), *w = AGENT(block, b);
   const float added = w ? w[j] : 0.0f;
   double s = 0.0;
 #pragma unroll 1
