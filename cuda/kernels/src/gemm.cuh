@@ -644,10 +644,11 @@ BODY gemm_tn_narrow_of(const Block &block, OPERAND(const float, a), OPERAND(cons
   const int r = block.thread() % NARROW_ROWS, at = row + r < m ? row + r : m - 1;
   float s[NARROW_ROWS] = {};
 #pragma unroll 1
-  for (int q = lane.part; q < k; q += COLUMN_PARTS * COLUMN_AHEAD) {
+  for (int begin = 0; begin < k; begin += COLUMN_PARTS * COLUMN_AHEAD) {
+    const int q = begin + lane.part;
     float v[COLUMN_AHEAD];
     lane.load(v, y, q, k, n);
-    if (q < COLUMN_PARTS) {
+    if (begin == 0) {
       block.sync();
 #pragma unroll 8
       for (int f = block.thread() / NARROW_ROWS; f < CHUNK; f += COLUMN_THREADS / NARROW_ROWS)
