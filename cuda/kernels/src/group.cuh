@@ -84,6 +84,6 @@ BODY add_scaled_of(const Block &block, OPERAND(float, y), OPERAND(const float, a
 
 // collect: out[z·length + i] = arena[z·stride + i].
 BODY collect_of(const Block &block, float *out, const float *arena, i64 stride, int length, int agents) {
-  const i64 i = block.index();
-  if (i < (i64)agents * length) out[i] = arena[i / length * stride + i % length];
+  const u32 i = (u32)block.index(), agent = i / (u32)length;
+  if (agent < (u32)agents) out[i] = arena[agent * stride + (i - agent * (u32)length)];
 }
