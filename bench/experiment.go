@@ -140,8 +140,8 @@ func (e *Experiment) Kind() Kind {
 var VariantNames = []string{"printed", "released", "bug-compat"}
 
 // ownFiles are the files that an experiment writes beside the folders of its runs.
-var ownFiles = []string{"figure.svg", "figure.png", "figure.html", "bits.svg", "bits.png", "table.md", "table.csv",
-	"paper.md"}
+var ownFiles = []string{"figure.svg", "figure.png", "figure.pdf", "figure.html", "bits.svg", "bits.png", "bits.pdf",
+	"table.md", "table.csv", "table.tex", "paper.md", "caption.md", "evaluations.csv"}
 
 // RunNames lists the names of the runs.
 func (e *Experiment) RunNames() []string {

@@ -14,15 +14,13 @@ import (
 	"fspda/train"
 )
 
-// Milestones lists the test accuracies whose cost in bits a table shows.
-var Milestones = []float64{0.5, 0.7, 0.8, 0.9, 0.95}
-
 // Table summarizes several settings, each by one run or by runs of several seeds, whose numbers
-// are then means and sample standard deviations. Milestones are given for the worst agent and for
-// the mean model.
+// are then means and sample standard deviations. The costs to reach test accuracies, or
+// perplexities of a text, are given for the mean model and for the worst agent, or the mean of the
+// agents.
 type Table struct {
-	Accounting string // accounting of the bits to reach an accuracy
-	Levels     []float64
+	Accounting string    // accounting of the bits to reach a level
+	Levels     []float64 // Levels are accuracies or, of texts, perplexities; empty: the usual ones.
 	Outcomes   []*Outcome
 }
 
@@ -47,23 +45,29 @@ func (t *Table) quantities() []quantity {
 		count("iterations", func(r train.Row) uint64 { return uint64(r.Iteration) }),
 		column("train_loss_worst", func(r train.Row) train.Num { return r.TrainLossWorst }),
 		column("grad_sq_worst", func(r train.Row) train.Num { return r.GradSqWorst }),
-		column("consensus", func(r train.Row) train.Num { return r.Consensus }),
-		column("test_acc_min", worstAccuracy),
-		column("test_acc_mean", func(r train.Row) train.Num { return r.TestAccMean }),
-		column("test_acc_avg", meanAccuracy),
-		count("bits_shared_seed", func(r train.Row) uint64 { return r.BitsSharedSeed }),
-		count("bits_packed", func(r train.Row) uint64 { return r.BitsPacked }),
-		count("bits_reference", func(r train.Row) uint64 { return r.BitsReference })}
-	for _, l := range t.Levels {
-		all = append(all, t.bitsTo(fmt.Sprintf("bits_to_%g%%_mean_model", 100*l), l, meanAccuracy))
+		column("consensus", func(r train.Row) train.Num { return r.Consensus })}
+	if t.isText() {
+		all = append(all, column("test_loss_mean", func(r train.Row) train.Num { return r.TestLossMean }),
+			column("test_loss_avg", func(r train.Row) train.Num { return r.TestLossAvg }),
+			column("perplexity", func(r train.Row) train.Num { return r.Perplexity }))
+	} else {
+		all = append(all, column("test_acc_min", worstAccuracy),
+			column("test_acc_mean", func(r train.Row) train.Num { return r.TestAccMean }),
+			column("test_acc_avg", meanAccuracy))
 	}
-	for _, l := range t.Levels {
-		all = append(all, t.bitsTo(fmt.Sprintf("bits_to_%g%%_worst_agent", 100*l), l, worstAccuracy))
+	all = append(all, count("bits_shared_seed", func(r train.Row) uint64 { return r.BitsSharedSeed }),
+		count("bits_packed", func(r train.Row) uint64 { return r.BitsPacked }),
+		count("bits_reference", func(r train.Row) uint64 { return r.BitsReference }))
+	goal, levels := t.goal(), t.milestones()
+	for k, score := range goal.scores {
+		for _, l := range levels {
+			all = append(all, t.bitsTo(fmt.Sprintf("bits_to_%s_%s", l.name, goal.names[k]), l, score))
+		}
 	}
 	if t.timed() {
 		all = append(all, column("virtual_time", virtualTime))
-		for _, l := range t.Levels {
-			all = append(all, timeTo(fmt.Sprintf("virtual_time_to_%g%%_mean_model", 100*l), l))
+		for _, l := range levels {
+			all = append(all, t.timeTo(fmt.Sprintf("virtual_time_to_%s_%s", l.name, goal.names[0]), l))
 		}
 	}
 	return append(all, wallTime)
@@ -72,21 +76,22 @@ func (t *Table) quantities() []quantity {
 var wallTime = quantity{name: "wall_s", value: func(o *Outcome) float64 { return o.WallS }}
 
 // bitsTo is the number of bits to reach an accuracy, interpolated between evaluations.
-func (t *Table) bitsTo(name string, level float64, accuracy func(train.Row) train.Num) quantity {
+func (t *Table) bitsTo(name string, level milestone, score func(train.Row) train.Num) quantity {
 	return quantity{name: name, whole: true, some: true,
-		value: func(o *Outcome) float64 { return t.reach(o, level, accuracy).At }}
+		value: func(o *Outcome) float64 { return t.reach(o, level, score).At }}
 }
 
-func (t *Table) reach(o *Outcome, level float64, accuracy func(train.Row) train.Num) Reach {
-	return reach(o.Rows, level, accuracy, func(r train.Row) float64 { return float64(Bits(r, t.Accounting)) })
+func (t *Table) reach(o *Outcome, level milestone, score func(train.Row) train.Num) Reach {
+	return reach(o.Rows, level.least, score, func(r train.Row) float64 { return float64(Bits(r, t.Accounting)) })
 }
 
 func virtualTime(r train.Row) train.Num   { return r.Time }
 func meanAccuracy(r train.Row) train.Num  { return r.TestAccAvg }
 func worstAccuracy(r train.Row) train.Num { return r.TestAccMin }
-func timeTo(name string, level float64) quantity {
+func (t *Table) timeTo(name string, level milestone) quantity {
+	score := t.goal().scores[0]
 	return quantity{name: name, some: true, value: func(o *Outcome) float64 {
-		return reach(o.Rows, level, meanAccuracy, func(r train.Row) float64 { return float64(r.Time) }).At
+		return reach(o.Rows, level.least, score, func(r train.Row) float64 { return float64(r.Time) }).At
 	}}
 }
 
@@ -204,21 +209,8 @@ func (t *Table) WriteCSV(w io.Writer) error {
 // WriteMarkdown writes the table as Markdown: final results, then the bits to reach accuracies.
 func (t *Table) WriteMarkdown(w io.Writer) error {
 	settings := Settings(t.Outcomes)
-	lines := [][]string{{"run", "worst loss", "worst squared gradient", "consensus", "accuracy: worst agent",
-		"mean of agents", "mean model", "bits: shared seed", "packed", "reference", "time"}}
-	formats := append(slices.Repeat([]func(float64) string{short}, 3), units.Percent, units.Percent, units.Percent,
-		inBits, inBits, inBits, minutes)
-	shown := t.quantities()[1:10]
-	shown = append(shown, wallTime)
-	for _, s := range settings {
-		line := []string{s.Label() + s.note()}
-		for k, q := range shown {
-			line = append(line, s.show(s.values(q), formats[k]))
-		}
-		lines = append(lines, line)
-	}
 	var b strings.Builder
-	_ = writeMarkdownTable(&b, lines) // writing to memory gives no error
+	_ = writeMarkdownTable(&b, t.Finals()) // writing to memory gives no error
 	costs, note := t.Costs()
 	if seeded(settings) {
 		note += "\nNumbers of several seeds are means ± sample standard deviations."
@@ -230,27 +222,53 @@ func (t *Table) WriteMarkdown(w io.Writer) error {
 	return err
 }
 
-// Costs returns the table of the bits to reach accuracies, the head first, and a note on it.
+// Finals returns the table of the final results, the head first.
+func (t *Table) Finals() [][]string {
+	score := []string{"accuracy: worst agent", "mean of agents", "mean model"}
+	formats := append(slices.Repeat([]func(float64) string{short}, 3), units.Percent, units.Percent, units.Percent,
+		inBits, inBits, inBits, minutes)
+	if t.isText() {
+		score = []string{"test loss: mean of agents", "mean model", "perplexity"}
+		formats[3], formats[4], formats[5] = fourDigits, fourDigits, fourDigits
+	}
+	lines := [][]string{slices.Concat([]string{"run", "worst loss", "worst squared gradient", "consensus"}, score,
+		[]string{"bits: shared seed", "packed", "reference", "time"})}
+	shown := append(t.quantities()[1:10:10], wallTime)
+	for _, s := range Settings(t.Outcomes) {
+		line := []string{s.Label() + s.note()}
+		for k, q := range shown {
+			line = append(line, s.show(s.values(q), formats[k]))
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Costs returns the table of the bits to reach accuracies or perplexities, the head first, and a
+// note on it.
 func (t *Table) Costs() (lines [][]string, note string) {
-	lines = [][]string{t.levelHead()}
+	goal, levels := t.goal(), t.milestones()
+	lines = [][]string{t.levelHead(levels)}
 	least, most := math.Inf(1), 0.0
 	for _, s := range Settings(t.Outcomes) {
 		line := []string{s.Label()}
-		for _, l := range t.Levels {
-			mean, worst := t.bitsTo("", l, meanAccuracy), t.bitsTo("", l, worstAccuracy)
-			line = append(line, s.show(s.values(mean), inBits)+" / "+s.show(s.values(worst), inBits))
-			for _, o := range s.Outcomes {
-				for _, accuracy := range []func(train.Row) train.Num{meanAccuracy, worstAccuracy} {
-					if r := t.reach(o, l, accuracy).Resolution; r > 0 {
+		for _, l := range levels {
+			var costs []string
+			for _, score := range goal.scores {
+				costs = append(costs, s.show(s.values(t.bitsTo("", l, score)), inBits))
+				for _, o := range s.Outcomes {
+					if r := t.reach(o, l, score).Resolution; r > 0 {
 						least, most = math.Min(least, r), math.Max(most, r)
 					}
 				}
 			}
+			line = append(line, strings.Join(costs, " / "))
 		}
 		lines = append(lines, line)
 	}
-	note = fmt.Sprintf("Bits (%s accounting) to reach this test accuracy, mean model / worst agent: interpolated "+
-		"between the evaluation before and the first that reached it", t.Accounting)
+	note = fmt.Sprintf("Bits (%s accounting) to reach this %s, %s: interpolated "+
+		"between the evaluation before and the first that reached it", t.Accounting, goal.quantity,
+		strings.ReplaceAll(strings.Join(goal.names, " / "), "_", " "))
 	switch {
 	case most == 0:
 		return lines, note + "."
@@ -260,11 +278,11 @@ func (t *Table) Costs() (lines [][]string, note string) {
 	return lines, note + fmt.Sprintf(", which are %s to %s apart.", inBits(least), inBits(most))
 }
 
-// levelHead is the head of a table with a column for each accuracy.
-func (t *Table) levelHead() []string {
+// levelHead is the head of a table with a column for each level.
+func (t *Table) levelHead(levels []milestone) []string {
 	head := []string{"run"}
-	for _, l := range t.Levels {
-		head = append(head, fmt.Sprintf("%g %%", 100*l))
+	for _, l := range levels {
+		head = append(head, l.label)
 	}
 	return head
 }
@@ -274,16 +292,17 @@ func (t *Table) writeTimes(b *strings.Builder, settings []Setting) {
 	if !t.timed() {
 		return
 	}
-	b.WriteString("\nSeconds of the simulated network to reach this test accuracy of the mean model, interpolated " +
-		"between evaluations:\n\n")
-	lines := [][]string{append(t.levelHead(), "end")}
+	levels := t.milestones()
+	fmt.Fprintf(b, "\nSeconds of the simulated network to reach this %s of the mean model, interpolated "+
+		"between evaluations:\n\n", t.goal().quantity)
+	lines := [][]string{append(t.levelHead(levels), "end")}
 	for _, s := range settings {
 		if !s.Outcomes[0].Timed() {
 			continue
 		}
 		line := []string{s.Label()}
-		for _, l := range t.Levels {
-			line = append(line, s.show(s.values(timeTo("", l)), short))
+		for _, l := range levels {
+			line = append(line, s.show(s.values(t.timeTo("", l)), short))
 		}
 		lines = append(lines, append(line, s.show(s.values(column("", virtualTime)), short)))
 	}
@@ -322,6 +341,8 @@ func (s Setting) note() string {
 	}
 	return " (" + status + ")"
 }
+
+func fourDigits(v float64) string { return units.Significant(v, 4) }
 
 func short(v float64) string {
 	if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -43,7 +43,7 @@ func TestFigure(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"figure.svg", "figure.png", "bits.svg", "bits.png", "figure.html", "table.md",
-		"table.csv", "sa/summary.json", "choco/report.html"} {
+		"table.csv", "table.tex", "evaluations.csv", "caption.md", "sa/summary.json", "choco/report.html"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -60,6 +60,24 @@ func TestFigure(t *testing.T) {
 	status, _, stderr = call(t, tinyFigure("1", dir, "--accounting", "reference", "--threads", "1")...)
 	if status != 0 || strings.Count(stderr, "already done") != 8 || strings.Contains(stderr, "finished in") {
 		t.Errorf("the second call: status %d\n%s", status, stderr)
+	}
+	status, _, stderr = call(t, tinyFigure("1", dir, "--format", "pdf", "--width", "6.9in", "--columns", "2",
+		"--no-title",
+		"--no-notes")...)
+	pdf, err := os.ReadFile(filepath.Join(dir, "figure.pdf"))
+	if status != 0 || err != nil || !bytes.Contains(pdf, []byte("/MediaBox [0 0 496.80 ")) {
+		t.Errorf("as PDF of 6.9 inches: status %d, %v\n%s", status, err, stderr)
+	}
+	status, stdout, stderr = call(t, "table", dir, "--format", "latex")
+	if status != 0 || strings.Count(stdout, `\begin{tabular}`) != 2 || !strings.Contains(stdout, `90 \%`) {
+		t.Errorf("the table of a folder of runs: status %d\n%s%s", status, stdout, stderr)
+	}
+	for _, bad := range [][]string{{"--width", "6.9"}, {"--width", "2in", "--columns", "4"}, {"--format", "gif"},
+		{"--columns", "-1"}} {
+		if status, _, stderr := call(t, tinyFigure("1", dir, bad...)...); status != command.ExitBadInput ||
+			!strings.Contains(stderr, "expected") {
+			t.Errorf("%v: status %d\n%s", bad, status, stderr)
+		}
 	}
 	status, _, stderr = call(t, tinyFigure("1", dir, "--seed", "2")...)
 	if status != command.ExitBadInput || !strings.Contains(stderr, "another configuration") {
@@ -176,7 +194,7 @@ func TestFigureMistakes(t *testing.T) {
 		{[]string{"sweep", "-c", "none.yaml"}, "none.yaml"},
 		{[]string{"compare"}, "expected the folders of runs to compare"},
 		{[]string{"compare", "nowhere"}, "holds no run"},
-		{[]string{"compare", "nowhere", "--reach", "90"}, "such as 0.9"},
+		{[]string{"compare", "nowhere", "--reach", "-1"}, "such as 0.9"},
 		{[]string{"compare", "nowhere", "--accounting", "packt"}, "did you mean packed"},
 	} {
 		t.Chdir(t.TempDir())

@@ -346,7 +346,7 @@ func TestBadInput(t *testing.T) {
 		"activation": {[]string{"train", "--model", "resnet20", "--activation", "relu"},
 			[]string{"activation relu", "needs model mlp"}},
 		"gamma of dsgd": {quick("--algo", "dsgd", "--gamma", "0.3"),
-			[]string{"gamma 0.3: has no effect on this run", "fspda-sa, fspda-storm, fspda-sa-sketch, " +
+			[]string{"gamma 0.3: has no effect on this run", "fspda-sa, fspda-storm, fspda-sa-sketch, fspda-sa-ef, " +
 				"fspda-async, fspda-async-storm or gasloc"}},
 		"theta in a file": {quick("-c", write("theta.yaml", "theta: 0.4")), []string{"theta 0.4", "dsgd, beer or " +
 			"choco"}},

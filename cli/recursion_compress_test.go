@@ -72,33 +72,65 @@ func (r *recursion) newCompressor(specs ...string) compressor {
 // have the given name.
 func (r *recursion) publish(c compressor, t, which int, name string, v, copies [][]float64) {
 	sends := func(int) bool { return len(r.process.Active(nil, t)) > 0 }
-	if b, ok := r.process.(dist.Broadcaster); ok {
-		senders := b.Senders(nil, t)
+	if r.process.Broadcasts() {
+		senders := r.process.Senders(nil, t)
 		sends = func(i int) bool { return slices.Contains(senders, i) }
 	}
 	for i := range copies {
-		if !sends(i) {
-			continue
+		if sends(i) {
+			copies[i] = plus(copies[i], 1, r.movesOf(c, t, [2]int{i, i}, which, v[i], copies[i], name))
 		}
-		var program []float64
-		tie := r.deciding(func(k int) float64 {
-			if program == nil {
-				program = r.after(t+1, i, name)
-			}
-			return program[k] - copies[i][k]
-		})
-		copies[i] = plus(copies[i], 1, r.compress(c, t, i, which, plus(v[i], -1, copies[i]), tie))
 	}
 }
 
-// compress returns Q(v).
-func (r *recursion) compress(c compressor, t, i, which int, v []float64, tie decide) []float64 {
+// movesOf returns the compressed difference of v and its copy. The program's copy is the vector of
+// that name of agent of[0], for whom it may be sent to of[1] alone.
+func (r *recursion) movesOf(c compressor, t int, of [2]int, which int, v, copied []float64, name string) []float64 {
+	var program []float64
+	tie := r.deciding(func(k int) float64 {
+		if program == nil {
+			program = r.after(t+1, of[0], name)
+		}
+		return program[k] - copied[k]
+	})
+	return r.compress(c, t, of, which, plus(v, -1, copied), tie)
+}
+
+// saCopies is FSPDA-SA over compressed copies, which start at the first model.
+func (r *recursion) saCopies() {
+	c := r.newCompressor("randk", "topk", "qsgd(255)", "qsgd-scaled(63)", "sign", "identity")
+	copies := map[[2]int][]float64{}
+	for i := range r.n {
+		for _, j := range r.graph.Neighbours(i) {
+			copies[[2]int{i, j}] = r.x[i]
+		}
+	}
+	r.descentAscent(func(t int) [][]float64 {
+		pulls := zeroes(r.n, r.d)
+		r.exchanges(t, func(e dist.Event, _ float64) {
+			ends := [2][2]int{{e.From, e.To}, {e.To, e.From}}
+			for _, of := range ends {
+				i, j := of[0], of[1]
+				which := 1 + slices.Index(r.graph.Neighbours(i), j)
+				q := r.movesOf(c, t, of, which, r.x[i], copies[of], fmt.Sprintf("edge%d.0", j))
+				copies[of] = plus(copies[of], 1, q)
+			}
+			apart := plus(copies[ends[0]], -1, copies[ends[1]])
+			pulls[e.From] = plus(pulls[e.From], 1, apart)
+			pulls[e.To] = plus(pulls[e.To], -1, apart)
+		})
+		return pulls
+	})
+}
+
+// compress returns Q(v) of agent of[0], for all or for of[1] alone.
+func (r *recursion) compress(c compressor, t int, of [2]int, which int, v []float64, tie decide) []float64 {
 	q := make([]float64, len(v))
 	switch c.kind {
 	case "identity":
 		return v
 	case "randk":
-		for _, k := range r.mask.Draw(nil, t, i, i) {
+		for _, k := range r.mask.Draw(nil, t, min(of[0], of[1]), max(of[0], of[1])) {
 			q[k] = v[k]
 		}
 		return q
@@ -106,9 +138,9 @@ func (r *recursion) compress(c compressor, t, i, which int, v []float64, tie dec
 		r.largest(q, v, all(len(v)), r.mask.Len(), rounding, tie)
 		return q
 	}
-	s := c.random.Sub(uint64(t), uint64(i))
+	s := c.random.Sub(uint64(t), uint64(of[0]))
 	if which > 0 {
-		s = c.random.Sub(uint64(t), uint64(i), uint64(which))
+		s = c.random.Sub(uint64(t), uint64(of[0]), uint64(which))
 	}
 	from := 0
 	for _, m := range c.blocks {

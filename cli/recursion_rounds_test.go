@@ -57,19 +57,57 @@ func (o *outer) step(x [][]float64, from, to int) {
 }
 
 func (r *recursion) localSGD() {
-	h := one(r, "local-steps", 2, 4)
+	h, moments := one(r, "local-steps", 2, 4), r.moments(0, 0)
 	for t := range r.times(1) {
 		if r.x = r.stepAll(nil); (t+1)%h == 0 {
 			r.average(r.mask.Draw(nil, t, 0, 0))
+			moments((t + 1) / h)
+		}
+	}
+}
+
+func (r *recursion) desLoc() {
+	h, moments := one(r, "local-steps", 2, 1), r.moments(3, 6)
+	for t := range r.times(1) {
+		if r.x = r.stepAll(nil); (t+1)%h == 0 {
+			r.average(r.mask.Draw(nil, t, 0, 0))
+			moments((t + 1) / h)
 		}
 	}
 }
 
 func (r *recursion) diloco() {
-	h, o := one(r, "local-steps", 2, 4), r.newOuter()
+	h, o, moments := one(r, "local-steps", 2, 4), r.newOuter(), r.moments(0, 0)
 	for t := range r.times(1) {
 		if r.x = r.stepAll(nil); (t+1)%h == 0 {
 			o.step(r.x, 0, r.d)
+			moments((t + 1) / h)
+		}
+	}
+}
+
+// moments returns what averages the moving averages of the optimizer at the end of a round, if it
+// has some. The numbers are the defaults of the settings.
+func (r *recursion) moments(first, second int) func(round int) {
+	if r.optimizer != "adamw" && r.optimizer != "muon" {
+		return func(int) {}
+	}
+	if pick(r, false, true) {
+		first, second = param(r, "moment_rounds", 1, 2), param(r, "square_rounds", 0, 1, 2)
+	}
+	return func(round int) {
+		for k, every := range []int{first, second} {
+			if every == 0 || round%every > 0 {
+				continue
+			}
+			var all [][]float64
+			for i := range r.n {
+				all = append(all, [][]float64{r.opt[i].m, r.opt[i].v}[k])
+			}
+			m := mean(all)
+			for i := range all {
+				copy(all[i], m)
+			}
 		}
 	}
 }

@@ -56,6 +56,7 @@ var replayed = []replayedMethod{
 	{algo: "dsgd", form: "muon", optimizers: onlyMuon, masks: true, edges: pairs, run: (*recursion).dsgd},
 	{algo: "fspda-storm", masks: true, edges: pairs, run: (*recursion).storm},
 	{algo: "fspda-sa-sketch", optimizers: anyOf, places: true, edges: pairs, run: (*recursion).saSketch},
+	{algo: "fspda-sa-ef", optimizers: anyOf, places: true, edges: append(pairs, "full"), run: (*recursion).saCopies},
 	{algo: "fspda-async", constant: true, masks: true, edges: []string{"one-edge"}, run: (*recursion).async},
 	{algo: "fspda-async-storm", constant: true, masks: true, edges: []string{"one-edge"}, run: (*recursion).asyncSTORM},
 	{algo: "extra", fixed: true, edges: full, run: (*recursion).extra},
@@ -106,6 +107,9 @@ var replayed = []replayedMethod{
 	{algo: "swarm", form: "blocking", optimizers: anyOf, edges: pairs, run: (*recursion).swarmBlocking},
 
 	{algo: "local-sgd", optimizers: anyOf, collective: true, run: (*recursion).localSGD},
+	{algo: "local-sgd", form: "adamw", optimizers: []string{"adamw"}, collective: true, run: (*recursion).localSGD},
+	{algo: "des-loc", optimizers: []string{"adamw"}, collective: true, run: (*recursion).desLoc},
+	{algo: "diloco", form: "adamw", optimizers: []string{"adamw"}, collective: true, run: (*recursion).diloco},
 	{algo: "diloco", optimizers: anyOf, collective: true, run: (*recursion).diloco},
 	{algo: "muloco", optimizers: onlyMuon, collective: true, run: (*recursion).diloco},
 	{algo: "noloco", optimizers: anyOf, edges: pairs, run: (*recursion).noloco},

@@ -189,3 +189,14 @@ func TestTextErrorNamesOnePackage(t *testing.T) {
 		t.Error(stderr)
 	}
 }
+
+// Methods of rounds refuse settings that they cannot meet.
+func TestRoundsRefuse(t *testing.T) {
+	refused(t, []refusal{
+		{"train -c in.yaml --algo local-sgd --param moment_rounds=1", small, "which optimizer sgd does not keep"},
+		{"train -c in.yaml --algo diloco --optimizer nesterov --param square_rounds=2", small,
+			"params.square_rounds 2: averages exp_avg and exp_avg_sq"},
+		{"train -c in.yaml --algo des-loc --optimizer sgd", small, "adamw"},
+		{"train -c in.yaml --algo dsgd --param moment_rounds=1", small, "algo local-sgd, des-loc, diloco or muloco"},
+	})
+}

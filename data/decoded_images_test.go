@@ -29,6 +29,7 @@ var _ images.Encoded = (*shelf)(nil)
 func (s *shelf) Len() int          { return len(s.files) }
 func (s *shelf) Label(i int) int32 { return s.labels[i] }
 func (s *shelf) Name(i int) string { return fmt.Sprintf("shelf/%d", i) }
+func (s *shelf) Bytes(int) int64   { return -1 }
 
 func (s *shelf) Encoded(dst []byte, i int) ([]byte, error) { return append(dst, s.files[i]...), nil }
 

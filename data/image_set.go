@@ -145,15 +145,13 @@ func (s *Set) hashImages(o ImageOptions) string {
 		if own, ok := source.(fingerprinted); ok {
 			h.Write([]byte(own.Fingerprint()))
 		}
-		named, _ := source.(images.Named)
-		weighed, _ := source.(images.Weighed)
 		for i, y := range half.Labels {
 			number(int64(y))
-			if named != nil {
-				h.Write(append([]byte(named.Name(i)), 0))
+			if name := source.Name(i); name != "" {
+				h.Write(append([]byte(name), 0))
 			}
-			if weighed != nil {
-				number(weighed.Bytes(i))
+			if size := source.Bytes(i); size >= 0 {
+				number(size)
 			}
 		}
 	}

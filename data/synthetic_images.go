@@ -73,6 +73,9 @@ func (d *drawnImages) Name(i int) string {
 	return fmt.Sprintf("%s/%03d/%06d.jpg", [2]string{"train", "test"}[d.split], d.Label(i), i)
 }
 
+// Bytes is -1: images are drawn when they are read.
+func (d *drawnImages) Bytes(int) int64 { return -1 }
+
 // Fingerprint identifies the images without drawing them.
 func (d *drawnImages) Fingerprint() string {
 	return fmt.Sprintf("drawn %d: seed %d, split %d, %d classes", syntheticImagesShape, d.seed, d.split, d.classes)

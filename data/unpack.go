@@ -17,6 +17,8 @@ var _ images.Raw = (*unpacked)(nil)
 
 func (u *unpacked) Len() int          { return len(u.labels) }
 func (u *unpacked) Label(i int) int32 { return u.labels[i] }
+func (u *unpacked) Name(int) string   { return "" }
+func (u *unpacked) Bytes(int) int64   { return -1 }
 
 func (u *unpacked) Pixels(i int) (pix []uint8, w, h int) {
 	p := &u.images[i]

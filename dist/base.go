@@ -8,20 +8,6 @@ import (
 	spell "fspda/internal/spelling"
 )
 
-// Weighted is a Process whose rounds have weights of their own: symmetric matrices whose rows sum
-// to 1, with these weights on the active edges. They are not Metropolis weights.
-type Weighted interface {
-	Process
-	// Weight returns the weight of an edge that is active at iteration t, for both ends.
-	Weight(e Event, t int) float64
-}
-
-// Cyclic is a Process whose edges repeat after Period() iterations.
-type Cyclic interface {
-	Process
-	Period() int
-}
-
 // link is an edge of a round with its weight.
 type link struct {
 	Edge
@@ -83,15 +69,13 @@ type repeated struct {
 	weights [][]link // The links of each round, ascending by edge.
 }
 
-var (
-	_ Weighted = repeated{}
-	_ Cyclic   = repeated{}
-)
+// Weighted implements [Process].
+func (repeated) Weighted() bool { return true }
 
-// Period implements [Cyclic].
+// Period implements [Process].
 func (p repeated) Period() int { return len(p.weights) }
 
-// Weight implements [Weighted].
+// Weight implements [Process].
 func (p repeated) Weight(e Event, t int) float64 {
 	round := p.weights[t%len(p.weights)]
 	want := Edge{min(e.From, e.To), max(e.From, e.To)}

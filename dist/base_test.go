@@ -14,7 +14,7 @@ import (
 func averaged(t *testing.T, spec string, n, k, rounds int) float64 {
 	t.Helper()
 	g := mustGraph(t, spec, n)
-	p := mustProcess(t, spec, g, 1).(Weighted)
+	p := mustProcess(t, spec, g, 1)
 	x := make([][]float64, n)
 	for i := range x {
 		x[i] = make([]float64, n)
@@ -119,7 +119,7 @@ func TestCyclesSpelledOut(t *testing.T) {
 		{"base(2)", 5, "01:0.333 02:0.333 12:0.333 34:0.5 | 14:0.6 23:0.6 | 01:0.333 02:0.333 12:0.333 34:0.5"},
 		{"hyper-hypercube(2)", 6, "01:0.5 23:0.5 45:0.5 | 02:0.333 04:0.333 13:0.333 15:0.333 24:0.333 35:0.333"},
 	} {
-		p := mustProcess(t, c.spec, mustGraph(t, c.spec, c.n), 1).(Weighted)
+		p := mustProcess(t, c.spec, mustGraph(t, c.spec, c.n), 1)
 		var all []string
 		for it := range strings.Count(c.want, "|") + 1 {
 			var round []string

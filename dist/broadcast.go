@@ -19,8 +19,6 @@ type broadcastScratch struct {
 	sends []bool // one for each agent, all false between calls
 }
 
-var _ Broadcaster = broadcast{}
-
 // newBroadcast returns the process of senders. An edge is active with the probability rate, and an
 // agent sends with the probability sendRate.
 func newBroadcast(g *Graph, spec string, rate, sendRate float64, senders func(dst []int, t int) []int) broadcast {
@@ -74,8 +72,11 @@ func broadcastAtRandom(p Spec, l edgeSampler) (Process, error) {
 	}), nil
 }
 
-// SendRate implements [Broadcaster].
+// Broadcasts implements [Process].
+func (broadcast) Broadcasts() bool { return true }
+
+// SendRate implements [Process].
 func (p broadcast) SendRate() float64 { return p.sendRate }
 
-// Senders implements [Broadcaster].
+// Senders implements [Process].
 func (p broadcast) Senders(dst []int, t int) []int { return p.senders(dst, t) }

@@ -12,7 +12,7 @@ var broadcasts = []string{"broadcast(0.15)", "broadcast(1)", "broadcast-one", "b
 func TestActiveIsTheEdgesOfSenders(t *testing.T) {
 	g := mustGraph(t, "er10-published", 10)
 	for _, spec := range broadcasts {
-		p := mustProcess(t, spec, g, 2).(Broadcaster)
+		p := mustProcess(t, spec, g, 2)
 		var senders []int
 		for k := range 200 {
 			senders = p.Senders(senders, k)
@@ -43,7 +43,7 @@ func TestSenderRates(t *testing.T) {
 		spec string
 		rate float64
 	}{{"broadcast(0.15)", 0.15}, {"broadcast(1)", 1}, {"broadcast-one", 0.1}, {"broadcast-rr", 0.1}} {
-		p := mustProcess(t, c.spec, g, 6).(Broadcaster)
+		p := mustProcess(t, c.spec, g, 6)
 		var count [10]float64
 		var senders []int
 		for k := range rounds {
@@ -61,7 +61,7 @@ func TestSenderRates(t *testing.T) {
 }
 
 func TestRoundRobinSender(t *testing.T) {
-	p := mustProcess(t, "broadcast-rr", mustGraph(t, "ring", 7), 2).(Broadcaster)
+	p := mustProcess(t, "broadcast-rr", mustGraph(t, "ring", 7), 2)
 	for k := range 20 {
 		if got := p.Senders(nil, k); len(got) != 1 || got[0] != k%7 {
 			t.Errorf("senders at %d: %v", k, got)
@@ -71,7 +71,7 @@ func TestRoundRobinSender(t *testing.T) {
 
 func TestSendersAllocateNothing(t *testing.T) {
 	for _, spec := range broadcasts {
-		p := mustProcess(t, spec, mustGraph(t, "ring", 7), 2).(Broadcaster)
+		p := mustProcess(t, spec, mustGraph(t, "ring", 7), 2)
 		dst, round := make([]int, 0, 7), 0
 		if allocs := testing.AllocsPerRun(100, func() { dst = p.Senders(dst, round); round++ }); allocs != 0 &&
 			!raceEnabled {
@@ -80,13 +80,13 @@ func TestSendersAllocateNothing(t *testing.T) {
 	}
 }
 
-// Only the broadcast processes implement Broadcaster.
+// Only the broadcast processes broadcast.
 func TestWhoBroadcasts(t *testing.T) {
 	g := mustGraph(t, "ring", 7)
 	for _, spec := range processes {
-		_, ok := mustProcess(t, spec, g, 1).(Broadcaster)
+		ok := mustProcess(t, spec, g, 1).Broadcasts()
 		if want := len(spec) > 9 && spec[:9] == "broadcast"; ok != want {
-			t.Errorf("%s: Broadcaster %v, want %v", spec, ok, want)
+			t.Errorf("%s: broadcasts %v, want %v", spec, ok, want)
 		}
 	}
 }

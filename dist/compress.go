@@ -71,6 +71,8 @@ type CompressorKind struct {
 	Unbiased bool
 	// MeanDelta says that its Delta holds on average over vectors, and not for each vector.
 	MeanDelta bool
+	// WorstDelta says that its Delta is that of the worst vector, and usual ones are kept far better.
+	WorstDelta bool
 	// Published returns a message as the released program counts it; nil: that program has no such
 	// compressor.
 	Published func(m Sent) Sent
@@ -90,7 +92,7 @@ var (
 			Mask: MaskDrawn, Published: asHonest,
 			New: func(_ Spec, o CompressorOptions) (Compressor, error) { return RandK{o.Mask}, nil }},
 		{Form: Form{Name: "topk", Meaning: "as many coordinates as mask and density say, those of largest magnitude"},
-			Mask: MaskCounted, Published: asHonest,
+			Mask: MaskCounted, Published: asHonest, WorstDelta: true,
 			New: func(_ Spec, o CompressorOptions) (Compressor, error) { return newTopK(o), nil }},
 		{Form: Form{Name: "qsgd", Args: levels,
 			Meaning: "sign, and one of s levels of the norm at random: unbiased; s = 255 is 8 bits"},

@@ -169,23 +169,21 @@ func CheckMixing(w mat.Matrix) error {
 	return nil
 }
 
-// ActiveMixing holds the weights of the active edges: the weights of a [Weighted] process, else
+// ActiveMixing holds the weights of the active edges: the own weights of a process that has some, else
 // Metropolis weights, 1/(1+max(a_i,a_j)) on an active edge, where a_i is the number of active edges
 // at i. The rest is on the diagonal. At every iteration the matrix is symmetric and its rows sum to
 // 1; a single active edge averages its two ends. It is scratch memory of one agent, updated by Set
 // at each iteration.
 type ActiveMixing struct {
-	own    Weighted // nil: Metropolis weights
-	degree []int    // active edges at each agent
-	events []Event
-	t      int
+	process Process
+	degree  []int // active edges at each agent
+	events  []Event
+	t       int
 }
 
 // NewActiveMixing returns the weights of a process among n agents, with no edge active.
 func NewActiveMixing(p Process, n int) *ActiveMixing {
-	w := &ActiveMixing{degree: make([]int, n)}
-	w.own, _ = p.(Weighted)
-	return w
+	return &ActiveMixing{process: p, degree: make([]int, n)}
 }
 
 // Set sets the events of iteration t. It allocates only if there are more events than ever before.
@@ -204,8 +202,8 @@ func (w *ActiveMixing) Set(events []Event, t int) {
 func (w *ActiveMixing) Event(k int) float64 { return w.weight(w.events[k]) }
 
 func (w *ActiveMixing) weight(e Event) float64 {
-	if w.own != nil {
-		return w.own.Weight(e, w.t)
+	if w.process.Weighted() {
+		return w.process.Weight(e, w.t)
 	}
 	return 1 / float64(1+max(w.degree[e.From], w.degree[e.To]))
 }

@@ -37,17 +37,23 @@ type Process interface {
 	// Rate returns the probability that an edge is active at an iteration, or the share of
 	// iterations at which it is.
 	Rate(edge int) float64
-}
 
-// Broadcaster is a Process in which agents send to all their neighbours at once. An algorithm with
-// unidirectional messages uses Senders; all others use Active, which returns every edge at a
-// sender, and exchange in both directions.
-type Broadcaster interface {
-	Process
-	// Senders overwrites dst with the agents that send at iteration t >= 0, ascending, and returns
-	// it.
+	// Weighted reports whether rounds have weights of their own: symmetric matrices whose rows sum to
+	// 1, with Weight on the active edges. They are not Metropolis weights.
+	Weighted() bool
+	// Weight returns the own weight of an edge that is active at iteration t, for both ends.
+	Weight(e Event, t int) float64
+	// Period is the number of iterations after which the edges repeat, or 0 if they do not.
+	Period() int
+
+	// Broadcasts reports whether agents send to all their neighbours at once. An algorithm with
+	// unidirectional messages then uses Senders; all others use Active, which returns every edge at
+	// a sender, and exchange in both directions.
+	Broadcasts() bool
+	// Senders overwrites dst with the agents that broadcast at iteration t >= 0, ascending, and
+	// returns it.
 	Senders(dst []int, t int) []int
-	// SendRate returns the probability that an agent sends at an iteration.
+	// SendRate returns the probability that an agent broadcasts at an iteration.
 	SendRate() float64
 }
 

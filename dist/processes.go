@@ -15,6 +15,15 @@ func (p process) Active(dst []Event, t int) []Event {
 	return p.active(dst[:0], t)
 }
 
+// Weighted, Weight, Period, Broadcasts, Senders and SendRate are those of a process of edges without
+// weights of their own that do not repeat.
+func (process) Weighted() bool                 { return false }
+func (process) Weight(Event, int) float64      { return 0 }
+func (process) Period() int                    { return 0 }
+func (process) Broadcasts() bool               { return false }
+func (process) Senders(dst []int, _ int) []int { return dst[:0] }
+func (process) SendRate() float64              { return 0 }
+
 // each returns the rate of a process under which all edges have the same.
 func each(rate float64) func(edge int) float64 { return func(int) float64 { return rate } }
 

@@ -12,8 +12,8 @@ func TestAtRoundEnds(t *testing.T) {
 	for _, spec := range []string{"base(1)", "matching", "one-edge"} {
 		p := mustProcess(t, spec, g, 3)
 		r := AtRoundEnds(p, 4)
-		_, weighted := p.(Weighted)
-		w, ok := r.(Weighted)
+		weighted := p.Weighted()
+		ok := r.Weighted()
 		if r.String() != spec || ok != weighted || r.Rate(0) != p.Rate(0)/4 {
 			t.Errorf("%s became %s, weights %v, rate %v of %v", spec, r, ok, r.Rate(0), p.Rate(0))
 		}
@@ -29,7 +29,7 @@ func TestAtRoundEnds(t *testing.T) {
 				t.Errorf("%s: events %v in iteration %d, want %v", spec, got, it, want)
 			}
 			for _, e := range got {
-				if ok && w.Weight(e, it) != p.(Weighted).Weight(e, it/4) {
+				if ok && r.Weight(e, it) != p.Weight(e, it/4) {
 					t.Errorf("%s: another weight in iteration %d", spec, it)
 				}
 			}

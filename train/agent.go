@@ -68,7 +68,6 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	}
 	a := &agent{core: c, state: w.vectors.NewState(c.dev.NewVector(s.Dim)), stages: algo.Stages(s.Algo),
 		snapshots: r.snapshotPools[id], lends: r.lends()}
-	a.state.Connect(s.Algo, s.Graph.Neighbours(id))
 	a.gradients = gradients{core: c, batches: batches{loader: loader}}
 	a.gradients.init(r.driver.overlapsGradients())
 	a.exchange = exchange{core: c}

@@ -43,6 +43,7 @@ func (x *exchange) countAllReduce() {
 	if len(x.round.Links) == 0 {
 		return
 	}
-	k := x.round.Links[0].Len
-	x.countSent(dist.Sent{Values: config.RingShare(x.id, x.run.setup.Graph.N, k), Mask: k, Indices: x.id > 0})
+	l := &x.round.Links[0]
+	values := config.RingShare(x.id, x.run.setup.Graph.N, l.Len*len(l.Sent))
+	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.id > 0})
 }

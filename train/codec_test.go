@@ -64,8 +64,16 @@ func (p *plainServices) dress(t *testing.T, r *algo.Round) {
 	if s.Lattice != nil {
 		p.quantize(r)
 	}
-	if s.Compressor != nil {
+	switch {
+	case s.Broadcasts():
 		p.broadcast(r)
+	case s.Codec() != nil && s.Compressor != nil: // it chooses the coordinates
+		for k := range r.Links {
+			r.Links[k].Mask, r.Links[k].Len = nil, s.Dim
+		}
+	}
+	if s.Compressor != nil {
+		p.compress(r)
 	}
 	if d := s.Directed(); d != nil {
 		p.push(d, r)
@@ -122,8 +130,8 @@ func (p *plainServices) transform(r *algo.Round, c *dist.DCT) {
 func (p *plainServices) broadcast(r *algo.Round) {
 	s := p.s
 	p.sends = map[int]bool{}
-	if b, ok := s.Process.(dist.Broadcaster); ok {
-		for _, i := range b.Senders(nil, r.T) {
+	if s.Process.Broadcasts() {
+		for _, i := range s.Process.Senders(nil, r.T) {
 			p.sends[i] = true
 		}
 	} else if len(s.Process.Active(nil, r.T)) > 0 {
@@ -146,6 +154,10 @@ func (p *plainServices) broadcast(r *algo.Round) {
 	if c, ok := s.Compressor.(*dist.DCT); ok {
 		p.transform(r, c)
 	}
+}
+
+func (p *plainServices) compress(r *algo.Round) {
+	s := p.s
 	r.Compress = func(v device.Vector, which int) (algo.Compressed, error) {
 		var q dist.Payload
 		err := s.Compressor.Compress(&q, p.host(v), r.T, r.Self, which)
@@ -156,10 +168,10 @@ func (p *plainServices) broadcast(r *algo.Round) {
 		if q.Coords != nil {
 			sent.Index = p.dev.NewIndex(q.Coords, nil)
 		}
-		if which == 0 {
-			p.sent[r.Self] = nil
+		for which >= len(p.sent[r.Self]) {
+			p.sent[r.Self] = append(p.sent[r.Self], nil)
 		}
-		p.sent[r.Self] = append(p.sent[r.Self], sent.Index)
+		p.sent[r.Self][which] = sent.Index
 		return sent, err
 	}
 }
@@ -190,8 +202,12 @@ func (p *plainServices) push(d dist.Directed, r *algo.Round) {
 
 // heard sets the coordinates of what came over link k.
 func (p *plainServices) heard(r *algo.Round, k int) {
-	if p.s.Compressor != nil {
-		r.Links[k].Coords = p.sent[r.Links[k].Peer]
+	peer := r.Links[k].Peer
+	switch {
+	case p.s.Broadcasts():
+		r.Links[k].Coords = p.sent[peer]
+	case p.s.Compressor != nil && r.Links[k].Mask == nil:
+		r.Links[k].Coords = p.sent[peer][1+slices.Index(p.s.Graph.Neighbours(peer), r.Self):][:1]
 	}
 }
 
@@ -247,6 +263,15 @@ func TestCodecBits(t *testing.T) {
 			10 * (9*d + 32), 10 * (9*d + 32), 10 * (9*d + 32)},
 		{"choco one broadcasts", func(c *Config) { c.Algo, c.Edges = "choco", "broadcast-rr" }, 2 * 32 * 478,
 			2 * (32 + index) * 478, 2 * (32 + 64) * 478},
+		// One edge a time: 2 messages.
+		{"copies topk", func(c *Config) { c.Algo, c.Compress = "fspda-sa-ef", "topk" }, 2 * (32 + index) * 478,
+			2 * (32 + index) * 478, 2 * (32 + 64) * 478},
+		{"copies randk", func(c *Config) { c.Algo = "fspda-sa-ef" }, 2 * 32 * 478, (2*32 + index) * 478,
+			(2*32 + 64) * 478},
+		{"copies sign", func(c *Config) { c.Algo, c.Compress = "fspda-sa-ef", "sign" }, 2 * (d + 4*32), 2 * (d + 4*32),
+			2 * (d + 4*32)},
+		{"copies qsgd", func(c *Config) { c.Algo, c.Compress, c.Edges = "fspda-sa-ef", "qsgd-scaled(15)", "full" },
+			10 * (5*d + 4*32), 10 * (5*d + 4*32), 10 * (5*d + 4*32)},
 		{"choco identity", func(c *Config) { c.Algo, c.Compress = "choco", "identity" }, 10 * 32 * d, 10 * 32 * d,
 			10 * 32 * d},
 		{"swarm", func(c *Config) { c.Algo = "swarm" }, 4 * 32 * d, 4 * 32 * d, 4 * 32 * d},
@@ -360,6 +385,7 @@ func TestLatticeIsWatched(t *testing.T) {
 func TestCodecDivergence(t *testing.T) {
 	for _, edit := range []func(c *Config){
 		func(c *Config) { c.Algo, c.Compress = "choco", "qsgd(255)" },
+		func(c *Config) { c.Algo, c.Compress = "fspda-sa-ef", "sign" },
 		func(c *Config) { c.Algo = "choco" },
 		func(c *Config) { c.Algo, c.Compress = "swarm", "lattice(0.01,256)" },
 		func(c *Config) { c.Algo, c.Swarm = "swarm", "blocking" },
@@ -391,7 +417,7 @@ func TestErrorEndsAsync(t *testing.T) {
 
 // One agent alone trains by each of the algorithms.
 func TestCodecsAlone(t *testing.T) {
-	for _, name := range []string{"choco", "swarm", "fspda-async"} {
+	for _, name := range []string{"choco", "fspda-sa-ef", "swarm", "fspda-async"} {
 		c := small()
 		c.Agents, c.Graph, c.Algo = 1, "complete", name
 		if last := play(t, c, Options{}).Rows[c.EvalPoints]; last.Consensus != 0 || last.BitsTotal != 0 ||

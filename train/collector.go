@@ -33,6 +33,7 @@ type collector struct {
 func newCollector(r *run, res *Result) *collector {
 	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot.Snapshot{},
 		eval: evaluate.New(r.setup, evaluatorsOf(r.opt.replicas())), best: metric.BestAccuracy(res.Rows)}
+	c.eval.Advanced = r.live.evaluating
 	if r.driver.repeatsEvaluations() && r.group.repeatsEvaluations() {
 		c.eval.Stop = r.hurry
 	}

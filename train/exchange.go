@@ -43,7 +43,7 @@ func (x *exchange) init() {
 	switch {
 	case s.AllReduces():
 		x.edges = x.allReduceLinks
-	case s.Compressor != nil:
+	case s.Broadcasts():
 		x.edges = x.broadcast
 	case s.Directed() != nil:
 		x.edges = x.push
@@ -109,7 +109,7 @@ func (x *exchange) exchangeOver(t int) {
 		if s.Mixing != nil {
 			fixed = s.Mixing.Edge(e.Edge)
 		}
-		if s.Mask.Dense() {
+		if s.Mask.Dense() || x.codec.message != nil { // a codec sends the coordinates, if it chooses some
 			x.link(peer, nil, s.Dim, w, fixed)
 		} else {
 			mask := x.edgeMask(t, peer)
@@ -272,7 +272,7 @@ func (x *exchange) take(link int, m dist.Message) {
 		x.received = append(x.received, b)
 		l.Received = append(l.Received, b.V)
 	}
-	if x.run.setup.Compressor != nil {
+	if x.run.setup.Compressor != nil && l.Mask == nil {
 		x.locate(link, m.Values[0])
 	}
 }
@@ -314,7 +314,7 @@ func (x *exchange) account() {
 		l := &x.round.Links[i]
 		switch {
 		case len(l.Sent) == 0 || l.Received == nil && !l.PeerInactive:
-		case s.Compressor != nil || s.Lattice != nil:
+		case x.codec.message != nil || s.Broadcasts():
 			x.accountCoded(i)
 		default:
 			x.countSent(dist.Sent{Values: totalLen(l.Sent) - l.Overhead, Mask: l.Len, Indices: x.id > l.Peer})

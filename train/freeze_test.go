@@ -25,7 +25,7 @@ func TestFrozenCoordinatesStay(t *testing.T) {
 		s, err := c.Resolve(labSet, m)
 		if s == nil {
 			t.Logf("%s: %v", l.name, err)
-			if !slices.Contains([]string{"beer", "choco", "fspda-sa-sketch", "gasloc", "powergossip",
+			if !slices.Contains([]string{"beer", "choco", "fspda-sa-ef", "fspda-sa-sketch", "gasloc", "powergossip",
 				"relaysgd", "sgp", "swarm"}, c.Algo) {
 				t.Errorf("%s is refused", l.name)
 			}

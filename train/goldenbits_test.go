@@ -46,6 +46,12 @@ func TestGoldenBits(t *testing.T) {
 		{"local-sgd", func(c *Config) { c.LocalSteps = 2 }, [3]uint64{1728, 1728, 1728}},
 		{"dsgd", func(c *Config) { ring(c); c.Edges, c.Order = "periodic(2)", "atc" }, [3]uint64{2304, 2304, 2304}},
 		{"diloco", func(c *Config) { c.LocalSteps = 2 }, [3]uint64{1728, 1728, 1728}},
+		{"des-loc", func(c *Config) {
+			c.LocalSteps, c.Params = 2, Params{"moment_rounds": 2, "square_rounds": 3}
+		}, [3]uint64{2880, 2880, 2880}},
+		{"local-sgd", func(c *Config) {
+			c.LocalSteps, c.Optimizer, c.Params = 2, "adamw", Params{"moment_rounds": 1, "square_rounds": 1}
+		}, [3]uint64{5184, 5184, 5184}},
 		{"noloco", func(c *Config) { c.LocalSteps, c.Graph = 2, "complete" }, [3]uint64{2304, 2304, 2304}},
 		{"gasloc", func(c *Config) { c.LocalSteps, c.Graph = 2, "complete" }, [3]uint64{1152, 1152, 1152}},
 		{"sparta", func(c *Config) { c.Density = 2.0 / 3 }, [3]uint64{2304, 2376, 4608}},

@@ -8,6 +8,7 @@ import (
 
 	"fspda/data"
 	"fspda/device"
+	"fspda/train/clip"
 	"fspda/train/snapshot"
 )
 
@@ -65,7 +66,7 @@ type gradients struct {
 	pending []pendingLoss // pending losses, oldest first
 	buffers device.Vector // buffers of the agent's batch norm; nil: the network has none
 	part    device.Vector // gradient of a micro-batch; nil unless batches are split
-	clipper clipper
+	clipper clip.Clipper
 	// the algorithm clips the mean of the agents' gradients
 	clipsMean bool
 	count     int             // gradients so far
@@ -95,7 +96,7 @@ func (g *gradients) init(overlap bool) {
 	if s.Config.Accum > 1 {
 		g.part = g.dev.NewVector(s.Dim)
 	}
-	g.clipper = newClipper(s, g.dev)
+	g.clipper = clip.New(s, g.dev)
 	if g.clipsMean = s.Traits.ClipsMean; g.clipsMean && s.Config.ClipNorm > 0 {
 		g.round.Clip = g.clip
 	}
@@ -270,7 +271,7 @@ func (g *gradients) readScale() {
 
 // clip shortens a gradient at x whose norm exceeds the limit of the run.
 func (g *gradients) clip(v, x device.Vector) {
-	if g.clipper.clip(v, x) {
+	if g.clipper.Clip(v, x) {
 		g.clipped++
 	}
 }

@@ -17,6 +17,7 @@ func TestLending(t *testing.T) {
 		"fspda-async": func(c *Config) { c.Algo, c.Slowness = "fspda-async", "linear(3)" },
 		"storm":       func(c *Config) { c.Algo = "fspda-storm" },
 		"choco":       func(c *Config) { c.Algo, c.Compress = "choco", "topk" },
+		"copies":      func(c *Config) { c.Algo, c.Compress, c.Edges = "fspda-sa-ef", "sign", "full" },
 		"powergossip": func(c *Config) { c.Algo, c.Edges = "powergossip", "full" },
 		"diverging":   func(c *Config) { c.Alpha, c.Activation, c.EvalPoints = 1e6, "relu", 30 },
 	} {

@@ -20,6 +20,8 @@ type observer interface {
 	exchanged(a *agent)
 	// met reports one exchange of an agent in real time.
 	met(a *agent, peer int)
+	// evaluating tells that a part of an evaluation is done. Several goroutines call it.
+	evaluating()
 	// evaluated reports an evaluation of all agents.
 	evaluated(agents []evaluate.AgentScore)
 }
@@ -31,6 +33,7 @@ func (noObserver) enter(int, int)                  {}
 func (noObserver) gradient(int, float64)           {}
 func (noObserver) exchanged(*agent)                {}
 func (noObserver) met(*agent, int)                 {}
+func (noObserver) evaluating()                     {}
 func (noObserver) evaluated([]evaluate.AgentScore) {}
 
 // LiveState is the current state of a run for observers: the iteration of each agent, its latest
@@ -126,7 +129,7 @@ func (l *LiveState) exchanged(a *agent) {
 	l.agents[a.id].sent.Store(s.Bits(a.exchange.ledger))
 	for i := range a.round.Links {
 		k := &a.round.Links[i]
-		if k.Received != nil && (a.id < k.Peer || s.Compressor != nil) {
+		if k.Received != nil && (a.id < k.Peer || s.Broadcasts()) {
 			l.record(a.id, k.Peer)
 		}
 	}
@@ -143,6 +146,8 @@ func (l *LiveState) met(a *agent, peer int) {
 		l.record(a.id, peer)
 	}
 }
+
+func (l *LiveState) evaluating() {}
 
 func (l *LiveState) evaluated(agents []evaluate.AgentScore) {
 	l.mu.Lock()

@@ -179,7 +179,7 @@ func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask 
 	if r.setup.Asynchronous() {
 		return nil
 	}
-	if r.setup.Compressor != nil {
+	if r.setup.Broadcasts() {
 		return r.broadcastMasks(w)
 	}
 	if r.setup.AllReduces() {

@@ -35,8 +35,6 @@ func (x *exchange) broadcast(t int) {
 		if silent && !x.round.Active {
 			continue
 		}
-		at := len(x.round.Links)
-		x.growMasks(at*x.expect + x.expect - 1)
 		fixed := 0.0
 		if s.Mixing != nil {
 			fixed = s.Mixing.Edge(s.Graph.Incident(x.id)[k])
@@ -49,9 +47,9 @@ func (x *exchange) broadcast(t int) {
 	}
 }
 
-// locate adds the coordinates of a message that was received over a link of a broadcast.
-// Coordinates that follow from a seed do not travel and are the same for all messages of an
-// iteration; other coordinates came with the values.
+// locate adds the coordinates of a message that was received over a link without a mask. Coordinates
+// that follow from a seed do not travel and are the same for all messages of an iteration; other
+// coordinates came with the values.
 func (x *exchange) locate(link int, b *dist.Buffer) {
 	l := &x.round.Links[link]
 	which := len(l.Coords)
@@ -64,6 +62,7 @@ func (x *exchange) locate(link int, b *dist.Buffer) {
 		coords = x.broadcastMask(x.round.T, l.Peer)
 	case mask == nil && len(b.Coords) > 0:
 		at := link*x.expect + which
+		x.growMasks(at)
 		x.masks[at] = x.dev.NewIndex(b.Coords, x.masks[at])
 		coords = x.masks[at]
 	}
@@ -74,7 +73,7 @@ func (x *exchange) locate(link int, b *dist.Buffer) {
 // names, or all agents if another process has edges.
 func (x *exchange) broadcasters(t int) func(i int) bool {
 	s := x.run.setup
-	if _, ok := s.Process.(dist.Broadcaster); ok {
+	if s.Process.Broadcasts() {
 		x.codec.active = x.run.broadcasters(x.codec.active, t)
 		return func(i int) bool { _, found := slices.BinarySearch(x.codec.active, i); return found }
 	}
@@ -84,8 +83,8 @@ func (x *exchange) broadcasters(t int) func(i int) bool {
 
 // broadcasters lists the agents that broadcast at iteration t, ascending.
 func (r *run) broadcasters(dst []int, t int) []int {
-	if b, ok := r.setup.Process.(dist.Broadcaster); ok {
-		return b.Senders(dst, t)
+	if p := r.setup.Process; p.Broadcasts() {
+		return p.Senders(dst, t)
 	}
 	dst = dst[:0]
 	if r.hasEdges(t) {
@@ -294,7 +293,7 @@ func (x *exchange) publishedBits(l *algo.Link, m dist.Sent) uint64 {
 	var one dist.Ledger
 	one.Send(x.run.setup.PublishedMessage(m))
 	first := l.Peer == x.round.Links[0].Peer
-	_, broadcasts := x.run.setup.Process.(dist.Broadcaster)
+	broadcasts := x.run.setup.Process.Broadcasts()
 	switch {
 	case broadcasts && first:
 		return 2 * one.Reference

@@ -16,12 +16,17 @@ import (
 type Process struct {
 	Rank    int
 	Network process.Network
-	Timeout time.Duration // longest silence of an agent that this one needs, after which Run fails; 0: for ever
+	// Timeout is the longest time for which an agent that this one needs may be silent, or not advance,
+	// after which Run fails; 0: for ever.
+	Timeout time.Duration
 	// FirstTimeout is the same for agents that this process has never heard; 0: Timeout
 	FirstTimeout time.Duration
 	// Store keeps the agent's checkpoints; the caller closes it. nil: the agent keeps no
 	// checkpoints, and does not survive its process
 	Store *runfolder.AgentStore
+	// Abandon is called when the run has failed and this process's own agent goes on computing. Run
+	// returns when that ends, which may be never. nil: nothing is called.
+	Abandon func(error)
 }
 
 // manyProcesses is the processGroup of a run in which each agent has a process of its own. This
@@ -39,7 +44,7 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	s := g.r.setup
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
 		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Timeout: g.p.Timeout,
-		FirstTimeout: g.p.FirstTimeout, Log: g.r.log}
+		FirstTimeout: g.p.FirstTimeout, Abandon: g.p.Abandon, Log: g.r.log}
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
 		var passed []error
@@ -192,6 +197,19 @@ func (g *manyProcesses) Diverged(n process.Note) {
 	}
 	g.r.diverged(d)
 }
+
+// teller is an observer that tells the other processes how far the agent of this one is.
+type teller struct {
+	observer
+	*process.Teller
+}
+
+func (o teller) enter(agent, t int) {
+	o.observer.enter(agent, t)
+	o.Enter(t)
+}
+
+func (o teller) evaluating() { o.Advance() }
 
 // noteOf tells other processes of a divergence.
 func noteOf(d *DivergedError) process.Note {

@@ -32,6 +32,7 @@ type processes struct {
 	step func(iteration int) // of agent 0; may be nil
 
 	timeout time.Duration
+	abandon func(error) // of agent 0; may be nil
 	first   time.Duration
 	listen  string         // of the coordinator; "": any port
 	disk    runfolder.Disk // of the coordinator's folder; nil: the operating system's
@@ -65,6 +66,9 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	ready(found.Address())
 	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n, Timeout: w.timeout,
 		FirstTimeout: w.first}, OnStep: w.step}
+	if rank == 0 {
+		opt.Process.Abandon = w.abandon
+	}
 	if w.dir != "" {
 		if opt.Process.Store, err = runfolder.OpenAgentStore(w.dir, rank); err != nil {
 			return nil, err
@@ -159,6 +163,8 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"adamw": func(c *Config) {
 			c.Optimizer, c.Alpha, c.ClipNorm, c.WeightDecay, c.DecayTensors = "adamw", 0.01, 0.3, 0.01, "weights"
 		},
+		"copies":      func(c *Config) { c.Algo, c.Compress, c.Edges = "fspda-sa-ef", "topk", "full" },
+		"copies qsgd": func(c *Config) { c.Algo, c.Compress = "fspda-sa-ef", "qsgd-scaled(15)" },
 		"choco topk":  func(c *Config) { c.Algo, c.Compress = "choco", "topk" },
 		"choco randk": func(c *Config) { c.Algo, c.Compress, c.Edges = "choco", "randk", "broadcast-one" },
 		"choco qsgd":  func(c *Config) { c.Algo, c.Compress = "choco", "qsgd-scaled(15)" },
@@ -244,6 +250,7 @@ func TestProcessesLengthen(t *testing.T) {
 		"relaysgd":    func(c *Config) { c.Algo, c.Mask, c.Density = "relaysgd", "auto", Default().Density },
 		"powergossip": func(c *Config) { c.Algo, c.Mask, c.Density = "powergossip", "auto", Default().Density },
 		"sketch":      func(c *Config) { c.Algo = "fspda-sa-sketch" },
+		"copies":      func(c *Config) { c.Algo, c.Mask, c.Density = "fspda-sa-ef", "auto", Default().Density },
 		"links":       func(c *Config) { c.Links = withLinks(t, wan) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/memory"
+	"fspda/train/process"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
@@ -104,6 +105,7 @@ func newRun(s *Setup, opt Options) *run {
 	r.group = &singleProcess{r}
 	if opt.Process != nil {
 		r.group, r.net = &manyProcesses{r: r, p: opt.Process}, opt.Process.Network
+		r.live = teller{r.live, &process.Teller{Net: opt.Process.Network, Last: r.length()}}
 	}
 	r.makeWorkers(opt.replicas())
 	r.writer = runfolder.NewWriter(opt.Folder, s, r.log, r.releaseSnapshots)
@@ -199,6 +201,7 @@ func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 		}
 		r.agents = append(r.agents, a)
 		a.dev.Write(a.state.X, x0)
+		a.state.Connect(s.Algo, s.Graph.Neighbours(i))
 		if ck != nil {
 			if err := a.restore(ck); err != nil {
 				return err

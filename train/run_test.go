@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"fspda/device"
-	"fspda/dist"
 	"fspda/dist/disttest"
 	"fspda/train/algo"
+	"fspda/train/clip"
 )
 
 // None of these edits may change the result, not by one bit.
@@ -185,7 +185,7 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 		var b device.Batch
 		l.Batch(&b, it)
 		_, err = m.Grad(dst, x, b)
-		newClipper(s, dev).clip(dst, x)
+		clip.New(s, dev).Clip(dst, x)
 		return err
 	}
 	events := s.Process.Active(nil, it)
@@ -202,8 +202,8 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 			}
 			idx := s.Mask.Draw(nil, it, from, to)
 			l := algo.Link{Peer: peer, Len: len(idx), ActiveWeight: 1 / float64(1+max(degree[i], degree[peer]))}
-			if w, ok := s.Process.(dist.Weighted); ok {
-				l.ActiveWeight = w.Weight(e, it)
+			if s.Process.Weighted() {
+				l.ActiveWeight = s.Process.Weight(e, it)
 			}
 			if !s.Mask.Dense() {
 				l.Mask = dev.NewIndex(idx, nil)

@@ -139,3 +139,31 @@ func TestNeverHeard(t *testing.T) {
 		}
 	}
 }
+
+// An agent hangs in an iteration, while its process lives. The others end after the timeout, and
+// name it. Its own process is told that it should end.
+func TestHungAgent(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints = 3, 100_000, 1
+	hung := make(chan error, 1)
+	w := &processes{t: t, c: c, name: "hung", timeout: 2 * time.Second, abandon: func(err error) { hung <- err }}
+	release := make(chan struct{})
+	w.step = func(iteration int) { // Of agent 0.
+		if iteration == 50 {
+			<-release
+		}
+	}
+	_, wait := w.start()
+	named := func(who int, err error) {
+		if e, ok := errors.AsType[*process.HangError](err); !ok || len(e.Stalls) != 1 || e.Stalls[0].Agent != 0 ||
+			e.Stalls[0].T != 50 {
+			t.Errorf("agent %d ended with %v, want that agent 0 hangs in iteration 50", who, err)
+		}
+	}
+	named(0, <-hung)
+	close(release)
+	for rank, err := range wait() {
+		named(rank, err)
+	}
+}

@@ -79,6 +79,17 @@ var lines = []line{
 		codec: true,
 		loss:  2.2,
 	},
+	{name: "fspda-sa-ef topk", edit: func(c *Config) {
+		c.Algo, c.Compress, c.Edges = "fspda-sa-ef", "topk", "bernoulli(0.5)"
+	}, codec: true, loss: 2.2},
+	{name: "fspda-sa-ef randk", edit: func(c *Config) {
+		c.Algo, c.Density, c.Edges, c.Optimizer, c.Alpha = "fspda-sa-ef", 0.5, "full", "adamw", 0.01
+	}, codec: true, loss: 2.2},
+	{name: "fspda-sa-ef sign", edit: func(c *Config) { c.Algo, c.Compress = "fspda-sa-ef", "sign" }, codec: true,
+		loss: 2.25},
+	{name: "fspda-sa-ef qsgd", edit: func(c *Config) {
+		c.Algo, c.Compress, c.Momentum, c.Alpha, c.Edges = "fspda-sa-ef", "qsgd-scaled(15)", 0.5, 0.1, "matching"
+	}, codec: true, loss: 2.25},
 	{
 		name:  "beer",
 		edit:  func(c *Config) { c.Algo, c.Compress, c.Density = "beer", "topk", 0.5 },
@@ -143,6 +154,10 @@ var lines = []line{
 	{name: "sgd", loss: 1.45},
 	{name: "local-sgd", edit: func(c *Config) { c.Algo, c.LocalSteps, c.Momentum, c.Alpha = "local-sgd", 5, 0.5, 0.1 },
 		loss: 1.65},
+	{name: "des-loc", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Alpha, c.WeightDecay = "des-loc", 5, 0.01, 0.1
+		c.Params = Params{"moment_rounds": 1, "square_rounds": 2}
+	}, loss: 2},
 	{name: "muloco", edit: func(c *Config) {
 		c.Algo, c.LocalSteps, c.Alpha, c.WeightDecay, c.Hidden = "muloco", 10, 0.01, 0.1, Widths{8}
 	}, loss: 2.3},

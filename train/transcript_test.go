@@ -149,6 +149,8 @@ func (silentNetwork) AwaitReports(context.Context, int) error        { return ni
 func (silentNetwork) CheckpointRequested() <-chan struct{}           { return nil }
 func (silentNetwork) WireBytes() uint64                              { return 0 }
 func (silentNetwork) SilentFor(int) time.Duration                    { return 0 }
+func (silentNetwork) Advance(int, dist.Phase)                        {}
+func (silentNetwork) Position(int) (p dist.Advance)                  { return p }
 func (silentNetwork) NextReport(ctx context.Context, _ int) (int, []byte, error) {
 	<-ctx.Done()
 	return 0, nil, ctx.Err()

@@ -88,10 +88,14 @@ const (
 	chartW, chartH = 480.0, 320.0
 	edge           = 12.0 // margin
 	plotTop        = 56.0 // below the title and the legend
-	plotBottom     = chartH - 46
-	plotRight      = chartW - 18
+	bottomMargin   = 46.0 // ticks and title of the x axis
+	rightMargin    = 18.0
 	maxDots        = 32 // most evaluations that are marked with dots
 )
+
+// right and bottom are the ends of the plot.
+func (p *plot) right() float64  { return p.w - rightMargin }
+func (p *plot) bottom() float64 { return p.h - bottomMargin }
 
 // plot is a chart that is being drawn.
 type plot struct {
@@ -105,13 +109,19 @@ type plot struct {
 }
 
 // draw draws a chart of the metrics against an x axis.
-func (c *chart) draw(m *metrics, axis *xAxis) *drawing {
-	p := &plot{drawing: &drawing{w: chartW, h: chartH}, chart: c, m: m, xAxis: axis, xs: m.column[axis.key]}
+func (c *chart) draw(m *metrics, axis *xAxis) *drawing { return c.layOut(m, axis, &Layout{}) }
+
+// layOut is draw with a layout.
+func (c *chart) layOut(m *metrics, axis *xAxis, l *Layout) *drawing {
+	_, width := l.grid(1, 1)
+	p := &plot{drawing: &drawing{w: width, h: chartHeight(width), scale: l.scale()}, chart: c, m: m, xAxis: axis,
+		xs: m.column[axis.key]}
 	p.alt = c.title + " against " + axis.title + "."
-	p.text("v-title", edge, 22, start, c.title)
-	if why := p.scale(); why != "" {
-		p.add(mark{kind: polygon, style: "v-frame", at: rect(edge, plotTop, chartW-2*edge, plotBottom-plotTop)})
-		p.text("v-note", chartW/2, (plotTop+plotBottom)/2, middle, why)
+	if !l.NoTitle {
+		p.text("v-title", edge, 22, start, c.title)
+	}
+	if why := p.chooseAxes(); why != "" {
+		p.empty(why)
 		p.alt += " Empty: " + why + "."
 		return p.drawing
 	}
@@ -124,8 +134,14 @@ func (c *chart) draw(m *metrics, axis *xAxis) *drawing {
 	return p.drawing
 }
 
-// scale chooses both axes. If there is nothing to draw it returns the reason.
-func (p *plot) scale() (why string) {
+// empty draws the frame of a chart without values, and why it has none.
+func (p *plot) empty(why string) {
+	p.add(mark{kind: polygon, style: "v-frame", at: rect(edge, plotTop, p.w-2*edge, p.bottom()-plotTop)})
+	p.text("v-note", p.w/2, (plotTop+p.bottom())/2, middle, why)
+}
+
+// chooseAxes chooses both axes. If there is nothing to draw it returns the reason.
+func (p *plot) chooseAxes() (why string) {
 	ys, xs := p.values()
 	if len(ys) == 0 {
 		return notMeasured
@@ -238,15 +254,16 @@ func (p *plot) axes() {
 	p.left = edge + 18 + wide + 6
 	for _, t := range p.y.ticks {
 		_, y := p.project(p.x.min, t.at)
-		p.line(gridStyle(t), point{p.left, y}, point{plotRight, y})
+		p.line(gridStyle(t), point{p.left, y}, point{p.right(), y})
 		if t.label != "" {
 			p.text("v-tick", p.left-6, y+4, end, t.label)
 		}
 	}
 	p.xTicks()
-	p.line("v-axis", point{p.left, plotTop}, point{p.left, plotBottom}, point{plotRight, plotBottom})
-	p.text("v-label", (p.left+plotRight)/2, chartH-8, middle, p.x.title)
-	p.add(mark{kind: upright, style: "v-label", at: []point{{edge + 8, (plotTop + plotBottom) / 2}}, align: middle,
+	p.line("v-axis", point{p.left, plotTop}, point{p.left, p.bottom()}, point{p.right(), p.bottom()})
+	x := math.Min((p.left+p.right())/2, p.w-4-textWidth("v-label", p.x.title)/2)
+	p.text("v-label", x, p.h-8, middle, p.x.title)
+	p.add(mark{kind: upright, style: "v-label", at: []point{{edge + 8, (plotTop + p.bottom()) / 2}}, align: middle,
 		text: p.y.title})
 }
 
@@ -255,13 +272,13 @@ func (p *plot) xTicks() {
 	taken := 0.0
 	for _, t := range p.x.ticks {
 		x, _ := p.project(t.at, p.y.min)
-		p.line(gridStyle(t), point{x, plotTop}, point{x, plotBottom})
+		p.line(gridStyle(t), point{x, plotTop}, point{x, p.bottom()})
 		half := textWidth("v-tick", t.label) / 2
-		at := math.Min(x, chartW-4-half)
+		at := math.Min(x, p.w-4-half)
 		if t.label == "" || at-half < taken {
 			continue
 		}
-		p.text("v-tick", at, plotBottom+16, middle, t.label)
+		p.text("v-tick", at, p.bottom()+16, middle, t.label)
 		taken = at + half + 8
 	}
 }
@@ -275,7 +292,7 @@ func gridStyle(t tick) string {
 
 // project returns the position of a data point in the drawing.
 func (p *plot) project(x, y float64) (px, py float64) {
-	return p.left + p.x.at(x)*(plotRight-p.left), plotBottom - p.y.at(y)*(plotBottom-plotTop)
+	return p.left + p.x.at(x)*(p.right()-p.left), p.bottom() - p.y.at(y)*(p.bottom()-plotTop)
 }
 
 // bandArea shades the area between two columns.

@@ -52,7 +52,7 @@ func TestChartPositions(t *testing.T) {
 		t.Errorf("slopes %g and %g, want equal and downward", s, want)
 	}
 	for _, p := range at {
-		if p.x < 30 || p.x > plotRight || p.y < plotTop || p.y > plotBottom {
+		if p.x < 30 || p.x > chartW-rightMargin || p.y < plotTop || p.y > chartH-bottomMargin {
 			t.Errorf("point %v lies outside the plot", p)
 		}
 	}

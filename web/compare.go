@@ -1,9 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,10 +40,13 @@ type Comparison struct {
 	Title   string
 	Caption []string // lines below the panels
 	Panels  []Panel
-	Across  int // panels in a row
+	Across  int // panels in a row, if the layout does not say
+	Layout  Layout
 	Curves  []Curve
 	Raw     bool // draw the single runs of means too
 	Tables  []PageTable
+	// TimeUnit is the unit of virtual time; empty: s.
+	TimeUnit string
 }
 
 // PageTable is a table of a comparison's page.
@@ -71,6 +76,8 @@ var measures = []measure{
 	{"iteration", "iteration", countLabel, grouped},
 	{"epoch", "epoch", countLabel, fourDigits},
 	{"virtual_time", "virtual time, last agent", countLabel, fourDigits},
+	{"virtual_time_mean", "virtual time, mean of agents", countLabel, fourDigits},
+	{"wall_s", "wall-clock time (s)", countLabel, fourDigits},
 	{"bits_shared_seed", "bits sent by all agents, shared-seed accounting", bitLabel, bitValue},
 	{"bits_packed", "bits sent by all agents, packed accounting", bitLabel, bitValue},
 	{"bits_reference", "bits sent by all agents, reference accounting", bitLabel, bitValue},
@@ -78,17 +85,30 @@ var measures = []measure{
 	{"grad_sq_avg", "squared gradient norm, mean model", plainLabel, fourDigits},
 	{"train_loss_worst", "training loss, worst agent", plainLabel, fourDigits},
 	{"train_loss_avg", "training loss, mean model", plainLabel, fourDigits},
+	{"train_data_loss_avg", "training loss without L2 term, mean model", plainLabel, fourDigits},
 	{"consensus", "consensus error, sum over agents", plainLabel, fourDigits},
+	{"consensus_max", "consensus error, farthest agent", plainLabel, fourDigits},
+	{"test_loss_avg", "test loss, mean model", plainLabel, fourDigits},
+	{"test_loss_mean", "test loss, mean of agents", plainLabel, fourDigits},
+	{"perplexity", "perplexity, mean model", plainLabel, fourDigits},
+	{"bits_per_byte", "bits per byte, mean model", plainLabel, fourDigits},
 	{"test_acc_min", "test accuracy, worst agent", percentLabel, units.Percent},
 	{"test_acc_mean", "test accuracy, mean of agents", percentLabel, units.Percent},
 	{"test_acc_avg", "test accuracy, mean model", percentLabel, units.Percent},
+	{"test_acc_max", "test accuracy, best agent", percentLabel, units.Percent},
+	{"test_top5_avg", "top-5 accuracy, mean model", percentLabel, units.Percent},
 	{"lr", "alpha", plainLabel, fourDigits},
 	{"eta", "eta", plainLabel, fourDigits},
 }
 
 func bitValue(v float64) string { return units.SI(v, "bit") }
 
-func (p *Panel) logX() bool { return p.LogX || strings.HasPrefix(p.X, "bits") }
+func (p *Panel) logX() bool { return p.LogX || isBits(p.X) }
+
+// isBits reports whether a column counts bits.
+func isBits(column string) bool {
+	return strings.HasPrefix(column, "bits_") && column != "bits_per_byte"
+}
 
 func measureOf(column string) measure {
 	for _, m := range measures {
@@ -108,33 +128,55 @@ func (c *Comparison) style(i int) string {
 }
 
 // WriteImages writes the panels, with a common legend above and the caption below, as base.svg
-// and base.png, or in the given formats.
-func (c *Comparison) WriteImages(base string, formats ...string) error {
-	if len(formats) == 0 {
-		formats = []string{"svg", "png"}
+// and base.png, or in the formats of the layout.
+func (c *Comparison) WriteImages(base string) error {
+	return writePlot(c.draw(), base, c.Layout.formats())
+}
+
+// measureOf describes a column, with the unit of virtual time.
+func (c *Comparison) measureOf(column string) measure {
+	m := measureOf(column)
+	if strings.HasPrefix(column, "virtual_time") {
+		m.title += " (" + cmp.Or(c.TimeUnit, "s") + ")"
 	}
-	return writePlot(c.draw(), base, formats...)
+	return m
 }
 
 // draw draws all panels into one drawing.
 func (c *Comparison) draw() *drawing {
-	across := max(1, min(c.Across, len(c.Panels)))
-	d := &drawing{w: chartW * float64(across)}
-	d.alt = c.Title + "."
-	y := 22.0
-	for _, part := range wrapped("v-title", c.Title, d.w-2*edge) {
+	across, width := c.Layout.grid(len(c.Panels), c.Across)
+	height := chartHeight(width) - raise
+	d := &drawing{w: width * float64(across), alt: c.Title + ".", scale: c.Layout.scale()}
+	y := d.heading(c.Title, &c.Layout)
+	top := c.legend(d, y) + 8
+	for i := range c.Panels {
+		p := c.panel(&c.Panels[i], width)
+		d.put(p, width*float64(i%across), top+height*float64(i/across))
+		d.alt += " " + p.alt
+	}
+	d.h = top + height*float64((len(c.Panels)+across-1)/across)
+	d.notes(c.Caption, &c.Layout)
+	return d
+}
+
+// heading writes the title, unless the layout leaves it out, and returns where the next line is.
+func (d *drawing) heading(title string, l *Layout) (y float64) {
+	if l.NoTitle {
+		return 16
+	}
+	y = 22
+	for _, part := range wrapped("v-title", title, d.w-2*edge) {
 		d.text("v-title", edge, y, start, part)
 		y += 20
 	}
-	top := c.legend(d, y) + 8
-	for i := range c.Panels {
-		p := c.panel(&c.Panels[i])
-		d.put(p, chartW*float64(i%across), top+panelH*float64(i/across))
-		d.alt += " " + p.alt
+	return y
+}
+
+// notes writes the caption below, unless the layout leaves it out.
+func (d *drawing) notes(lines []string, l *Layout) {
+	if !l.NoNotes && len(lines) > 0 {
+		d.h = d.caption(lines, d.h+14)
 	}
-	y = top + panelH*float64((len(c.Panels)+across-1)/across) + 14
-	d.h = d.caption(c.Caption, y)
-	return d
 }
 
 // caption writes lines of text from y on, and returns where they end.
@@ -177,44 +219,70 @@ func wrapped(style, line string, width float64) []string {
 
 // legend draws the names of the curves from y on and returns the y position of its last line.
 func (c *Comparison) legend(d *drawing, y float64) float64 {
-	x := edge
-	for i := range c.Curves {
-		if c.named(i) {
+	x, names := edge, c.legendNames()
+	for i, name := range names {
+		if c.named(i, names) {
 			continue
 		}
-		w := 27 + textWidth("v-key", clean(c.Curves[i].Name)) + 16
+		w := 27 + textWidth("v-key", name) + 16
 		if x > edge && x+w > d.w-edge {
 			x, y = edge, y+18
 		}
 		d.line(c.style(i), point{x, y - 4}, point{x + 22, y - 4})
-		d.text("v-key", x+27, y, start, clean(c.Curves[i].Name))
+		d.text("v-key", x+27, y, start, name)
 		x += w
 	}
 	return y
 }
 
+// seedsSuffix is the end of the name of a mean over seeds.
+var seedsSuffix = regexp.MustCompile(` \([0-9]+ seeds\)$`)
+
+// legendNames returns the names of the curves as the legend has them: without the number of seeds,
+// if all curves have the same, and without the group, which the panels name.
+func (c *Comparison) legendNames() []string {
+	names, ends := make([]string, len(c.Curves)), map[string]bool{}
+	for i, cu := range c.Curves {
+		names[i] = clean(cu.Name)
+		ends[seedsSuffix.FindString(names[i])] = true
+	}
+	for i, cu := range c.Curves {
+		if len(ends) == 1 {
+			names[i] = seedsSuffix.ReplaceAllString(names[i], "")
+		}
+		if cu.Group != "" {
+			names[i] = strings.TrimSuffix(names[i], " ("+clean(cu.Group)+")")
+		}
+	}
+	return names
+}
+
 // named reports whether an earlier curve has the name and the style of curve i.
-func (c *Comparison) named(i int) bool {
+func (c *Comparison) named(i int, names []string) bool {
 	for k := range i {
-		if c.Curves[k].Name == c.Curves[i].Name && c.style(k) == c.style(i) {
+		if names[k] == names[i] && c.style(k) == c.style(i) {
 			return true
 		}
 	}
 	return false
 }
 
-// panelH is the height of a panel: a chart without the legend.
-const panelH = chartH - 34
+// raise is the height of the legend of a chart, which a panel does not have.
+const raise = 34
 
-// panel draws one panel. Its plot area is as large as in a single run's chart.
-func (c *Comparison) panel(p *Panel) *drawing {
-	xm, ym := measureOf(p.X), measureOf(p.Column)
-	pl := &plot{drawing: &drawing{w: chartW, h: chartH}}
+// panel draws one panel. Its plot area is as large as in a single run's chart of this width.
+func (c *Comparison) panel(p *Panel, width float64) *drawing {
+	xm, ym := c.measureOf(p.X), c.measureOf(p.Column)
+	pl := &plot{drawing: &drawing{w: width, h: chartHeight(width)}}
 	title := p.Title
 	if title != "" {
 		title += ": "
 	}
 	title += ym.title
+	shown := title
+	if c.Layout.NoTitle || textWidth("v-key", title) > width-edge {
+		shown = p.Title // the axis says the rest
+	}
 	pl.alt = title + " against " + xm.title + "."
 	logX := p.logX()
 	var x, y extent
@@ -222,12 +290,11 @@ func (c *Comparison) panel(p *Panel) *drawing {
 		c.include(cu, p, logX, &x, &y)
 	}
 	if !x.some {
-		pl.add(mark{kind: polygon, style: "v-frame", at: rect(edge, plotTop, chartW-2*edge, plotBottom-plotTop)})
-		pl.text("v-note", chartW/2, (plotTop+plotBottom)/2, middle, notMeasured)
-		return raised(pl.drawing, title)
+		pl.empty(notMeasured)
+		return raised(pl.drawing, shown)
 	}
 	pl.y, pl.x = newAxis(ym.title, p.Log, y, ym.label), newAxis(xm.title, logX, x, xm.label)
-	if strings.HasPrefix(p.Column, "test_acc") {
+	if isShare(p.Column) {
 		pl.y.keep(fraction)
 	}
 	if p.X == "iteration" {
@@ -245,7 +312,7 @@ func (c *Comparison) panel(p *Panel) *drawing {
 			pl.overlay(cu, p, logX, c.style(i), ym)
 		}
 	}
-	return raised(pl.drawing, title)
+	return raised(pl.drawing, shown)
 }
 
 // include extends the axes to a curve, the upper edge of its band and, on a linear axis, the lower
@@ -258,9 +325,10 @@ func (c *Comparison) include(cu *Curve, p *Panel, logX bool, x, y *extent) {
 		if spread == nil {
 			return
 		}
-		y.include(py + spread[r])
+		low, high := deviations(p.Column, py, spread[r])
+		y.include(high)
 		if !p.Log {
-			y.include(py - spread[r])
+			y.include(low)
 		}
 	})
 	for k := range cu.Runs {
@@ -272,9 +340,9 @@ func (c *Comparison) include(cu *Curve, p *Panel, logX bool, x, y *extent) {
 
 // raised moves a chart up by the height of the legend and adds a title.
 func raised(d *drawing, title string) *drawing {
-	out := &drawing{w: d.w, h: panelH, alt: d.alt}
-	out.put(d, 0, panelH-chartH)
-	out.text("v-key", chartW/2, plotTop-8+panelH-chartH, middle, title)
+	out := &drawing{w: d.w, h: d.h - raise, alt: d.alt}
+	out.put(d, 0, -raise)
+	out.text("v-key", d.w/2, plotTop-8-raise, middle, title)
 	return out
 }
 

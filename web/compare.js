@@ -14,6 +14,9 @@ function el(name, attrs, parent, text) {
   return e;
 }
 
+// share reports whether a column holds accuracies, and isBits whether it counts bits.
+const share = column => /^test_(acc|top5)/.test(column), isBits = column => /^bits_(shared_seed|packed|reference)$/.test(column);
+
 // prefixed writes a number with an SI prefix.
 function prefixed(v, unit) {
   let p = 0;
@@ -23,8 +26,8 @@ function prefixed(v, unit) {
 
 function number(v, column) {
   if (v === null || v === undefined) return "–";
-  if (column.startsWith("test_")) return (100 * v).toFixed(2) + " %";
-  if (column.startsWith("bits") && Math.abs(v) >= 1000) return prefixed(v, "bit");
+  if (share(column)) return (100 * v).toFixed(2) + " %";
+  if (isBits(column) && Math.abs(v) >= 1000) return prefixed(v, "bit");
   if (column === "iteration") return String(Math.round(v)).replace(/\B(?=(\d{3})+(?!\d))/g, "\u2009");
   return minus(v !== 0 && (Math.abs(v) < 1e-3 || Math.abs(v) >= 1e5) ? v.toExponential(2).replace(/\.?0*e\+?/, "e") : String(+v.toPrecision(4)));
 }
@@ -34,7 +37,7 @@ function minus(s) { return s.replaceAll("-", "−"); }
 // tick writes a number beside an axis: no more digits than it needs.
 function tick(v, column) {
   if (column === "iteration" && Math.abs(v) >= 1000) return prefixed(v, "");
-  return column.startsWith("test_") ? +(100 * v).toFixed(2) + " %" : number(v, column);
+  return share(column) ? +(100 * v).toFixed(2) + " %" : number(v, column);
 }
 
 function axis(values, log) {
@@ -64,7 +67,7 @@ function axis(values, log) {
 
 // short names a column in a list of choices.
 function short(column) {
-  return column.startsWith("bits_") ? "bits, " + column.slice(5).replaceAll("_", "-") : data.names[column];
+  return isBits(column) ? "bits, " + column.slice(5).replaceAll("_", "-") : data.names[column];
 }
 
 // nearest returns the point of a curve whose x is nearest to x.
@@ -76,7 +79,7 @@ function nearest(points, x, log) {
 // spread writes a standard deviation.
 function spread(v, column) {
   if (!v) return "";
-  return " ± " + number(column.startsWith("test_") ? v : +v.toPrecision(2), column);
+  return " ± " + number(share(column) ? v : +v.toPrecision(2), column);
 }
 
 // unbroken keeps a number with its unit on one line, and a sign before it; between first and it a line may end.
@@ -91,7 +94,7 @@ function panel(p) {
   const x = el("select", { "aria-label": "x axis" }, controls);
   for (const c of data.xs) el("option", { value: c }, x, short(c));
   x.value = p.x;
-  const logs = { y: p.log, x: Object.fromEntries(data.xs.map(c => [c, c.startsWith("bits")])) }, boxes = {}; // each quantity of the x axis has a scale of its own
+  const logs = { y: p.log, x: Object.fromEntries(data.xs.map(c => [c, isBits(c)])) }, boxes = {}; // each quantity of the x axis has a scale of its own
   for (const k of ["x", "y"]) {
     const label = el("label", {}, controls);
     boxes[k] = el("input", { type: "checkbox" }, label);

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"slices"
-	"strings"
 )
 
 //go:embed compare.html.tmpl
@@ -66,15 +65,15 @@ func (c *Comparison) data() *comparisonData {
 		if !c.has(m.column) {
 			continue
 		}
-		d.Names[m.column] = m.title
-		if strings.HasPrefix(m.column, "bits") || slices.Contains(xColumns, m.column) {
+		d.Names[m.column] = c.measureOf(m.column).title
+		if isBits(m.column) || slices.Contains(xColumns, m.column) {
 			d.Xs = append(d.Xs, m.column)
 		} else {
 			d.Table = append(d.Table, m.column)
 		}
 	}
 	for _, p := range d.Panels {
-		d.Names[p.Column], d.Names[p.X] = measureOf(p.Column).title, measureOf(p.X).title
+		d.Names[p.Column], d.Names[p.X] = c.measureOf(p.Column).title, c.measureOf(p.X).title
 	}
 	for i, cu := range c.Curves {
 		out := curveData{Name: clean(cu.Name), Run: clean(cu.Run), Group: cu.Group, Style: c.style(i),

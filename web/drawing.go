@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html"
 	"strconv"
@@ -12,9 +13,13 @@ import (
 // corner. Marks are painted in order.
 type drawing struct {
 	w, h  float64
-	alt   string // text alternative for screen readers
+	scale float64 // points in a unit; 0: 1
+	alt   string  // text alternative for screen readers
 	marks []mark
 }
+
+// unit returns the size of a unit in points.
+func (d *drawing) unit() float64 { return cmp.Or(d.scale, 1) }
 
 // mark is one element of a drawing.
 type mark struct {
@@ -64,7 +69,7 @@ func (d *drawing) svgFile() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b,
 		`<svg xmlns="http://www.w3.org/2000/svg" width="%gpt" height="%gpt" viewBox="0 0 %g %g" role="img" %s>`+"\n",
-		d.w, d.h, d.w, d.h, svgFont)
+		d.w*d.unit(), d.h*d.unit(), d.w, d.h, svgFont)
 	fmt.Fprintf(&b, "<title>%s</title>\n<style>\n%s</style>\n", html.EscapeString(clean(d.alt)), stylesCSS(printColour))
 	fmt.Fprintf(&b, "<rect width=\"%g\" height=\"%g\" fill=\"%s\"/>\n", d.w, d.h, printColour("paper"))
 	d.writeMarks(&b)

@@ -18,9 +18,6 @@ import (
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// pngDPI is the resolution of PNG files: two pixels per drawing unit, as a unit is 1/72 inch.
-const pngDPI = 144
-
 var fonts = font.NewCache(liberation.Collection())
 
 // face returns the font of a text style.
@@ -38,24 +35,48 @@ func textWidth(style, s string) float64 {
 	return f.Width(s).Points()
 }
 
+// dpi returns the pixels in 72 units of the PNG file.
+func (d *drawing) dpi() int {
+	if d.scale == 0 || d.scale == 1 {
+		return pngDPI
+	}
+	return int(math.Round(paperDPI * d.scale))
+}
+
 // png returns the drawing as a PNG file with a white background.
 func (d *drawing) png() ([]byte, error) {
-	c := vgimg.NewWith(vgimg.UseWH(vg.Length(d.w), vg.Length(d.h)), vgimg.UseDPI(pngDPI),
+	c := vgimg.NewWith(vgimg.UseWH(vg.Length(d.w), vg.Length(d.h)), vgimg.UseDPI(d.dpi()),
 		vgimg.UseBackgroundColor(color.White))
 	for i := range d.marks {
 		d.paint(c, &d.marks[i])
 	}
 	var b bytes.Buffer
 	enc := png.Encoder{CompressionLevel: png.BestSpeed} // half the time, files a few percent larger
-	if err := enc.Encode(&b, withPalette(c.Image())); err != nil {
+	if err := enc.Encode(&b, withPalette(c.Image(), d.tones())); err != nil {
 		return nil, err
 	}
 	return b.Bytes(), nil
 }
 
-// withPalette returns an image in its 256 most frequent colours. Rarer shades, at the edges of
-// lines and letters, become the nearest of them. The file is half as large and written sooner.
-func withPalette(img image.Image) image.Image {
+// tones returns the opaque colours of the marks.
+func (d *drawing) tones() map[uint32]bool {
+	all := map[uint32]bool{}
+	for i := range d.marks {
+		s := styleOf(d.marks[i].style)
+		for _, name := range []string{s.fill, s.stroke} {
+			if name != "" {
+				c := toneOf(name).light
+				all[uint32(c.R)<<24|uint32(c.G)<<16|uint32(c.B)<<8|uint32(c.A)] = true
+			}
+		}
+	}
+	return all
+}
+
+// withPalette returns an image in 256 of its colours: those to keep, and the most frequent others.
+// Rarer shades, at the edges of lines and letters, become the nearest of them. The file is half as
+// large and written sooner.
+func withPalette(img image.Image, keep map[uint32]bool) image.Image {
 	full, ok := img.(*image.RGBA)
 	if !ok || full.Stride != 4*full.Rect.Dx() {
 		return img
@@ -77,6 +98,12 @@ func withPalette(img image.Image) image.Image {
 	index := make([]uint8, len(colours))
 	var frequent []color.RGBA
 	for i, c := range slices.SortedFunc(slices.Values(colours), func(a, b shade) int {
+		if keep[a.pixel] != keep[b.pixel] {
+			if keep[a.pixel] {
+				return -1
+			}
+			return 1
+		}
 		return cmp.Or(b.count-a.count, cmp.Compare(a.pixel, b.pixel))
 	}) {
 		p := c.pixel
@@ -193,8 +220,9 @@ func (d *drawing) paintText(c *vgimg.Canvas, m *mark, s *style) {
 	f, t := face(s), clean(m.text)
 	colour, shift := toneOf(s.fill).light, f.Width(t)*font.Length(m.align)/2
 	if m.kind == text {
-		const pixels = pngDPI / 72. // a drawing unit
-		drawer := xfont.Drawer{Dst: c.Image(), Src: image.NewUniform(colour), Face: f.FontFace(pngDPI)}
+		dpi := float64(d.dpi())
+		pixels := dpi / 72 // a drawing unit
+		drawer := xfont.Drawer{Dst: c.Image(), Src: image.NewUniform(colour), Face: f.FontFace(dpi)}
 		drawer.Dot.X = fixed.Int26_6(math.Round((m.at[0].x - shift.Points()) * pixels * 64))
 		drawer.Dot.Y = fixed.Int26_6(math.Round(m.at[0].y * pixels * 64))
 		drawer.DrawString(t)

@@ -75,7 +75,7 @@ func TestWithPalette(t *testing.T) {
 	for i := range 64 * 64 {
 		img.SetRGBA(i%64, i/64, color.RGBA{uint8(i / 16), uint8(i % 16 / 12 * (i % 5)), 7, 255})
 	}
-	got, ok := withPalette(img).(*image.Paletted)
+	got, ok := withPalette(img, nil).(*image.Paletted)
 	if !ok || len(got.Palette) != 256 {
 		t.Fatalf("%T of %d colours", got, len(got.Palette))
 	}
@@ -85,7 +85,7 @@ func TestWithPalette(t *testing.T) {
 			t.Fatalf("pixel %d is %v, want %v", i, b, a)
 		}
 	}
-	if _, ok := withPalette(image.NewGray(img.Rect)).(*image.Gray); !ok {
+	if _, ok := withPalette(image.NewGray(img.Rect), nil).(*image.Gray); !ok {
 		t.Error("an image in other colours is not returned as it is")
 	}
 }

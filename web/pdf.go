@@ -14,7 +14,8 @@ import (
 // that equal drawings give equal bytes. (gonum's PDF canvas supports only characters of one code
 // page, without the minus sign.)
 func (d *drawing) pdf() ([]byte, error) {
-	p := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: d.w, Ht: d.h}})
+	p := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{
+		Wd: d.w * d.unit(), Ht: d.h * d.unit()}})
 	p.SetCreationDate(time.Unix(0, 0).UTC())
 	p.SetModificationDate(time.Unix(0, 0).UTC())
 	p.SetCatalogSort(true)
@@ -24,9 +25,12 @@ func (d *drawing) pdf() ([]byte, error) {
 	p.AddUTF8FontFromBytes("sans", "B", liberationsansbold.TTF)
 	p.AddPage()
 	p.SetLineJoinStyle("round")
+	p.TransformBegin()
+	p.TransformScale(100*d.unit(), 100*d.unit(), 0, 0)
 	for i := range d.marks {
 		d.marks[i].pdf(p)
 	}
+	p.TransformEnd()
 	var b bytes.Buffer
 	err := p.Output(&b)
 	return b.Bytes(), err

@@ -11,7 +11,7 @@ import (
 func TestPDF(t *testing.T) {
 	dir := runs["good"](t)
 	for range 2 {
-		if err := WritePlotsTo(dir, filepath.Join(dir, "pdf"), "pdf"); err != nil {
+		if err := WritePlotsTo(dir, filepath.Join(dir, "pdf"), Layout{Formats: []string{"pdf"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -39,7 +39,7 @@ func TestPDF(t *testing.T) {
 	if again, _ := d.pdf(); !bytes.Equal(first, again) {
 		t.Error("the same drawing gave different bytes")
 	}
-	if err := WritePlotsTo(dir, t.TempDir(), "gif"); err == nil {
+	if err := WritePlotsTo(dir, t.TempDir(), Layout{Formats: []string{"gif"}}); err == nil {
 		t.Error("no error for the unknown format gif")
 	}
 }

@@ -21,14 +21,15 @@ import (
 // A damaged line of metrics.jsonl is an error that names it. Existing charts are then left
 // unchanged.
 func WritePlots(dir string) error {
-	return WritePlotsTo(dir, filepath.Join(dir, "plots"), "svg", "png")
+	return WritePlotsTo(dir, filepath.Join(dir, "plots"), Layout{})
 }
 
 // Formats lists the supported image formats. PDF files embed their fonts.
 var Formats = []string{"svg", "png", "pdf"}
 
-// WritePlotsTo is [WritePlots] with a destination folder and formats.
-func WritePlotsTo(dir, folder string, formats ...string) error {
+// WritePlotsTo is [WritePlots] with a destination folder and a layout. Each chart is as wide as the
+// layout says.
+func WritePlotsTo(dir, folder string, l Layout) error {
 	m, err := readMetrics(filepath.Join(dir, "metrics.jsonl"))
 	if err != nil {
 		return err
@@ -48,8 +49,8 @@ func WritePlotsTo(dir, folder string, formats ...string) error {
 	axes := xAxesOf(accounting(config))
 	for _, c := range chartsOf(m) {
 		for k := range axes {
-			d := c.draw(m, &axes[k])
-			if err := writePlot(d, filepath.Join(folder, c.id+"-"+axes[k].id), formats...); err != nil {
+			d := c.layOut(m, &axes[k], &l)
+			if err := writePlot(d, filepath.Join(folder, c.id+"-"+axes[k].id), l.formats()); err != nil {
 				return err
 			}
 		}
@@ -58,7 +59,7 @@ func WritePlotsTo(dir, folder string, formats ...string) error {
 }
 
 // writePlot writes a drawing as base.FORMAT.
-func writePlot(d *drawing, base string, formats ...string) error {
+func writePlot(d *drawing, base string, formats []string) error {
 	for _, format := range formats {
 		content, err := d.as(format)
 		if err != nil {

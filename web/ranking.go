@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"slices"
-	"strings"
 )
 
 // Ranking shows one number of many settings, each a line with a dot and a bar of one standard
@@ -12,6 +11,9 @@ type Ranking struct {
 	Title   string
 	Caption []string // lines below the panels
 	Panels  []RankingPanel
+	Layout  Layout
+	Marked  string // name of the marked dots in the legend; empty: there is no legend
+	Others  string // name of the other dots
 }
 
 // RankingPanel is one column of a ranking.
@@ -38,32 +40,53 @@ func (d Dot) style() string {
 
 const rankingRow = 17.0 // height of a line
 
-// WriteImages writes the ranking as base.svg and base.png, or in the given formats.
-func (r *Ranking) WriteImages(base string, formats ...string) error {
-	if len(formats) == 0 {
-		formats = []string{"svg", "png"}
-	}
-	return writePlot(r.draw(), base, formats...)
+// WriteImages writes the ranking as base.svg and base.png, or in the formats of the layout.
+func (r *Ranking) WriteImages(base string) error {
+	return writePlot(r.draw(), base, r.Layout.formats())
 }
 
 func (r *Ranking) draw() *drawing {
-	d := &drawing{w: chartW * float64(max(1, len(r.Panels))), alt: r.Title + "."}
-	d.text("v-title", edge, 22, start, r.Title)
-	bottom := 40.0
+	across, width := r.Layout.grid(len(r.Panels), len(r.Panels))
+	d := &drawing{w: width * float64(across), alt: r.Title + ".", scale: r.Layout.scale()}
+	top := r.legend(d, d.heading(r.Title, &r.Layout))
+	bottom := top
 	for i := range r.Panels {
-		p := r.Panels[i].draw()
-		d.put(p, chartW*float64(i), 40)
+		if i%across == 0 {
+			top = bottom
+		}
+		p := r.Panels[i].draw(width)
+		d.put(p, width*float64(i%across), top)
 		d.alt += " " + p.alt
-		bottom = max(bottom, 40+p.h)
+		bottom = max(bottom, top+p.h)
 	}
-	d.h = d.caption(r.Caption, bottom+14)
+	d.h = bottom
+	d.notes(r.Caption, &r.Layout)
 	return d
 }
 
+// legend says what the dots and their bars are, from y on, and returns where the panels begin.
+func (r *Ranking) legend(d *drawing, y float64) float64 {
+	if r.Marked == "" {
+		return y
+	}
+	x := edge
+	for _, dot := range []struct {
+		Dot
+		name string
+	}{{Dot{Marked: true}, r.Marked}, {Dot{}, r.Others}} {
+		d.add(mark{kind: disc, style: dot.style(), at: []point{{x + 4, y - 4}}, r: 4})
+		d.text("v-key", x+14, y, start, dot.name)
+		x += 14 + textWidth("v-key", dot.name) + 16
+	}
+	d.line("v-edge", point{x, y - 4}, point{x + 22, y - 4})
+	d.text("v-key", x+28, y, start, "± one standard deviation")
+	return y + 14
+}
+
 // draw draws a panel.
-func (p *RankingPanel) draw() *drawing {
+func (p *RankingPanel) draw(width float64) *drawing {
 	m := measureOf(p.Column)
-	d := &drawing{w: chartW, alt: p.Title + ": " + m.title + "."}
+	d, right := &drawing{w: width, alt: p.Title + ": " + m.title + "."}, width-rightMargin
 	d.text("v-key", edge, 14, start, p.Title)
 	dots := p.sorted()
 	var x extent
@@ -71,8 +94,9 @@ func (p *RankingPanel) draw() *drawing {
 	for _, dot := range dots {
 		left = max(left, edge+textWidth("v-key", clean(dot.Name))+10)
 		if finite(dot.Mean) {
-			x.include(dot.Mean - spreadOf(dot))
-			x.include(dot.Mean + spreadOf(dot))
+			low, high := deviations(p.Column, dot.Mean, spreadOf(dot))
+			x.include(low)
+			x.include(high)
 		}
 	}
 	top := 24.0
@@ -83,16 +107,16 @@ func (p *RankingPanel) draw() *drawing {
 		x.include(1)
 	}
 	a := newAxis(m.title, false, x, m.label)
-	if strings.HasPrefix(p.Column, "test_acc") {
+	if isShare(p.Column) {
 		a.keep(fraction)
 	}
-	at := func(v float64) float64 { return left + a.at(v)*(plotRight-left) }
+	at := func(v float64) float64 { return left + a.at(v)*(right-left) }
 	for _, t := range a.ticks {
 		d.line("v-grid", point{at(t.at), top}, point{at(t.at), bottom})
 		d.text("v-tick", at(t.at), bottom+16, middle, t.label)
 	}
-	d.line("v-axis", point{left, top}, point{left, bottom}, point{plotRight, bottom})
-	d.text("v-label", (left+plotRight)/2, bottom+36, middle, m.title)
+	d.line("v-axis", point{left, top}, point{left, bottom}, point{right, bottom})
+	d.text("v-label", (left+right)/2, bottom+36, middle, m.title)
 	for i, dot := range dots {
 		y := top + rankingRow*(float64(i)+0.5) + 3
 		d.text("v-key", left-8, y+4, end, clean(dot.Name))
@@ -100,7 +124,8 @@ func (p *RankingPanel) draw() *drawing {
 			d.text("v-note", left+8, y+4, start, "no value")
 			continue
 		}
-		d.line("v-edge", point{at(dot.Mean - spreadOf(dot)), y}, point{at(dot.Mean + spreadOf(dot)), y})
+		low, high := deviations(p.Column, dot.Mean, spreadOf(dot))
+		d.line("v-edge", point{at(low), y}, point{at(high), y})
 		d.add(mark{kind: disc, style: dot.style(), at: []point{{at(dot.Mean), y}}, r: 4})
 		d.alt += " " + dot.Name + " " + m.value(dot.Mean) + "."
 	}

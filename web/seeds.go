@@ -1,6 +1,9 @@
 package web
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // MeanCurve returns the curve of a setting that was run with several seeds: the means of the runs'
 // columns, evaluation by evaluation, with their sample standard deviations as its Spread. It ends where
@@ -33,6 +36,20 @@ func MeanCurve(name, group string, runs []Curve) Curve {
 	return c
 }
 
+// deviations returns a mean minus and plus a standard deviation. Accuracies stay between 0 and 1.
+func deviations(column string, mean, spread float64) (low, high float64) {
+	low, high = mean-spread, mean+spread
+	if isShare(column) {
+		low, high = math.Max(low, 0), math.Min(high, 1)
+	}
+	return low, high
+}
+
+// isShare reports whether the numbers of a column lie between 0 and 1.
+func isShare(column string) bool {
+	return strings.HasPrefix(column, "test_acc") || column == "test_top5_avg"
+}
+
 // band shades the mean plus and minus the spread of a curve, within the plot.
 func (p *plot) band(cu *Curve, panel *Panel, logX bool, style string) {
 	spread := cu.Spread[panel.Column]
@@ -41,13 +58,13 @@ func (p *plot) band(cu *Curve, panel *Panel, logX bool, style string) {
 	}
 	var lower, upper []point
 	eachRow(cu, panel, logX, func(r int, x, y float64) {
-		px, top := p.project(x, math.Min(y+spread[r], p.y.max))
-		low := y - spread[r]
-		bottom := plotBottom
+		low, high := deviations(panel.Column, y, spread[r])
+		px, top := p.project(x, math.Min(high, p.y.max))
+		bottom := p.bottom()
 		if p.y.shows(low) {
 			_, bottom = p.project(x, low)
 		}
-		lower, upper = append(lower, point{px, math.Min(bottom, plotBottom)}), append(upper, point{px, top})
+		lower, upper = append(lower, point{px, math.Min(bottom, p.bottom())}), append(upper, point{px, top})
 	})
 	if len(lower) < 2 {
 		return

@@ -51,7 +51,7 @@ func TestBand(t *testing.T) {
 	for _, raw := range []bool{false, true} {
 		c.Raw = raw
 		base := filepath.Join(t.TempDir(), "figure")
-		if err := c.WriteImages(base, "svg"); err != nil {
+		if err := c.WriteImages(base); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.WritePage(base + ".html"); err != nil {
@@ -73,7 +73,8 @@ func TestBand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{`"spread":{`, `"runs":[{`, "<h2>Cost</h2>", "&lt;mine&gt;", "bits &amp; more", "each seed",
+		for _, want := range []string{`"spread":{`, `"runs":[{`, "<h2>Cost</h2>", "&lt;mine&gt;", "bits &amp; more",
+			"each seed",
 			`<td role="cell" data-label="90 %">3 ± 1</td>`,
 			`"raw":` + map[bool]string{false: "false", true: "true"}[raw]} {
 			if !strings.Contains(string(page), want) {

@@ -83,7 +83,7 @@ func TestScalesAreFixed(t *testing.T) {
 	steep := parsed(t, `{"iteration":0,"train_loss_avg":2.3}`+"\n"+`{"iteration":9,"train_loss_avg":0.0001}`)
 	for _, m := range []*metrics{flat, steep} {
 		p := &plot{drawing: &drawing{}, chart: &charts[0], m: m, xAxis: &axes[0], xs: m.column["iteration"]}
-		if why := p.scale(); why != "" || !p.y.log || p.x.log {
+		if why := p.chooseAxes(); why != "" || !p.y.log || p.x.log {
 			t.Errorf("%q: the y axis is logarithmic: %v, the x axis: %v", why, p.y.log, p.x.log)
 		}
 	}

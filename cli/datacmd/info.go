@@ -149,12 +149,9 @@ func (r *splitReport) tally(labels []int32, classes int) {
 
 func (r *splitReport) count(s images.Source, classes int) {
 	labels := make([]int32, s.Len())
-	weighed, _ := s.(images.Weighed)
 	for i := range labels {
 		labels[i] = s.Label(i)
-		if weighed != nil {
-			r.Bytes += weighed.Bytes(i)
-		}
+		r.Bytes += max(0, s.Bytes(i))
 	}
 	r.tally(labels, classes)
 }

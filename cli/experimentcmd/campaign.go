@@ -291,14 +291,15 @@ func (b *statusLines) numbers(r train.Row) string {
 		100*float64(r.TestAccAvg), 100*float64(r.TestAccMin), command.Bits(r.BitsTotal))
 }
 
-// writeTable writes the numbers of runs as table.md and table.csv.
+// writeTable writes the numbers of runs as table.md, table.csv and table.tex.
 func writeTable(folder string, t *bench.Table) error {
-	var md, csv strings.Builder
-	if err := errors.Join(t.WriteMarkdown(&md), t.WriteCSV(&csv)); err != nil {
+	var md, csv, tex strings.Builder
+	if err := errors.Join(t.WriteMarkdown(&md), t.WriteCSV(&csv), t.WriteLaTeX(&tex)); err != nil {
 		return err
 	}
 	return errors.Join(command.WriteFile(filepath.Join(folder, "table.md"), md.String()),
-		command.WriteFile(filepath.Join(folder, "table.csv"), csv.String()))
+		command.WriteFile(filepath.Join(folder, "table.csv"), csv.String()),
+		command.WriteFile(filepath.Join(folder, "table.tex"), tex.String()))
 }
 
 // bitsColumn returns the column of the bits in an accounting.

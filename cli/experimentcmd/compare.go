@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fspda/bench"
 	"fspda/cli/command"
@@ -19,9 +20,7 @@ import (
 )
 
 func newCompare() *cobra.Command {
-	var out, accounting string
-	var levels []float64
-	var asJSON, raw bool
+	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare RUN...",
 		Short: "Compare finished or unfinished runs: a table, and their curves in the same plots",
@@ -34,62 +33,95 @@ evaluations.csv has every evaluation of every run.`,
 		Example: "  fspda compare runs/fspda-sa-synthetic-1 runs/dsgd-synthetic-1 --accounting reference",
 		Args:    command.Arguments(1, math.MaxInt, "the folders of runs to compare"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runCompare(args, levels, accounting, out, raw, asJSON, cmd.OutOrStdout(),
-				cmd.ErrOrStderr())
+			return runCompare(args, f, cmd)
 		},
 	}
-	cmd.Flags().Float64SliceVar(&levels, "reach", bench.Milestones,
-		"test accuracies whose cost in bits the table states")
-	cmd.Flags().StringVar(&accounting, "accounting", "shared-seed",
-		"how bits are counted: shared-seed, packed or reference")
-	cmd.Flags().StringVar(&out, "out", "",
+	f.declareTable(cmd.Flags())
+	cmd.Flags().StringVar(&f.out, "out", "",
 		"folder for the plots and tables; the default is the next free runs/compare-NUMBER")
-	cmd.Flags().BoolVar(&raw, "raw", false, rawHelp)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the table as JSON")
+	cmd.Flags().BoolVar(&f.raw, "raw", false, rawHelp)
+	cmd.Flags().BoolVar(&f.json, "json", false, "print the table as JSON")
+	f.declare(cmd.Flags())
 	return command.CompleteRuns(cmd)
 }
 
-func runCompare(folders []string, levels []float64, accounting, out string, raw, asJSON bool,
-	stdout, stderr io.Writer) error {
+// compareFlags are the flags of compare and table.
+type compareFlags struct {
+	layoutFlags
+	levels          []float64
+	out, accounting string
+	raw, json       bool
+}
 
+// declareTable declares the flags of tables.
+func (f *compareFlags) declareTable(fs *pflag.FlagSet) {
+	fs.Float64SliceVar(&f.levels, "reach", nil,
+		"test accuracies, or perplexities of texts, whose cost in bits the table "+
+			"states (default "+strings.Trim(strings.ReplaceAll(fmt.Sprint(bench.Milestones), " ", ","),
+			"[]")+", and round perplexities)")
+	fs.StringVar(&f.accounting, "accounting", "shared-seed", "how bits are counted: shared-seed, packed or reference")
+}
+
+// table reads runs and returns their table.
+func (f *compareFlags) table(folders []string, cmd *cobra.Command) (*bench.Table, error) {
 	probe := train.Default()
-	probe.Accounting = accounting
+	probe.Accounting = f.accounting
 	if err := probe.Check(); err != nil {
-		return err
+		return nil, err
 	}
-	for _, l := range levels {
-		if !(l > 0 && l <= 1) {
-			return &train.ConfigError{Key: "--reach", Got: fmt.Sprint(l),
+	for _, l := range f.levels {
+		if !(l > 0 && l < 1e12) {
+			return nil, &train.ConfigError{Key: "--reach", Got: fmt.Sprint(l),
+				Want: "expected accuracies above 0 and at most 1, such as 0.9, or perplexities above 1"}
+		}
+	}
+	made, err := readRuns(folders, cmd.ErrOrStderr())
+	if err != nil {
+		return nil, err
+	}
+	text := areText(made)
+	for _, l := range f.levels {
+		if text && l <= 1 {
+			return nil, &train.ConfigError{Key: "--reach", Got: fmt.Sprint(l),
+				Want: "expected perplexities above 1, such as 20: the runs train on texts"}
+		}
+		if !text && l > 1 {
+			return nil, &train.ConfigError{Key: "--reach", Got: fmt.Sprint(l),
 				Want: "expected accuracies above 0 and at most 1, such as 0.9"}
 		}
 	}
-	made, err := readRuns(folders, stderr)
+	return &bench.Table{Accounting: f.accounting, Levels: f.levels, Outcomes: made}, nil
+}
+
+func runCompare(folders []string, f compareFlags, cmd *cobra.Command) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	table, err := f.table(folders, cmd)
 	if err != nil {
 		return err
 	}
-	if raw && !slices.ContainsFunc(bench.Settings(made), func(s bench.Setting) bool { return len(s.Outcomes) > 1 }) {
+	made, stdout := table.Outcomes, cmd.OutOrStdout()
+	if f.raw && !slices.ContainsFunc(bench.Settings(made), func(s bench.Setting) bool { return len(s.Outcomes) > 1 }) {
 		return errRawSeed
 	}
+	out := f.out
 	if out == "" {
 		out = command.NextFreeName("compare")
 	}
 	if err := command.MakeFolder(out); err != nil {
 		return err
 	}
-	table := &bench.Table{Accounting: accounting, Levels: levels, Outcomes: made}
-	if err := overlay(fmt.Sprintf("Comparison of %d runs", len(made)), []string{"Bits are counted once, at the " +
-		"sending side, in " + accounting + " accounting."}, table, differing, raw, out, "compare"); err != nil {
+	if err := overlay(web.Comparison{Title: fmt.Sprintf("Comparison of %d runs", len(made)), Caption: []string{
+		"Bits are counted once, at the sending side, in " + f.accounting + " accounting."}, Raw: f.raw,
+		Layout: f.layout()},
+		table, differing, out, "compare"); err != nil {
 		return err
 	}
-	var tidy strings.Builder
-	if err := bench.WriteTidy(&tidy, made); err != nil {
+	if err := errors.Join(writeTable(out, table), writeEvaluations(out, made)); err != nil {
 		return err
 	}
-	if err := errors.Join(writeTable(out, table),
-		command.WriteFile(filepath.Join(out, "evaluations.csv"), tidy.String())); err != nil {
-		return err
-	}
-	if asJSON {
+	if f.json {
 		return table.WriteJSON(stdout)
 	}
 	if err := table.WriteMarkdown(stdout); err != nil {
@@ -97,6 +129,15 @@ func runCompare(folders []string, levels []float64, accounting, out string, raw,
 	}
 	_, err = fmt.Fprintf(stdout, "\n%s\n", filepath.Join(out, "compare.html"))
 	return err
+}
+
+// writeEvaluations writes all evaluations of runs as one table.
+func writeEvaluations(folder string, made []*bench.Outcome) error {
+	var tidy strings.Builder
+	if err := bench.WriteTidy(&tidy, made); err != nil {
+		return err
+	}
+	return command.WriteFile(filepath.Join(folder, "evaluations.csv"), tidy.String())
 }
 
 // readRuns reads the outcomes of runs. Of several paths, as the shell makes of runs/*, it leaves
@@ -205,9 +246,7 @@ func differing(settings []bench.Setting) []string {
 
 // overlay draws runs in the same plots: against bits and against iterations. label names the
 // curves.
-func overlay(title string, caption []string, t *bench.Table, label func([]bench.Setting) []string, raw bool,
-	folder, name string) error {
-
+func overlay(c web.Comparison, t *bench.Table, label func([]bench.Setting) []string, folder, name string) error {
 	curves, err := curvesOf(t.Outcomes)
 	if err != nil {
 		return err
@@ -218,12 +257,14 @@ func overlay(title string, caption []string, t *bench.Table, label func([]bench.
 			curves[i].Name, curves[i].Run, costs.Lines[i+1][0] = name, curves[i].Name, name
 		}
 	}
-	c := &web.Comparison{Title: title, Caption: append(caption, seedNote(curves)...), Across: 3, Curves: curves,
-		Raw: raw, Tables: []web.PageTable{costs}}
-	c.Panels = append(bitsPanels(bitsColumn(t.Accounting), []string{""}), iterationPanels()...)
+	c.Caption, c.Across, c.Curves = append(c.Caption, seedNote(curves)...), 3, curves
+	c.Tables = []web.PageTable{costs}
+	text := areText(t.Outcomes)
+	c.Panels = append(bitsPanels(bitsColumn(t.Accounting), []string{""}, text), iterationPanels()...)
 	if slices.ContainsFunc(t.Outcomes, (*bench.Outcome).Timed) {
-		c.Panels = append(c.Panels, bitsPanels("virtual_time", []string{""})...)
+		c.Panels = append(c.Panels, bitsPanels("virtual_time", []string{""}, text)...)
 	}
 	c.DropEmpty()
-	return errors.Join(c.WriteImages(filepath.Join(folder, name)), c.WritePage(filepath.Join(folder, name+".html")))
+	return errors.Join(c.WriteImages(filepath.Join(folder, name)), c.WritePage(filepath.Join(folder, name+".html")),
+		writeCaption(folder, &c))
 }

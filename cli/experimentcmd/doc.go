@@ -1,5 +1,5 @@
 // Package experimentcmd holds the commands that run experiments: experiment, whose other names
-// figure, sweep, tune, replay and queue read the same files, and theory, compare and plot.
+// figure, sweep, tune, replay and queue read the same files, and theory, compare, table and plot.
 //
 // An experiment that lists others (a queue) keeps no state besides files. A task is a command line
 // of fspda that resumes its runs when it is given again. Its folder holds the runs, and NAME.json
@@ -17,5 +17,5 @@ func Commands(root func() *cobra.Command) (all []*cobra.Command) {
 	for _, s := range spellings {
 		all = append(all, s.command(root))
 	}
-	return append(all, newTheory(), newCompare(), newPlot())
+	return append(all, newTheory(), newCompare(), newTable(), newPlot())
 }

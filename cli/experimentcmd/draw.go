@@ -27,11 +27,11 @@ func (s *study) drawFigure(made []*bench.Outcome) error {
 		curves = append(curves, c)
 	}
 	panels, title, table := s.panels(), s.title(), tableOf(s.accounting, made)
-	bits := bitsPanels(bitsColumn(s.accounting), s.Groups())
+	bits := bitsPanels(bitsColumn(s.accounting), s.Groups(), areText(made))
 	c := web.Comparison{Title: title, Caption: append(s.caption(made), seedNote(curves)...), Curves: curves,
-		Raw: s.raw, Tables: []web.PageTable{costTable(table)}}
+		Raw: s.raw, Tables: []web.PageTable{costTable(table)}, Layout: s.layout(), TimeUnit: timeUnit(made)}
 	paper, againstBits, page := c, c, c
-	paper.Panels, paper.Across = panels, min(4, len(panels))
+	paper.Panels, paper.Across = panels, usualColumns(len(panels))
 	againstBits.Title, againstBits.Panels, againstBits.Across = title+", against bits", bits, 3
 	page.Panels = append(panels, bits...)
 	if s.HasPrinted() {
@@ -41,11 +41,38 @@ func (s *study) drawFigure(made []*bench.Outcome) error {
 	}
 	return errors.Join(paper.WriteImages(filepath.Join(s.folder, "figure")),
 		againstBits.WriteImages(filepath.Join(s.folder, "bits")),
-		page.WritePage(filepath.Join(s.folder, "figure.html")), writeTable(s.folder, table))
+		page.WritePage(filepath.Join(s.folder, "figure.html")), writeTable(s.folder, table),
+		writeEvaluations(s.folder, made), writeCaption(s.folder, &paper))
 }
 
+// usualColumns is the number of panels in a row on a screen.
+func usualColumns(panels int) int {
+	if panels%3 == 0 {
+		return 3
+	}
+	return 2
+}
+
+// timeUnit is the unit of the virtual time of runs.
+func timeUnit(made []*bench.Outcome) string {
+	if slices.ContainsFunc(made, (*bench.Outcome).Timed) {
+		return "s"
+	}
+	return "mean gradients" // of asynchronous runs without simulated links
+}
+
+// writeCaption writes the title and the notes of a picture, for the text below it.
+func writeCaption(folder string, c *web.Comparison) error {
+	return command.WriteFile(filepath.Join(folder, "caption.md"), strings.Join(slices.Concat([]string{"**" +
+		c.Title + ".**"},
+		c.Caption), "\n")+"\n")
+}
+
+// areText reports whether runs train language models.
+func areText(made []*bench.Outcome) bool { return slices.ContainsFunc(made, (*bench.Outcome).IsText) }
+
 func tableOf(accounting string, made []*bench.Outcome) *bench.Table {
-	return &bench.Table{Accounting: accounting, Levels: bench.Milestones, Outcomes: made}
+	return &bench.Table{Accounting: accounting, Outcomes: made}
 }
 
 // panels returns the panels with the names of their columns, which check has found.
@@ -62,13 +89,19 @@ func (s *study) panels() (panels []web.Panel) {
 }
 
 // bitsPanels returns the main panels of a comparison: accuracy and loss against bits, for each
-// group of curves.
-func bitsPanels(x string, groups []string) []web.Panel {
+// group of curves. Those of texts have perplexity and loss.
+func bitsPanels(x string, groups []string, text bool) []web.Panel {
 	var panels []web.Panel
 	for _, g := range groups {
 		title := ""
 		if g != "" {
 			title = "(" + g + ")"
+		}
+		if text {
+			for _, column := range []string{"perplexity", "test_loss_mean", "train_loss_worst"} {
+				panels = append(panels, web.Panel{Title: title, Group: g, Column: column, X: x, Log: true})
+			}
+			continue
 		}
 		panels = append(panels, web.Panel{Title: title, Group: g, Column: "test_acc_min", X: x},
 			web.Panel{Title: title, Group: g, Column: "test_acc_avg", X: x},
@@ -118,9 +151,9 @@ func (s *study) settings(made []*bench.Outcome) []string {
 // is spent: a plot for each group of methods and a page with all.
 func (s *study) drawTuning(results []bench.Result, reported []*bench.Outcome) error {
 	caption := []string{s.Criterion()}
-	ranking := &web.Ranking{Title: s.Title, Caption: caption}
+	ranking := &web.Ranking{Title: s.Title, Caption: caption, Layout: s.layout()}
 	sheets := map[string]*web.Comparison{}
-	page := &web.Comparison{Title: s.Title, Across: len(results), Raw: s.raw,
+	page := &web.Comparison{Title: s.Title, Across: len(results), Raw: s.raw, TimeUnit: timeUnit(reported),
 		Tables: []web.PageTable{costTable(tableOf(s.accounting, reported))}}
 	for _, r := range results {
 		at := s.Search.At(r.Budget)
@@ -135,7 +168,7 @@ func (s *study) drawTuning(results []bench.Result, reported []*bench.Outcome) er
 			sheet := sheets[g]
 			if sheet == nil {
 				sheet = &web.Comparison{Title: strings.TrimSuffix(s.Title+": "+g, ": "), Across: len(results),
-					Raw: s.raw}
+					Raw: s.raw, Layout: s.layout(), TimeUnit: timeUnit(reported)}
 				sheets[g] = sheet
 			}
 			if style[g]++; style[g] == 1 {
@@ -146,6 +179,9 @@ func (s *study) drawTuning(results []bench.Result, reported []*bench.Outcome) er
 			}
 			dots.Dots = append(dots.Dots, web.Dot{Name: c.Method, Mean: float64(c.Mean), Std: float64(c.Std),
 				Marked: strings.HasPrefix(c.Algo, "fspda")})
+			if strings.HasPrefix(c.Algo, "fspda") {
+				ranking.Marked, ranking.Others = "FSPDA methods", "other methods"
+			}
 			curve, err := s.tunedCurve(r.Budget, c)
 			if err != nil {
 				return err
@@ -156,7 +192,7 @@ func (s *study) drawTuning(results []bench.Result, reported []*bench.Outcome) er
 		ranking.Panels = append(ranking.Panels, dots)
 	}
 	page.Caption = append(caption, seedNote(page.Curves)...)
-	errs := []error{page.WritePage(filepath.Join(s.folder, "tuning.html")),
+	errs := []error{writeCaption(s.folder, page), page.WritePage(filepath.Join(s.folder, "tuning.html")),
 		ranking.WriteImages(filepath.Join(s.folder, "ranking"))}
 	for g, sheet := range sheets {
 		sheet.Caption = page.Caption

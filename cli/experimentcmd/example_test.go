@@ -20,5 +20,6 @@ func ExampleCommands() {
 	// queue
 	// theory
 	// compare
+	// table
 	// plot
 }

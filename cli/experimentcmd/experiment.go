@@ -19,17 +19,22 @@ import (
 // flags are the flags of experiment and of the commands that are other names of it.
 type flags struct {
 	file, flavour, accounting string
-	out, data, dataDir        string
-	scale                     bench.Scale
-	jobs, threads, points     int
-	seed                      uint64
-	seeds                     bench.Seeds
-	raw, quiet, noTime, json  bool
+	out                       string
+	dataFlags
+	scale                    bench.Scale
+	jobs, threads, points    int
+	seed                     uint64
+	seeds                    bench.Seeds
+	raw, quiet, noTime, json bool
 	lists
 	queueFlags
+	layoutFlags
 	name  string         // name of the command
 	given *pflag.FlagSet // flags of the command, of which some were given
 }
+
+// dataFlags name another data set, or other files of it.
+type dataFlags struct{ data, dataDir string }
 
 // lists are the flags that may be repeated.
 type lists struct{ only, without, with, set []string }
@@ -70,6 +75,7 @@ func (f *flags) declare(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.noTime, "no-time", false, "list: do not measure how long each figure takes")
 	fs.BoolVar(&f.json, "json", false, "print the list, the table, or the step sizes, as JSON")
 	f.queueFlags.declare(fs)
+	f.layoutFlags.declare(fs)
 }
 
 // spelling is a command that reads an experiment and runs it.
@@ -83,7 +89,7 @@ type spelling struct {
 
 // Names of flags by topic.
 const (
-	runFlags    = " out jobs threads quiet json"
+	runFlags    = " out jobs threads quiet json" + layoutNames
 	seedFlags   = " seeds raw"
 	changeFlags = " scale only without eval-points data data-dir seed set"
 )
@@ -165,7 +171,7 @@ func (f *flags) check(args []string) error {
 		return command.UsageErrorf("--seed and --seeds are both set: leave one of the two out")
 	}
 	probe := train.Default()
-	return errors.Join(f.queueFlags.check(), setKeys(&probe, f.set))
+	return errors.Join(f.queueFlags.check(), f.layoutFlags.check(), setKeys(&probe, f.set))
 }
 
 // read reads the experiment that the arguments name, and adds the settings of the flags to it.
@@ -212,8 +218,10 @@ func (f *flags) refuse(e *bench.Experiment, name string) error {
 	case e.Kind() == bench.Queue:
 		return command.OnlyFlags(f.given, "a file that lists others", strings.Fields(queueNames+" out threads")...)
 	case e.Steps != nil:
-		return command.OnlyFlags(f.given, "a figure that draws step sizes and trains nothing", "config", "flavour",
-			"scale", "retune", "only", "without", "with", "set", "out", "threads", "quiet", "json")
+		return command.OnlyFlags(f.given, "a figure that draws step sizes and trains nothing",
+			append(strings.Fields(layoutNames), "config", "flavour", "scale", "retune", "only", "without", "with",
+				"set", "out", "threads",
+				"quiet", "json")...)
 	}
 	for _, flag := range strings.Fields(queueNames) {
 		if f.changed(flag) {

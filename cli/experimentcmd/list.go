@@ -27,7 +27,8 @@ func (s *study) drawSchedule(jobs []bench.Job) error {
 		curves = append(curves, web.Curve{Name: j.Title, Columns: c})
 		lines = append(lines, scheduleLine{j.Title, c["iteration"], c["epoch"], c["lr"], c["eta"]})
 	}
-	c := &web.Comparison{Title: s.title(), Caption: []string{s.About}, Panels: s.panels(), Across: 2, Curves: curves}
+	c := &web.Comparison{Title: s.title(), Caption: []string{s.About}, Panels: s.panels(), Across: 2, Curves: curves,
+		Layout: s.layout()}
 	if err := errors.Join(command.MakeFolder(s.folder), c.WriteImages(filepath.Join(s.folder, "figure")),
 		c.WritePage(filepath.Join(s.folder, "figure.html"))); err != nil {
 		return err

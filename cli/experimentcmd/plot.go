@@ -7,9 +7,9 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"fspda/bench"
 	"fspda/cli/command"
@@ -19,10 +19,10 @@ import (
 
 // plotFlags are the flags of plot.
 type plotFlags struct {
-	formats         []string
+	layoutFlags
 	out, accounting string
 	json            bool
-	counted         bool // --accounting was given
+	given           *pflag.FlagSet // flags of the command, of which some were given
 }
 
 func newPlot() *cobra.Command {
@@ -34,16 +34,17 @@ func newPlot() *cobra.Command {
 each against the iteration and against bits, into its folder plots. Of several: the same in common plots, into
 --out. Of several, as in runs/*, those that hold no run are left out, with a note, and those that cannot be read
 with their errors.`,
-		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format svg,pdf --out " +
-			"figures",
+		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format pdf --width " +
+			"6.9in " +
+			"--no-title --no-notes --out figures",
 		Args: command.Arguments(1, math.MaxInt, "the folders of runs to draw"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			f.counted = cmd.Flags().Changed("accounting")
+			f.given = cmd.Flags()
 			return runPlot(args, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringSliceVar(&f.formats, "format", []string{"svg", "png"}, "svg, png, pdf, or several of them")
+	f.layoutFlags.declare(fs)
 	fs.StringVar(&f.accounting, "accounting", "shared-seed",
 		"how bits of several runs are counted: shared-seed, packed or reference")
 	fs.StringVar(&f.out, "out", "",
@@ -53,23 +54,24 @@ with their errors.`,
 }
 
 func runPlot(runs []string, f plotFlags, stdout, stderr io.Writer) error {
-	if len(f.formats) == 0 {
-		return command.UsageErrorf("--format is empty, expected svg, png, pdf, or several of them")
-	}
-	for _, name := range f.formats {
-		if !slices.Contains(web.Formats, name) {
-			return command.UsageErrorf("--format %q: expected svg, png or pdf%s", name,
-				command.DidYouMean(name, web.Formats, ""))
-		}
+	if err := f.check(); err != nil {
+		return err
 	}
 	c := train.Default()
 	c.Accounting = f.accounting
 	if err := c.Check(); err != nil {
 		return err
 	}
-	if len(runs) == 1 && f.counted {
+	if len(runs) == 1 && f.given.Changed("accounting") {
 		return command.UsageErrorf("--accounting has no effect on one run, whose plots count bits as the run did: " +
 			"leave it out, or name several runs")
+	}
+	for _, name := range []string{"columns", "no-notes"} {
+		if len(runs) == 1 && f.given.Changed(name) {
+			return command.UsageErrorf("--%s has no effect on one run, whose plots are files of one panel "+
+				"without notes: "+
+				"leave it out, or name several runs", name)
+		}
 	}
 	out := f.out
 	var err error
@@ -81,7 +83,7 @@ func runPlot(runs []string, f plotFlags, stdout, stderr io.Writer) error {
 		if err != nil {
 			return err
 		}
-		err = web.WritePlotsTo(runs[0], out, f.formats...)
+		err = web.WritePlotsTo(runs[0], out, f.layout())
 	} else {
 		if out == "" {
 			out = command.NextFreeName("plots")
@@ -108,12 +110,13 @@ func plotTogether(runs []string, f plotFlags, out string, stderr io.Writer) erro
 		return err
 	}
 	sheet := func(title, name string, panels []web.Panel) error {
-		c := &web.Comparison{Title: title, Panels: panels, Across: 3, Curves: curves}
+		c := &web.Comparison{Title: title, Panels: panels, Across: 3, Curves: curves, Layout: f.layout(),
+			TimeUnit: timeUnit(made)}
 		c.DropEmpty()
-		return c.WriteImages(filepath.Join(out, name), f.formats...)
+		return c.WriteImages(filepath.Join(out, name))
 	}
 	return errors.Join(sheet(fmt.Sprintf("%d runs, against bits", len(made)), "bits",
-		bitsPanels(bitsColumn(f.accounting), []string{""})),
+		bitsPanels(bitsColumn(f.accounting), []string{""}, areText(made))),
 		sheet(fmt.Sprintf("%d runs", len(made)), "iterations", iterationPanels()))
 }
 

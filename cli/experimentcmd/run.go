@@ -14,6 +14,7 @@ import (
 
 	"fspda/bench"
 	"fspda/cli/command"
+	"fspda/web"
 )
 
 // study is an experiment that runs in a folder.
@@ -148,10 +149,10 @@ func (s *study) finishRanking(outcomes []*bench.Outcome) error {
 	if err != nil {
 		return err
 	}
-	var md, csv, tidy strings.Builder
+	var md, csv strings.Builder
 	if err := errors.Join(s.Search.WriteRanking(&md, ranked, false), s.Search.WriteRanking(&csv, ranked, true),
-		bench.WriteTidy(&tidy, outcomes), s.writeFiles(map[string]string{"ranking.md": md.String(),
-			"ranking.csv": csv.String(), "evaluations.csv": tidy.String()})); err != nil {
+		s.writeFiles(map[string]string{"ranking.md": md.String(), "ranking.csv": csv.String()}),
+		writeEvaluations(s.folder, outcomes)); err != nil {
 		return err
 	}
 	var best []*bench.Outcome
@@ -163,8 +164,9 @@ func (s *study) finishRanking(outcomes []*bench.Outcome) error {
 	if len(shown) < len(ranked) {
 		title += fmt.Sprintf(": the best %d", len(shown))
 	}
-	if err := overlay(title, []string{"Judged by the " + s.Criterion() + "."}, tableOf(s.accounting, best), titled,
-		s.raw, s.folder, "sweep"); err != nil {
+	if err := overlay(web.Comparison{Title: title, Caption: []string{"Judged by the " + s.Criterion() + "."},
+		Raw:    s.raw,
+		Layout: s.layout()}, tableOf(s.accounting, best), titled, s.folder, "sweep"); err != nil {
 		return err
 	}
 	switch {
@@ -188,7 +190,7 @@ func (s *study) finishTuning(results []bench.Result, reported []*bench.Outcome) 
 		return err
 	}
 	if len(reported) > 0 {
-		if err := s.drawTuning(results, reported); err != nil {
+		if err := errors.Join(s.drawTuning(results, reported), writeEvaluations(s.folder, reported)); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,7 @@ holds the runs, paper.md with the comparison, and what fspda figure writes. The 
 		example: `  fspda replay list
   fspda replay base-graph
   fspda replay relaysgd --only dsgd-001,relay-001,sa-001 --scale 0.1 --data-dir DIR`,
-		args: "list, or the name of one experiment", flags: "seeds out jobs threads quiet" + changeFlags,
+		args: "list, or the name of one experiment", flags: "seeds out jobs threads quiet" + layoutNames + changeFlags,
 		find: bench.FindReplay, list: listReplays},
 	{use: "queue FILE.yaml",
 		short: "Run a queue of figures, searches and runs on idle cores; it survives restarts",
@@ -124,9 +124,10 @@ bits, when the same command runs again, also after kill -9. Files that were writ
 // figureLong is the help of figure.
 const figureLong = `Run all algorithms of a figure of the paper on the same data, split and initial model, and draw it.
 
-The figure's folder holds a run folder for each curve, the plots as SVG and PNG, figure.html to look into them, and
-the final numbers as table.md and table.csv. What is done is kept and what is unfinished goes on when the same command
-runs again.
+The figure's folder holds a run folder for each curve, the plots as SVG and PNG, or in the formats of --format,
+figure.html to look into them, the final numbers as table.md, table.csv and table.tex, and all evaluations as
+evaluations.csv. What is done is kept and what is unfinished goes on when the same command runs again, which also draws
+anew: --format pdf --width 6.9in --no-title --no-notes for a paper.
 
 Flavours: printed (the tables of the paper), released (what the released scripts run, with the correct recursions),
 bug-compat (the same with the released program's departures). --scale 0.01 makes a hundredth of the iterations;

@@ -262,6 +262,7 @@ type imageFiles []string
 func (f imageFiles) Len() int          { return len(f) }
 func (imageFiles) Label(int) int32     { return 0 }
 func (f imageFiles) Name(i int) string { return f[i] }
+func (imageFiles) Bytes(int) int64     { return -1 }
 
 // cannotRead reports a file that is no image, or cannot be read.
 func (f imageFiles) cannotRead(i int, err error) error {

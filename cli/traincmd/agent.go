@@ -102,8 +102,8 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 
 // addTimeout adds the flag --timeout.
 func addTimeout(fs *pflag.FlagSet, to *time.Duration, more string) {
-	fs.DurationVar(to, "timeout", 30*time.Minute, "how long nothing may be heard of an agent that this one has to "+
-		"wait for before it ends with an error; 0 is for ever"+more)
+	fs.DurationVar(to, "timeout", 30*time.Minute, "how long an agent that this one has to wait for may be silent, "+
+		"or not advance, before this one ends with an error; 0 is for ever"+more)
 }
 
 // firstTimeout is how long an agent that begins waits for others to appear, unless --timeout is
@@ -235,7 +235,8 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		about = append(about, zap.Strings("joins", m.join))
 	}
 	log.Info("agent", about...)
-	r.options.Process = &train.Process{Rank: m.rank, Network: node, Store: store, Timeout: m.timeout}
+	r.options.Process = &train.Process{Rank: m.rank, Network: node, Store: store, Timeout: m.timeout,
+		Abandon: func(err error) { r.hung <- err }}
 	if store.Empty() && !m.patient {
 		r.options.Process.FirstTimeout = firstTimeout
 	}

@@ -16,6 +16,7 @@ import (
 	"fspda/cli/command"
 	"fspda/dist/link"
 	"fspda/train"
+	"fspda/train/process"
 	"fspda/web"
 )
 
@@ -42,6 +43,7 @@ type metricsServer struct {
 	set    *prom.Set
 	mu     sync.Mutex          // held while metrics are collected and written
 	agents []train.AgentStatus // scratch of collect
+	after  time.Duration       // the time after which an agent that does not advance is named; 0: the usual one
 
 	listener net.Listener
 	server   *http.Server
@@ -120,6 +122,9 @@ func (o *metricsServer) collect() {
 		o.gauge("fspda_peer_up", peer).Set(oneIf(p.Connected))
 		o.gauge("fspda_peer_direct", peer).Set(oneIf(p.Direct))
 		o.gauge("fspda_peer_silent_seconds", peer).Set(p.SilentFor.Seconds())
+		at := o.node.Position(p.Agent)
+		o.gauge("fspda_peer_iteration", peer).Set(float64(at.T))
+		o.gauge("fspda_peer_still_seconds", peer).Set(at.Since.Seconds())
 		o.gauge("fspda_peer_kept_bytes", peer).Set(float64(p.LogBytes))
 		connected += int(oneIf(p.Connected))
 	}
@@ -156,7 +161,7 @@ func (o *metricsServer) health(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "ok\n") // the client may be gone
 }
 
-// ready reports whether all other agents are connected.
+// ready reports whether all other agents are connected, and all advance.
 func (o *metricsServer) ready(w http.ResponseWriter, r *http.Request) {
 	if o.node.Failure() != nil {
 		o.health(w, r)
@@ -170,6 +175,10 @@ func (o *metricsServer) ready(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(missing) > 0 {
 		http.Error(w, fmt.Sprintf("waiting for agents %v", missing), http.StatusServiceUnavailable)
+		return
+	}
+	if stalls := process.Hanging(o.node, o.rank, len(o.live.Agents(nil)), o.after); len(stalls) > 0 {
+		http.Error(w, fmt.Sprint(stalls), http.StatusServiceUnavailable)
 		return
 	}
 	_, _ = io.WriteString(w, "ok\n")

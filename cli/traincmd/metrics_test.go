@@ -84,6 +84,16 @@ func TestMetricsServer(t *testing.T) {
 	if code, text := get("readyz"); code != http.StatusOK {
 		t.Errorf("together: %d %s", code, text)
 	}
+	o.(*metricsServer).after = 200 * time.Millisecond
+	nodes[1].Advance(7, dist.Working)
+	for code, text := get("readyz"); code != http.StatusServiceUnavailable; code, text = get("readyz") {
+		if text != "ok\n" || ctx.Err() != nil {
+			t.Fatalf("an agent hangs: %d %s", code, text)
+		}
+	}
+	if _, text := get("readyz"); !strings.Contains(text, "agent 1 has not advanced in iteration 7") {
+		t.Errorf("an agent hangs: %s", text)
+	}
 	code, text := get("metrics")
 	line := regexp.MustCompile(
 		`^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{[a-zA-Z_]+="[^"]*"(, ?[a-zA-Z_]+="[^"]*")*\})? (NaN|[-+0-9.e]+)$`)
@@ -93,6 +103,7 @@ func TestMetricsServer(t *testing.T) {
 		}
 	}
 	for _, want := range []string{`fspda_peer_up{run="seen",rank="0",peer="1"} 1`,
+		`fspda_peer_iteration{run="seen",rank="0",peer="1"} 7`,
 		`fspda_peers_up{run="seen",rank="0"} 1`, `fspda_iteration{run="seen",rank="0"} 0`, "fspda_sent_bytes_total{",
 		"process_resident_memory_bytes "} {
 		if code != http.StatusOK || !strings.Contains(text, want) {

@@ -42,7 +42,8 @@ type run struct {
 	display *display
 	options train.Options
 
-	cleanup []func() // called by close, the last one first
+	hung    chan error // receives why the agent of this process is abandoned, which hangs
+	cleanup []func()   // called by close, the last one first
 }
 
 // openRun opens the inputs of a run: configuration, devices, data set, network. It writes no file.
@@ -51,7 +52,7 @@ func openRun(m mode, f *trainFlags, fs *pflag.FlagSet, stdout, stderr io.Writer)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{}
+	r := &run{hung: make(chan error, 1)}
 	if err := r.open(m, c); err != nil {
 		r.close()
 		return nil, err
@@ -82,14 +83,27 @@ func (r *run) open(m mode, c train.Config) (err error) {
 	return err
 }
 
-// train runs the training.
+// train runs the training. It returns early if the agent of this process hangs: then nothing is
+// closed, since its computation may still use it, and the process should end.
 func (r *run) train(ctx context.Context, m mode) error {
 	ctx, err := m.attach(ctx, r)
 	if err != nil {
 		return err
 	}
 	r.options.Log = r.display.log
-	res, err := train.Run(ctx, r.setup, r.options)
+	var res *train.Result
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		res, err = train.Run(ctx, r.setup, r.options)
+		ended <- err
+	}()
+	select {
+	case err = <-ended:
+	case err := <-r.hung:
+		r.cleanup = nil
+		return err
+	}
 	r.display.close(err == nil && res.Status != train.Stopped)
 	if err != nil {
 		return err

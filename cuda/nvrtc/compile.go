@@ -12,13 +12,13 @@ type Source struct {
 	Name    string            // name of the file, for messages: "vector.cu"
 	Text    string            // CUDA C++
 	Headers map[string]string // headers that it may include, by name
-	Arch    string            // "sm_90"
+	Arch    string            // "sm_90", or "compute_90" for PTX
 	Options []string          // compiler options except the architecture
 }
 
 // Binary is a compiled Source.
 type Binary struct {
-	Cubin []byte
+	Cubin []byte // PTX for "compute_90"
 	Log   string // the compiler's output
 }
 

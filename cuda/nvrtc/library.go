@@ -22,8 +22,8 @@ type Library struct {
 }
 
 var symbols = []string{"nvrtcVersion", "nvrtcGetNumSupportedArchs", "nvrtcGetSupportedArchs", "nvrtcCreateProgram",
-	"nvrtcCompileProgram", "nvrtcGetCUBINSize", "nvrtcGetCUBIN", "nvrtcGetProgramLogSize", "nvrtcGetProgramLog",
-	"nvrtcDestroyProgram", "nvrtcGetErrorString"}
+	"nvrtcCompileProgram", "nvrtcGetCUBINSize", "nvrtcGetCUBIN", "nvrtcGetPTXSize", "nvrtcGetPTX",
+	"nvrtcGetProgramLogSize", "nvrtcGetProgramLog", "nvrtcDestroyProgram", "nvrtcGetErrorString"}
 
 // Open prepares the library found by dynlib.NVRTC for use.
 func Open(h *dynlib.Handle) (*Library, error) {
@@ -56,7 +56,7 @@ func (l *Library) Supports(arch string) bool {
 	return slices.ContainsFunc(l.archs, func(a int32) bool { return fmt.Sprintf("sm_%d", a) == arch })
 }
 
-// Compile compiles a source to a cubin. If the source does not compile, the error is a
+// Compile compiles a source to a cubin, or to PTX for an architecture such as "compute_90". If the source does not compile, the error is a
 // *CompileError with the log.
 func (l *Library) Compile(s Source) (Binary, error) {
 	program, err := l.create(s)
@@ -76,12 +76,16 @@ func (l *Library) Compile(s Source) (Binary, error) {
 	if failure != nil {
 		return Binary{}, &CompileError{Name: s.Name, Arch: s.Arch, Status: failure.Error(), Log: text}
 	}
-	cubin, err := l.bytes(program, "nvrtcGetCUBINSize", "nvrtcGetCUBIN")
+	size, content := "nvrtcGetCUBINSize", "nvrtcGetCUBIN"
+	if strings.HasPrefix(s.Arch, "compute_") {
+		size, content = "nvrtcGetPTXSize", "nvrtcGetPTX"
+	}
+	cubin, err := l.bytes(program, size, content)
 	if err == nil && len(cubin) == 0 {
-		err = errors.New("the cubin is empty")
+		err = errors.New("it is empty")
 	}
 	if err != nil {
-		return Binary{}, fmt.Errorf("nvrtc: reading the cubin of %s for %s: %w", s.Name, s.Arch, err)
+		return Binary{}, fmt.Errorf("nvrtc: reading the output for %s of %s: %w", s.Arch, s.Name, err)
 	}
 	return Binary{Cubin: cubin, Log: text}, nil
 }

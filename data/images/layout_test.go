@@ -57,7 +57,7 @@ func understood(t testing.TB, location string) string {
 	for _, of := range []Source{s.Train, s.Test} {
 		fmt.Fprintln(&b, of != nil)
 		for i := 0; of != nil && i < of.Len(); i++ {
-			fmt.Fprintln(&b, of.(Named).Name(i), of.Label(i))
+			fmt.Fprintln(&b, of.Name(i), of.Label(i))
 			if of.Label(i) < 0 || int(of.Label(i)) >= len(s.Classes) {
 				t.Fatalf("label %d of classes %q", of.Label(i), s.Classes)
 			}
@@ -257,7 +257,7 @@ func TestUsualTrees(t *testing.T) {
 			for half, of := range map[string]Source{"train": s.Train, "test": s.Test} {
 				want, got := map[string]map[string]string{"train": tr.train, "test": tr.test}[half], map[string]string{}
 				for i := 0; of != nil && i < of.Len(); i++ {
-					name := of.(Named).Name(i)
+					name := of.Name(i)
 					if got[name] = s.Classes[of.Label(i)]; got[name] != want[name] {
 						break
 					}

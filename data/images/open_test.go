@@ -121,7 +121,7 @@ func list(t testing.TB, s Source) string {
 		if err := s.Image(&p, i); err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&b, "%s is %d, %d×%d %v\n", s.(Named).Name(i), s.Label(i), p.W, p.H, p.Pix[:9])
+		fmt.Fprintf(&b, "%s is %d, %d×%d %v\n", s.Name(i), s.Label(i), p.W, p.H, p.Pix[:9])
 	}
 	return b.String()
 }

@@ -12,9 +12,9 @@ func TestRealImageNetSample(t *testing.T) {
 	if s.Kind != "tar of class folders" || s.Train.Len() != 200 || s.Test != nil || len(s.Classes) != 200 {
 		t.Fatalf("%s: %d pictures, %d classes, test %v", s.Kind, s.Train.Len(), len(s.Classes), s.Test)
 	}
-	if s.Classes[0] != "n01440764" || s.Train.(Named).Name(0) != "train/n01440764/n01440764_0.JPEG" ||
+	if s.Classes[0] != "n01440764" || s.Train.Name(0) != "train/n01440764/n01440764_0.JPEG" ||
 		s.Train.Label(199) != 199 {
-		t.Errorf("class 0 is %s with %s; picture 199 is of class %d", s.Classes[0], s.Train.(Named).Name(0),
+		t.Errorf("class 0 is %s with %s; picture 199 is of class %d", s.Classes[0], s.Train.Name(0),
 			s.Train.Label(199))
 	}
 	var p RGB

@@ -6,6 +6,11 @@ type Source interface {
 	Len() int
 	// Label is the class of image i, counted from 0.
 	Label(i int) int32
+	// Name is the origin of image i: a path below the root, or a member of an archive. It is "" if
+	// the image has none.
+	Name(i int) string
+	// Bytes is the stored size of image i, or -1 if that is unknown without reading the image.
+	Bytes(i int) int64
 	// Image decodes image i into dst and reuses its memory if it is large enough. An error names
 	// the image.
 	Image(dst *RGB, i int) error
@@ -42,18 +47,4 @@ type Raw interface {
 	// Pixels returns the pixels of image i as in [RGB], without a copy. They are read-only and
 	// valid until the source is closed.
 	Pixels(i int) (pix []uint8, w, h int)
-}
-
-// Named is a Source that knows the origin of its images.
-type Named interface {
-	Source
-	// Name returns the origin of image i: a path below the root, or a member of an archive.
-	Name(i int) string
-}
-
-// Weighed is a Source that knows the sizes of its files.
-type Weighed interface {
-	Source
-	// Bytes is the stored size of image i, or 0 if that is unknown without reading it.
-	Bytes(i int) int64
 }

@@ -34,11 +34,7 @@ type split struct {
 	maxPixels int
 }
 
-var (
-	_ Encoded = (*split)(nil)
-	_ Named   = (*split)(nil)
-	_ Weighed = (*split)(nil)
-)
+var _ Encoded = (*split)(nil)
 
 func (s *split) Len() int          { return len(s.pictures) }
 func (s *split) Label(i int) int32 { return s.pictures[i].label }

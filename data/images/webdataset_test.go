@@ -29,7 +29,7 @@ func TestWebDataset(t *testing.T) {
 		s := open(t, path)
 		got := ""
 		for i := range s.Train.Len() {
-			got += fmt.Sprintf("%s is %d\n", s.Train.(Named).Name(i), s.Train.Label(i))
+			got += fmt.Sprintf("%s is %d\n", s.Train.Name(i), s.Train.Label(i))
 		}
 		if got != want || len(s.Classes) != 11 || s.Kind != "WebDataset" {
 			t.Errorf("%s: %s with %d classes holds\n%s, want\n%s", path, s.Kind, len(s.Classes), got, want)

@@ -4,18 +4,23 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"fspda/dist"
 )
 
 // A frame is a message of the gRPC stream between two nodes: a header and a payload. The payload of
 // data is a fragment of a message body; the fragments of a message follow each other without a gap.
 // All numbers are little-endian.
 //
-//	 0  kind, flags, stream, a byte each; then a zero byte
+//	 0  kind, flags, stream, phase    a byte each
 //	 4  total, raw          uint32 each: bytes of the whole body, as sent and uncompressed
-//	12  zero                uint32
+//	12  awaits              uint32
 //	16  seq                 uint64, number of the message in its stream
 //	24  t                   uint64, iteration
 //	32  next, stable        uint64 each, for each stream: acknowledgement of the receiver's messages
+//
+// An acknowledgement tells the position of the sender's agent: phase, awaits, t, and in seq the
+// steps of [dist.Position]. In other frames phase and awaits are zero.
 const headerSize = 32 + 16*numStreams
 
 type frameKind uint8
@@ -53,7 +58,9 @@ type header struct {
 	kind       frameKind
 	flags      uint8
 	stream     uint8
+	phase      uint8
 	total, raw uint32
+	awaits     uint32
 	seq, t     uint64
 	ack        ack
 }
@@ -66,10 +73,10 @@ func (e *FrameError) Error() string { return "link: a frame was refused: " + e.G
 // append appends the encoding of the header.
 func (h *header) append(dst []byte) []byte {
 	le := binary.LittleEndian
-	dst = append(dst, byte(h.kind), h.flags, h.stream, 0)
+	dst = append(dst, byte(h.kind), h.flags, h.stream, h.phase)
 	dst = le.AppendUint32(dst, h.total)
 	dst = le.AppendUint32(dst, h.raw)
-	dst = le.AppendUint32(dst, 0)
+	dst = le.AppendUint32(dst, h.awaits)
 	dst = le.AppendUint64(dst, h.seq)
 	dst = le.AppendUint64(dst, h.t)
 	for s := range h.ack.next {
@@ -83,8 +90,8 @@ func (h *header) append(dst []byte) []byte {
 // no sender of this version writes.
 func decodeHeader(b *[headerSize]byte, size int) (h header, err error) {
 	le := binary.LittleEndian
-	h = header{kind: frameKind(b[0]), flags: b[1], stream: b[2], total: le.Uint32(b[4:]), raw: le.Uint32(b[8:]),
-		seq: le.Uint64(b[16:]), t: le.Uint64(b[24:])}
+	h = header{kind: frameKind(b[0]), flags: b[1], stream: b[2], phase: b[3], total: le.Uint32(b[4:]), raw: le.Uint32(b[8:]),
+		awaits: le.Uint32(b[12:]), seq: le.Uint64(b[16:]), t: le.Uint64(b[24:])}
 	for s := range h.ack.next {
 		h.ack.next[s], h.ack.stable[s] = le.Uint64(b[32+16*s:]), le.Uint64(b[40+16*s:])
 		if h.ack.stable[s] > h.ack.next[s] {
@@ -95,8 +102,11 @@ func decodeHeader(b *[headerSize]byte, size int) (h header, err error) {
 	switch {
 	case h.kind == 0 || h.kind >= kindEnd:
 		return h, &FrameError{Got: fmt.Sprintf("kind %d does not exist", h.kind)}
-	case h.flags&^(flagCompressed|flagFull) != 0 || b[3] != 0 || le.Uint32(b[12:]) != 0:
+	case h.flags&^(flagCompressed|flagFull) != 0:
 		return h, &FrameError{Got: fmt.Sprintf("flags %#x do not exist", h.flags)}
+	case h.kind != kindAck && (h.phase != 0 || h.awaits != 0) || h.phase > uint8(dist.Waiting):
+		return h, &FrameError{Got: fmt.Sprintf("phase %d, awaiting agent %d, in a frame of kind %d", h.phase, h.awaits,
+			h.kind)}
 	case h.stream >= numStreams:
 		return h, &FrameError{Got: fmt.Sprintf("stream %d does not exist", h.stream)}
 	case h.t > math.MaxInt64:

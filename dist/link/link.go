@@ -25,6 +25,9 @@ type link struct {
 	// The lock of the peer guards these.
 	cursor [numStreams]uint64 // The number of the message of each stream that is written next.
 	ackDue bool               // An acknowledgement is written as soon as possible.
+	// beatDue says that an acknowledgement is written before the next message: a heartbeat, which
+	// tells the position of the agent.
+	beatDue bool
 }
 
 // frameStream is either end of a gRPC stream.
@@ -137,7 +140,7 @@ func (l *link) write() error {
 		case <-l.wake:
 		case <-heartbeat.C:
 			l.peer.mu.Lock()
-			l.ackDue = true
+			l.beatDue = true
 			l.peer.mu.Unlock()
 		case <-l.done:
 			return l.err
@@ -155,6 +158,11 @@ func (l *link) write() error {
 func (l *link) writeNext(closing bool) (some bool, err error) {
 	p := l.peer
 	p.mu.Lock()
+	if l.beatDue {
+		l.beatDue = false
+		p.mu.Unlock()
+		return true, l.writeAck()
+	}
 	for s := range p.out {
 		o := &p.out[s]
 		m, ok := o.find(l.cursor[s])
@@ -175,7 +183,14 @@ func (l *link) writeNext(closing bool) (some bool, err error) {
 	if !due {
 		return false, nil
 	}
-	return !closing, l.writeFrame(&header{kind: kindAck}, nil, nil)
+	return !closing, l.writeAck()
+}
+
+// writeAck writes an acknowledgement, with the position of the agent.
+func (l *link) writeAck() error {
+	h := header{kind: kindAck}
+	l.peer.node.setPosition(&h)
+	return l.writeFrame(&h, nil, nil)
 }
 
 // writeMessage writes the fragments of a message. A fragment lies within one segment of the body.
@@ -291,6 +306,11 @@ func (l *link) progress(h *header) error {
 		return errSuperseded
 	}
 	p.lastHeard = time.Now()
+	if h.kind == kindAck {
+		if err := p.follow(h); err != nil {
+			return err
+		}
+	}
 	changed := false
 	for s := range p.out {
 		if h.ack.next[s] > l.cursor[s] {
@@ -339,6 +359,7 @@ func (l *link) assemble(h *header, f *inFrame) error {
 		return errSuperseded
 	}
 	p.in[h.stream].queue = append(p.in[h.stream].queue, m)
+	p.advances.add() // What sends is not hung.
 	p.notify()
 	return nil
 }

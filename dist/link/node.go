@@ -78,6 +78,7 @@ type Node struct {
 	bodies             bodyPool
 	wireBytesSent      atomic.Uint64 // The bytes of the frames of all messages, each counted once.
 	logBytes           atomic.Int64  // The bytes in the logs of all peers.
+	position           ownPosition
 
 	failed     chan struct{}
 	failOnce   sync.Once

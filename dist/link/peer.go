@@ -22,6 +22,8 @@ type peer struct {
 	pastIncarnations map[uint64]bool // Earlier processes of the agent, which are refused.
 	durable          bool            // The agent writes checkpoints: messages stay in the log until they are stable.
 	lastHeard        time.Time
+	position         dist.Position // As the peer has told.
+	advances         advances
 	session          uint64 // The number on which both ends agreed; 0: none.
 	epoch            uint64 // The number of sessions so far. A session ends with its epoch.
 	sessionEpoch     uint64 // The epoch of the latest session that was opened.
@@ -39,7 +41,8 @@ type peer struct {
 }
 
 func newPeer(n *Node, id int) *peer {
-	return &peer{node: n, id: id, changed: make(chan struct{}), lastHeard: time.Now()}
+	now := time.Now()
+	return &peer{node: n, id: id, changed: make(chan struct{}), lastHeard: now, advances: advances{latest: now}}
 }
 
 // notify wakes all waiting goroutines. The caller holds the lock.
@@ -72,8 +75,14 @@ func (p *peer) send(ctx context.Context, stream int, m sentMessage, epoch uint64
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := &p.out[stream]
-	for (stream != sessions || epoch == p.epoch) && (stream != reports || p.link != nil) &&
-		!o.hasRoom(o.next, m.body.size()) {
+	waits := func() bool {
+		return (stream != sessions || epoch == p.epoch) && (stream != reports || p.link != nil) &&
+			!o.hasRoom(o.next, m.body.size())
+	}
+	if stream != sessions && waits() {
+		defer p.node.await(p.id)()
+	}
+	for waits() {
 		if err := p.wait(ctx); err != nil {
 			m.memory.release()
 			return err
@@ -95,6 +104,9 @@ func (p *peer) receive(ctx context.Context, stream int, epoch uint64) (*recvMess
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	in := &p.in[stream]
+	if stream == exchanges && len(in.queue) == 0 {
+		defer p.node.await(p.id)()
+	}
 	for {
 		if stream == sessions && p.epoch != epoch {
 			return nil, dist.ErrSessionClosed

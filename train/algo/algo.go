@@ -119,7 +119,19 @@ func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 }
 
 // Connect allocates the memory for the agent's edges of the graph, to the given peers, ascending.
-func (s *State) Connect(a Algorithm, peers []int) { s.Edges = NewEdges(a, s.Dev, s.X.Len(), peers) }
+// The first model of the run is in X.
+func (s *State) Connect(a Algorithm, peers []int) {
+	s.Edges = NewEdges(a, s.Dev, s.X.Len(), peers)
+	if t := a.Traits(); t.EdgesFromModel {
+		for _, m := range s.Edges {
+			for k, n := range t.EdgeVectors {
+				if n == ModelLength {
+					s.copy(m.Vectors[k], s.X)
+				}
+			}
+		}
+	}
+}
 
 // NewEdges allocates the memory for the edges of an agent with a model of length d, to the given
 // peers, ascending. It returns nil if the algorithm keeps nothing for an edge.
@@ -230,8 +242,8 @@ type Round struct {
 	SelfWeight float64 // weight W_ii of the agent itself in the run's fixed mixing matrix
 	Keep       float64 // on a directed graph: the share p_ii of its own vector that the agent keeps
 	Active     bool    // the agent sends to all its links; set with Broadcast edges only
-	// Compress returns a compressed copy of v, with a [CompressedCode]; which numbers the messages of
-	// an iteration from 0.
+	// Compress returns a compressed copy of v, with a [CompressedCode]; which numbers the vectors that
+	// the agent compresses in an iteration from 0. The list of vectors is valid until the next call.
 	Compress func(v device.Vector, which int) (Compressed, error)
 	// Picks returns the coordinates that Compress takes of any vector; nil: they depend on the
 	// vector, or are all. Picks may be nil.

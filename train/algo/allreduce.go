@@ -2,9 +2,9 @@ package algo
 
 import "fspda/device"
 
-// sendAll posts v over all links, for an all-reduce. If v is the gradient vector of s, that vector
-// becomes another one. Without links v stays as it is.
-func (s *State) sendAll(r *Round, v device.Vector) {
+// sendAll posts v, and behind it more, over all links, for an all-reduce. If v is the gradient
+// vector of s, that vector becomes another one. Without links v stays as it is.
+func (s *State) sendAll(r *Round, v device.Vector, more ...device.Vector) {
 	if len(r.Links) == 0 {
 		return
 	}
@@ -15,38 +15,42 @@ func (s *State) sendAll(r *Round, v device.Vector) {
 		b = r.Acquire(v.Len())
 		s.copy(b, v)
 	}
+	all := [3]device.Vector{b}
+	for k, v := range more {
+		all[1+k] = s.copied(r, v)
+	}
 	for i := range r.Links {
-		r.Post(i, b)
+		r.Post(i, all[:1+len(more)]...)
 	}
 }
 
-// sumAll returns the sum over all agents of the vectors that they posted by sendAll, in the order of
-// the agents: all of them get the same bits. It overwrites the gradient vector. Without links it
-// returns the gradient vector.
-func (s *State) sumAll(name string, r *Round) (device.Vector, error) {
+// sumAll returns the sum over all agents of the k-th vectors that they posted by sendAll, in the
+// order of the agents: all of them get the same bits. It overwrites the gradient vector. Without
+// links it returns the gradient vector.
+func (s *State) sumAll(name string, r *Round, k int) (device.Vector, error) {
 	if len(r.Links) == 0 {
 		return s.g, nil
 	}
-	if err := s.collect(name, r); err != nil {
+	if err := s.collect(name, r, k); err != nil {
 		return nil, err
 	}
 	if r.Shared != nil {
-		return r.Shared(0, s.fill.terms), nil
+		return r.Shared(k, s.fill.terms), nil
 	}
 	s.sumTerms(s.g)
 	return s.g, nil
 }
 
-// collect sets s.terms to the vectors of all agents in their order, with factors of 1.
-func (s *State) collect(name string, r *Round) error {
+// collect sets s.terms to the k-th vectors of all agents in their order, with factors of 1.
+func (s *State) collect(name string, r *Round, k int) error {
 	s.terms = s.terms[:0]
 	for _, l := range r.Links {
 		if l.Received == nil {
 			return &MissingMessageError{Algorithm: name, T: r.T, Self: r.Self, Peer: l.Peer}
 		}
-		s.terms = append(s.terms, device.Term{V: l.Received[0]})
+		s.terms = append(s.terms, device.Term{V: l.Received[k]})
 	}
-	s.inOrder(r, r.Links[0].Sent[0])
+	s.inOrder(r, r.Links[0].Sent[k])
 	return nil
 }
 

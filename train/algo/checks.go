@@ -45,14 +45,19 @@ func checkDiffusion(r Run) (warnings []string, err error) {
 	return nil, nil
 }
 
+// refuseExpansion refuses a compressor with which public copies may move away from the models.
+func refuseExpansion(r Run, c Contraction) error {
+	return setting.Invalid("compress", r.Text("compress"), "is no contraction here (it may move up to %.3g "+
+		"times the square of a vector away): use qsgd-scaled with as many levels, or more levels", 1-c.Message)
+}
+
 // checkCompressed checks the consensus step size of gossip with compressed differences.
 func checkCompressed(r Run) (warnings []string, err error) {
 	s, c := r.Settings(), r.Contraction()
 	theta := s.Param("theta")
 	switch {
 	case !(c.Message > 0):
-		return nil, setting.Invalid("compress", r.Text("compress"), "is no contraction here (it may move up to %.3g "+
-			"times the square of a vector away): use qsgd-scaled with as many levels, or more levels", 1-c.Message)
+		return nil, refuseExpansion(r, c)
 	case s.Agents == 1:
 		return nil, nil
 	case !(theta > 0) || theta > 1:

@@ -14,21 +14,22 @@ import (
 //
 // which is PyTorch's Nesterov momentum with D as the gradient. All agents sum in the order of their
 // numbers, so their copies of phi and b stay bit-identical. The inner optimizer keeps its state
-// over rounds, and it is not averaged. With Rate 1 and Mu 0 it is local SGD, x ← mean of x.
+// over rounds, and it is not averaged unless [Moments] says so. With Rate 1 and Mu 0 it is local SGD, x ← mean of x.
 //
 // Departure: the step of the outer optimizer comes after exactly H local steps in every round.
 type DiLoCo struct {
 	H    int     // local steps of a round
 	Rate float64 // step size of the outer optimizer
 	Mu   float64 // its momentum; 0: there is no b
+	Moments
 	Descent
 }
 
 var _ Algorithm = DiLoCo{}
 
-var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps},
-	Params: []setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
-	New:    func(s Settings) Algorithm { return newDiLoCo(s, s.Whole("local_steps")) }}
+var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps}, Check: momentsKept,
+	Params: append(momentKeys(0, 0), outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")),
+	New:    func(s Settings) Algorithm { return newRounds(s) }}
 
 // MuLoCo is DiLoCo with Muon inside of rounds (Thérien and others 2025). It has no recursion of its
 // own.
@@ -36,10 +37,10 @@ type MuLoCo struct{ DiLoCo }
 
 var _ Algorithm = MuLoCo{}
 
-var muloco = Method{Name: "muloco", Keys: []setting.Key{LocalSteps}, Params: []setting.Key{
-	{Name: outerRate.Name, Default: 0.9, Range: outerRate.Range, Help: outerRate.Help},
-	outerMomentum(0.8, "Nesterov momentum of the outer steps")},
-	New: func(s Settings) Algorithm { return MuLoCo{newDiLoCo(s, s.Whole("local_steps"))} }}
+var muloco = Method{Name: "muloco", Keys: []setting.Key{LocalSteps}, Check: momentsKept,
+	Params: append(momentKeys(0, 0), setting.Key{Name: outerRate.Name, Default: 0.9, Range: outerRate.Range,
+		Help: outerRate.Help}, outerMomentum(0.8, "Nesterov momentum of the outer steps")),
+	New: func(s Settings) Algorithm { return MuLoCo{newRounds(s)} }}
 
 // Name implements [Algorithm].
 func (MuLoCo) Name() string { return "muloco" }
@@ -50,6 +51,13 @@ func (a MuLoCo) Traits() Traits {
 	t.Optimizers = []string{muonKind.Name}
 	t.About.Source = "Thérien and others 2025: DiLoCo with Muon"
 	return t
+}
+
+// newRounds makes it with rounds of local_steps, and the averages of the optimizer.
+func newRounds(s Settings) DiLoCo {
+	a := newDiLoCo(s, s.Whole("local_steps"))
+	a.Moments = newMoments(s)
+	return a
 }
 
 // newDiLoCo makes it with rounds of h steps.
@@ -74,7 +82,7 @@ func (DiLoCo) Name() string { return "diloco" }
 func (a DiLoCo) Traits() Traits {
 	t := Traits{
 		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
-		Exchange: Exchange{Edges: AllReduce},
+		Exchange: a.exchange(Exchange{Edges: AllReduce}),
 		Rounds:   Rounds{Period: a.H, Scheduled: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
 		About: About{"the change of the model over a round, an all-reduce at its end", "2·(n-1)·v·d a round", "2",
@@ -96,7 +104,8 @@ func (a DiLoCo) Local(s *State, r *Round) error {
 	}
 	if (r.T+1)%a.H == 0 { // the gradient is no longer needed
 		s.combine(s.g, device.Term{A: 1, V: start}, device.Term{A: -1, V: s.X})
-		s.sendAll(r, s.g)
+		more, n := a.due(s, (r.T+1)/a.H)
+		s.sendAll(r, s.g, more[:n]...)
 	}
 	return nil
 }
@@ -105,18 +114,31 @@ func (a DiLoCo) Mix(s *State, r *Round) error {
 	if (r.T+1)%a.H != 0 {
 		return nil
 	}
-	sum, err := s.sumAll(a.Name(), r)
+	sum, err := s.sumAll(a.Name(), r, 0)
 	if err != nil {
 		return err
 	}
 	share := 1 / float64(len(r.Links)+1)
 	if a.Mu == 0 {
 		s.combine(s.X, device.Term{A: 1, V: s.Aux[dilocoStart]}, device.Term{A: -a.Rate * share, V: sum})
-		return nil
+		return a.average(s, r)
 	}
 	b := s.Aux[dilocoOuter]
 	s.combine(b, device.Term{A: a.Mu, V: b}, device.Term{A: share, V: sum})
 	s.combine(s.X, device.Term{A: 1, V: s.Aux[dilocoStart]}, device.Term{A: -a.Rate * share, V: sum},
 		device.Term{A: -a.Rate * a.Mu, V: b})
+	return a.average(s, r)
+}
+
+// average sets the vectors of the optimizer that came with the message to their means.
+func (a DiLoCo) average(s *State, r *Round) error {
+	more, n := a.due(s, (r.T+1)/a.H)
+	for k := 0; k < n && len(r.Links) > 0; k++ {
+		sum, err := s.sumAll(a.Name(), r, 1+k)
+		if err != nil {
+			return err
+		}
+		s.combine(more[k], device.Term{A: 1 / float64(len(r.Links)+1), V: sum})
+	}
 	return nil
 }

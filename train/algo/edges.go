@@ -22,6 +22,9 @@ type Edges struct {
 
 	// Collective says that every message reaches all agents, so that graph and edges play no part.
 	Collective bool
+	// Announces says that what an agent sends goes to all its neighbours, or to all agents, whether
+	// they send or not.
+	Announces bool
 	// Reduces says that the exchange is an all-reduce: all links have the same mask, which is drawn
 	// from the iteration alone, and the cost is a ring's. It takes place in every iteration, or in
 	// the last one of each round.
@@ -81,7 +84,7 @@ var (
 		OptionalRounds: true}
 	// Broadcast is one-way messages: an active agent sends to all its neighbours and need not receive
 	// from them. Its links are all links of the graph, with the weights of the mixing matrix.
-	Broadcast = &Edges{Name: "Broadcast", Auto: autoIs("full"),
+	Broadcast = &Edges{Name: "Broadcast", Auto: autoIs("full"), Announces: true,
 		Fit: []string{"full", "periodic", "coin", "broadcast", "broadcast-one", "broadcast-rr", "empty"},
 		Reason: "has agents that broadcast to their neighbours (full, periodic(tau), coin(p), broadcast(p), " +
 			"broadcast-one, broadcast-rr)"}
@@ -95,7 +98,7 @@ var (
 	// AllReduce is an all-reduce: every agent receives from all others, whatever the graph.
 	AllReduce = &Edges{Name: "AllReduce", Collective: true, Reduces: true}
 	// AllGather is messages that reach all agents in each iteration, whatever the graph.
-	AllGather = &Edges{Name: "AllGather", Collective: true}
+	AllGather = &Edges{Name: "AllGather", Collective: true, Announces: true}
 )
 
 // inPairs names the processes in which no agent has several edges, or those of which a check finds

@@ -8,9 +8,12 @@ type LocalSGD struct{ DiLoCo }
 
 var _ Algorithm = LocalSGD{}
 
-var localSGD = Method{Name: "local-sgd", Keys: []setting.Key{LocalSteps}, New: func(s Settings) Algorithm {
-	return LocalSGD{DiLoCo{H: s.Whole("local_steps"), Rate: 1, Descent: s.Descent}}
-}}
+var localSGD = Method{Name: "local-sgd", Keys: []setting.Key{LocalSteps}, Params: momentKeys(0, 0), Check: momentsKept,
+	New: func(s Settings) Algorithm { return newLocalSGD(s) }}
+
+func newLocalSGD(s Settings) LocalSGD {
+	return LocalSGD{DiLoCo{H: s.Whole("local_steps"), Rate: 1, Moments: newMoments(s), Descent: s.Descent}}
+}
 
 func (a LocalSGD) Traits() Traits {
 	t := a.DiLoCo.Traits()

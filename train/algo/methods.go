@@ -4,8 +4,8 @@ package algo
 func Methods() []Method {
 	return []Method{
 		fspdaSA, fspdaSTORM, dsgd, dmsgd, qgDSGDm, decentLaM, dsgt, gtDSGDm, momentumTracking, adamTracking, sgp,
-		relaySGD, powerGossip, fspdaSASketch, edm, exactDiffusion, d2, scaffnew, led, kgt, diging, extra, proxGPDA,
-		next, beer, choco, swarm, fspdaAsync, fspdaAsyncSTORM, localSGD, diloco, muloco, noloco, gasloc, sparta,
-		spartaDiLoCo, streamingDiLoCo, demo, sgd,
+		relaySGD, powerGossip, fspdaSASketch, fspdaSAEF, edm, exactDiffusion, d2, scaffnew, led, kgt, diging, extra,
+		proxGPDA, next, beer, choco, swarm, fspdaAsync, fspdaAsyncSTORM, localSGD, desLoc, diloco, muloco, noloco,
+		gasloc, sparta, spartaDiLoCo, streamingDiLoCo, demo, sgd,
 	}
 }

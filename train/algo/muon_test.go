@@ -22,16 +22,7 @@ func goldenMuon(scale string, nesterov, corrected bool) Descent {
 // muonGames are the golden problems of so many coordinates: four agents, for six iterations, and
 // five agents, for eight.
 func muonGames(a Algorithm, d int) (games [2]*game, objectives [2]func(x []float64) float64) {
-	problems := [2]quadratics{goldenQuadratics(d), {}}
-	for i := range 5 {
-		var h, b []float64
-		for k := range d {
-			h = append(h, 1+float64((2*i+3*k)%5)/4)
-			b = append(b, float64((3*i+5*k)%7)-3+float64(k)/4)
-		}
-		problems[1].h, problems[1].b = append(problems[1].h, h), append(problems[1].b, b)
-	}
-	for p, q := range problems {
+	for p, q := range [2]quadratics{goldenQuadratics(d), fiveQuadratics(d)} {
 		start := make([]float64, d)
 		for k := range start {
 			start[k] = 2
@@ -52,15 +43,30 @@ func muonGames(a Algorithm, d int) (games [2]*game, objectives [2]func(x []float
 	return games, objectives
 }
 
+// fiveQuadratics are the functions of the golden problem of five agents, with factor 1.
+func fiveQuadratics(d int) (q quadratics) {
+	for i := range 5 {
+		var h, b []float64
+		for k := range d {
+			h = append(h, 1+float64((2*i+3*k)%5)/4)
+			b = append(b, float64((3*i+5*k)%7)-3+float64(k)/4)
+		}
+		q.h, q.b = append(q.h, h), append(q.b, b)
+	}
+	return q
+}
+
+// ringEdges lists the edges of a ring of n agents.
+func ringEdges(n int) (ring [][2]int) {
+	for i := range n - 1 {
+		ring = append(ring, [2]int{i, i + 1})
+	}
+	return append(ring, [2]int{0, n - 1})
+}
+
 // ringOf has all edges of the ring, with their Metropolis weights.
 func ringOf(g *game) {
-	n := len(g.state)
-	g.edges = func(int) (ring [][2]int) {
-		for i := range n - 1 {
-			ring = append(ring, [2]int{i, i + 1})
-		}
-		return append(ring, [2]int{0, n - 1})
-	}
+	g.edges = func(int) [][2]int { return ringEdges(len(g.state)) }
 	g.fixed = func(int, int) float64 { return 1.0 / 3 }
 }
 

@@ -161,7 +161,7 @@ func (g *game) count(i int, l *Link) {
 	}
 	if g.algo.Traits().Edges.Reduces {
 		if i > 0 && l.Peer == 0 { // 2(n-1) vectors in all, indices n-1 times
-			g.ledger.Send(dist.Sent{Values: 2 * l.Len, ValueBits: 32, Mask: l.Len, Dim: g.state[i].X.Len(),
+			g.ledger.Send(dist.Sent{Values: 2 * l.Len * len(l.Sent), ValueBits: 32, Mask: l.Len, Dim: g.state[i].X.Len(),
 				Indices: true})
 		}
 		return

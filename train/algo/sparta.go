@@ -52,7 +52,7 @@ func (a SPARTA) Mix(s *State, r *Round) error {
 	if len(r.Links) == 0 {
 		return nil
 	}
-	if err := s.collect(a.Name(), r); err != nil {
+	if err := s.collect(a.Name(), r, 0); err != nil {
 		return err
 	}
 	first, share, mask := s.terms[0].V, 1/float64(len(s.terms)), r.Links[0].Mask

@@ -81,7 +81,7 @@ func (a StreamingDiLoCo) Mix(s *State, r *Round) error {
 	if len(r.Links) == 0 {
 		return nil
 	}
-	if err := s.collect(a.Name(), r); err != nil {
+	if err := s.collect(a.Name(), r, 0); err != nil {
 		return err
 	}
 	part, n := r.Links[0].Mask, r.Links[0].Len

@@ -104,6 +104,10 @@ var table = []entry{
 	{algo: &SketchedSA{0.25, 1, PowerGossip{Tensors: []Tensor{{Rows: 2, Cols: 3}}, Draw: drawn(1),
 		Descent: heavyBall(0.5)}},
 		mu: 0.5, exact: true, follow: true, dress: sketching},
+	{algo: EF{Gamma: 0.25, Beta: 1}, exact: true, follow: true, dress: copying},
+	{algo: EF{Gamma: 0.25, Beta: 1, Descent: heavyBall(0.5)}, mu: 0.5, exact: true, follow: true, dress: copying},
+	{algo: LocalSGD{DiLoCo{H: 4, Rate: 1, Moments: Moments{1, 2}, Descent: adamW(false)}}, static: true, when: every(4),
+		adaptive: true},
 	{algo: SPARTADiLoCo{Every: 1, DiLoCo: DiLoCo{H: 4, Rate: 1}}, static: true, follow: true},
 	{algo: SPARTADiLoCo{Every: 2, DiLoCo: DiLoCo{H: 4, Rate: 0.7, Mu: 0.9, Descent: adamW(false)}}, static: true,
 		when: every(2), adaptive: true},
@@ -502,7 +506,7 @@ func TestAllAllocateNothing(t *testing.T) {
 			}
 			r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = v }
 			if r.Compress != nil {
-				p, err := r.Compress(buffer, 0)
+				p, err := r.Compress(buffer, 1)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -21,8 +21,11 @@ type Memory struct {
 	// Scalars are the numbers that an agent keeps as State.Scalars, as they are at the start.
 	Scalars []float64
 	// EdgeVectors are the lengths of the vectors that an agent keeps for each of its edges of the
-	// graph, in EdgeMemory.Vectors. All start at zero. ModelLength stands for the length of the model.
+	// graph, in EdgeMemory.Vectors. They start at zero. ModelLength stands for the length of the model.
 	EdgeVectors []int
+	// EdgesFromModel says that the vectors of the length of the model in EdgeVectors start at the
+	// first model, which all agents have in common.
+	EdgesFromModel bool
 	// Mailbox lists where in State.Aux the buffer of an [Asynchronous] algorithm is: vectors that are
 	// zero unless it holds an exchange.
 	Mailbox []int
@@ -58,6 +61,9 @@ type Exchange struct {
 	Edges *Edges
 	// Vectors counts the vectors that a message consists of; 0 stands for 1.
 	Vectors int
+	// MeanVectors is the mean number of vectors in a message, where not all of an all-reduce have
+	// Vectors; 0 stands for Vectors.
+	MeanVectors float64
 	// Messages counts the messages that an agent posts on each link before an exchange; 0 stands for 1.
 	// Their vectors follow each other in Link.Sent and Link.Received.
 	Messages int

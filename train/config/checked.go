@@ -39,6 +39,9 @@ func (c checked) LeastEigenvalue() float64 { return c.s.Mixing.Spectrum()[0] }
 
 func (c checked) Contraction() algo.Contraction {
 	delta := c.s.Compressor.Delta()
+	if !c.s.Broadcasts() {
+		return algo.Contraction{Message: delta, Iteration: delta, Limit: c.s.copyLimit()}
+	}
 	return algo.Contraction{Message: delta, Iteration: delta * c.s.BroadcastRate(), Limit: c.s.chocoLimit()}
 }
 

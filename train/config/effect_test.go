@@ -151,8 +151,8 @@ func TestKeysWithoutEffect(t *testing.T) {
 func TestRefusalOfKeyWithoutEffect(t *testing.T) {
 	err := resolveText(t, "{algo: dsgd, gamma: 0.3, warmup: 2}")
 	want := "config: gamma 0.3: has no effect on this run: it needs algo fspda-sa, fspda-storm, fspda-sa-sketch, " +
-		"fspda-async, fspda-async-storm or gasloc; leave it out, or choose what uses it\nconfig: warmup 2: has no " +
-		"effect on this run: it needs schedule cosine; " +
+		"fspda-sa-ef, fspda-async, fspda-async-storm or gasloc; leave it out, or choose what uses it\nconfig: " +
+		"warmup 2: has no effect on this run: it needs schedule cosine; " +
 		"leave it out, or choose what uses it"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v\nwant %s", err, want)

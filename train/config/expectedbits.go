@@ -1,6 +1,10 @@
 package config
 
-import "fspda/dist"
+import (
+	"cmp"
+
+	"fspda/dist"
+)
 
 // ExpectedBits is the mean number of bits that all agents together send in an iteration, in the
 // accounting asked for. The published count of reference_bits is not looked at.
@@ -10,6 +14,7 @@ func (s *Setup) ExpectedBits() float64 {
 	}
 	if s.AllReduces() {
 		bits := s.allReduceBits(s.Mask.Len()) / float64(s.RoundLength())
+		bits *= cmp.Or(s.Traits.MeanVectors, 1)
 		if every := s.Traits.WholeEvery; every > 0 {
 			bits += (s.allReduceBits(s.Dim) - s.allReduceBits(s.Mask.Len())) / float64(every)
 		}
@@ -23,7 +28,7 @@ func (s *Setup) ExpectedBits() float64 {
 		}
 		return d.ArcRate() * bits * float64(values)
 	}
-	if s.Compressor != nil {
+	if s.Broadcasts() {
 		return s.BroadcastRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(s.messageLedger()))
 	}
 	rates := 0.0
@@ -34,7 +39,7 @@ func (s *Setup) ExpectedBits() float64 {
 			rates += s.Process.Rate(e)
 		}
 	}
-	if s.Lattice != nil {
+	if s.Codec() != nil {
 		return rates * 2 * float64(s.Bits(s.messageLedger()))
 	}
 	if n := s.Traits.MessageLen; n > 0 {

@@ -70,7 +70,7 @@ func (s *Setup) admitFreeze() error {
 			"with them frozen ones: choose another algorithm", c.Algo)
 	case s.Traits.Code == algo.CompressedCode:
 		return Invalid("freeze", c.Freeze,
-			"%s sends compressed differences from copies that start at zero, and would move "+
+			"%s sends compressed differences from copies, and would move "+
 				"frozen coordinates by what the copies lack: choose another algorithm", c.Algo)
 	case s.Lattice != nil:
 		return Invalid("freeze", c.Freeze, "%s rounds what it averages to %s, and would move frozen coordinates: use "+

@@ -111,7 +111,7 @@ func (c Config) fingerprint(device bool) string {
 
 // covered lists the fields that the fingerprint covers.
 func (c Config) covered(device bool) []Field {
-	c.Params = c.settleParams()
+	c.Params = c.coveredParams()
 	return slices.DeleteFunc(c.Fields(), func(f Field) bool {
 		return c.inert(f) && !(device && f.Resume == setting.Moves)
 	})
@@ -129,7 +129,7 @@ func (c Config) Covered() map[string]string {
 // Differences lists the keys that would change the trajectory and differ, with both values.
 func (c Config) Differences(other Config) []string {
 	var diff []string
-	c.Params, other.Params = c.settleParams(), other.settleParams()
+	c.Params, other.Params = c.coveredParams(), other.coveredParams()
 	a, b := c.Fields(), other.Fields()
 	for i := range a {
 		if va, vb := a[i].Text(), b[i].Text(); va != vb && !(c.inert(a[i]) && other.inert(b[i])) {

@@ -16,6 +16,7 @@ import (
 // informative first. The sizes are the lengths of the model's tensors.
 func (s *Setup) Identity(sizes []int) [][2]string {
 	c := s.Config.Stored()
+	c.Params = c.coveredParams()
 	layout := sha256.Sum256(fmt.Append(nil, sizes, s.Buffers))
 	id := [][2]string{
 		{"seed", strconv.FormatUint(c.Seed, 10)},

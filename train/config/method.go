@@ -287,7 +287,7 @@ func (s *Setup) Directed() dist.Directed {
 // settleWeights resolves weights auto: the edge process's where it has some.
 func (s *Setup) settleWeights() error {
 	c := &s.Config
-	_, weighted := s.Process.(dist.Weighted)
+	weighted := s.Process.Weighted()
 	switch {
 	case c.Weights == "" && weighted && s.uses("weights"):
 		c.Weights = weightsProcess

@@ -136,6 +136,18 @@ func (c Config) settleParams() Params {
 	return settle(c.ownParams(), c.Params)
 }
 
+// coveredParams is settleParams without the defaults of settings that a later version brought:
+// configurations that were stored before have the same trajectory.
+func (c Config) coveredParams() Params {
+	all := c.settleParams()
+	for _, p := range c.ownParams() {
+		if p.Since != "" && setting.Text(all[p.Name]) == setting.Text(p.Initial()) {
+			delete(all, p.Name)
+		}
+	}
+	return all
+}
+
 // settle returns the values of settings with the defaults of those that are not given.
 func settle(own []Param, given Params) Params {
 	if len(own) == 0 {

@@ -312,6 +312,7 @@ func (s *Setup) steps() error {
 	s.bendSchedule()
 	s.settleRho()
 	s.settleTheta()
+	s.settleGamma()
 	if err := s.checkMethod(); err != nil {
 		return err
 	}

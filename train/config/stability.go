@@ -40,7 +40,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 	}
 	static, meeting := s.activeEdges()
 	safe := sixDigits(1 / float64(1+meeting))
-	if static && s.Mask.Dense() {
+	if static && s.movesAll() {
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
 			return nil, setting.InsteadOf(key, gain, safe, "is outside the stable region of graph %s with all edges "+
 				"at once and all coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s%s", c.Graph, key,
@@ -48,7 +48,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 				when(s.uses("weights"), ", or weights metropolis"))
 		}
 	}
-	if p, ok := s.Process.(dist.Cyclic); ok && s.Mask.Dense() {
+	if p := s.Process; p.Period() > 0 && s.movesAll() {
 		if growth := s.cycleGrowth(p, gain, dual); growth > 1+1e-6 {
 			return nil, setting.InsteadOf(key, gain, safe, "lets differences between agents grow %.3g times in each "+
 				"cycle of the %d rounds of %s with all coordinates: below %.3g it is safe; or use a mask", growth,
@@ -56,7 +56,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 		}
 	}
 	degree := float64(meeting)
-	if load := degree * s.Mask.Density(); gain*degree >= 1 && load > 1 {
+	if load := degree * s.moved(); gain*degree >= 1 && load > 1 {
 		warnings = append(warnings, fmt.Sprintf("%s·(most active edges at an agent, %d) is %.3g and about %.2g edges "+
 			"meet at an agent and coordinate at once: the gossip may diverge; a safe value is below %.3g", key, meeting,
 			gain*degree, load, 1/degree))
@@ -67,7 +67,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 // cycleGrowth returns by how much differences between agents grow in a cycle of the process in the
 // long run, with x ← x - gain·Lx - lambda and lambda ← lambda + dual·Lx in each round: the largest
 // modulus of an eigenvalue of the product of all rounds, by power iteration.
-func (s *Setup) cycleGrowth(p dist.Cyclic, gain, dual float64) float64 {
+func (s *Setup) cycleGrowth(p dist.Process, gain, dual float64) float64 {
 	n := s.Graph.N
 	x, lambda, lap := make([]float64, n), make([]float64, n), make([]float64, n)
 	var events []dist.Event
@@ -157,8 +157,8 @@ type edgeWeight func(e dist.Event, t int, degree []int) float64
 // ownWeight is that of the edge process where it has weights, else the Metropolis weight of the
 // active graph.
 func (s *Setup) ownWeight() edgeWeight {
-	if weighted, ok := s.Process.(dist.Weighted); ok {
-		return func(e dist.Event, t int, _ []int) float64 { return weighted.Weight(e, t) }
+	if s.Process.Weighted() {
+		return func(e dist.Event, t int, _ []int) float64 { return s.Process.Weight(e, t) }
 	}
 	return func(e dist.Event, _ int, degree []int) float64 {
 		return 1 / float64(1+max(degree[e.From], degree[e.To]))
@@ -278,7 +278,7 @@ func (s *Setup) autoEta() float64 {
 	if s.Graph.N < 2 || c.Beta == 0 {
 		return 0
 	}
-	share := s.Mask.Density()
+	share := s.moved()
 	if rank := s.Traits.Rank; rank > 0 {
 		share = 1 / float64(rank) // one direction of each matrix
 	}

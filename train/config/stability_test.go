@@ -382,8 +382,8 @@ func quasiGlobalSpread(t *testing.T, c Config) float64 {
 		next := slices.Clone(y)
 		for _, e := range active {
 			w := 1 / float64(1+max(degree[e.From], degree[e.To]))
-			if own, ok := p.(dist.Weighted); ok {
-				w = own.Weight(e, it)
+			if p.Weighted() {
+				w = p.Weight(e, it)
 			}
 			next[e.From] += w * (y[e.To] - y[e.From])
 			next[e.To] += w * (y[e.From] - y[e.To])

@@ -21,6 +21,8 @@ import (
 type Evaluator struct {
 	// Stop ends evaluations with ErrInterrupted when it is closed; nil: never.
 	Stop <-chan struct{}
+	// Advanced is called between the parts of an evaluation, by several goroutines.
+	Advanced func()
 
 	setup   *config.Setup
 	shards  [][]int32 // The examples over which full metrics are taken, by agent.
@@ -114,7 +116,7 @@ type AgentScore struct {
 
 // New makes an Evaluator on devices of one kind.
 func New(s *config.Setup, workers []Worker) *Evaluator {
-	e := &Evaluator{setup: s, shards: s.MetricsShards(), workers: workers,
+	e := &Evaluator{Advanced: func() {}, setup: s, shards: s.MetricsShards(), workers: workers,
 		atOnce: s.Threads, free: make([]sync.Pool, len(workers))}
 	if memory.Owned(e.workers[0].Device) {
 		e.atOnce = len(workers) * memory.Evaluators(s, len(workers))
@@ -147,6 +149,7 @@ func (e *Evaluator) release(w *workspace) { e.free[w.at].Put(w) }
 var ErrInterrupted = errors.New("evaluate: interrupted")
 
 func (e *Evaluator) interrupted() bool {
+	e.Advanced()
 	select {
 	case <-e.Stop:
 		return true

@@ -208,10 +208,10 @@ func agentVectors(s *config.Setup) vectors {
 // messageVectors counts the vectors that an agent has on their way to others.
 func messageVectors(s *config.Setup) vectors {
 	n := s.VectorsPerLink() * s.Traits.MessagesPerLink()
-	if s.Traits.EdgeVectors != nil { // each neighbour is sent other vectors
-		n *= linksAtOnce(s)
-	}
 	if s.Mask.Dense() {
+		if s.Traits.EdgeVectors != nil { // each neighbour is sent other vectors
+			n *= linksAtOnce(s)
+		}
 		return vectors{s.Dim: n}
 	}
 	v := vectors{s.Mask.Len(): n * linksAtOnce(s)}

@@ -115,6 +115,8 @@ func (m *memory) Stable([]byte, int) error                { return nil }
 func (m *memory) AwaitReports(context.Context, int) error { return nil }
 func (m *memory) CheckpointRequested() <-chan struct{}    { return nil }
 func (m *memory) SilentFor(int) time.Duration             { return 0 }
+func (m *memory) Advance(int, dist.Phase)                 {}
+func (m *memory) Position(int) (p dist.Advance)           { return p }
 func (m *memory) WireBytes() uint64                       { return 0 }
 
 func (m *memory) Report(_ context.Context, to, t int, record []byte) error {

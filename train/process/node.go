@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"fspda/dist"
 	"fspda/internal/wholefile"
 	"fspda/train/snapshot"
 )
@@ -68,12 +69,16 @@ type Options struct {
 	Schedule     Schedule
 	DropAfter    time.Duration // an agent that is silent for longer is not awaited; 0: never
 	// Timeout is the longest silence of an agent that this process needs; after it the run ends
-	// here with a SilentError. 0: there is no limit.
+	// here with a SilentError. It is also the longest time for which an agent may not advance; after
+	// it the run ends with a HangError. 0: there is no limit.
 	Timeout time.Duration
 	// FirstTimeout takes the place of Timeout for an agent that this process has never heard. 0: it
 	// is Timeout.
 	FirstTimeout time.Duration
-	Log          *zap.Logger
+	// Abandon is called when the run has failed here and the local agent goes on computing: nothing in
+	// this process can end that, so that the process should end. nil: nothing is called.
+	Abandon func(error)
+	Log     *zap.Logger
 
 	// state in the checkpoint from which the process resumes
 	First   int
@@ -131,6 +136,9 @@ const (
 
 // New makes the node of this process.
 func New(opt Options) *Node {
+	if opt.Abandon == nil {
+		opt.Abandon = func(error) {}
+	}
 	n := &Node{opt: opt, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
 		done: make(chan struct{}), rows: newProgress(), stop: newStopState(),
 		disk: disk{written: cmp.Or(opt.First, -1), Reservation: snapshot.NewReservation()}}
@@ -178,7 +186,13 @@ func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 			fail(err)
 		}
 	}
-	n.watching.Go(func() { check(n.watch(n.life)) })
+	n.watching.Go(func() {
+		err := n.watch(n.life)
+		check(err)
+		if err != nil {
+			go n.abandon(err)
+		}
+	})
 	n.saving.Go(func() {
 		if err := n.save(n.life); err != nil {
 			check(err)
@@ -352,6 +366,7 @@ func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
 		case <-ctx.Done():
 		}
 	})()
+	n.opt.Network.Advance(n.opt.Network.Position(n.opt.Rank).T, dist.Idle)
 	close(n.done)
 	close(n.queue)
 	defer n.saving.Wait()

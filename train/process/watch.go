@@ -3,9 +3,12 @@ package process
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
+
+	"fspda/dist"
 )
 
 // SilentError reports that an agent without which the run cannot go on has been silent for longer
@@ -35,8 +38,8 @@ const (
 	watchInterval = time.Second
 )
 
-// watch returns a SilentError when an agent that this process needs has been silent for too long.
-// It warns earlier.
+// watch returns a SilentError when an agent that this process needs has been silent for too long,
+// and a HangError when one does not advance for too long. It warns earlier.
 func (n *Node) watch(ctx context.Context) error {
 	interval := watchInterval
 	for _, limit := range []time.Duration{n.opt.Timeout, n.opt.FirstTimeout} {
@@ -47,6 +50,7 @@ func (n *Node) watch(ctx context.Context) error {
 	t := time.NewTicker(interval)
 	defer t.Stop()
 	warned, heard := make([]bool, n.opt.Agents), make([]bool, n.opt.Agents)
+	hangs := make([]bool, n.opt.Agents) // Agents that were said to hang.
 	start := time.Now()
 	began, latest := start, start
 	for {
@@ -70,14 +74,72 @@ func (n *Node) watch(ctx context.Context) error {
 				limit = n.opt.FirstTimeout
 			}
 			if limit > 0 && silent > limit && n.needs(i) {
-				return &SilentError{i, limit, !heard[i]}
+				return n.blame(&SilentError{i, limit, !heard[i]})
 			}
 			if late := silent > warnAfter; late != warned[i] {
 				warned[i] = late
 				n.logSilence(i, late, limit)
 			}
 		}
+		n.logHangs(hangs)
+		if limit := n.opt.Timeout; limit > 0 && time.Since(began) > limit {
+			if stalls := n.hanging(limit); len(stalls) > 0 {
+				return &HangError{stalls, limit}
+			}
+		}
 	}
+}
+
+// abandon is called when the run has failed here with err. It abandons the process if the local
+// agent goes on computing.
+func (n *Node) abandon(err error) {
+	select {
+	case <-n.done:
+		return
+	case <-time.After(ownGrace):
+	}
+	if own := n.opt.Network.Position(n.opt.Rank); own.Phase == dist.Working && own.Since >= ownGrace {
+		n.opt.Abandon(err)
+	}
+}
+
+// blame returns why the run ends here: because the local agent hangs, if it does, or for the reason
+// err. The others may have ended because it hangs.
+func (n *Node) blame(err error) error {
+	own := Stall{n.opt.Rank, n.opt.Network.Position(n.opt.Rank)}
+	if own.Phase == dist.Working && own.Since > n.opt.Timeout {
+		return &HangError{[]Stall{own}, n.opt.Timeout}
+	}
+	return err
+}
+
+// hanging returns the agents that this process has to wait for and that have not advanced for a
+// time.
+func (n *Node) hanging(after time.Duration) []Stall {
+	return slices.DeleteFunc(Hanging(n.opt.Network, n.opt.Rank, n.opt.Agents, after), func(s Stall) bool {
+		if s.Agent == n.opt.Rank {
+			return s.Since < after+ownGrace
+		}
+		return !n.needs(s.Agent)
+	})
+}
+
+// logHangs warns of agents that do not advance, and tells when they do again.
+func (n *Node) logHangs(told []bool) {
+	now := make([]bool, len(told))
+	for _, s := range Hanging(n.opt.Network, n.opt.Rank, n.opt.Agents, 0) {
+		now[s.Agent] = true
+		if !told[s.Agent] {
+			n.opt.Log.Warn("an agent does not advance; its process is heard", zap.String("where", s.String()),
+				zap.Duration("timeout", n.opt.Timeout))
+		}
+	}
+	for i := range told {
+		if told[i] && !now[i] {
+			n.opt.Log.Info("an agent advances again", zap.Int("agent", i))
+		}
+	}
+	copy(told, now)
 }
 
 func (n *Node) logSilence(agent int, silent bool, limit time.Duration) {

@@ -130,6 +130,7 @@ struct BytesWarp {
   template <class Operands> ALWAYS_INLINE void begin(const Operands &o, Numbers (&all)[2], int steps) {
     o.load(all[0], 0, 0, steps);
     o.load(all[0], 2, 0, steps);
+    all[1][0] = all[1][1] = Four{}; // of a step that may not be there: NaN times 0 would be NaN
     o.load(all[1], 0, 1, steps);
   }
 

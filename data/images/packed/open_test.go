@@ -154,7 +154,7 @@ func TestVersion1(t *testing.T) {
 		var p images.RGB
 		for i := range 4 {
 			err := s.Train.Image(&p, i)
-			if name := s.Train.(images.Named).Name(i); err != nil || p.H != 12 || s.Train.Label(i) != int32(i/2) ||
+			if name := s.Train.Name(i); err != nil || p.H != 12 || s.Train.Label(i) != int32(i/2) ||
 				name != []string{"train/ant/0.png", "train/ant/2.png", "train/bee/1.png", "train/bee/3.png"}[i] {
 				t.Errorf("%s: picture %s: %v, %d×%d, label %d", format, name, err, p.W, p.H, s.Train.Label(i))
 			}

@@ -28,8 +28,6 @@ type EncodedPictures struct{ *Pictures }
 var (
 	_ images.Raw     = RawPictures{}
 	_ images.Encoded = EncodedPictures{}
-	_ images.Named   = RawPictures{}
-	_ images.Weighed = EncodedPictures{}
 )
 
 // source returns p with the methods of its format.

@@ -156,8 +156,8 @@ func TestPrepareRaw(t *testing.T) {
 			t.Errorf("picture %d: %d×%d, want %d×%d", i, p.W, p.H, w, h)
 		}
 		if s.Train.Label(i) != from.Train.Label(i) ||
-			s.Train.(images.Named).Name(i) != from.Train.(images.Named).Name(i) {
-			t.Errorf("picture %d is %s of class %d", i, s.Train.(images.Named).Name(i), s.Train.Label(i))
+			s.Train.Name(i) != from.Train.Name(i) {
+			t.Errorf("picture %d is %s of class %d", i, s.Train.Name(i), s.Train.Label(i))
 		}
 		if d := meanOf(p.Pix) - meanOf(before.Pix); d < -8 || d > 8 {
 			t.Errorf("picture %d: the mean moved by %.1f", i, d)
@@ -201,7 +201,7 @@ func TestPrepareJPEG(t *testing.T) {
 		if d := meanOf(p.Pix) - meanOf(want.Pix); p.W != want.W || p.H != want.H || d < -3 || d > 3 {
 			t.Errorf("picture %d: %d×%d, want %d×%d; the mean is off by %.1f", i, p.W, p.H, want.W, want.H, d)
 		}
-		name := s.Train.(images.Named).Name(i)
+		name := s.Train.Name(i)
 		encoded, err := s.Train.(images.Encoded).Encoded(nil, i)
 		if err != nil {
 			t.Fatal(err)

@@ -98,7 +98,7 @@ func TestPreparedLikePillow(t *testing.T) {
 		if err := s.Train.Image(&p, i); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, off(&p, want[s.Train.(images.Named).Name(i)]))
+		all = append(all, off(&p, want[s.Train.Name(i)]))
 	}
 	meanOff(t, "image", all, 0.3)
 }

@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -256,10 +257,7 @@ func placeOf(s images.Source, i int, err error) string {
 }
 
 func nameOf(s images.Source, i int) string {
-	if n, ok := s.(images.Named); ok {
-		return n.Name(i)
-	}
-	return fmt.Sprint(i)
+	return cmp.Or(s.Name(i), fmt.Sprint(i))
 }
 
 // prefix hashes the first images of a source, by label, size and name.
@@ -273,13 +271,8 @@ func newPrefix(s images.Source) *prefix { return &prefix{source: s, hash: sha256
 
 // sum returns the SHA-256 over the first n images. n may not decrease.
 func (p *prefix) sum(n int) string {
-	sizes, _ := p.source.(images.Weighed)
 	for ; p.n < n; p.n++ {
-		var size int64
-		if sizes != nil {
-			size = sizes.Bytes(p.n)
-		}
-		fmt.Fprintf(p.hash, "%d %d %s\n", p.source.Label(p.n), size, nameOf(p.source, p.n))
+		fmt.Fprintf(p.hash, "%d %d %s\n", p.source.Label(p.n), max(0, p.source.Bytes(p.n)), nameOf(p.source, p.n))
 	}
 	return hex.EncodeToString(p.hash.Sum(nil))
 }

@@ -16,7 +16,7 @@ func Example() {
 	}
 	defer set.Close()
 	fmt.Println(set.Kind, set.Classes, set.Train.Len(), set.Test.Len())
-	fmt.Println(set.Train.(images.Named).Name(1))
+	fmt.Println(set.Train.Name(1))
 	// Output:
 	// parquet [ant bee cat] 20 4
 	// train-00000-of-00002.parquet/bee_1.JPEG

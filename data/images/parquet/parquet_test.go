@@ -68,7 +68,7 @@ func TestShardsOfHuggingFace(t *testing.T) {
 	}
 	for i, want := range map[int]string{1: "train-00000-of-00002.parquet/bee_1.JPEG",
 		4: "train-00000-of-00002.parquet/row group 1 row 0", 19: "train-00001-of-00002.parquet/bee_19.JPEG"} {
-		if got := s.Train.(images.Named).Name(i); got != want {
+		if got := s.Train.Name(i); got != want {
 			t.Errorf("picture %d is %s, want %s", i, got, want)
 		}
 	}
@@ -239,7 +239,7 @@ func TestSaveToDisk(t *testing.T) {
 		}
 	}
 	s := set(t, "testdata/saved")
-	if got := s.Train.(images.Named).Name(4); got != "data-00000-of-00001.arrow/bee_4.JPEG" {
+	if got := s.Train.Name(4); got != "data-00000-of-00001.arrow/bee_4.JPEG" {
 		t.Errorf("picture 4 is %s", got)
 	}
 }
@@ -280,7 +280,7 @@ func TestVariants(t *testing.T) {
 			for _, i := range []int{23, 0, 1, 2, 22, 21, 3, 4, 5, 16, 17, 18, 12, 11, 20} {
 				isPicture(t, s.Train, i, i)
 				want := fmt.Sprintf("%s/%s_%d.JPEG", filepath.Base(file), []string{"ant", "bee", "cat"}[i%3], i)
-				if got := s.Train.(images.Named).Name(i); i%4 > 0 && got != want {
+				if got := s.Train.Name(i); i%4 > 0 && got != want {
 					t.Errorf("picture %d is %s, want %s", i, got, want)
 				}
 			}

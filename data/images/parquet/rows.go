@@ -39,10 +39,7 @@ type (
 	position struct{ group, row int32 }
 )
 
-var (
-	_ images.Encoded = (*rows)(nil)
-	_ images.Named   = (*rows)(nil)
-)
+var _ images.Encoded = (*rows)(nil)
 
 func openRows(path string, files []string, ending string, o images.Options) (*rows, error) {
 	r := &rows{dir: path, maxPixels: o.MaxPixels, paths: map[int]string{}, names: map[string]int32{},
@@ -161,6 +158,9 @@ func (r *rows) Name(i int) string {
 	}
 	return fmt.Sprintf("%s/row group %d row %d", shard, g.index, r.at[i].row)
 }
+
+// Bytes is -1: the size is known after reading only.
+func (r *rows) Bytes(int) int64 { return -1 }
 
 // place names the file and the row of image i, for errors.
 func (r *rows) place(i int) string {

@@ -99,7 +99,13 @@ func compilerFlags() []string {
 // compiler, or the system cannot open libraries, the error is ErrNoCompiler or a *dynlib.Error.
 var Open = sync.OnceValues(open)
 
-func open() (*Library, error) { return openUnits(kernels.Files(), kernels.All()) }
+func open() (*Library, error) {
+	path, err := Build()
+	if err != nil {
+		return nil, err
+	}
+	return openLibrary(path, kernels.All())
+}
 
 // openUnits opens a library of the given kernels, whose units are among the files.
 func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error) {
@@ -107,6 +113,10 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 	if err != nil {
 		return nil, err
 	}
+	return openLibrary(path, all)
+}
+
+func openLibrary(path string, all []*kernels.Kernel) (*Library, error) {
 	h, err := dynlib.System().Open(&dynlib.Library{Name: "the kernels for the host", PreferredPaths: []string{path}})
 	if err != nil {
 		return nil, err
@@ -137,8 +147,17 @@ func openUnits(files map[string]string, all []*kernels.Kernel) (*Library, error)
 	return l, nil
 }
 
+// LibraryVariable is the environment variable with the path of a library that is used in place of
+// the one that Build makes. It has the same functions, and may be an interpreter of PTX.
+const LibraryVariable = "FSPDA_HOSTRUN_LIBRARY"
+
 // Build builds the library of all kernels, or takes it from the user's cache, and returns its path.
-func Build() (path string, err error) { return buildUnits(kernels.Files(), kernels.All()) }
+func Build() (path string, err error) {
+	if path := os.Getenv(LibraryVariable); path != "" {
+		return path, nil
+	}
+	return buildUnits(kernels.Files(), kernels.All())
+}
 
 func buildUnits(files map[string]string, all []*kernels.Kernel) (path string, err error) {
 	compiler, err := Compiler()

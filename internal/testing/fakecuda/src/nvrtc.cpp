@@ -209,3 +209,7 @@ RTC nvrtcGetCUBIN(nvrtcProgram handle, char *out) {
   memcpy(out, &p->image, sizeof p->image);
   return NVRTC_SUCCESS;
 }
+
+// The fake has no PTX: its GPU runs the kernels' source.
+RTC nvrtcGetPTXSize(nvrtcProgram, size_t *) { return NVRTC_ERROR_INVALID_PROGRAM; }
+RTC nvrtcGetPTX(nvrtcProgram, char *) { return NVRTC_ERROR_INVALID_PROGRAM; }

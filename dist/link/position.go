@@ -1,0 +1,100 @@
+package link
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"fspda/dist"
+)
+
+// ownPosition is the position of this node's agent, which the heartbeats carry.
+type ownPosition struct {
+	mu  sync.Mutex
+	at  dist.Position
+	log advances
+}
+
+// advances are the times at which an agent was seen to advance.
+type advances struct {
+	first, latest time.Time
+	count         int
+}
+
+// add records an advance.
+func (a *advances) add() {
+	a.latest = time.Now()
+	if a.count++; a.count == 1 {
+		a.first = a.latest
+	}
+}
+
+// of describes a position that was reached by these advances.
+func (a *advances) of(p dist.Position) dist.Advance {
+	out := dist.Advance{Position: p, Since: time.Since(a.latest)}
+	if a.count > 1 {
+		out.Pace = a.latest.Sub(a.first) / time.Duration(a.count-1)
+	}
+	return out
+}
+
+// Advance says that this node's agent has done something in iteration t, and what it does now.
+func (n *Node) Advance(t int, phase dist.Phase) {
+	o := &n.position
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.at = dist.Position{T: t, Phase: phase, Steps: o.at.Steps + 1}
+	o.log.add()
+}
+
+// await says that the agent waits for a message of another agent, until the function that it
+// returns is called. An agent that never advances, such as one without iterations, does not wait.
+func (n *Node) await(from int) (over func()) {
+	o := &n.position
+	set := func(phase dist.Phase) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.at.Phase == dist.Idle {
+			return
+		}
+		o.at.Phase, o.at.Awaits = phase, from
+		o.at.Steps++
+		o.log.add()
+	}
+	set(dist.Waiting)
+	return func() { set(dist.Working) }
+}
+
+// Position returns how far an agent has come. It counts from the start if nothing was heard.
+func (n *Node) Position(agent int) dist.Advance {
+	if agent == n.opt.Self {
+		n.position.mu.Lock()
+		defer n.position.mu.Unlock()
+		return n.position.log.of(n.position.at)
+	}
+	p := n.peer(agent)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.advances.of(p.position)
+}
+
+// setPosition writes the position of this node's agent into the header of an acknowledgement.
+func (n *Node) setPosition(h *header) {
+	n.position.mu.Lock()
+	defer n.position.mu.Unlock()
+	at := n.position.at
+	h.t, h.seq, h.phase, h.awaits = uint64(max(0, at.T)), at.Steps, uint8(at.Phase), uint32(at.Awaits)
+}
+
+// follow takes the position in an acknowledgement of the peer. The caller holds the lock.
+func (p *peer) follow(h *header) error {
+	if int(h.awaits) >= p.node.opt.Agents {
+		return &FrameError{Got: fmt.Sprintf("a position that awaits agent %d of %d", h.awaits, p.node.opt.Agents)}
+	}
+	at := dist.Position{T: int(h.t), Phase: dist.Phase(h.phase), Awaits: int(h.awaits), Steps: h.seq}
+	if at.Steps != p.position.Steps || at.T != p.position.T {
+		p.advances.add()
+	}
+	p.position = at
+	return nil
+}

@@ -1,0 +1,184 @@
+package algo
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"fspda/device"
+)
+
+// goldenRow is a trajectory that another program computed in float64, on both golden problems: some
+// coordinates of the model of agent 0, the objective at the mean model, and on the first problem
+// the bits, and the same coordinates of another vector of agent 0.
+type goldenRow struct {
+	name string
+	algo Algorithm
+	d    [2]int // 0: 3 and 4.
+	at   []int  // nil: the first three.
+	T    [2]int // 0: 6 and 8.
+	game func(g *game)
+	bits [3]uint64
+	of   func(s *State) device.Vector
+	want [2]string
+}
+
+func aux(k int) func(s *State) device.Vector {
+	return func(s *State) device.Vector { return s.Aux[k] }
+}
+
+func opt(k int) func(s *State) device.Vector {
+	return func(s *State) device.Vector { return s.Opt[k] }
+}
+
+func (c goldenRow) check(t *testing.T) {
+	if c.d[0] == 0 {
+		c.d = [2]int{3, 4}
+	}
+	if c.at == nil {
+		c.at = []int{0, 1, 2}
+	}
+	if c.T[0] == 0 {
+		c.T = [2]int{6, 8}
+	}
+	for p := range c.d {
+		games, objectives := muonGames(c.algo, c.d[p])
+		g := games[p]
+		c.game(g)
+		for it := range c.T[p] {
+			g.step(t, it)
+		}
+		var got []float64
+		for _, k := range c.at {
+			got = append(got, g.x(0)[k])
+		}
+		got = append(got, objectives[p](mean(len(g.state), g.x)))
+		if p == 0 && c.of != nil {
+			for _, k := range c.at {
+				got = append(got, values(c.of(g.state[0]))[k])
+			}
+		}
+		want, args := make([]float64, len(got)), make([]any, len(got))
+		for k := range want {
+			args[k] = &want[k]
+		}
+		if _, err := fmt.Sscan(c.want[p], args...); err != nil {
+			t.Fatal(err)
+		}
+		for k := range want {
+			if !(math.Abs(got[k]-want[k]) <= 0.6e-8) {
+				t.Errorf("problem %d: number %d is %.8f, want %.8f", p, k, got[k], want[k])
+			}
+		}
+		if bits := g.bits(); p == 0 && bits != c.bits {
+			t.Errorf("bits %d, want %d", bits, c.bits)
+		}
+	}
+}
+
+// Trajectories of methods of rounds that average moving averages.
+func TestGoldenRounds(t *testing.T) {
+	adam := Descent{Opt: AdamW{0.9, 0.99, 1e-8}, Decay: &Decay{Rate: 0.01}}
+	for _, c := range []goldenRow{
+		{name: "local adam", algo: LocalSGD{DiLoCo{H: 2, Rate: 1, Moments: Moments{1, 1}, Descent: adam}},
+			game: everyPair, bits: same(5184), of: opt(1), want: [2]string{"2.22625470 2.17582109 2.16247587 " +
+				"5.39102256 0.11816330 0.49042647 0.46998881", "1.59297941 1.47731369 1.70840734 16.97587913"}},
+		{name: "des-loc", algo: DESLOC{LocalSGD{DiLoCo{H: 2, Rate: 1, Moments: Moments{2, 3}, Descent: adam}}},
+			game: everyPair, bits: same(2880), of: opt(1), want: [2]string{"2.30599945 2.31647217 2.41860498 " +
+				"5.18988517 0.12218658 0.48537132 0.47189157", "1.44551077 1.31678749 1.70760208 15.95598793"}},
+	} {
+		t.Run(c.name, c.check)
+	}
+}
+
+// Averages of agents alike change nothing; the mean of the first average follows the mean gradient
+// whatever its period is; the second one is the mean of squares, and no square of a mean.
+func TestMomentsFollowTheirMeans(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world, q quadratics) {
+		const h, beta1, beta2 = 2, 0.9, 0.99
+		descent := Descent{Opt: AdamW{beta1, beta2, 1e-3}}
+		for _, m := range []Moments{{}, {1, 1}, {2, 3}, {0, 1}} {
+			g := outerWorld(LocalSGD{DiLoCo{H: h, Rate: 1, Moments: m, Descent: descent}}, w, q, h)
+			g.share = w.seed%2 == 0
+			x, first, second := zeros(w.n, w.d), zeros(w.n, w.d), zeros(w.n, w.d)
+			average, grad := make([]float64, w.d), make([]float64, w.d)
+			for it := range 24 {
+				step := make([]float64, w.d)
+				for i := range x {
+					copy(x[i], g.x(i))
+					g.grad(it, i, grad, x[i])
+					for k, v := range grad {
+						step[k] += v / float64(w.n)
+						first[i][k] = beta1*first[i][k] + (1-beta1)*v
+						second[i][k] = beta2*second[i][k] + (1-beta2)*v*v
+					}
+				}
+				for k := range average {
+					average[k] = beta1*average[k] + (1-beta1)*step[k]
+				}
+				g.step(t, it)
+				round := (it + 1) / h
+				if end := (it+1)%h == 0; end && m.First > 0 && round%m.First == 0 {
+					spread(first)
+				}
+				if end := (it+1)%h == 0; end && m.Second > 0 && round%m.Second == 0 {
+					spread(second)
+				}
+				for i, s := range g.state {
+					if e := distance(values(s.Opt[0]), first[i]) + distance(values(s.Opt[1]), second[i]); e > 1e-12 {
+						t.Fatalf("%v, iteration %d: the averages of agent %d are %g off", m, it, i, e)
+					}
+				}
+				mean := mean(w.n, func(i int) []float64 { return values(g.state[i].Opt[0]) })
+				if e := distance(mean, average); e > 1e-12 {
+					t.Fatalf("%v, iteration %d: the mean of exp_avg is %g off", m, it, e)
+				}
+			}
+		}
+	})
+	forWorlds(t, func(t *testing.T, w world, q quadratics) {
+		for i := range q.h {
+			q.h[i], q.b[i] = q.h[0], q.b[0]
+		}
+		of := func(m Moments) *game {
+			g := outerWorld(DiLoCo{H: 2, Rate: 0.7, Mu: 0.9, Moments: m, Descent: adamW(false)}, w, q, 2)
+			g.grad = q.grad
+			for it := range 20 {
+				g.step(t, it)
+			}
+			return g
+		}
+		if e := distance(of(Moments{}).x(0), of(Moments{1, 2}).x(0)); e > 1e-12 {
+			t.Errorf("agents that are alike end %g apart", e)
+		}
+	})
+}
+
+// spread sets all vectors to their mean.
+func spread(v [][]float64) {
+	m := mean(len(v), func(i int) []float64 { return v[i] })
+	for i := range v {
+		copy(v[i], m)
+	}
+}
+
+// With different data, averages of the agents' own keep AdamW from the optimum, and averages in
+// common do not.
+func TestAveragedMomentsReachTheOptimum(t *testing.T) {
+	away := func(m Moments) float64 {
+		g := goldenGameAt(LocalSGD{DiLoCo{H: 1, Rate: 1, Moments: m, Descent: Descent{Opt: AdamW{0.9, 0.99, 1e-8}}}}, 2)
+		g.edges = func(int) [][2]int { return world{n: 4}.complete() }
+		g.mask = func(int, int, int) []uint32 { return nil }
+		q := goldenQuadratics(3)
+		g.grad = q.grad
+		const T = 4000
+		for it := range T {
+			g.alpha = 0.05 * (1 + math.Cos(math.Pi*float64(it)/T))
+			g.step(t, it)
+		}
+		return distance(g.x(0), q.optimum())
+	}
+	if own, common := away(Moments{}), away(Moments{1, 1}); own < 0.1 || common > 1e-3 {
+		t.Errorf("%g from the optimum with averages of the agents' own, and %g with common ones", own, common)
+	}
+}

@@ -1,0 +1,109 @@
+package process_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"fspda/dist"
+	"fspda/train/process"
+)
+
+// positions is a Network whose agents have not advanced since a time.
+type positions struct {
+	*memory
+	start  time.Time
+	agents []dist.Advance
+	silent map[int]bool
+}
+
+func (p positions) Position(agent int) dist.Advance {
+	a := p.agents[agent]
+	a.Since += time.Since(p.start)
+	return a
+}
+
+func (p positions) SilentFor(agent int) time.Duration {
+	if p.silent[agent] {
+		return time.Hour
+	}
+	return 0
+}
+
+func at(t int, phase dist.Phase, awaits int, since, pace time.Duration) dist.Advance {
+	return dist.Advance{Position: dist.Position{T: t, Phase: phase, Awaits: awaits}, Since: since, Pace: pace}
+}
+
+// The agents that hold up a run are those that work and do not advance, however many wait for them.
+// Where none works, all that wait are named, if nobody can end their waits.
+func TestHanging(t *testing.T) {
+	const long, short, quick = time.Minute, time.Second, time.Millisecond
+	for name, c := range map[string]struct {
+		agents []dist.Advance
+		silent map[int]bool
+		want   []int
+	}{
+		"one hangs, the others wait": {agents: []dist.Advance{at(9, dist.Waiting, 1, long, quick),
+			at(7, dist.Working, 0, long, quick), at(8, dist.Waiting, 0, long, quick)}, want: []int{1}},
+		"all advance": {agents: []dist.Advance{at(9, dist.Waiting, 1, long, quick),
+			at(7, dist.Working, 0, short, quick)}},
+		"its steps are slow": {agents: []dist.Advance{at(9, dist.Waiting, 1, long, quick),
+			at(7, dist.Working, 0, long, long/4)}},
+		"each waits for the other": {agents: []dist.Advance{at(9, dist.Waiting, 1, long, quick),
+			at(7, dist.Waiting, 0, long, quick)}, want: []int{0, 1}},
+		"one waits for one that has ended": {agents: []dist.Advance{at(9, dist.Waiting, 1, long, quick),
+			at(7, dist.Idle, 0, long, quick)}, want: []int{0}},
+		"one waits for a short time": {agents: []dist.Advance{at(9, dist.Waiting, 1, short, quick),
+			at(7, dist.Waiting, 0, long, quick)}},
+		"they wait for one that is not heard": {agents: []dist.Advance{at(9, dist.Waiting, 1, long, quick),
+			at(7, dist.Working, 0, long, quick)}, silent: map[int]bool{1: true}},
+		"all have ended": {agents: []dist.Advance{at(9, dist.Idle, 0, long, quick), at(9, dist.Idle, 0, long, quick)}},
+	} {
+		p := positions{start: time.Now(), agents: c.agents, silent: c.silent}
+		var got []int
+		for _, s := range process.Hanging(p, 0, len(c.agents), 0) {
+			got = append(got, s.Agent)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: agents %v hang, want %v", name, got, c.want)
+		}
+	}
+}
+
+// An agent whose process lives and that does not advance is named in the log within 30 seconds, and
+// ends the run after the timeout. The process of the agent itself is abandoned then.
+func TestHungAgentEndsTheRun(t *testing.T) {
+	for _, rank := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			core, lines := observer.New(zapcore.WarnLevel)
+			ctx, fail := context.WithCancelCause(t.Context())
+			defer fail(nil)
+			net := positions{memory: newMemory(2)[rank], start: time.Now(),
+				agents: []dist.Advance{at(300, dist.Waiting, 1, 0, 0), at(300, dist.Working, 0, 0, 0)}}
+			abandoned := 0
+			n := process.New(process.Options{Rank: rank, Agents: 2, Network: net, Store: process.NoStore{},
+				Run: newLocal(2, nil), Schedule: schedule{}, Log: zap.New(core), Timeout: time.Minute,
+				Abandon: func(error) { abandoned++ }})
+			n.Serve(ctx, fail)
+			time.Sleep(30 * time.Second)
+			said := lines.All()
+			if len(said) != 1 || !strings.Contains(said[0].ContextMap()["where"].(string), "agent 1 ") || ctx.Err() != nil {
+				t.Errorf("after 30 s: %v, %v", said, context.Cause(ctx))
+			}
+			time.Sleep(60 * time.Second)
+			hung, ok := errors.AsType[*process.HangError](context.Cause(ctx))
+			if !ok || len(hung.Stalls) != 1 || hung.Stalls[0].Agent != 1 || abandoned != rank {
+				t.Errorf("agent %d: after 90 s %v, abandoned %d times", rank, context.Cause(ctx), abandoned)
+			}
+			n.Wait(ctx, ctx)
+		})
+	}
+}
