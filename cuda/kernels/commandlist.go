@@ -31,8 +31,8 @@ type megakernelCommand struct {
 	body    string // %s stands for the block type
 }
 
-// megakernelCommands lists them. megakernel.cu refers to them by index. Those of an iteration of figure 1
-// come first, so that the others are not between them in the code.
+// megakernelCommands lists them. megakernel.cu refers to them by index. An iteration of figure 1 needs
+// the first ones, whose code so lies together.
 var megakernelCommands = []megakernelCommand{
 	{"head", 256, "head_of<%s>"},
 	{"gemm_nt_bytes_mma", 128, "gemm_nt_bytes_mma_of<%s>"},

@@ -105,9 +105,9 @@ func (m *Megakernel) launchMeasured(c kernels.Call) error {
 	return nil
 }
 
-// launchTimes is the times that a launch noted, on one clock: those of multiprocessors begin at different
-// times and may have different rates. The blocks leave a barrier at about the same time, so that a line
-// through these times tells both.
+// launchTimes is the times that a launch noted, on one clock. The clocks of multiprocessors begin at
+// different times and may have different rates. The blocks leave a barrier at about the same time, so
+// that a line through these times tells both.
 type launchTimes struct {
 	times  []uint32
 	blocks int
