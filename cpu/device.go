@@ -17,6 +17,7 @@ type Device struct {
 	teams   *kernel.TeamPool // nil with one thread
 	arenas  arenaPool
 	slabs   slabAllocator
+	alloc   func(n int) []float32 // memory of vectors: slabs.alloc, or the one of the option Memory
 }
 
 var _ device.Host = (*Device)(nil)
@@ -24,12 +25,19 @@ var _ device.Host = (*Device)(nil)
 // Option configures a new Device.
 type Option func(*options)
 
-type options struct{ threads int }
+type options struct {
+	threads int
+	memory  func(n int) []float32
+}
 
 // Threads lets each running Program use n goroutines for its large kernels, its own included. The
 // default is 1. Use fewer if the agents keep all processors busy already. Results are bit-identical
 // for every n.
 func Threads(n int) Option { return func(o *options) { o.threads = n } }
+
+// Memory takes the memory of vectors from alloc, which returns n zeros that begin at a cache line;
+// nil stands for ordinary memory.
+func Memory(alloc func(n int) []float32) Option { return func(o *options) { o.memory = alloc } }
 
 // New returns the host's device. With more than one thread it starts goroutines when a Program
 // first needs them; they sleep while there is nothing to do, and end at Close or when the Device
@@ -40,6 +48,9 @@ func New(opts ...Option) *Device {
 		opt(&o)
 	}
 	d := &Device{threads: max(1, o.threads)}
+	if d.alloc = o.memory; d.alloc == nil {
+		d.alloc = d.slabs.alloc
+	}
 	d.arenas.threads, d.arenas.back.L = d.threads, &d.arenas.mu
 	if o.threads > 1 {
 		d.teams = kernel.NewTeamPool(max(1, runtime.NumCPU()/o.threads), o.threads-1)
@@ -64,4 +75,4 @@ func Assembly() bool { return isa.Assembly() }
 func (*Device) Name() string { return "cpu" }
 
 // NewVector returns a vector of n zeros. The result is a *Vector.
-func (d *Device) NewVector(n int) device.Vector { return &vec.Vector{Data: d.slabs.alloc(n)} }
+func (d *Device) NewVector(n int) device.Vector { return &vec.Vector{Data: d.alloc(n)} }

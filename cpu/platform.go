@@ -4,7 +4,7 @@ import "fspda/device"
 
 func init() {
 	device.RegisterPlatform(device.Platform{Name: "cpu", Open: func(_ int, o device.Options) (device.Opened, error) {
-		return New(Threads(o.Threads)), nil
+		return New(Threads(o.Threads), Memory(o.Memory)), nil
 	}})
 }
 

@@ -24,7 +24,6 @@ import (
 	"fspda/dist/discover/nats"
 	"fspda/dist/link"
 	"fspda/internal/cgroup"
-	"fspda/model"
 	"fspda/train"
 	"fspda/train/process"
 	"fspda/train/runfolder"
@@ -191,7 +190,7 @@ func (m *oneAgent) openDevices(c train.Config) (*setup.Devices, error) {
 	return setup.OpenAgentDevice(c, max(1, cmp.Or(c.Threads, cgroup.Processors())), m.rank)
 }
 
-func (m *oneAgent) resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, *model.Engine, error) {
+func (m *oneAgent) resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, setup.Model, error) {
 	return setup.ResolveAgent(c, set, dev.Device)
 }
 

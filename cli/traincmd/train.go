@@ -13,7 +13,6 @@ import (
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/data"
-	"fspda/model"
 	"fspda/train"
 	"fspda/train/config"
 	"fspda/train/memory"
@@ -149,7 +148,7 @@ func (m *allAgents) openDevices(c train.Config) (*setup.Devices, error) {
 	return setup.OpenDevices(c, setup.AgentThreads(c), c.Agents)
 }
 
-func (m *allAgents) resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, *model.Engine, error) {
+func (m *allAgents) resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, setup.Model, error) {
 	return setup.Resolve(c, set, dev)
 }
 
