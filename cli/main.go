@@ -102,7 +102,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 var namedPackages = []string{"algo", "bare", "bench", "config", "cpu", "cublas", "cuda", "cudnn", "data", "device",
 	"devicetest", "discover", "dist", "disttest", "driver", "dynlib", "evaluate", "external", "fetch",
 	"generate", "gpt2", "images", "jpeg", "kernels", "link", "live", "measure", "model", "nats", "nvrtc", "onnx",
-	"packed", "process", "rng", "runfolder", "safetensors", "sharedmem", "snapshot", "tensorboard", "text", "theory", "train", "web"}
+	"packed", "process", "rng", "runfolder", "safetensors", "sharedmem", "snapshot", "tensorboard", "text",
+	"theory", "train", "web"}
 
 // inner matches names of packages, and of a data set that an error of data repeats, inside of an
 // error message.

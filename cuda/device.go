@@ -19,17 +19,19 @@ type Device struct {
 	name       string
 	properties driver.Properties
 	settings
-	exec      *executor.Executor
-	mega      *megakernel.Megakernel // nil where each kernel has a launch of its own
-	handles   handles
-	arena     sharedArena
-	sampler   sampler
-	groups    groups
-	datasets  datasets
-	peers     peers
-	overheads overheads
-	uploads   chan struct{} // see maxUploads
-	closeOnce sync.Once
+	exec       *executor.Executor
+	mega       *megakernel.Megakernel // nil where each kernel has a launch of its own
+	handles    handles
+	arena      sharedArena
+	sampler    sampler
+	groups     groups
+	datasets   datasets
+	orthogonal orthogonalizer
+	ranges     listCache[device.Range]
+	peers      peers
+	overheads  overheads
+	uploads    chan struct{} // see maxUploads
+	closeOnce  sync.Once
 
 	freeWithContext uintptr // bytes that were free with nothing but the context
 	freeWhenOpen    uintptr // bytes that were free when the device had been opened

@@ -83,7 +83,7 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 	}
 	m := &Matmul{lt: &Lt{api: a, workspaceBytes: 1 << 20}}
 	var pref Ptr
-	if err := errors.Join(a.check(a.CreatePref(&pref), "creating"), m.prefer(pref, p)); err != nil {
+	if err := errors.Join(a.check(a.CreatePref(&pref), "creating"), m.prefer(pref, p, reduceInCompute)); err != nil {
 		t.Fatal(err)
 	}
 	want("memory", get.all(t, get.Pref, pref, 8, prefWorkspace), 1<<20)

@@ -99,7 +99,7 @@ func (a DiLoCo) Local(s *State, r *Round) error {
 	if r.T%a.H == 0 {
 		s.combine(start, device.Term{A: 1, V: s.X})
 	}
-	if err := a.descend(s, r, r.Alpha, s.X); err != nil {
+	if err := a.Step(s, r, r.Alpha, s.X); err != nil {
 		return err
 	}
 	if (r.T+1)%a.H == 0 { // the gradient is no longer needed
