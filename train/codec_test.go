@@ -204,7 +204,7 @@ func (p *plainServices) push(d dist.Directed, r *algo.Round) {
 func (p *plainServices) heard(r *algo.Round, k int) {
 	peer := r.Links[k].Peer
 	switch {
-	case p.s.Broadcasts(): // those of the messages that have arrived
+	case p.s.Broadcasts(), p.s.Compressor != nil && p.s.AllReduces():
 		r.Links[k].Coords = p.sent[peer]
 	case p.s.Compressor != nil && r.Links[k].Mask == nil:
 		r.Links[k].Coords = p.sent[peer][1+slices.Index(p.s.Graph.Neighbours(peer), r.Self):][:1]

@@ -287,8 +287,11 @@ func (s *Setup) autoEta() float64 {
 	if rank := s.Traits.Rank; rank > 0 {
 		share = 1 / float64(rank) // one direction of each matrix
 	}
-	rho := s.Graph.Connectivity() * s.minRate() * share
-	return sixDigits(c.Gamma * c.Gamma * rho / (4 * c.Beta))
+	rate := c.Gamma * s.Graph.Connectivity() * share / 4
+	if s.Traits.EdgesFromModel {
+		rate = min(rate, s.copyRate())
+	}
+	return sixDigits(c.Gamma * s.minRate() * rate / c.Beta)
 }
 
 // sixDigits rounds to six significant digits. The last bits of an eigenvalue depend on the
