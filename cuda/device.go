@@ -22,6 +22,7 @@ type Device struct {
 	exec       *executor.Executor
 	mega       *megakernel.Megakernel // nil where each kernel has a launch of its own
 	handles    handles
+	branches   branches
 	arena      sharedArena
 	sampler    sampler
 	groups     groups
@@ -82,6 +83,7 @@ func open(b backend, options ...Option) (*Device, error) {
 	}
 	d := &Device{name: fmt.Sprintf("cuda:%d", b.index), settings: settings{precision: FP32},
 		exec: executor.New(b.api, b.inline), uploads: make(chan struct{}, maxUploads)}
+	d.branches.off = os.Getenv(TurnsVariable) != ""
 	for _, o := range options {
 		if err := o(d); err != nil {
 			return nil, err
