@@ -11,6 +11,7 @@ import (
 	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/cuda/megakernel"
+	"fspda/cuda/orthogonal"
 	"fspda/device"
 )
 
@@ -27,7 +28,8 @@ type Device struct {
 	sampler    sampler
 	groups     groups
 	datasets   datasets
-	orthogonal orthogonalizer
+	orthogonal *orthogonal.Orthogonalizer // nil: not used yet; only the executor uses it
+	matrices   listCache[device.Orthogonal]
 	ranges     listCache[device.Range]
 	peers      peers
 	overheads  overheads
