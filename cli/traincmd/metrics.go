@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -161,24 +162,30 @@ func (o *metricsServer) health(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "ok\n") // the client may be gone
 }
 
-// ready reports whether all other agents are connected, and all advance.
+// ready reports whether all other agents are connected, send valid messages, and advance.
 func (o *metricsServer) ready(w http.ResponseWriter, r *http.Request) {
 	if o.node.Failure() != nil {
 		o.health(w, r)
 		return
 	}
 	var missing []int
+	var trouble []string
 	for _, p := range o.node.Peers() {
 		if !p.Connected {
 			missing = append(missing, p.Agent)
 		}
+		if reason, _ := o.node.Offence(p.Agent); reason != nil {
+			trouble = append(trouble, fmt.Sprintf("agent %d sends what is refused: %v", p.Agent, reason))
+		}
 	}
 	if len(missing) > 0 {
-		http.Error(w, fmt.Sprintf("waiting for agents %v", missing), http.StatusServiceUnavailable)
-		return
+		trouble = append(trouble, fmt.Sprintf("waiting for agents %v", missing))
 	}
-	if stalls := process.Hanging(o.node, o.rank, len(o.live.Agents(nil)), o.after); len(stalls) > 0 {
-		http.Error(w, fmt.Sprint(stalls), http.StatusServiceUnavailable)
+	for _, s := range process.Hanging(o.node, o.rank, len(o.live.Agents(nil)), o.after) {
+		trouble = append(trouble, s.String())
+	}
+	if len(trouble) > 0 {
+		http.Error(w, strings.Join(trouble, "\n"), http.StatusServiceUnavailable)
 		return
 	}
 	_, _ = io.WriteString(w, "ok\n")

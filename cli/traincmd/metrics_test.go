@@ -110,6 +110,19 @@ func TestMetricsServer(t *testing.T) {
 			t.Errorf("%d: no %s in\n%s", code, want, text)
 		}
 	}
+	nodes[1].Advance(8, dist.Idle)
+	if err := nodes[1].Report(ctx, 0, 0, []byte("nonsense")); err != nil {
+		t.Fatal(err)
+	}
+	refused, stop := context.WithCancel(ctx)
+	go func() {
+		_ = nodes[0].TakeReport(refused, 1, func(int, []byte) error { return dist.Invalidf("nonsense") })
+	}()
+	text = ""
+	for !strings.Contains(text, "agent 1 sends what is refused: ") && ctx.Err() == nil {
+		_, text = get("readyz")
+	}
+	stop()
 	nodes[0].Close()
 	for _, path := range []string{"healthz", "readyz"} {
 		if code, _ := get(path); code != http.StatusServiceUnavailable {
