@@ -306,7 +306,7 @@ func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
 // not used.
 func (x *exchange) account() {
 	s := x.run.setup
-	if s.AllReduces() {
+	if s.InRing() {
 		x.countAllReduce()
 		return
 	}

@@ -96,7 +96,7 @@ func (c *bodyCodec) encode(m dist.Message) ([]byte, error) {
 		}
 		return body, nil
 	}
-	p := dist.Payload{Dim: c.dim, Coords: m.Values[0].Coords}
+	p := dist.Payload{Dim: c.dim, T: m.T, Coords: m.Values[0].Coords}
 	for _, b := range m.Values {
 		v := make([]float32, b.V.Len())
 		c.pool.Device().Read(v, b.V)
@@ -157,9 +157,9 @@ func bytesOf(numbers []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&numbers[0])), 4*len(numbers))
 }
 
-// decode reads a body into buffers of the pool. A large body of one vector becomes a buffer without
+// decode reads the body of a message of iteration t into buffers of the pool. A large body of one vector becomes a buffer without
 // a copy. decode calls done when the body is not needed any more.
-func (c *bodyCodec) decode(body []byte, done func()) (values []*dist.Buffer, arrives float64, err error) {
+func (c *bodyCodec) decode(t int, body []byte, done func()) (values []*dist.Buffer, arrives float64, err error) {
 	lengths, codec, rest, err := c.decodeHead(body)
 	if err != nil {
 		return nil, 0, err
@@ -171,7 +171,7 @@ func (c *bodyCodec) decode(body []byte, done func()) (values []*dist.Buffer, arr
 	arrives = math.Float64frombits(binary.LittleEndian.Uint64(rest))
 	rest = rest[8:]
 	if codec == codecOfRun {
-		values, err = c.decodeCodec(lengths, rest)
+		values, err = c.decodeCodec(t, lengths, rest)
 		return values, arrives, err
 	}
 	total, width := 0, c.wire.Bits()/8
@@ -228,8 +228,8 @@ func (c *bodyCodec) decodeHead(body []byte) (lengths []int, codec byte, rest []b
 	return lengths, codec, rest, nil
 }
 
-func (c *bodyCodec) decodeCodec(lengths []int, rest []byte) ([]*dist.Buffer, error) {
-	p := dist.Payload{Dim: c.dim}
+func (c *bodyCodec) decodeCodec(t int, lengths []int, rest []byte) ([]*dist.Buffer, error) {
+	p := dist.Payload{Dim: c.dim, T: t}
 	if err := c.codec.Decode(&p, rest, dist.SharedSeed, false); err != nil {
 		return nil, err
 	}

@@ -270,7 +270,7 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 	done := func() { n.bodies.put(msg.body) }
 	body, err := decompress(msg)
 	if err == nil {
-		m.Values, m.Arrives, err = n.bodyCodec.decode(body, done)
+		m.Values, m.Arrives, err = n.bodyCodec.decode(m.T, body, done)
 	}
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("link: iteration %d from agent %d cannot be decoded: %w", t, from, err)

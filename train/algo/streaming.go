@@ -35,7 +35,7 @@ var streamingDiLoCo = Method{Name: "streaming-diloco", Keys: []setting.Key{Local
 			Descent: s.Descent}
 	}}
 
-// inParts refuses masks of other coordinates than those of a part, whose rounds are equally long.
+// inParts refuses masks that draw other coordinates than a part, whose rounds are equally long.
 // It warns a single agent.
 func inParts(r Run) ([]string, error) {
 	if mask := r.Text("mask"); mask != "parts" && mask != "all" {
