@@ -298,21 +298,25 @@ func oneIf(b bool) float64 {
 // would not help.
 func (o oneProcess) alive() error { return o.node.Failure() }
 
-// ready reports whether all other agents are connected, and all advance.
+// ready reports whether all other agents are connected, send valid messages, and advance.
 func (o oneProcess) ready() error {
 	var missing []int
+	var trouble []error
 	for _, p := range o.node.Peers() {
 		if !p.Connected {
 			missing = append(missing, p.Agent)
 		}
+		if reason, _ := o.node.Offence(p.Agent); reason != nil {
+			trouble = append(trouble, fmt.Errorf("agent %d sends what is refused: %w", p.Agent, reason))
+		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("waiting for agents %v", missing)
+		trouble = append(trouble, fmt.Errorf("waiting for agents %v", missing))
 	}
-	if stalls := process.Hanging(o.node, o.rank, len(o.live.Agents(nil)), o.after); len(stalls) > 0 {
-		return errors.New(fmt.Sprint(stalls))
+	for _, s := range process.Hanging(o.node, o.rank, len(o.live.Agents(nil)), o.after) {
+		trouble = append(trouble, errors.New(s.String()))
 	}
-	return nil
+	return errors.Join(trouble...)
 }
 
 // iterationCore adds the current iteration of an agent to every log line.

@@ -127,6 +127,19 @@ func TestMetricsServer(t *testing.T) {
 	if strings.Contains(text, "fspda_perplexity{") {
 		t.Error("a run of pictures has a perplexity")
 	}
+	nodes[1].Advance(8, dist.Idle)
+	if err := nodes[1].Report(ctx, 0, 0, []byte("nonsense")); err != nil {
+		t.Fatal(err)
+	}
+	refused, stop := context.WithCancel(ctx)
+	go func() {
+		_ = nodes[0].TakeReport(refused, 1, func(int, []byte) error { return dist.Invalidf("nonsense") })
+	}()
+	text = ""
+	for !strings.Contains(text, "agent 1 sends what is refused: ") && ctx.Err() == nil {
+		_, text = get("readyz")
+	}
+	stop()
 	nodes[0].Close()
 	for _, path := range []string{"healthz", "readyz"} {
 		if code, _ := get(path); code != http.StatusServiceUnavailable {
