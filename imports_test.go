@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"model":                   {"device", "device/plan", "internal/rng"},
 	"model/onnx":              {"device", "model"}, // apart from model, which needs no Protocol Buffers
 	// apart from model, which starts no processes
-	"model/external": {"device", "internal/sharedmem", "model"},
+	"model/external": {"data", "device", "internal/sharedmem", "model"},
 	"data": {
 		"data/format", "data/images", "data/text", "device", "internal/bounded", "internal/pages", "internal/rng",
 		"internal/spelling",
