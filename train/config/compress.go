@@ -202,7 +202,7 @@ func (s *Setup) chocoLimit() float64 {
 }
 
 // copyLimit returns the gossip gain above which differences between agents may grow if both ends of
-// an edge compare copies: a message removes a share delta of the square of what a copy lacks. It
+// an edge compare copies: a message removes a share delta of the squared distance of a copy. It
 // was measured on graphs of ten agents; top-k of usual vectors bears four times as much, since its
 // delta is that of the worst vector.
 func (s *Setup) copyLimit() float64 {
@@ -219,7 +219,7 @@ func (s *Setup) usualTimes() float64 {
 }
 
 // copyRate bounds eta·beta/(gamma·P(edge)) over compressed copies. A copy that moves by a share r of
-// what it lacks whenever its edge is active lags behind its model, so that the mean of differences
+// its distance whenever its edge is active lags behind its model, so that the mean of differences
 // between agents shrinks only if that ratio is below r, whatever the graph: the roots of s³/(r·P) +
 // s² + gamma·l·s + eta·beta·l, with l an eigenvalue of the mean Laplacian, have negative real parts
 // iff it is. For coordinates that are sent as they are it is half of their share. Other messages
