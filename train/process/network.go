@@ -45,6 +45,7 @@ type Network interface {
 	// Offence returns why the messages of another agent are refused, and since when; nil if they are
 	// not.
 	Offence(agent int) (reason error, lasting time.Duration)
-	// WireBytes is the number of bytes of the agent's messages so far, each message counted once.
+	// WireBytes is the number of bytes of the agent's messages so far, each message counted once,
+	// without reports.
 	WireBytes() uint64
 }
