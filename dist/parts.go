@@ -3,8 +3,8 @@ package dist
 import "context"
 
 // Parts divides the vectors of an all-reduce between processes: each agent owns a part of them. An
-// agent sends to each other one that one's part of its vector. The owner reduces what it has of its
-// part and sends the result to all others. So an agent sends 2(n-1)/n vectors, and not n-1.
+// agent sends to each other one that one's part of its vector. The owner reduces the numbers that
+// it has and sends the result to all others. So an agent sends 2(n-1)/n vectors, and not n-1.
 type Parts struct {
 	Net          Checked
 	Pool         *Pool
