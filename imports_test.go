@@ -90,13 +90,14 @@ var allowed = map[string][]string{
 	"train/snapshot":    {"device", "dist", "train/algo", "train/simnet"},
 	"train/vectorpool":  {"train/algo", "dist", "device"},
 	"train/clip":        {"train/config", "device"},
+	"train/control":     {},
 	"train/live":        {"train/algo", "dist", "device", "internal/rng"},
 	"train/process":     {"train/metric", "dist", "internal/wholefile", "train/snapshot"},
 	"train/safetensors": {"internal/bounded"},
 	"train/tensorboard": {},
 	"train": {
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip", "train/config",
+		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip", "train/config", "train/control",
 		"train/evaluate", "train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder",
 		"train/setting", "train/simnet", "train/snapshot", "web",
 	},
@@ -183,7 +184,8 @@ var allowed = map[string][]string{
 	"cuda/compiler":           {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
 	"cuda/executor":           {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
 	"cuda/megakernel":         {"cuda/driver", "cuda/executor", "cuda/kernels"}, // apart: not every GPU runs it
-	"cuda": {"cuda/compiler", "cuda/executor", "cuda/megakernel", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels",
+	"cuda/orthogonal":         {"cuda/compiler", "cuda/cublas", "cuda/driver", "cuda/executor", "cuda/kernels", "device"},
+	"cuda": {"cuda/orthogonal", "cuda/compiler", "cuda/executor", "cuda/megakernel", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels",
 		"cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
 
 	// for tests only, see TestProductHasNoStage

@@ -96,6 +96,9 @@ func (a *LtAPI) New(s driver.Stream, workspace driver.Pointer, workspaceBytes in
 	return l, nil
 }
 
+// UseWorkspace has products use other device memory of the same size.
+func (l *Lt) UseWorkspace(at driver.Pointer) { l.workspace = at }
+
 // Close destroys the handle.
 func (l *Lt) Close() error { return l.api.check(l.api.Destroy(l.h), "cublasLtDestroy") }
 
@@ -219,7 +222,8 @@ func (m *Matmul) choose(p Product, schemes uint32) error {
 	return errors.Join(err, a.check(a.DestroyPref(pref), m.name))
 }
 
-// prefer passes the workspace size, the schemes of reduction and the alignments of the matrices to the library.
+// prefer passes the workspace size, the schemes of reduction and the alignments of the matrices to
+// the library.
 func (m *Matmul) prefer(pref Ptr, p Product, schemes uint32) error {
 	a := m.lt.api
 	memory := uintptr(m.lt.workspaceBytes)
