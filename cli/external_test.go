@@ -343,7 +343,8 @@ func TestWheel(t *testing.T) {
 // An external model appears in a figure and in a sweep beside a built-in network.
 func TestExternalInExperiments(t *testing.T) {
 	dir := t.TempDir()
-	base := "base: {agents: 3, batch: 4, data_train: 200, data_test: 40, metrics: test, eval_points: 2, iterations: 6}\n"
+	base := "base: {agents: 3, batch: 4, data_train: 200, data_test: 40, metrics: test, eval_points: 2, " +
+		"iterations: 6}\n"
 	theirs := fmt.Sprintf("{model: external, command: %q}", ownModel(t))
 	for kind, text := range map[string]string{
 		"figure": base + "runs:\n  - {name: built-in, set: {hidden: 6}}\n  - {name: mine, set: " + theirs + "}\n",
