@@ -30,7 +30,7 @@ type List struct{ Items []any }
 // Global is the name of a class or function: "torch.FloatStorage".
 type Global string
 
-// Classes makes what plain values are not. It returns errors for what it does not know.
+// Classes makes the objects of a pickle. It returns errors for classes that it does not know.
 type Classes interface {
 	// Construct applies a class or function to its arguments.
 	Construct(class Global, args []any) (any, error)
