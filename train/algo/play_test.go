@@ -213,7 +213,7 @@ func (g *game) round(t, i int, active [][2]int) *Round {
 			r.Links = append(r.Links, l)
 		}
 	}
-	if g.share && len(active) == len(g.state)*(len(g.state)-1)/2 {
+	if g.share && len(active) == len(g.state)*(len(g.state)-1)/2 && r.Links[0].Mask == nil {
 		r.Shared = func(which int, fill func(dst device.Vector)) device.Vector {
 			return g.common([2]int{t, which}, fill)
 		}
