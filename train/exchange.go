@@ -28,6 +28,7 @@ type exchange struct {
 	lengths []int        // scratch
 	posts   []int        // messages posted in this iteration, by link
 	expect  int          // messages that a link brings in an exchange
+	total   int          // messages that a link brings in an iteration
 
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
@@ -56,7 +57,7 @@ func (x *exchange) init() {
 			return net.RecvChecked(ctx, x.id, x.round.Links[link].Peer, x.round.T, check)
 		}
 	}
-	x.codec.message, x.expect = s.Codec(), s.Traits.MessagesPerLink()
+	x.codec.message, x.expect, x.total = s.Codec(), s.Traits.MessagesPerLink(), s.Traits.MessagesPerIteration()
 	switch {
 	case s.AllReduces():
 		x.edges = x.allReduceLinks

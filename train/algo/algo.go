@@ -29,6 +29,9 @@ func Stages(a Algorithm) []Stage { return append([]Stage{a.Local}, a.Traits().Be
 // MessagesPerLink returns how many messages an agent posts on a link before an exchange.
 func (e Exchange) MessagesPerLink() int { return max(1, e.Messages) }
 
+// MessagesPerIteration returns how many messages an agent posts on a link in an iteration.
+func (e Exchange) MessagesPerIteration() int { return e.MessagesPerLink() * (1 + len(e.Between)) }
+
 // VectorsPerLink returns how many vectors a message consists of.
 func (e Exchange) VectorsPerLink() int { return max(1, e.Vectors) }
 

@@ -139,14 +139,14 @@ func (g *game) step(tb testing.TB, t int) {
 					}
 				}
 			}
+			if g.heard != nil {
+				g.heard(r)
+			}
 		}
 	}
 	for i, r := range rounds {
 		for k := range r.Links {
 			g.count(i, &r.Links[k])
-		}
-		if g.heard != nil {
-			g.heard(r)
 		}
 		if err := g.algo.Mix(g.state[i], r); err != nil {
 			tb.Fatal(err)
@@ -171,7 +171,7 @@ func (g *game) count(i int, l *Link) {
 		return
 	}
 	if g.coded != nil {
-		for which := range g.algo.Traits().MessagesPerLink() {
+		for which := range g.algo.Traits().MessagesPerIteration() {
 			g.ledger.Send(g.coded(l, which))
 		}
 		return
