@@ -187,8 +187,8 @@ func (s *Setup) bendSchedule() {
 		s.bent("warmup_iterations", c.WarmupT, end/10, "is not below %d, where alpha has fallen", end)
 		c.WarmupT = end / 10
 	}
-	if epochs := float64(c.Iterations) / s.PerEpoch(); c.Schedule == scheduleCosine && !c.cosineByIterations() && c.Warmup >= epochs &&
-		s.bends("warmup") {
+	if epochs := float64(c.Iterations) / s.PerEpoch(); c.Schedule == scheduleCosine && !c.cosineByIterations() &&
+		c.Warmup >= epochs && s.bends("warmup") {
 		tenth := sixDigits(epochs / 10)
 		s.bent("warmup", c.Warmup, tenth, "is not below %.3g, the epochs of the run", epochs)
 		c.Warmup = tenth

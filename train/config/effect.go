@@ -68,7 +68,9 @@ var (
 	needsEnd = needs("schedule cosine or linear", func(c Config) bool {
 		return c.Schedule == scheduleCosine || c.Schedule == scheduleLinear
 	})
-	needsShape    = needs("a schedule other than constant", func(c Config) bool { return c.Schedule != scheduleConstant })
+	needsShape = needs("a schedule other than constant", func(c Config) bool {
+		return c.Schedule != scheduleConstant
+	})
 	needsExchange = needsRun(anExchange, func(s *Setup, _ Config) bool { return s.exchanges() })
 	needsRealTime = needsRun("clock real", func(s *Setup, _ Config) bool { return s.RealTime() })
 	needsNorms    = setting.Need{Says: normsWords, Holds: func(r setting.Run) bool {

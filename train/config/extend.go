@@ -113,8 +113,8 @@ func (s *Setup) continuesSchedule(length int) error {
 	case err != nil || at == length:
 		return err
 	case c.Schedule == scheduleWSD:
-		return Invalid("schedule", c.Schedule, "its step size has fallen since iteration %d, and a run of %d iterations "+
-			"would not have begun to fall there: train anew with that length", at, c.Iterations)
+		return Invalid("schedule", c.Schedule, "its step size has fallen since iteration %d, and a run of %d "+
+			"iterations would not have begun to fall there: train anew with that length", at, c.Iterations)
 	}
 	return Invalid("schedule", c.Schedule, "it led the step size to its end at iteration %d, and a run of %d "+
 		"iterations would have had other step sizes from the start: train anew with that length, or with "+

@@ -70,8 +70,8 @@ var stepKeys = []setting.Key{
 	{Name: "schedule", Topic: "method", Default: scheduleConstant,
 		Choices: []string{scheduleConstant, scheduleCosine, scheduleWSD, scheduleLinear, scheduleStep,
 			scheduleInverseRoot},
-		Help: "course of alpha: constant; cosine; wsd, which is constant until a decay at the end; linear; step, which " +
-			"falls at milestones; or inverse-sqrt, which falls with the root of the iterations"},
+		Help: "course of alpha: constant; cosine; wsd, which is constant until a decay at the end; linear; step, " +
+			"which falls at milestones; or inverse-sqrt, which falls with the root of the iterations"},
 	{Name: "warmup", Topic: "method", Default: 5, Range: "[0, inf)", Want: "0 or more epochs",
 		Needs: []setting.Need{needsCosine,
 			needs("schedule cosine without warmup_iterations, decay_iterations and min_alpha",

@@ -233,8 +233,8 @@ func (s *Setup) wsd(iterations int, low float64) (Shape, error) {
 	}
 	switch {
 	case c.WarmupT+decay > iterations:
-		return nil, Invalid("decay_length", c.DecayLength, "the decay of %d iterations and the warm-up of %d do not fit "+
-			"into the %d of the run: use a smaller decay_length or warmup_iterations", decay, c.WarmupT, iterations)
+		return nil, Invalid("decay_length", c.DecayLength, "the decay of %d iterations and the warm-up of %d do not "+
+			"fit into the %d of the run: use a smaller decay_length or warmup_iterations", decay, c.WarmupT, iterations)
 	case c.MinAlpha > c.Alpha:
 		return nil, Invalid("min_alpha", c.MinAlpha, "expected at most alpha, which is %v", c.Alpha)
 	}
@@ -246,8 +246,8 @@ func parseMilestones(key, list string) (at []int, err error) {
 	for _, part := range split(list) {
 		t, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil || t < 1 || len(at) > 0 && t <= at[len(at)-1] {
-			return nil, Invalid(key, list, "expected iterations from 1 on in ascending order, comma separated, such as "+
-				"3000,6000")
+			return nil, Invalid(key, list, "expected iterations from 1 on in ascending order, comma separated, such "+
+				"as 3000,6000")
 		}
 		at = append(at, t)
 	}
