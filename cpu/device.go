@@ -5,6 +5,7 @@ import (
 
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
 	"fspda/cpu/vec"
 	"fspda/device"
 )
@@ -13,6 +14,8 @@ import (
 // concurrent use, and the vectors of one Device may be used with all.
 type Device struct {
 	vec.Ops
+	kernels kernel.Table
+	bf16    bool             // factors of products are rounded to bfloat16
 	threads int              // goroutines that a Program computes on, its own included
 	teams   *kernel.TeamPool // nil with one thread
 	arenas  arenaPool
@@ -24,12 +27,23 @@ var _ device.Host = (*Device)(nil)
 // Option configures a new Device.
 type Option func(*options)
 
-type options struct{ threads int }
+type options struct {
+	threads int
+	bf16    bool
+}
 
 // Threads lets each running Program use n goroutines for its large kernels, its own included. The
 // default is 1. Use fewer if the agents keep all processors busy already. Results are bit-identical
 // for every n.
 func Threads(n int) Option { return func(o *options) { o.threads = n } }
+
+// BF16 makes Programs round the factors of products and of most convolutions to bfloat16, to the
+// nearest and to even. Sums, and all that lies in memory, are float32. This is faster where the
+// processor multiplies such numbers ([FastBF16]). Results are bit-identical on every processor.
+func BF16() Option { return func(o *options) { o.bf16 = true } }
+
+// FastBF16 reports whether products with the option BF16 run in assembly on this processor.
+func FastBF16() bool { return tile.Pairs.Set() != nil }
 
 // New returns the host's device. With more than one thread it starts goroutines when a Program
 // first needs them; they sleep while there is nothing to do, and end at Close or when the Device
@@ -39,7 +53,10 @@ func New(opts ...Option) *Device {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &Device{threads: max(1, o.threads)}
+	d := &Device{threads: max(1, o.threads), kernels: kernels, bf16: o.bf16}
+	if o.bf16 {
+		d.kernels = pairKernels
+	}
 	d.arenas.threads, d.arenas.back.L = d.threads, &d.arenas.mu
 	if o.threads > 1 {
 		d.teams = kernel.NewTeamPool(max(1, runtime.NumCPU()/o.threads), o.threads-1)

@@ -4,7 +4,11 @@ import "fspda/device"
 
 func init() {
 	device.RegisterPlatform(device.Platform{Name: "cpu", Open: func(_ int, o device.Options) (device.Opened, error) {
-		return New(Threads(o.Threads)), nil
+		options := []Option{Threads(o.Threads)}
+		if o.Precision == "bf16" {
+			options = append(options, BF16())
+		}
+		return New(options...), nil
 	}})
 }
 
