@@ -37,6 +37,7 @@ func TestBF16Kernels(t *testing.T) {
 // Results with BF16 are bit-identical on any instruction set, and for every number of threads.
 func TestBF16Bits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	rounded := 0
 	for _, code := range divisible() {
 		want := runCode(t, New(BF16()), code)
 		for _, threads := range []int{2, 3, 7} {
@@ -49,9 +50,13 @@ func TestBF16Bits(t *testing.T) {
 		isa.With(isa.Go, func() {
 			kerneltest.Compare(t, code.Name+" in Go", runCode(t, New(BF16()), code), want)
 		})
-		_, rounds := roundingKernels[code.Calls[0].Kernel]
-		if same := slices.Equal(runCode(t, New(), code), want); same == rounds {
-			t.Errorf("%s: the same as in float32: %t", code.Name, same)
+		if _, rounds := roundingKernels[code.Calls[0].Kernel]; !slices.Equal(runCode(t, New(), code), want) {
+			if rounded++; !rounds {
+				t.Errorf("%s: the results are not those of float32", code.Name)
+			}
 		}
+	}
+	if rounded < 50 { // all but convolutions of three channels, or with few products
+		t.Errorf("the factors of %d calls are rounded", rounded)
 	}
 }

@@ -39,11 +39,16 @@ func Threads(n int) Option { return func(o *options) { o.threads = n } }
 
 // BF16 makes Programs round the factors of products and of most convolutions to bfloat16, to the
 // nearest and to even. Sums, and all that lies in memory, are float32. This is faster where the
-// processor multiplies such numbers ([FastBF16]). Results are bit-identical on every processor.
+// processor multiplies such numbers ([FastBF16]). Results are bit-identical on all processors with the
+// same [BF16Sums].
 func BF16() Option { return func(o *options) { o.bf16 = true } }
 
 // FastBF16 reports whether products with the option BF16 run in assembly on this processor.
 func FastBF16() bool { return tile.Pairs.Set() != nil }
+
+// BF16Sums names the order in which sums are rounded with the option BF16. Devices of the same name give
+// the same bits.
+func BF16Sums() string { return tile.PairOrder() }
 
 // New returns the host's device. With more than one thread it starts goroutines when a Program
 // first needs them; they sleep while there is nothing to do, and end at Close or when the Device

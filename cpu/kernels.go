@@ -21,7 +21,7 @@ var kernels = merged(gemm.Kernels, conv.Kernels, norm.Kernels, vec.Kernels, atte
 // roundingKernels are the kernels whose factors the option BF16 rounds, pairKernels all with that
 // option.
 var (
-	roundingKernels = merged(gemm.PairKernels)
+	roundingKernels = merged(gemm.PairKernels, conv.PairKernels)
 	pairKernels     = merged(kernels, roundingKernels)
 )
 

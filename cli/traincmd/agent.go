@@ -279,6 +279,9 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	for _, id := range s.Identity(r.model.Describe().Sizes()) {
 		o.Identity = append(o.Identity, link.Field{Name: id[0], Value: id[1]})
 	}
+	if s.Config.Precision == "bf16" {
+		o.Identity = append(o.Identity, link.Field{Name: "sums in bf16", Value: r.devices.BF16Sums()})
+	}
 	n, err := link.Open(o)
 	return n, address, portTaken(err)
 }

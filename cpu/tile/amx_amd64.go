@@ -52,13 +52,14 @@ func amx() *Set {
 	return s
 }
 
-// availablePairs returns the micro-kernels of pairs that this processor has.
-func availablePairs() (all [isa.Count]*Set) {
-	switch {
-	case isa.AMX():
-		all[isa.AVX512] = amx()
-	case isa.BF16():
-		all[isa.AVX512] = &avx512BF16
+// availablePairs returns the micro-kernels of pairs that this processor has: the fastest ones, and those
+// of AVX-512 BF16.
+func availablePairs() (pairs, dots [isa.Count]*Set) {
+	if isa.BF16() {
+		pairs[isa.AVX512], dots[isa.AVX512] = &avx512BF16, &avx512BF16
 	}
-	return all
+	if isa.AMX() {
+		pairs[isa.AVX512] = amx()
+	}
+	return pairs, dots
 }

@@ -89,10 +89,29 @@ var definitionOfPairs = func() func(int, View, [PlainRows]int, View, [PlainCols]
 	return pairSums
 }()
 
+// PairUnit names what computes products of pairs.
+func PairUnit() string {
+	switch s := Pairs.Set(); {
+	case s == nil:
+		return "loops in Go"
+	case s.RowsOnly:
+		return "tiles of AMX"
+	}
+	return "AVX-512 BF16"
+}
+
+// PairOrder names the order of the sums of Pairs, which is the same for all units but AMX.
+func PairOrder() string {
+	if s := Pairs.Set(); s != nil && s.RowsOnly {
+		return "tiles of 16 pairs"
+	}
+	return "pair by pair"
+}
+
 // Narrow writes the pairs of neighbours of src, and a zero behind an odd number of them.
 func Narrow(dst, src []float32) {
 	whole, pairs := 0, len(src)/2
-	if s := Pairs.Set(); s != nil {
+	if s := Dots.Set(); s != nil {
 		if blocks := pairs / 16; blocks > 0 {
 			s.narrow(&dst[0], &src[0], nil, blocks)
 			whole = 16 * blocks
@@ -115,7 +134,7 @@ func Between(dst, a, b []float32) {
 		}
 		return
 	}
-	if s := Pairs.Set(); s != nil {
+	if s := Dots.Set(); s != nil {
 		if blocks := len(a) / 16; blocks > 0 {
 			s.between(&dst[0], &a[0], &b[0], blocks)
 			whole = 16 * blocks

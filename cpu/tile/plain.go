@@ -17,8 +17,11 @@ func (k Kind) Plain(rows, cols, depth int, alpha float32, a, b View, beta float3
 		col[j] = min(j, cols-1) * b.ColStride
 	}
 	sums := plainSums
-	if k == Pairs {
+	switch k {
+	case Pairs:
 		sums = definitionOfPairs
+	case Dots:
+		sums = pairSums
 	}
 	plainTile(sums(depth, a, row, b, col), rows, cols, alpha, beta, c)
 }

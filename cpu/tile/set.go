@@ -25,13 +25,17 @@ type Kind uint8
 
 const (
 	Numbers Kind = iota // a float32 number
-	Pairs               // two bfloat16 numbers, see PairSum
+	Pairs               // two bfloat16 numbers, with the sums of the fastest instructions on them
+	Dots                // two bfloat16 numbers, see PairSum
 )
 
 // Set returns the micro-kernels in use, nil if products are in Go.
 func (k Kind) Set() *Set {
-	if k == Pairs {
+	switch k {
+	case Pairs:
 		return pairSets[isa.Active]
+	case Dots:
+		return dotSets[isa.Active]
 	}
 	return Active()
 }

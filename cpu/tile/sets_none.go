@@ -4,5 +4,5 @@ package tile
 
 import "fspda/cpu/isa"
 
-// sets and pairSets are empty: this build has no micro-kernels.
-var sets, pairSets [isa.Count]*Set
+// sets, pairSets and dotSets are empty: this build has no micro-kernels.
+var sets, pairSets, dotSets [isa.Count]*Set

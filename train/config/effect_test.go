@@ -82,7 +82,7 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"bn":         {"{bn: local}", "{model: resnet20, bn: local}"},
 	"bn_batches": {"{model: resnet20, bn: local, bn_batches: 9}", "{model: resnet20, bn_batches: 9}"},
 	"accumulate": {"{accumulate: 17, batch: 16}", "{accumulate: 16, batch: 16}"},
-	"precision":  {"{device: cpu, precision: bf16}", "{device: cpu, precision: fp32}"},
+	"precision":  {"{device: cpu, precision: fp16}", "{device: cpu, precision: fp32}"},
 	"early":      {"{algo: beer, early: true}", "{algo: choco, early: true}"},
 }
 
