@@ -23,6 +23,7 @@ var allowed = map[string][]string{
 	"internal/bounded":   {},
 	"internal/wholefile": {},
 	"internal/units":     {},
+	"internal/sharedmem": {},
 	"device":             {},
 	"device/plan":        {"device"}, // the compilers of networks and of devices share it
 	"device/devicetest": {
@@ -44,6 +45,8 @@ var allowed = map[string][]string{
 	"cpu/internal/kerneltest": {"cpu/kernel", "internal/rng"},
 	"model":                   {"device", "device/plan", "internal/rng"},
 	"model/onnx":              {"device", "model"}, // apart from model, which needs no Protocol Buffers
+	// apart from model, which starts no processes
+	"model/external": {"data", "device", "internal/sharedmem", "model"},
 	"data": {
 		"data/format", "data/images", "data/text", "device", "internal/bounded", "internal/pages", "internal/rng",
 		"internal/spelling",
@@ -154,7 +157,7 @@ var allowed = map[string][]string{
 	"cli/runscmd": {"cli/command", "train", "web", "train/runfolder"},
 	"cli/setup": {
 		"internal/cgroup", "cli/weights", "cpu", "cuda", "data", "data/text/gpt2", "device", "internal/bounded",
-		"model", "train", "train/config", "train/memory",
+		"model", "model/external", "train", "train/config", "train/memory",
 	},
 	"cli/traincmd": {
 		"internal/cgroup", "internal/lockfile", "internal/wholefile",
@@ -180,7 +183,8 @@ var allowed = map[string][]string{
 	"cuda/compiler":           {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
 	"cuda/executor":           {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
 	"cuda/megakernel":         {"cuda/driver", "cuda/executor", "cuda/kernels"}, // apart: not every GPU runs it
-	"cuda": {"cuda/compiler", "cuda/executor", "cuda/megakernel", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels",
+	"cuda/orthogonal":         {"cuda/compiler", "cuda/cublas", "cuda/driver", "cuda/executor", "cuda/kernels", "device"},
+	"cuda": {"cuda/orthogonal", "cuda/compiler", "cuda/executor", "cuda/megakernel", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels",
 		"cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
 
 	// for tests only, see TestProductHasNoStage

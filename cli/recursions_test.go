@@ -111,6 +111,8 @@ var replayed = []replayedMethod{
 	{algo: "des-loc", optimizers: []string{"adamw"}, collective: true, run: (*recursion).desLoc},
 	{algo: "diloco", form: "adamw", optimizers: []string{"adamw"}, collective: true, run: (*recursion).diloco},
 	{algo: "diloco", optimizers: anyOf, collective: true, run: (*recursion).diloco},
+	{algo: "diloco", form: "quantized", optimizers: anyOf, collective: true, run: (*recursion).quantizedDiLoCo},
+	{algo: "sparseloco", optimizers: anyOf, collective: true, run: (*recursion).sparseLoCo},
 	{algo: "muloco", optimizers: onlyMuon, collective: true, run: (*recursion).diloco},
 	{algo: "noloco", optimizers: anyOf, edges: pairs, run: (*recursion).noloco},
 	{algo: "gasloc", optimizers: anyOf, edges: pairs, run: (*recursion).gasloc},

@@ -197,6 +197,15 @@ func TestRoundsRefuse(t *testing.T) {
 		{"train -c in.yaml --algo diloco --optimizer nesterov --param square_rounds=2", small,
 			"params.square_rounds 2: averages exp_avg and exp_avg_sq"},
 		{"train -c in.yaml --algo des-loc --optimizer sgd", small, "adamw"},
+		{"train -c in.yaml --algo diloco --param quantize=int9", small, "expected none, int2, int3"},
+		{"train -c in.yaml --algo diloco --param quantize=int3,collective=two-step", small, "use gather, or quantize int4"},
+		{"train -c in.yaml --algo diloco --param block=64", small, "it needs quantize int2 to int8 or fp8"},
+		{"train -c in.yaml --algo diloco --param quantize=int4 --wire fp16", small, "wire fp32"},
+		{"train -c in.yaml --algo muloco --param quantize=int4,moment_rounds=1", small, "not the averages of the optimizer"},
+		{"train -c in.yaml --algo sparseloco --param k=4096", small, "algo diloco with outer_momentum 0"},
+		{"train -c in.yaml --algo sparseloco --density 0.1", small, "density"},
+		{"train -c in.yaml --algo sparseloco --compress topk", small, "compress"},
+		{"train -c in.yaml --algo choco --compress chunk-topk(8,2,4)", small, "is no contraction here"},
 		{"train -c in.yaml --algo dsgd --param moment_rounds=1", small, "algo local-sgd, des-loc, diloco or muloco"},
 	})
 }

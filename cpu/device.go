@@ -20,6 +20,7 @@ type Device struct {
 	teams   *kernel.TeamPool // nil with one thread
 	arenas  arenaPool
 	slabs   slabAllocator
+	alloc   func(n int) []float32 // memory of vectors: slabs.alloc, or the one of the option Memory
 }
 
 var _ device.Host = (*Device)(nil)
@@ -30,6 +31,7 @@ type Option func(*options)
 type options struct {
 	threads int
 	bf16    bool
+	memory  func(n int) []float32
 }
 
 // Threads lets each running Program use n goroutines for its large kernels, its own included. The
@@ -50,6 +52,10 @@ func FastBF16() bool { return tile.Pairs.Set() != nil }
 // the same bits.
 func BF16Sums() string { return tile.PairOrder() }
 
+// Memory takes the memory of vectors from alloc, which returns n zeros that begin at a cache line;
+// nil stands for ordinary memory.
+func Memory(alloc func(n int) []float32) Option { return func(o *options) { o.memory = alloc } }
+
 // New returns the host's device. With more than one thread it starts goroutines when a Program
 // first needs them; they sleep while there is nothing to do, and end at Close or when the Device
 // and its Programs are no longer reachable.
@@ -61,6 +67,9 @@ func New(opts ...Option) *Device {
 	d := &Device{threads: max(1, o.threads), kernels: kernels, bf16: o.bf16}
 	if o.bf16 {
 		d.kernels = pairKernels
+	}
+	if d.alloc = o.memory; d.alloc == nil {
+		d.alloc = d.slabs.alloc
 	}
 	d.arenas.threads, d.arenas.back.L = d.threads, &d.arenas.mu
 	if o.threads > 1 {
@@ -86,4 +95,4 @@ func Assembly() bool { return isa.Assembly() }
 func (*Device) Name() string { return "cpu" }
 
 // NewVector returns a vector of n zeros. The result is a *Vector.
-func (d *Device) NewVector(n int) device.Vector { return &vec.Vector{Data: d.slabs.alloc(n)} }
+func (d *Device) NewVector(n int) device.Vector { return &vec.Vector{Data: d.alloc(n)} }

@@ -7,7 +7,7 @@ import (
 
 func init() {
 	device.RegisterPlatform(device.Platform{Name: "cpu", Open: func(_ int, o device.Options) (device.Opened, error) {
-		options := []Option{Threads(o.Threads)}
+		options := []Option{Threads(o.Threads), Memory(o.Memory)}
 		if o.Precision == "bf16" {
 			options = append(options, BF16())
 		}

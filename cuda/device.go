@@ -11,6 +11,7 @@ import (
 	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/cuda/megakernel"
+	"fspda/cuda/orthogonal"
 	"fspda/device"
 )
 
@@ -19,17 +20,21 @@ type Device struct {
 	name       string
 	properties driver.Properties
 	settings
-	exec      *executor.Executor
-	mega      *megakernel.Megakernel // nil where each kernel has a launch of its own
-	handles   handles
-	arena     sharedArena
-	sampler   sampler
-	groups    groups
-	datasets  datasets
-	peers     peers
-	overheads overheads
-	uploads   chan struct{} // see maxUploads
-	closeOnce sync.Once
+	exec       *executor.Executor
+	mega       *megakernel.Megakernel // nil where each kernel has a launch of its own
+	handles    handles
+	branches   branches
+	arena      sharedArena
+	sampler    sampler
+	groups     groups
+	datasets   datasets
+	orthogonal *orthogonal.Orthogonalizer // nil: not used yet; only the executor uses it
+	matrices   listCache[device.Orthogonal]
+	ranges     listCache[device.Range]
+	peers      peers
+	overheads  overheads
+	uploads    chan struct{} // see maxUploads
+	closeOnce  sync.Once
 
 	freeWithContext uintptr // bytes that were free with nothing but the context
 	freeWhenOpen    uintptr // bytes that were free when the device had been opened
@@ -80,6 +85,7 @@ func open(b backend, options ...Option) (*Device, error) {
 	}
 	d := &Device{name: fmt.Sprintf("cuda:%d", b.index), settings: settings{precision: FP32},
 		exec: executor.New(b.api, b.inline), uploads: make(chan struct{}, maxUploads)}
+	d.branches.off = os.Getenv(TurnsVariable) != ""
 	for _, o := range options {
 		if err := o(d); err != nil {
 			return nil, err

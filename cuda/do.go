@@ -340,11 +340,19 @@ func sendBatch(ex *executor.Executor, ops []*executor.Op, n int, alone func(*exe
 		}
 		return nil
 	}
+	if len(ops) == 1 {
+		if err := ex.Collector.Flush(); err != nil {
+			return err
+		}
+		return ex.Launch(alone(ops[0]))
+	}
+	return sendTogether(ex, ops, together)
+}
+
+// sendTogether sends operations, each of an agent, in as few launches as possible.
+func sendTogether(ex *executor.Executor, ops []*executor.Op, together func([]*executor.Op) kernels.Call) error {
 	if err := ex.Collector.Flush(); err != nil {
 		return err
-	}
-	if len(ops) == 1 {
-		return ex.Launch(alone(ops[0]))
 	}
 	for part := range slices.Chunk(ops, kernels.MostEach) {
 		if err := ex.Launch(together(part)); err != nil {

@@ -30,6 +30,7 @@ type ltBehaviour struct {
 	oddBits  bool // masks begin with the highest bit of a byte
 	noGELU   bool // it has no algorithm for products with GELU
 	sigmoid  bool // GELU is x·σ(1.702·x)
+	oneBatch bool // an algorithm is not for other numbers of matrices
 }
 
 // bit returns the byte and the bit of number at of a mask.
@@ -44,7 +45,14 @@ type ltLayout struct {
 	of            cublas.Type
 	rows, columns int
 	ld            int
+	batch, stride int // attributes 5 and 6
 }
+
+// end returns the numbers from the first one of a batch to its end.
+func (l ltLayout) end() int { return (l.batch-1)*l.stride + l.rows*l.columns }
+
+// matrix returns a matrix of the batch, of which x is all.
+func (l ltLayout) matrix(x matrix, i int) []float32 { return x.v[i*l.stride:][:l.rows*l.columns] }
 
 // descSizes and prefSizes are the sizes in bytes of the attributes that are known.
 var descSizes, prefSizes = map[int32]uintptr{3: 4, 4: 4, 7: 4, 8: 8, 11: 8, 12: 8}, map[int32]uintptr{1: 8, 3: 4, 5: 4,
@@ -84,7 +92,20 @@ func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
 		DestroyDesc: func(d cublas.Ptr) cublas.Status { delete(l.descs, d); return 0 },
 		CreateLayout: func(out *cublas.Ptr, of cublas.Type, rows, columns uint64, ld int64) cublas.Status {
 			make(out)
-			l.layouts[*out] = ltLayout{of, int(rows), int(columns), int(ld)}
+			l.layouts[*out] = ltLayout{of, int(rows), int(columns), int(ld), 1, 0}
+			return 0
+		},
+		SetLayout: func(p cublas.Ptr, at int32, v unsafe.Pointer, n uintptr) cublas.Status {
+			x, there := l.layouts[p]
+			switch {
+			case there && at == 5 && n == 4:
+				x.batch = int(*(*int32)(v))
+			case there && at == 6 && n == 8:
+				x.stride = int(*(*int64)(v))
+			default:
+				return 7
+			}
+			l.layouts[p] = x
 			return 0
 		},
 		DestroyLayout: func(d cublas.Ptr) cublas.Status { delete(l.layouts, d); return 0 },
@@ -105,12 +126,18 @@ func newFakeLt(m *fakegpu.Machine, of ltBehaviour) *cublas.LtAPI {
 			*got, *all = 1, cublas.Heuristic{Algo: cublas.Algo{7, p[5], p[6], p[7], lowestBit(d[8]), lowestBit(d[11])}}
 			return 0
 		},
+		CheckAlgo: func(_, _, _, _, _, _ cublas.Ptr, algo *cublas.Algo, found *cublas.Heuristic) cublas.Status {
+			if *found = (cublas.Heuristic{Algo: *algo}); algo[0] != 7 || of.oneBatch {
+				return 15
+			}
+			return 0
+		},
 		Matmul: l.multiply,
 	}
 }
 
 func hasBias(e cublas.Epilogue) bool {
-	return e != cublas.EpilogueReLUGrad && e != cublas.EpilogueGELU && e != cublas.EpilogueGELUGrad
+	return e != 1 && e != cublas.EpilogueReLUGrad && e != cublas.EpilogueGELU && e != cublas.EpilogueGELUGrad
 }
 
 func hasGELU(e cublas.Epilogue) bool {
@@ -130,9 +157,9 @@ func (m ltBehaviour) gelu(v float64) (y, slope float64) {
 // lowestBit returns the lowest bit of an address, its alignment.
 func lowestBit(at uint64) uint64 { return max(at&-at, 1) }
 
-// multiply computes D = op(A)·op(B) by columns, and the epilogue.
-func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la cublas.Ptr, pb driver.Pointer,
-	lb cublas.Ptr, _ *float32, _ driver.Pointer, _ cublas.Ptr,
+// multiply computes D = alpha·op(A)·op(B) + beta·C by columns, and the epilogue, for each matrix of a batch.
+func (l *fakeLt) multiply(_, desc cublas.Ptr, alpha *float32, pa driver.Pointer, la cublas.Ptr, pb driver.Pointer,
+	lb cublas.Ptr, beta *float32, pc driver.Pointer, _ cublas.Ptr,
 	pd driver.Pointer, ld cublas.Ptr, algo *cublas.Algo, _ driver.Pointer, _ uintptr, s driver.Stream) cublas.Status {
 	d, a, b, c := maps.Clone(l.descs[desc]), l.layouts[la], l.layouts[lb], l.layouts[ld]
 	k := a.columns
@@ -141,15 +168,24 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 	}
 	aligned := uint64(pa)%algo[1] == 0 && uint64(pb)%algo[2] == 0 && uint64(pd)%algo[3] == 0 &&
 		d[8]%min(algo[4], 256) == 0 && d[11]%min(algo[5], 256) == 0
-	if algo[0] != 7 || a.of != b.of || !aligned {
+	by, add := float64(*alpha), float64(*beta)
+	if algo[0] != 7 || a.of != b.of || !aligned || a.batch != c.batch || b.batch != c.batch ||
+		add != 0 && uint64(pc)%algo[3] != 0 {
 		return 7
 	}
 	element := map[cublas.Type]kernels.Element{cublas.Float32: kernels.F32, cublas.Float16: kernels.F16,
 		cublas.BFloat16: kernels.BF16}
 	return cublas.Status(l.m.Enqueue(s, "matmul", func() error {
-		x, errA := matrixAt(l.m, pa, a.rows*a.columns, element[a.of])
-		y, errB := matrixAt(l.m, pb, b.rows*b.columns, element[b.of])
-		z, errC := matrixAt(l.m, pd, c.rows*c.columns, element[c.of])
+		x, errA := matrixAt(l.m, pa, a.end(), element[a.of])
+		y, errB := matrixAt(l.m, pb, b.end(), element[b.of])
+		z, errC := matrixAt(l.m, pd, c.end(), element[c.of])
+		if add != 0 {
+			plus, errAdd := matrixAt(l.m, pc, c.end(), element[c.of])
+			if errAdd != nil {
+				return errAdd
+			}
+			copy(z.v, plus.v)
+		}
 		e := cublas.Epilogue(d[7])
 		if hasBias(e) && d[8]%16 != 0 { // some algorithms fault there
 			return fmt.Errorf("the bias at %#x is not aligned to 16 bytes", d[8])
@@ -176,11 +212,27 @@ func (l *fakeLt) multiply(_, desc cublas.Ptr, _ *float32, pa driver.Pointer, la 
 		if err := errors.Join(errA, errB, errC, errD, errM, errG); err != nil {
 			return err
 		}
+		for i := range c.batch - 1 { // an epilogue belongs to one matrix
+			left := factorOf(a.matrix(x, i+1), d[3] == 1, a.ld)
+			right, to := factorOf(b.matrix(y, i+1), d[4] == 1, b.ld), c.matrix(z, i+1)
+			for j := range c.columns {
+				for i := range c.rows {
+					at, v := i+c.ld*j, by*left.times(right, i, j, k)
+					if add != 0 {
+						v += add * float64(to[at])
+					}
+					to[at] = float32(v)
+				}
+			}
+		}
 		left, right := factorOf(x.v, d[3] == 1, a.ld), factorOf(y.v, d[4] == 1, b.ld)
 		for j := range c.columns {
 			sum := 0.0
 			for i := range c.rows {
-				v := left.times(right, i, j, k)
+				v := by * left.times(right, i, j, k)
+				if add != 0 {
+					v += add * float64(z.v[i+c.ld*j])
+				}
 				at8, bit := l.behaviour.bit(j*int(d[12]) + i)
 				switch e {
 				case cublas.EpilogueBias:

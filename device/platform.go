@@ -25,6 +25,8 @@ type Options struct {
 	Threads       int    // Threads of the host for each Program.
 	Precision     string // The arithmetic of networks.
 	Deterministic bool   // Each run has the same bits on a device.
+	// Memory returns n zeros that hold a vector of the host; nil: ordinary memory.
+	Memory func(n int) []float32
 }
 
 // Opened is a device that was opened by name.

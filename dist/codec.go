@@ -8,6 +8,7 @@ import (
 // Payload is the content of a message on the host: the numbers exactly as its receiver gets them.
 type Payload struct {
 	Dim     int         // length of the vector that was compressed
+	T       int         // iteration of the message, which may say which part of a vector it holds
 	Coords  []uint32    // the coordinates sent, ascending; nil: all, or known to both ends
 	Vectors [][]float32 // the numbers of the message's buffers
 
@@ -30,7 +31,8 @@ type Codec interface {
 	// a seed gives them, else in ceil(log2 d) or 64 bits each. If indices is false, coordinates
 	// that a seed gives are omitted in every accounting.
 	Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte, error)
-	// Decode sets p to the content that Encode wrote in the same accounting. The caller sets p.Dim.
+	// Decode sets p to the content that Encode wrote in the same accounting. The caller sets p.Dim and
+	// p.T.
 	// If a seed gives the coordinates and none were written, p.Coords is unchanged.
 	Decode(p *Payload, b []byte, a Accounting, indices bool) error
 }
@@ -162,7 +164,7 @@ func (e *NotFiniteError) Error() string {
 // checkFinite returns an error for the first number that is not finite.
 func checkFinite(codec string, v []float32) error {
 	for i, x := range v {
-		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
+		if !finite(x) {
 			return &NotFiniteError{Codec: codec, At: i, Value: float64(x)}
 		}
 	}

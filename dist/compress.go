@@ -71,6 +71,8 @@ type CompressorKind struct {
 	Unbiased bool
 	// MeanDelta says that its Delta holds on average over vectors, and not for each vector.
 	MeanDelta bool
+	// NoDelta says that nothing of a vector is certain to arrive, so that its Delta is 0.
+	NoDelta bool
 	// WorstDelta says that its Delta is that of the worst vector, and usual ones are kept far better.
 	WorstDelta bool
 	// Published returns a message as the released program counts it; nil: that program has no such
@@ -105,6 +107,22 @@ var (
 		{Form: Form{Name: "sign", Meaning: "the sign of each coordinate and one mean magnitude: 1 bit"},
 			Norms: true, MeanDelta: true,
 			New: func(_ Spec, o CompressorOptions) (Compressor, error) { return newSign(o), nil }},
+		{Form: Form{Name: "int", Args: []Arg{Whole("b", 2, 8, "expected the bits of a number, from 2 to 8, not %q: "+
+			"int(8,256)"), blockArg},
+			Meaning: "whole numbers of b bits, times a scale for each block of adjacent coordinates of a tensor"},
+			Example: "int(8,256)", New: func(p Spec, o CompressorOptions) (Compressor, error) {
+				return newBlockwise(p, wholeDigits{p.Whole(0)}, p.Whole(1), o)
+			}},
+		{Form: Form{Name: "fp8", Args: []Arg{blockArg}, Meaning: "E4M3 numbers of eight bits, times such a scale"},
+			Example: "fp8(256)", New: func(p Spec, o CompressorOptions) (Compressor, error) {
+				return newBlockwise(p, e4m3{}, p.Whole(0), o)
+			}},
+		{Form: Form{Name: "chunk-topk", Args: []Arg{sideArg, keepArg},
+			Meaning: "the k numbers of largest magnitude of each chunk of a tensor, of sides up to side"},
+			Example: "chunk-topk(64,64)", WorstDelta: true, New: newChunkTopK},
+		{Form: Form{Name: "chunk-topk", Args: []Arg{sideArg, keepArg, binsArg},
+			Meaning: "sparseloco: the same, rounded to the means of 2, 4, 16 or 256 bins for each tensor"},
+			Example: "chunk-topk(64,64,4)", NoDelta: true, New: newChunkTopK},
 		{Form: Form{Name: "dct", Args: []Arg{
 			Whole("side", 2, maxSide, "expected the largest side of a chunk, from 2 to 64, not %q: dct(64,32)"),
 			Whole("k", 1, math.MaxInt,

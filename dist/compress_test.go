@@ -46,7 +46,16 @@ func zoo(t testing.TB) map[string]Compressor {
 		"sign":                 parseCompressor(t, "sign", "randk", 0.1, false),
 		"sign flat":            parseCompressor(t, "sign", "randk", 0.1, true),
 		"dct":                  parseCompressor(t, "dct(8,3)", "randk", 0.1, false),
-		"identity":             parseCompressor(t, "identity", "randk", 0.1, false),
+		"int(8)":               parseCompressor(t, "int(8,7)", "randk", 0.1, false),
+		"int(2)":               parseCompressor(t, "int(2,256)", "randk", 0.1, false),
+
+		"fp8":                 parseCompressor(t, "fp8(6)", "randk", 0.1, false),
+		"chunk-topk":          parseCompressor(t, "chunk-topk(6,2)", "randk", 0.1, false),
+		"chunk-topk whole":    parseCompressor(t, "chunk-topk(3,64)", "randk", 0.1, false),
+		"chunk-topk 2 bins":   parseCompressor(t, "chunk-topk(8,1,2)", "randk", 0.1, false),
+		"chunk-topk 4 bins":   parseCompressor(t, "chunk-topk(8,3,4)", "randk", 0.1, false),
+		"chunk-topk 256 bins": parseCompressor(t, "chunk-topk(64,6,256)", "randk", 0.1, false),
+		"identity":            parseCompressor(t, "identity", "randk", 0.1, false),
 	}
 }
 
@@ -173,7 +182,10 @@ func TestCompressedBits(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"randk": 4 * 32, "topk": 4 * (32 + 6), "identity": 40 * 32, "topk of whole vector": 40 * 32,
 		"qsgd": 40*(1+4) + 4*32, "qsgd flat": 40*(1+3) + 32,
-		"sign": 40 + 4*32, "sign flat": 40 + 32, "qsgd(1)": 40*2 + 4*32, "qsgd maximal levels": 40*17 + 4*32,
+		"int(8)": 40*8 + 32*(4+1+2+1), "int(2)": 40*2 + 32*4, "fp8": 40*8 + 32*(4+1+2+1),
+		"chunk-topk": 4*2*(32+3) + 2*(32+2) + 2*2*(32+3) + 2*32, "chunk-topk whole": 40 * 32,
+		"chunk-topk 4 bins": 3*3*(2+3) + 3*(2+2) + 2*3*(2+3) + 2*2 + 4*32*5,
+		"sign":              40 + 4*32, "sign flat": 40 + 32, "qsgd(1)": 40*2 + 4*32, "qsgd maximal levels": 40*17 + 4*32,
 	} {
 		var p Payload
 		s := rng.New(1, "bits")
@@ -429,4 +441,125 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Numbers of eight bits: halves go to even ones, larger numbers become the largest, and
+// numbers below half of the smallest become zero. Every code stands for the number that has it.
+func TestE4M3(t *testing.T) {
+	for x, want := range map[float64]float64{17: 16, 18: 18, 19: 20, 460: 448, 1. / 512: 1. / 512, 1. / 1024: 0,
+		1./64 - 1./1024: 1. / 64, -19: -20, 0: 0} {
+		if got := (e4m3{}).nearest(x); got != want {
+			t.Errorf("%v becomes %v, want %v", x, got, want)
+		}
+	}
+	seen := map[float64]bool{}
+	for code := range uint64(256) {
+		x := (e4m3{}).value(code)
+		if code&127 == 127 { // no number
+			continue
+		}
+		if got := (e4m3{}).nearest(x); got != x || x != 0 && (e4m3{}).code(x) != code {
+			t.Errorf("code %d stands for %v, which becomes %v of code %d", code, x, got, (e4m3{}).code(x))
+		}
+		seen[x] = true
+	}
+	if len(seen) != 253 { // one zero
+		t.Errorf("%d numbers", len(seen))
+	}
+}
+
+// Blocks end with tensors, and with the parts that a mask takes in turn. A part has its own blocks,
+// and the codec writes as many bits as the ledger counts.
+func TestBlocksOfParts(t *testing.T) {
+	parts := Every(mustMask(t, "parts", 1.0/3, tensors), 4)
+	made, err := ParseCompressor("int(4,5)", CompressorOptions{Mask: parts, Sizes: tensors})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := made.(*blockwise)
+	want := [][]int{{5, 5, 3}, {5, 5, 1, 2}, {2, 5, 5, 2}} // 13, 13 and 14 of 24, 4, 10 and 2
+	for k, blocks := range want {
+		if got := c.layout.parts[k].blocks; fmt.Sprint(got) != fmt.Sprint(blocks) {
+			t.Errorf("part %d has blocks of %v, want %v", k, got, blocks)
+		}
+	}
+	s := rng.New(3, "parts")
+	var p, back Payload
+	for _, at := range []int{3, 7, 11, 15} {
+		coords := parts.Draw(nil, at, 0, 0)
+		if err := c.Compress(&p, gauss(&s, len(coords)), at, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		back.T = at
+		for _, a := range []Accounting{SharedSeed, Packed, Reference} {
+			checkCodec(t, c, p, &back, a, false)
+		}
+	}
+	if err := c.Compress(&p, make([]float32, 14), 3, 0, 0); err == nil {
+		t.Error("a part of another length was compressed")
+	}
+}
+
+// Of each chunk of a matrix the largest numbers are sent, among equal ones the first by rows. The
+// numbers of a tensor in bins have the mean of its numbers.
+func TestChunkTopK(t *testing.T) {
+	const rows, cols = 6, 10
+	made, err := ParseCompressor("chunk-topk(3,2)", CompressorOptions{Sizes: []int{rows * cols, 4},
+		Shapes: [][2]int{{rows, cols}, {4, 0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := make([]float32, rows*cols+4)
+	for k := range v {
+		v[k] = float32(math.Mod(float64(7*k), 5)) * float32(1-2*(k%2))
+	}
+	var p Payload
+	if err := made.Compress(&p, v, 0, 0, 0); err != nil {
+		t.Fatal(err)
+	}
+	var want []uint32
+	chunk := func(from, high, wide, stride int) {
+		var at []uint32
+		for i := range high {
+			for j := range wide {
+				at = append(at, uint32(from+i*stride+j))
+			}
+		}
+		slices.SortStableFunc(at, func(a, b uint32) int {
+			return int(math.Copysign(1, math.Abs(float64(v[b]))-math.Abs(float64(v[a])))) *
+				min(1, int(100*math.Abs(math.Abs(float64(v[b]))-math.Abs(float64(v[a])))))
+		})
+		want = append(want, at[:2]...)
+	}
+	for i := 0; i < rows; i += 3 {
+		for j := 0; j < cols; j += 2 {
+			chunk(i*cols+j, 3, 2, cols)
+		}
+	}
+	chunk(rows*cols, 1, 2, 4)
+	chunk(rows*cols+2, 1, 2, 4)
+	slices.Sort(want)
+	if !slices.Equal(p.Coords, want) {
+		t.Errorf("coordinates %v, want %v", p.Coords, want)
+	}
+	s := rng.New(5, "bins")
+	for _, bins := range []int{2, 4, 16, 256} {
+		c := parseCompressor(t, fmt.Sprintf("chunk-topk(8,3,%d)", bins), "randk", 0.1, false)
+		v := gauss(&s, dim())
+		if err := c.Compress(&p, v, 0, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range c.(*chunkTopK).tensors {
+			raw, coded, most, different := 0.0, 0.0, 0.0, map[float32]bool{}
+			for k := range part.sent() {
+				x := v[p.Coords[part.at+k]]
+				raw, coded = raw+float64(x), coded+float64(p.Vectors[0][part.at+k])
+				most = max(most, math.Abs(float64(x)))
+				different[p.Vectors[0][part.at+k]] = true
+			}
+			if math.Abs(raw-coded) > 1e-5*most || len(different) > bins {
+				t.Errorf("%d bins: a sum of %v became %v, of %d numbers", bins, raw, coded, len(different))
+			}
+		}
+	}
 }

@@ -46,16 +46,38 @@ func (m cycleMask) Draw(dst []uint32, t, i, j int) []uint32 {
 // turn. As many runs as a cycle has exchanges have equal lengths, but for one coordinate.
 type partsMask struct{ cycleMask }
 
-// Draw implements [Mask].
-func (m partsMask) Draw(dst []uint32, t, i, j int) []uint32 {
-	m.stream(t, i, j) // checks the arguments
-	part := t / m.every % m.run
-	from, to := m.d*part/m.run, m.d*(part+1)/m.run
+// InTurn is a mask whose exchanges have the parts of a vector one after the other.
+type InTurn interface {
+	Mask
+	Parts() int                 // The number of parts.
+	Part(t int) int             // The part of the exchange of iteration t.
+	Coordinates(k int) []uint32 // The coordinates of a part, ascending.
+}
+
+var _ InTurn = partsMask{}
+
+// Parts implements [InTurn].
+func (m partsMask) Parts() int { return m.run }
+
+// Part implements [InTurn].
+func (m partsMask) Part(t int) int { return t / m.every % m.run }
+
+// Coordinates implements [InTurn].
+func (m partsMask) Coordinates(k int) []uint32 { return m.part(nil, k) }
+
+func (m partsMask) part(dst []uint32, k int) []uint32 {
+	from, to := m.d*k/m.run, m.d*(k+1)/m.run
 	dst = grow(dst, to-from)
 	for c := range dst {
 		dst[c] = uint32(from + c)
 	}
 	return dst
+}
+
+// Draw implements [Mask].
+func (m partsMask) Draw(dst []uint32, t, i, j int) []uint32 {
+	m.stream(t, i, j) // checks the arguments
+	return m.part(dst, m.Part(t))
 }
 
 // Every returns the mask for exchanges in the last of each n iterations: masks with a cycle count

@@ -132,3 +132,6 @@ func (b *builder) scaled(grads gorgonia.Nodes) (all gorgonia.Nodes) {
 	}
 	return all
 }
+
+// Factors returns the factors of the gradients by tensor, 0 for a frozen one; nil: all are 1.
+func (n *Network) Factors() []float64 { return slices.Clone(n.factors) }

@@ -160,6 +160,9 @@ func (n *Network) Graph(batch int, kind Kind, host Host) (g *Graph, err error) {
 	if kind >= kinds {
 		return nil, fmt.Errorf("unknown kind, want one of %v", kindNames)
 	}
+	if n.forward == nil {
+		return nil, fmt.Errorf("another program computes it, and there is no graph of it")
+	}
 	if next := kind == Next || kind == Continue; next && !n.tokens || kind == Predict && n.tokens {
 		return nil, fmt.Errorf("want kind %v for windows of tokens, kind %v for other examples", Next, Predict)
 	}

@@ -23,6 +23,8 @@ type Options struct {
 	Recompute Recompute // residual networks and language models: see Recompute
 
 	Transformer Transformer // language models, whose Classes is the number of tokens
+
+	External External // external: see External
 }
 
 // Named is a network that [Open] knows by its name.
@@ -58,16 +60,19 @@ var own = sync.OnceValue(func() []Named {
 	for _, name := range TransformerNames() {
 		all = append(all, namedTransformer(name))
 	}
-	return all
+	return append(all, Named{ExternalName, nil, openExternal})
 })
 
 // Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50,
 // 101 and 152 for large images and "resnet20", 32, 44 and 56 for small ones, each also with "-gn"
-// for group norm and "-evonorm" for EvoNorm-S0; "gn-lenet", "vgg11", or a language model. See
-// [MLP], [ResNet], [GNLeNet], [VGG11] and [Transformer]. [Register] adds others.
+// for group norm and "-evonorm" for EvoNorm-S0; "gn-lenet", "vgg11", a language model, or "external".
+// See [MLP], [ResNet], [GNLeNet], [VGG11], [Transformer] and [External]. [Register] adds others.
 func Open(name string, o Options) (*Network, error) {
 	all := Networks()
 	if at := slices.IndexFunc(all, func(k Named) bool { return k.Name == name }); at >= 0 {
+		if name != ExternalName && !o.External.empty() {
+			return nil, fmt.Errorf("model: %s: option External is only for %s: remove it", name, ExternalName)
+		}
 		return all[at].Open(o)
 	}
 	return nil, fmt.Errorf("model: there is no network %q, want one of %s", name, strings.Join(Names(), ", "))

@@ -29,7 +29,7 @@ func TestOpen(t *testing.T) {
 		}
 	}
 	for _, name := range Names() {
-		if slices.Contains(TransformerNames(), name) {
+		if slices.Contains(TransformerNames(), name) || name == ExternalName {
 			continue
 		}
 		if _, err := Open(name, Options{Shape: []int{8, 8, 3}, Classes: 2}); err != nil {
@@ -46,7 +46,17 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		`no network "resnet51", want one of mlp, resnet18`: {"resnet51", Options{Shape: images, Classes: 2}},
 		`no network "resnet+50"`:                           {"resnet+50", Options{Shape: images, Classes: 2}},
-		`no network ""`:                                    {"", Options{Shape: images, Classes: 2}},
+		"it has no parameters":                             {"external", Options{Shape: images, Classes: 2}},
+		"tensor w has the shape [3 0]": {"external", Options{Shape: images, Classes: 2,
+			External: External{Parameters: []ExternalTensor{{Name: "w", Shape: []int{3, 0}}}}}},
+		`tensor 1 has the name "w"`: {"external", Options{Shape: images, Classes: 2,
+			External: External{Parameters: []ExternalTensor{{Name: "w", Shape: []int{3}}, {Name: "w"}}}}},
+		"label smoothing is 0.1": {"external", Options{Shape: images, Classes: 2,
+			Loss:     LossOptions{LabelSmoothing: 0.1},
+			External: External{Parameters: []ExternalTensor{{Name: "w", Shape: []int{3}}}}}},
+		"option External is only for external": {"mlp", Options{Shape: images, Classes: 2,
+			External: External{Parameters: []ExternalTensor{{Name: "w", Shape: []int{3}}}}}},
+		`no network ""`: {"", Options{Shape: images, Classes: 2}},
 		"option Hidden is [100]": {"resnet20", Options{Shape: images, Classes: 2,
 			Hidden: []int{100}}},
 		`option Activation is "sigmoid"`: {"resnet20", Options{Shape: images, Classes: 2,

@@ -7,10 +7,19 @@ import (
 	"fspda/train/setting"
 )
 
+// Config is a configuration: the keys of a configuration file, which go doc
+// fspda/train/config.Config lists by section.
+type Config = config.Config
+
+// Setup is a resolved configuration, made by Config.Resolve. Its fields are Config (without auto),
+// Warnings, the data (Set and Shards, from data.Division), Weight, Graph, Process, Mask,
+// Mixing, Compressor, Lattice, Algo, Traits, Links, Files, ComputeTimes, Schedule, Threads, and the
+// size of the network (Dim, Buffers, Programs and others, from config.ModelSize). go doc
+// fspda/train/config.Setup describes each.
+type Setup = config.Setup
+
 // Users of this package need these names of fspda/train/config most.
 type (
-	Config      = config.Config
-	Setup       = config.Setup
 	ConfigError = config.Error
 	AutoFloat   = config.AutoFloat
 	Widths      = config.Widths

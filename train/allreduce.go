@@ -3,6 +3,7 @@ package train
 import (
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/algo"
 	"fspda/train/config"
 )
 
@@ -43,7 +44,22 @@ func (x *exchange) countAllReduce() {
 	if len(x.round.Links) == 0 {
 		return
 	}
-	l := &x.round.Links[0]
-	values := config.RingShare(x.id, x.run.setup.Graph.N, l.Len*len(l.Sent))
+	l, s := &x.round.Links[0], x.run.setup
+	if x.codec.message != nil {
+		x.countTwoSteps(l)
+		return
+	}
+	values := config.RingShare(x.id, s.Graph.N, l.Len*len(l.Sent))
 	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.id > 0})
+}
+
+// countTwoSteps enters the agent's share of an all-reduce of coded vectors in the ledger: each part
+// of a vector goes to its owner, who sends the coded mean of it to all others.
+func (x *exchange) countTwoSteps(l *algo.Link) {
+	n, values := x.run.setup.Graph.N, totalLen(l.Sent)
+	m := x.run.setup.CodedMessage(x.codec.message, x.round.T, values, l.Len)
+	m.Values = config.RingShare(x.id, n, m.Values)
+	m.ExtraBits = 32 * config.RingShare(x.id, n, m.ExtraBits/32)
+	x.ledger.Send(m)
+	x.ledger.WireBytes += 4 * uint64(config.RingShare(x.id, n, values))
 }

@@ -52,6 +52,17 @@ func TestGoldenBits(t *testing.T) {
 		{"local-sgd", func(c *Config) {
 			c.LocalSteps, c.Optimizer, c.Params = 2, "adamw", Params{"moment_rounds": 1, "square_rounds": 1}
 		}, [3]uint64{5184, 5184, 5184}},
+		{"sparseloco", func(c *Config) { c.LocalSteps, c.Params = 2, Params{"k": 2, "bins": "fp32"} },
+			[3]uint64{36 * 2 * 34, 36 * 2 * 34, 36 * 2 * 96}},
+		{"sparseloco", func(c *Config) { c.LocalSteps, c.Params = 2, Params{"k": 2} },
+			[3]uint64{36 * (2*4 + 160), 36 * (2*4 + 160), 36 * (2*66 + 160)}},
+		{"diloco", func(c *Config) { c.LocalSteps, c.Params = 2, Params{"quantize": "int4", "block": 2} },
+			[3]uint64{18 * 76, 18 * 76, 18 * 76}},
+		{"diloco", func(c *Config) {
+			c.LocalSteps, c.Params = 2, Params{"quantize": "int8", "collective": "gather"}
+		}, [3]uint64{36 * 56, 36 * 56, 36 * 56}},
+		{"diloco", func(c *Config) { c.LocalSteps, c.Params = 2, Params{"quantize": "int2"} },
+			[3]uint64{36 * 38, 36 * 38, 36 * 38}},
 		{"noloco", func(c *Config) { c.LocalSteps, c.Graph = 2, "complete" }, [3]uint64{2304, 2304, 2304}},
 		{"gasloc", func(c *Config) { c.LocalSteps, c.Graph = 2, "complete" }, [3]uint64{1152, 1152, 1152}},
 		{"sparta", func(c *Config) { c.Density = 2.0 / 3 }, [3]uint64{2304, 2376, 4608}},

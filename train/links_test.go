@@ -112,6 +112,35 @@ func TestTimelineOfRounds(t *testing.T) {
 	}
 }
 
+// Two steps of coded vectors take as long as an all-reduce of their bits, and coded vectors to all
+// others as long as they take on each link.
+func TestTimelineOfQuantizedRounds(t *testing.T) {
+	for collective, bits := range map[string]func(d, blocks int) float64{
+		"two-step": func(d, blocks int) float64 {
+			return 6 * (math.Ceil(float64(4*d+32*blocks)/4)/1e6 + 0.02)
+		},
+		"gather": func(d, blocks int) float64 { return float64(4*d+32*blocks)/1e6 + 0.02 },
+	} {
+		c := small()
+		c.Agents, c.Algo, c.Iterations, c.EvalPoints, c.LocalSteps = 4, "diloco", 6, 1, 3
+		c.Params = Params{"quantize": "int4", "block": 100, "collective": collective}
+		c.Links = withLinks(t, "{gradient_ms: 100, default: {latency_ms: 20, bandwidth_mbit: 1}}")
+		s, m := resolve(t, c)
+		blocks := 0
+		for _, size := range m.Describe().Sizes() {
+			blocks += (size + 99) / 100
+		}
+		want := 6*0.1 + 2*bits(s.Dim, blocks)
+		last := play(t, c, Options{}).Rows[1]
+		if !near(float64(last.Time), want) {
+			t.Errorf("%s: %v s, want %v", collective, last.Time, want)
+		}
+		if expected := s.ExpectedBits() * 6; !near(expected, float64(last.BitsSharedSeed)) {
+			t.Errorf("%s: %v bits, the forecast is %v", collective, last.BitsSharedSeed, expected)
+		}
+	}
+}
+
 // untimed returns a trace without the columns of virtual time.
 func untimed(t *testing.T, r *Result) string {
 	out := *r

@@ -179,9 +179,6 @@ func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask 
 	if r.setup.Asynchronous() {
 		return nil
 	}
-	if r.setup.Broadcasts() {
-		return r.broadcastMasks(w)
-	}
 	if r.setup.AllReduces() {
 		return func(dst []comingMask, t int) []comingMask {
 			if r.setup.AllReducesAt(t) && !r.setup.Whole(t) {
@@ -189,6 +186,9 @@ func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask 
 			}
 			return dst
 		}
+	}
+	if r.setup.Broadcasts() {
+		return r.broadcastMasks(w)
 	}
 	var events []dist.Event
 	return func(dst []comingMask, t int) []comingMask {

@@ -58,6 +58,8 @@ func (x *exchange) locate(link int, b *dist.Buffer) {
 	switch {
 	case mask != nil && which > 0:
 		coords = l.Coords[0]
+	case x.coming != nil:
+		coords, x.coming = x.coming, nil
 	case mask != nil && !mask.Dense():
 		coords = x.broadcastMask(x.round.T, l.Peer)
 	case mask == nil && len(b.Coords) > 0:
@@ -144,6 +146,7 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 	if err := s.Compressor.Compress(&p.payload, p.x, t, x.id, which); err != nil {
 		return algo.Compressed{}, x.diverging(err)
 	}
+	first := len(x.own)
 	for _, values := range p.payload.Vectors {
 		b := x.acquire(len(values))
 		x.dev.Write(b, values)
@@ -153,8 +156,8 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 	if coords := p.payload.Coords; coords != nil {
 		p.own[which] = x.dev.NewIndex(coords, p.own[which])
 		made.Index = p.own[which]
-		last := x.own[len(x.own)-1] // Coordinates travel with the values.
-		last.Coords = append(last.Coords[:0], coords...)
+		b := x.own[first] // Coordinates travel with the values.
+		b.Coords = append(b.Coords[:0], coords...)
 	}
 	return made, nil
 }
@@ -262,7 +265,7 @@ func (x *exchange) accountOne(l *algo.Link, which int, sent []device.Vector) {
 	s := x.run.setup
 	values := totalLen(sent)
 	wire := 4 * values
-	m := s.CodedMessage(x.codec.message, values, sent[0].Len())
+	m := s.CodedMessage(x.codec.message, x.round.T, values, sent[0].Len())
 	m.Indices = which == 0 || m.DataDependent
 	if m.DataDependent {
 		wire += 4 * m.Mask
@@ -282,7 +285,7 @@ func (x *exchange) messageBits(vectors []device.Vector) float64 {
 		return float64(x.run.setup.WireFormat().Bits()) * float64(values)
 	}
 	var one dist.Ledger
-	one.Send(x.run.setup.CodedMessage(x.codec.message, values, vectors[0].Len()))
+	one.Send(x.run.setup.CodedMessage(x.codec.message, x.round.T, values, vectors[0].Len()))
 	return float64(one.SharedSeed)
 }
 

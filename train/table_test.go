@@ -165,6 +165,19 @@ var lines = []line{
 		c.Algo, c.LocalSteps, c.Optimizer, c.Alpha, c.WeightDecay = "diloco", 10, "adamw", 0.01, 0.1
 		c.Schedule, c.Warmup = "cosine", 1
 	}, loss: 2},
+	{name: "diloco int4", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Params = "diloco", 5, Params{"quantize": "int4", "block": 7}
+	}, codec: true, loss: 1.65},
+	{name: "diloco int2", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Params = "diloco", 5, Params{"quantize": "int2"}
+	}, codec: true, loss: 1.8},
+	{name: "diloco fp8", edit: func(c *Config) {
+		c.Algo, c.LocalSteps = "diloco", 5
+		c.Params = Params{"quantize": "fp8", "collective": "gather", "feedback": 0.9}
+	}, codec: true, loss: 1.65},
+	{name: "sparseloco", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Params = "sparseloco", 5, Params{"side": 8, "k": 4}
+	}, codec: true, loss: 2},
 	{name: "noloco", edit: func(c *Config) {
 		c.Algo, c.LocalSteps, c.Optimizer, c.Alpha, c.Graph = "noloco", 5, "adamw", 0.02, "complete"
 	}, vectors: 2, loss: 2.2},
@@ -359,7 +372,7 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 				Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})
 		}
 		r, err := run()
-		if s, _ := resolve(t, c); s.AllReduces() || slices.Contains([]string{"choco", "beer", "sgp", "demo"}, c.Algo) {
+		if s, _ := resolve(t, c); s.AllReduces() || slices.Contains([]string{"choco", "beer", "sgp", "demo", "sparseloco"}, c.Algo) {
 			if err == nil {
 				t.Error("it went on without a message that it needs")
 			}

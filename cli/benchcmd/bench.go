@@ -17,6 +17,7 @@ import (
 	"fspda/internal/rng"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/config"
 )
 
 func newBench() *cobra.Command {
@@ -123,7 +124,11 @@ func stepOptions(c train.Config, each time.Duration) (o measure.StepOptions, dev
 	if err != nil {
 		return o, dev, err
 	}
-	code, err := m.Plan(c.Batch, model.Train)
+	net, ok := m.(*model.Engine)
+	if !ok {
+		return o, dev, config.Invalid("model", c.Model, "another program computes it: choose a network of this one")
+	}
+	code, err := net.Plan(c.Batch, model.Train)
 	if err != nil {
 		return o, dev, err
 	}

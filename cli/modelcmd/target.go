@@ -35,7 +35,7 @@ type target struct {
 	split   data.Split
 	files   []string // files of the examples; nil: the examples of a set
 	bad     int      // images that could not be read, and have no prediction
-	engine  *model.Engine
+	engine  setup.Model
 	dev     *setup.Devices
 }
 
@@ -48,7 +48,7 @@ type targetFlags struct {
 
 // keys are the keys of the configuration that eval and predict have flags for.
 var keys = []string{"data", "data_dir", "data_train", "data_test", "crop", "image_size", "jpeg", "on_bad", "tokenizer",
-	"model", "hidden", "activation", "layers", "heads", "width", "block", "gelu", "bias", "device", "precision",
+	"model", "command", "clients", "client_timeout", "hidden", "activation", "layers", "heads", "width", "block", "gelu", "bias", "device", "precision",
 	"threads"}
 
 func (f *targetFlags) define(cmd *cobra.Command) {
@@ -110,15 +110,15 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	if err != nil {
 		return t, err
 	}
-	net, err := setup.OpenModel(c, t.set.Shape, t.set.Classes)
-	if err != nil {
-		return t, err
-	}
 	c.Agents = 1 // all cores for one program
 	if t.dev, err = setup.OpenDevice(c, setup.AgentThreads(c)); err != nil {
 		return t, err
 	}
-	t.Network, t.engine = net.Name(), model.NewEngine(net, t.dev.Device)
+	net, m, err := setup.OpenEngine(c, t.set, t.dev.Device)
+	if err != nil {
+		return t, err
+	}
+	t.Network, t.engine = net.Name(), m
 	if !isRun {
 		return t, t.openFile(path, net, c)
 	}
@@ -296,7 +296,7 @@ const batchFeatures = 1 << 22
 // predict calls see with the probabilities of each example by each model, in the order of the
 // examples. They are valid during the call.
 func (t *target) predict(ctx context.Context, see func(model, example int, label int32, p []float64)) error {
-	net := t.engine.Network
+	net := t.engine
 	type loaded struct{ x, buffers device.Vector }
 	var all []loaded
 	for _, m := range t.models {

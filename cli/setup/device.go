@@ -10,6 +10,7 @@ import (
 	_ "fspda/cuda" // registers GPUs
 	"fspda/device"
 	"fspda/model"
+	"fspda/model/external"
 	"fspda/train"
 )
 
@@ -21,11 +22,11 @@ type Devices struct {
 	close  func() error
 }
 
-// Workers returns the other devices, each with the network of m.
-func (e *Devices) Workers(m *model.Engine) []train.Replica {
+// Workers returns the other devices, each with the network of m. An external model has none.
+func (e *Devices) Workers(m Model) []train.Replica {
 	var all []train.Replica
 	for _, d := range e.others {
-		all = append(all, train.Replica{Device: d, Model: m.On(d)})
+		all = append(all, train.Replica{Device: d, Model: m.(*model.Engine).On(d)})
 	}
 	return all
 }
@@ -55,6 +56,12 @@ func OpenAgentDevice(c train.Config, threads, rank int) (*Devices, error) {
 // error if a device given by name cannot be used.
 func OpenDevices(c train.Config, threads, agents int) (*Devices, error) {
 	o := device.Options{Threads: threads, Precision: c.Precision, Deterministic: c.Deterministic}
+	if c.Model == model.ExternalName {
+		o.Memory = external.Memory
+		if c.Device == "auto" {
+			c.Device = "cpu"
+		}
+	}
 	if c.Device == "auto" {
 		return openAny(o, agents)
 	}
@@ -152,7 +159,7 @@ type DeviceCache struct {
 func (s *DeviceCache) Get(c train.Config) (*Devices, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := fmt.Sprint(c.Device, " ", c.Precision, " ", c.Deterministic)
+	key := fmt.Sprint(c.Device, " ", c.Precision, " ", c.Deterministic, " ", c.Model == model.ExternalName)
 	if e := s.open[key]; e != nil {
 		return e, nil
 	}

@@ -11,7 +11,6 @@ import (
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/data"
-	"fspda/model"
 	"fspda/train"
 )
 
@@ -24,7 +23,7 @@ type mode interface {
 	openDevices(c train.Config) (*setup.Devices, error)
 
 	// resolve makes the network and resolves the configuration on a data set.
-	resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, *model.Engine, error)
+	resolve(c train.Config, set *data.Set, dev *setup.Devices) (*train.Setup, setup.Model, error)
 
 	// attach opens the run folder and all that observes the run, and sets the options that depend
 	// on them. The context that it returns may end earlier than ctx.
@@ -38,7 +37,7 @@ type mode interface {
 type run struct {
 	devices *setup.Devices
 	setup   *train.Setup
-	model   *model.Engine
+	model   setup.Model
 	display *display
 	options train.Options
 
@@ -109,6 +108,15 @@ func (r *run) train(ctx context.Context, m mode) error {
 		return err
 	}
 	return m.conclude(r, res)
+}
+
+// observe passes evaluations to metrics.
+func (r *run) observe(m metrics) {
+	show := r.options.OnRow
+	r.options.OnRow = func(row train.Row) {
+		m.row(row)
+		show(row)
+	}
 }
 
 // announce logs the warnings of the configuration and a description of the run that is about to

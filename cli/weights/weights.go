@@ -2,10 +2,13 @@ package weights
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -120,12 +123,15 @@ var onnxStart = string(onnx.Start())
 
 // saveFile writes a file and moves it to its path when it is complete.
 func saveFile(path string, write func(w io.Writer) error) error {
-	failed := func(err error) error {
+	err := wholefile.PublishBy(path, write)
+	var system *fs.PathError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &system):
 		return &train.ConfigError{Key: "--out", Got: path, Err: err,
 			Want: "it cannot be written: make room, or choose another file"}
 	}
-	if err := wholefile.PublishBy(path, write); err != nil {
-		return failed(err)
-	}
-	return nil
+	return &train.ConfigError{Key: "--format", Got: filepath.Ext(path), Err: err,
+		Want: "the network cannot be written in this format: choose another one, such as --format safetensors"}
 }

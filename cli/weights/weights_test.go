@@ -219,3 +219,20 @@ func TestNewHead(t *testing.T) {
 		}
 	}
 }
+
+// A network that a format cannot hold is refused with the layer, and no advice about the disk.
+func TestSaveRefusesNetwork(t *testing.T) {
+	net, err := model.Open("resnet20-gn", model.Options{Shape: []int{32, 32, 3}, Classes: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "w.onnx")
+	err = SaveONNX(path, net, net.Init(1), nil, Metadata("run", "mean", 7, net, train.Default()))
+	if err == nil || strings.Contains(err.Error(), "make room") || !strings.Contains(err.Error(), "no ONNX operator") ||
+		!strings.Contains(err.Error(), "--format") {
+		t.Errorf("group norm as ONNX: %v", err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("half a file was left")
+	}
+}

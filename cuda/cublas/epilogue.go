@@ -7,6 +7,7 @@ import "fspda/cuda/driver"
 type Epilogue int32
 
 const (
+	epilogueNone     Epilogue = 1
 	EpilogueBias     Epilogue = 4 // add a bias of C's type to each row
 	EpilogueReLUBias Epilogue = 6 // add the bias, then apply ReLU
 	// add the bias, apply ReLU, and write a bit mask of the positive numbers
@@ -30,7 +31,7 @@ type Operands struct {
 
 // hasBias reports whether an epilogue reads or writes a bias.
 func (e Epilogue) hasBias() bool {
-	return e != EpilogueReLUGrad && e != EpilogueGELU && e != EpilogueGELUGrad
+	return e != epilogueNone && e != EpilogueReLUGrad && e != EpilogueGELU && e != EpilogueGELUGrad
 }
 
 func (e Epilogue) hasMask() bool { return e == EpilogueReLUMaskBias || e == EpilogueReLUGrad }

@@ -16,17 +16,20 @@ type LtAPI struct {
 	CreateDesc func(out *Ptr, compute Compute, scale Type) Status `sym:"cublasLtMatmulDescCreate"`
 	SetDesc    func(d Ptr, attribute int32, value unsafe.Pointer,
 		n uintptr) Status `sym:"cublasLtMatmulDescSetAttribute"`
-	DestroyDesc   func(d Ptr) Status                                             `sym:"cublasLtMatmulDescDestroy"`
-	CreateLayout  func(out *Ptr, of Type, rows, columns uint64, ld int64) Status `sym:"cublasLtMatrixLayoutCreate"`
-	DestroyLayout func(l Ptr) Status                                             `sym:"cublasLtMatrixLayoutDestroy"`
-	CreatePref    func(out *Ptr) Status                                          `sym:"cublasLtMatmulPreferenceCreate"`
+	DestroyDesc  func(d Ptr) Status                                             `sym:"cublasLtMatmulDescDestroy"`
+	CreateLayout func(out *Ptr, of Type, rows, columns uint64, ld int64) Status `sym:"cublasLtMatrixLayoutCreate"`
+	SetLayout    func(l Ptr, attribute int32, value unsafe.Pointer,
+		n uintptr) Status `sym:"cublasLtMatrixLayoutSetAttribute"`
+	DestroyLayout func(l Ptr) Status    `sym:"cublasLtMatrixLayoutDestroy"`
+	CreatePref    func(out *Ptr) Status `sym:"cublasLtMatmulPreferenceCreate"`
 	SetPref       func(p Ptr, attribute int32, value unsafe.Pointer,
 		n uintptr) Status `sym:"cublasLtMatmulPreferenceSetAttribute"`
 	DestroyPref  func(p Ptr) Status    `sym:"cublasLtMatmulPreferenceDestroy"`
 	StatusString func(s Status) string `sym:"cublasLtGetStatusString"`
 	Heuristic    func(h, desc, a, b, c, d, pref Ptr, asked int32, all *Heuristic,
 		got *int32) Status `sym:"cublasLtMatmulAlgoGetHeuristic"`
-	Matmul func(h, desc Ptr, alpha *float32, a driver.Pointer, la Ptr, b driver.Pointer, lb Ptr, beta *float32,
+	CheckAlgo func(h, desc, a, b, c, d Ptr, algo *Algo, found *Heuristic) Status `sym:"cublasLtMatmulAlgoCheck"`
+	Matmul    func(h, desc Ptr, alpha *float32, a driver.Pointer, la Ptr, b driver.Pointer, lb Ptr, beta *float32,
 		c driver.Pointer, lc Ptr, d driver.Pointer, ld Ptr, algo *Algo, workspace driver.Pointer, n uintptr,
 		s driver.Stream) Status `sym:"cublasLtMatmul"`
 }
@@ -57,14 +60,20 @@ const (
 	descAux      = 11 // address of the epilogue's Aux
 	descAuxRow   = 12 // bits of a mask, or numbers, from one row of it to the next
 
+	layoutBatch  = 5 // how many matrices there are
+	layoutStride = 6 // numbers from one matrix to the next
+
 	prefWorkspace = 1
 	prefReduction = 3
 	prefAlignment = 5 // the alignment of A; 6, 7 and 8 are the alignments of B, C and D
 )
 
 // reduceInCompute is the only scheme that may add the parts of a split sum: in the workspace, in
-// float32. The others add in the type of the result.
-const reduceInCompute = 2
+// float32. The others add in the type of the result. With reduceNone no sum is split.
+const (
+	reduceNone      = 0
+	reduceInCompute = 2
+)
 
 // Lt multiplies matrices with epilogues on one stream. It belongs to one thread.
 type Lt struct {
@@ -86,6 +95,9 @@ func (a *LtAPI) New(s driver.Stream, workspace driver.Pointer, workspaceBytes in
 	}
 	return l, nil
 }
+
+// UseWorkspace has products use other device memory of the same size.
+func (l *Lt) UseWorkspace(at driver.Pointer) { l.workspace = at }
 
 // Close destroys the handle.
 func (l *Lt) Close() error { return l.api.check(l.api.Destroy(l.h), "cublasLtDestroy") }
@@ -118,7 +130,7 @@ func (l *Lt) NewMatmul(p Product, e Epilogue, b Operands) (*Matmul, error) {
 	}
 	err := m.describe(p)
 	if err == nil {
-		err = m.choose(p)
+		err = m.choose(p, reduceInCompute)
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
@@ -188,7 +200,8 @@ func alignment(p driver.Pointer) uint32 {
 // notSupported is CUBLAS_STATUS_NOT_SUPPORTED, returned if there is no algorithm.
 const notSupported = 15
 
-func (m *Matmul) choose(p Product) error {
+// choose takes the algorithm that the library recommends. schemes may add the parts of split sums.
+func (m *Matmul) choose(p Product, schemes uint32) error {
 	a := m.lt.api
 	var pref Ptr
 	if err := a.check(a.CreatePref(&pref), m.name); err != nil {
@@ -196,7 +209,7 @@ func (m *Matmul) choose(p Product) error {
 	}
 	var best Heuristic
 	got := int32(0)
-	err := m.prefer(pref, p)
+	err := m.prefer(pref, p, schemes)
 	if err == nil {
 		switch s := a.Heuristic(m.lt.h, m.desc, m.a, m.b, m.c, m.c, pref, 1, &best, &got); {
 		case s == notSupported || s == 0 && (got < 1 || best.Status != 0):
@@ -209,10 +222,10 @@ func (m *Matmul) choose(p Product) error {
 	return errors.Join(err, a.check(a.DestroyPref(pref), m.name))
 }
 
-// prefer passes the workspace size and the alignments of the matrices to the library.
-func (m *Matmul) prefer(pref Ptr, p Product) error {
+// prefer passes the workspace size, the schemes of reduction and the alignments of the matrices to the library.
+func (m *Matmul) prefer(pref Ptr, p Product, schemes uint32) error {
 	a := m.lt.api
-	memory, schemes := uintptr(m.lt.workspaceBytes), uint32(reduceInCompute)
+	memory := uintptr(m.lt.workspaceBytes)
 	err := errors.Join(a.check(a.SetPref(pref, prefWorkspace, unsafe.Pointer(&memory), 8), m.name),
 		a.check(a.SetPref(pref, prefReduction, unsafe.Pointer(&schemes), 4), m.name))
 	for i, at := range []driver.Pointer{p.B, p.A, p.C, p.C} {

@@ -68,6 +68,15 @@ func (l *fakeLt) api() *LtAPI {
 			record("layout %d: %d×%d by %d", of, rows, columns, ld)
 			return make(out)
 		},
+		SetLayout: func(_ Ptr, at int32, v unsafe.Pointer, n uintptr) Status {
+			return record("place %d = %d", at, word(v, n))
+		},
+		CheckAlgo: func(_, _, _, _, _, _ Ptr, algo *Algo, found *Heuristic) Status {
+			if *found = (Heuristic{Memory: 77}); l.none {
+				return notSupported
+			}
+			return record("check %d", algo[0])
+		},
 		SetPref: func(_ Ptr, at int32, v unsafe.Pointer, n uintptr) Status {
 			return record("prefer %d = %d", at, word(v, n))
 		},
@@ -120,6 +129,53 @@ func TestMatmul(t *testing.T) {
 		t.Errorf("without an algorithm: %v", err)
 	}
 	if err := errors.Join(m.Close(), lt.Close()); err != nil || l.live != 0 {
+		t.Errorf("%d are left (%v)", l.live, err)
+	}
+}
+
+// Several products with one algorithm: it is chosen for the first number of matrices, and checked for others.
+func TestBatched(t *testing.T) {
+	l := &fakeLt{}
+	lt, err := l.api().New(5, 4096, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := Batch{Product: Product{M: 2, N: 3, K: 4, A: 256, B: 512, C: 260, Type: BFloat16, TypeC: BFloat16,
+		Compute: ComputeFloat32}, Alpha: 2, Beta: -3, Count: 6, StrideA: 8, StrideB: 12, StrideD: 16}
+	first, err := lt.NewBatched(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Count = 24
+	more, err := lt.NewBatched(b, first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(first.Run(1024, 256, 512, 768), more.Run(1024, 256, 512, 768)); err != nil {
+		t.Fatal(err)
+	}
+	described := []string{"desc 68 0", "set 3 = 0", "set 4 = 0", "set 7 = 1", "layout 14: 3×4 by 3",
+		"layout 14: 4×2 by 4", "layout 14: 3×2 by 3"}
+	places := func(count int) (all []string) {
+		for _, stride := range []int{12, 8, 16} {
+			all = append(all, fmt.Sprintf("place 5 = %d", count), fmt.Sprintf("place 6 = %d", stride))
+		}
+		return all
+	}
+	want := slices.Concat(described, places(6), []string{"prefer 1 = 1048576", "prefer 3 = 0", "prefer 5 = 256",
+		"prefer 6 = 256", "prefer 7 = 4", "prefer 8 = 4", "advise 1"}, described, places(24), []string{"check 7",
+		"multiply 2·512·256 + -3·768 to 1024 by 7 in 99 bytes at 4096 on 5",
+		"multiply 2·512·256 + -3·768 to 1024 by 7 in 77 bytes at 4096 on 5"})
+	if !slices.Equal(l.calls, want) {
+		t.Errorf("calls\n%s\nwant\n%s", strings.Join(l.calls, "\n"), strings.Join(want, "\n"))
+	}
+	l.none = true
+	for _, like := range []*Batched{nil, first} {
+		if _, err := lt.NewBatched(b, like); !errors.Is(err, ErrUnsupported) {
+			t.Errorf("without an algorithm: %v", err)
+		}
+	}
+	if err := errors.Join(first.Close(), more.Close(), lt.Close()); err != nil || l.live != 0 {
 		t.Errorf("%d are left (%v)", l.live, err)
 	}
 }

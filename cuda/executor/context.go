@@ -2,7 +2,9 @@ package executor
 
 import (
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
 	"unsafe"
 
 	"fspda/cuda/driver"
@@ -28,18 +30,60 @@ func (ex *Executor) EnterContext(index int) error {
 		"taking the context of GPU %d", index); err != nil {
 		return err
 	}
-	return ex.API.Check(ex.API.CtxSetCurrent(ex.Context), "cuCtxSetCurrent", "entering the context of GPU %d", index)
+	if err := ex.API.Check(ex.API.CtxSetCurrent(ex.Context), "cuCtxSetCurrent", "entering the context of GPU %d",
+		index); err != nil {
+		return err
+	}
+	return ex.limitFetches()
+}
+
+// FetchVariable is the environment variable that sets how many bytes the L2 cache fetches at least: 32, 64 or 128.
+const FetchVariable = "FSPDA_CUDA_FETCH"
+
+// limitFetches passes the number of FetchVariable to the driver, if it is set.
+func (ex *Executor) limitFetches() error {
+	text := os.Getenv(FetchVariable)
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return fmt.Errorf("cuda: %s=%s: want 32, 64 or 128", FetchVariable, text)
+	}
+	return ex.API.Check(ex.API.CtxSetLimit(driver.MaxL2Fetch, uintptr(n)), "cuCtxSetLimit",
+		"having the L2 cache fetch %d bytes", n)
 }
 
 // CreateStreams creates the two streams.
-func (ex *Executor) CreateStreams() error {
+func (ex *Executor) CreateStreams() (err error) {
 	for _, s := range []*driver.Stream{&ex.Stream, &ex.CopyStream} {
-		if err := ex.API.Check(ex.API.StreamCreate(s, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
-			"making a stream"); err != nil {
+		if *s, err = ex.createStream(); err != nil {
 			return err
 		}
 	}
+	ex.home = ex.Stream
 	return nil
+}
+
+func (ex *Executor) createStream() (s driver.Stream, err error) {
+	return s, ex.API.Check(ex.API.StreamCreate(&s, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
+		"making a stream")
+}
+
+// NewStream creates a stream besides the two. It lives as long as the executor.
+func (ex *Executor) NewStream() (s driver.Stream, err error) {
+	if s, err = ex.createStream(); err == nil {
+		ex.others = append(ex.others, s)
+	}
+	return s, err
+}
+
+// On has everything that send sends go to another stream. Graphs are captured as ever. Blocks that send gives back
+// must not be taken before the executor's own stream waits for the other one.
+func (ex *Executor) On(s driver.Stream, send func() error) error {
+	ex.Stream = s
+	defer func() { ex.Stream = ex.home }()
+	return send()
 }
 
 // loadedKernels is the kernels of a context.

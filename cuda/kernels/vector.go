@@ -25,6 +25,7 @@ var _ = define("vector.cu",
 	"scatter_add dst:p v:p a:f idx:p k:l",
 	"move_copy q:p copy:p v:p w:p idx:p k:l",
 	"add_diff own:p other:p idx:p k:l v0:p a0:f v1:p a1:f",
+	"add_diff_many own:p other:p idx:p k:l v0:p a0:f v1:p a1:f",
 	"add_diff_list own:p other:p idx:p k:l v:p a:p terms:i",
 	"add_diffs n:l start:p scale:f own:p others:i v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f v5:p a5:f "+
 		"x:p b:f y:p c:f",
@@ -35,7 +36,13 @@ var _ = define("vector.cu",
 	"adamw_each n:l "+numbered("g", Pointer)+numbered("m", Pointer)+
 		numbered("v", Pointer)+numbered("x", Pointer)+
 		"beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f most:f",
-	"unit y:p x:p square:p least:d n:l",
+	"combine_within ranges:p count:i total:l terms:i "+numbered("dst", Pointer)+
+		numbered("x", Pointer)+numbered("y", Pointer)+numbered("z", Pointer)+
+		numbered("a", Float32)+numbered("b", Float32)+numbered("c", Float32),
+	"combine_within_list ranges:p count:i total:l dst:p v:p a:p terms:i",
+	"adamw_within ranges:p count:i total:l "+numbered("g", Pointer)+numbered("m", Pointer)+
+		numbered("v", Pointer)+numbered("x", Pointer)+
+		"beta1:f rest1:f beta2:f rest2:f scale1:f scale2:f eps:f decay:f most:f",
 	"move_average y:p x:p avg:p momentum:p a:d n:l",
 	"multiply_views c:p a:p b:p rows:l cols:l inner:l c_down:l c_right:l a_down:l a_right:l b_down:l b_right:l "+
 		"alpha:d beta:f",
@@ -88,18 +95,23 @@ func CombineEach(dst []Address, n int, terms [][]Term) Call {
 		panic(fmt.Sprintf("kernels: CombineEach of %d vectors and %d terms, want 1 to %d and 1 to %d", len(dst), k,
 			MostEach, MaxTermsEach))
 	}
-	const fixed, by = 2, 2 + (1+MaxTermsEach)*MostEach
-	args := make([]uint64, by+MaxTermsEach*MostEach)
-	args[0], args[1] = uint64(n), uint64(k)
-	for i, d := range dst {
-		args[fixed+i] = uint64(d)
-		for j, t := range terms[i] {
-			args[fixed+(1+j)*MostEach+i], args[by+j*MostEach+i] = uint64(t.V), uint64(math.Float32bits(t.A))
-		}
-	}
 	l := over((n + combinedNumbers - 1) / combinedNumbers)
 	l.Grid[2] = uint32(len(dst))
-	return Call{Kernel: table["combine_each"], Launch: l, Args: args}
+	return Call{Kernel: table["combine_each"], Launch: l, Args: append([]uint64{uint64(n), uint64(k)},
+		termArgs(dst, terms)...)}
+}
+
+// termArgs returns the arguments of a sum for each of several vectors.
+func termArgs(dst []Address, terms [][]Term) []uint64 {
+	const by = (1 + MaxTermsEach) * MostEach
+	args := make([]uint64, by+MaxTermsEach*MostEach)
+	for i, d := range dst {
+		args[i] = uint64(d)
+		for j, t := range terms[i] {
+			args[(1+j)*MostEach+i], args[by+j*MostEach+i] = uint64(t.V), uint64(math.Float32bits(t.A))
+		}
+	}
+	return args
 }
 
 // Combine is device.Device.Combine for one to MaxTerms terms.
@@ -188,16 +200,21 @@ func AdamWEach(a device.Adam, agents []AdamVectors, n int) Call {
 	if len(agents) < 1 || len(agents) > MostEach {
 		panic(fmt.Sprintf("kernels: AdamWEach of %d agents, want 1 to %d", len(agents), MostEach))
 	}
-	args := make([]uint64, 1+4*MostEach)
-	args[0] = uint64(n)
-	for i, of := range agents {
-		for j, at := range []Address{of.G, of.M, of.V, of.X} {
-			args[1+j*MostEach+i] = uint64(at)
-		}
-	}
 	l := over(n)
 	l.Grid[2] = uint32(len(agents))
-	return Call{Kernel: table["adamw_each"], Launch: l, Args: append(args, adamArgs(a)...)}
+	return Call{Kernel: table["adamw_each"], Launch: l, Args: append([]uint64{uint64(n)},
+		adamEachArgs(a, agents)...)}
+}
+
+// adamEachArgs returns the arguments of an AdamW for each of several agents.
+func adamEachArgs(a device.Adam, agents []AdamVectors) []uint64 {
+	args := make([]uint64, 4*MostEach)
+	for i, of := range agents {
+		for j, at := range []Address{of.G, of.M, of.V, of.X} {
+			args[j*MostEach+i] = uint64(at)
+		}
+	}
+	return append(args, adamArgs(a)...)
 }
 
 func adamArgs(a device.Adam) (args []uint64) {
@@ -232,12 +249,6 @@ func Dot(out64, out32, x, y, part Address, n int, scale float64) [2]Call {
 	}
 }
 
-// Unit computes y = x/max(√square, least) over n numbers, for a float64 in device memory. The
-// quotient of 1 is rounded to float32, and then multiplied.
-func Unit(y, x, square Address, least float64, n int) Call {
-	return call("unit", blocks(n, threads), y, x, square, least, n)
-}
-
 // productTile is the rows and columns that a block of multiply_views computes, PRODUCT_TILE of
 // vector.cu.
 const productTile = 32
@@ -249,4 +260,39 @@ func Multiply(c, a, b Address, p device.MatrixProduct) Call {
 	return call("multiply_views", blocks(threads*tiles(p.C.Rows)*tiles(p.C.Cols), threads), at(c, p.C), at(a, p.A),
 		at(b, p.B), p.C.Rows, p.C.Cols, p.A.Cols, p.C.Down, p.C.Right, p.A.Down, p.A.Right, p.B.Down, p.B.Right,
 		p.Alpha, float32(p.Beta))
+}
+
+// Ranges is Total coordinates of vectors, in Count ranges that ascend. List has the first coordinate of each, and how
+// many coordinates the ranges before it have, as int64 numbers.
+type Ranges struct {
+	List         Address
+	Count, Total int
+}
+
+// withinEach is the coordinates of a thread: WITHIN_EACH of vector.cu.
+const withinEach = 4
+
+// call returns a call of a kernel for the coordinates of vectors, with further arguments.
+func (r Ranges) call(name string, vectors int, args ...uint64) Call {
+	if vectors < 1 || vectors > MostEach {
+		panic(fmt.Sprintf("kernels: %s of %d vectors, want 1 to %d", name, vectors, MostEach))
+	}
+	l := over((r.Total + withinEach - 1) / withinEach)
+	l.Grid[2] = uint32(vectors)
+	return table[name].call(l, append([]uint64{uint64(r.List), uint64(r.Count), uint64(r.Total)}, args...)...)
+}
+
+// CombineWithin is CombineEach for the coordinates of ranges.
+func CombineWithin(r Ranges, dst []Address, terms [][]Term) Call {
+	return r.call("combine_within", len(dst), append([]uint64{uint64(len(terms[0]))}, termArgs(dst, terms)...)...)
+}
+
+// CombineWithinList is CombineList for the coordinates of ranges, also without terms.
+func CombineWithinList(r Ranges, dst Address, terms List) Call {
+	return r.call("combine_within_list", 1, uint64(dst), uint64(terms.V), uint64(terms.A), uint64(terms.Len))
+}
+
+// AdamWWithin is AdamWEach for the coordinates of ranges.
+func AdamWWithin(r Ranges, a device.Adam, agents []AdamVectors) Call {
+	return r.call("adamw_within", len(agents), adamEachArgs(a, agents)...)
 }

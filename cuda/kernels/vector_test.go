@@ -3,6 +3,7 @@ package kernels_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"fspda/cpu"
@@ -79,7 +80,7 @@ func everyThird(n int) []uint32 {
 
 func TestSparse(t *testing.T) {
 	h, d := onHost(t), cpu.New()
-	for _, n := range lengths {
+	for _, n := range append(slices.Clone(lengths), 3*kernels.ManyCoordinates+1000) {
 		idx := everyThird(n)
 		k := len(idx)
 		v, own, other := numbers(1, n), numbers(2, k), numbers(3, k)
@@ -99,6 +100,15 @@ func TestSparse(t *testing.T) {
 			kernels.Term{A: 0.7, V: pl}))
 		sameBits(t, "add-diff", gx, fromCPU(d, cx))
 		sameBits(t, "add-diff", gl, fromCPU(d, cl))
+		for _, to := range [][]device.Term{{{A: 0.2, V: cx}}, {{A: 0.2, V: cx}, {A: -0.1, V: cx}}} { // one vector
+			d.Do(device.AddDiff(onCPU(d, own), onCPU(d, other), on, to...))
+			terms := make([]kernels.Term, len(to))
+			for i := range to {
+				terms[i] = kernels.Term{A: float32(to[i].A), V: px}
+			}
+			h.run(kernels.AddDiff(at(h, own), at(h, other), at(h, idx), k, terms...))
+			sameBits(t, "add-diff to one vector", gx, fromCPU(d, cx))
+		}
 
 		d.Do(device.AddDiff(onCPU(d, x), onCPU(d, l), nil, device.Term{A: 0.9, V: cv}))
 		gv, pv := copied(h, v)

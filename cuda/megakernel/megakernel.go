@@ -117,7 +117,11 @@ func (m *Megakernel) Accepts(c kernels.Call) bool {
 		return false
 	}
 	threads := uint64(c.Block[0]) * uint64(c.Grid[0]) * uint64(c.Grid[1]) * uint64(c.Grid[2])
-	return threads <= uint64(m.MaxThreads)
+	most := m.MaxThreads
+	if c.Selects() {
+		most = min(most, kernels.ManyCoordinates)
+	}
+	return threads <= uint64(most)
 }
 
 // AcceptsVectors implements executor.Collector.

@@ -27,7 +27,7 @@ func NewCodecTransport(next dist.Transport, pool *dist.Pool, dim int) *CodecTran
 
 // Send implements [dist.Transport].
 func (w *CodecTransport) Send(ctx context.Context, m dist.Message) error {
-	p := dist.Payload{Dim: w.dim}
+	p := dist.Payload{Dim: w.dim, T: m.T}
 	codec := m.Codec
 	var lengths []int
 	for _, b := range m.Values {
@@ -54,7 +54,7 @@ func (w *CodecTransport) Send(ctx context.Context, m dist.Message) error {
 	w.Bits.Add(counted.SharedSeed)
 	w.Bytes.Add(uint64(len(text)))
 	// the number of coordinates is the mask's, which both ends draw
-	back := dist.Payload{Dim: p.Dim, Coords: make([]uint32, len(p.Vectors[0]))}
+	back := dist.Payload{Dim: p.Dim, T: m.T, Coords: make([]uint32, len(p.Vectors[0]))}
 	if err := codec.Decode(&back, text, dist.SharedSeed, false); err != nil {
 		return fmt.Errorf("disttest: the message of iteration %d from agent %d cannot be decoded: %w", m.T, m.From, err)
 	}

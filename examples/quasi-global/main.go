@@ -23,27 +23,32 @@ import (
 //	h ← mu·h + (1-mu)·(x - x')/alpha        x ← x'
 //
 // With D, the sum of w·(own - other) over the neighbours, x - x' = alpha·u + D, so h needs no copy
-// of x.
-type quasiGlobal struct{ mu float64 }
+// of x. Instead of g it takes the direction of any optimizer, such as AdamW (--optimizer adamw).
+type quasiGlobal struct {
+	mu float64
+	algo.Descent
+}
 
 func (quasiGlobal) Name() string { return "quasi-global" }
 
-// Traits say that an agent keeps a momentum between iterations, besides its model, and that its
-// messages may go over any edges.
-func (quasiGlobal) Traits() algo.Traits {
+// Traits say that an agent keeps a momentum between iterations, besides its model, that its
+// messages may go over any edges, and that it takes any optimizer.
+func (a quasiGlobal) Traits() algo.Traits {
 	return algo.Traits{
 		Memory:   algo.Memory{Aux: []string{"momentum"}},
 		Exchange: algo.Exchange{Edges: algo.AnyEdges},
+		Updates:  algo.Updates{Descent: a.Descent, Optimizers: algo.AnyOptimizer},
 	}
 }
 
 // Local takes the gradient and the agent's own step, and sends where it has come to.
 func (a quasiGlobal) Local(s *algo.State, r *algo.Round) error {
-	u, h := s.Gradient(), s.Aux[0]
-	if err := r.Grad(u, s.X); err != nil {
+	g, err := a.Direction(s, r, r.Alpha, s.X)
+	if err != nil {
 		return err
 	}
-	s.Dev.Do(device.Combine(u, device.Term{A: 1, V: u}, device.Term{A: a.mu, V: h}))
+	u, h := s.Gradient(), s.Aux[0] // the gradient has been read, and its vector is free
+	s.Dev.Do(device.Combine(u, device.Term{A: 1, V: g}, device.Term{A: a.mu, V: h}))
 	s.Dev.Do(device.Combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: u}))
 	s.Dev.Do(device.Combine(h, device.Term{A: a.mu, V: h}, device.Term{A: 1 - a.mu, V: u}))
 	s.Send(r, s.X)
@@ -63,7 +68,7 @@ var method = train.Method{
 	Name: "quasi-global",
 	Params: []train.Param{
 		{Name: "mu", Default: 0.9, Range: "[0, 1)", Help: "share of the momentum that is kept"}},
-	New: func(s algo.Settings) algo.Algorithm { return quasiGlobal{mu: s.Param("mu")} },
+	New: func(s algo.Settings) algo.Algorithm { return quasiGlobal{s.Param("mu"), s.Descent} },
 }
 
 func main() { cli.Main(cli.Method(method)) }

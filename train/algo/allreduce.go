@@ -2,18 +2,18 @@ package algo
 
 import "fspda/device"
 
-// sendAll posts v, and behind it more, over all links, for an all-reduce. If v is the gradient
-// vector of s, that vector becomes another one. Without links v stays as it is.
+// sendAll posts v, which is pooled or the gradient vector of s, and behind it more, over all links,
+// for an all-reduce. The gradient vector becomes another one. Without links it stays as it is.
 func (s *State) sendAll(r *Round, v device.Vector, more ...device.Vector) {
 	if len(r.Links) == 0 {
 		return
 	}
 	b := v
-	if v == s.g && r.Swap != nil {
+	switch {
+	case v == s.g && r.Swap != nil:
 		s.g = r.Swap(v)
-	} else {
-		b = r.Acquire(v.Len())
-		s.copy(b, v)
+	case v == s.g:
+		b = s.copied(r, v)
 	}
 	all := [3]device.Vector{b}
 	for k, v := range more {
@@ -25,9 +25,9 @@ func (s *State) sendAll(r *Round, v device.Vector, more ...device.Vector) {
 }
 
 // sumAll returns the sum over all agents of the k-th vectors that they posted by sendAll, in the
-// order of the agents: all of them get the same bits. It overwrites the gradient vector. Without
+// order of the agents: all of them get the same bits. It is in dst or in a shared vector. Without
 // links it returns the gradient vector.
-func (s *State) sumAll(name string, r *Round, k int) (device.Vector, error) {
+func (s *State) sumAll(name string, r *Round, k int, dst device.Vector) (device.Vector, error) {
 	if len(r.Links) == 0 {
 		return s.g, nil
 	}
@@ -37,8 +37,8 @@ func (s *State) sumAll(name string, r *Round, k int) (device.Vector, error) {
 	if r.Shared != nil {
 		return r.Shared(k, s.fill.terms), nil
 	}
-	s.sumTerms(s.g)
-	return s.g, nil
+	s.sumTerms(dst)
+	return dst, nil
 }
 
 // collect sets s.terms to the k-th vectors of all agents in their order, with factors of 1.

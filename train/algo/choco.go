@@ -79,9 +79,9 @@ func (a CHOCO) Local(s *State, r *Round) error {
 		if err := a.announce(s, r); err != nil {
 			return err
 		}
-		return a.descend(s, r, r.Alpha, s.X)
+		return a.Step(s, r, r.Alpha, s.X)
 	}
-	if err := a.descend(s, r, r.Alpha, s.X); err != nil {
+	if err := a.Step(s, r, r.Alpha, s.X); err != nil {
 		return err
 	}
 	return a.announce(s, r)

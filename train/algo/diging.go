@@ -46,7 +46,7 @@ func (d Descent) trackedLimit(_, _ float64) float64 { return 1 / d.inverseGain()
 
 func (a DIGing) Local(s *State, r *Round) error {
 	if len(r.Links) == 0 { // no neighbour needs y: one pass
-		return a.descend(s, r, r.Alpha, s.X, device.Term{A: r.Alpha, V: s.Aux[trackQ]})
+		return a.Step(s, r, r.Alpha, s.X, device.Term{A: r.Alpha, V: s.Aux[trackQ]})
 	}
 	u, y, err := a.track(s, r)
 	if err != nil {

@@ -1,6 +1,8 @@
 package algo
 
 import (
+	"slices"
+
 	"fspda/device"
 	"fspda/train/setting"
 )
@@ -22,14 +24,16 @@ type DiLoCo struct {
 	Rate float64 // step size of the outer optimizer
 	Mu   float64 // its momentum; 0: there is no b
 	Moments
+	Reduce Reduction // nil is Exact
 	Descent
 }
 
 var _ Algorithm = DiLoCo{}
 
-var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps}, Check: momentsKept,
-	Params: append(momentKeys(0, 0), outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")),
-	New:    func(s Settings) Algorithm { return newRounds(s) }}
+var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps}, Check: outerSteps,
+	Params: slices.Concat([]setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
+		momentKeys(0, 0), reductionKeys()),
+	New: func(s Settings) Algorithm { return newRounds(s) }}
 
 // MuLoCo is DiLoCo with Muon inside of rounds (Thérien and others 2025). It has no recursion of its
 // own.
@@ -37,9 +41,10 @@ type MuLoCo struct{ DiLoCo }
 
 var _ Algorithm = MuLoCo{}
 
-var muloco = Method{Name: "muloco", Keys: []setting.Key{LocalSteps}, Check: momentsKept,
-	Params: append(momentKeys(0, 0), setting.Key{Name: outerRate.Name, Default: 0.9, Range: outerRate.Range,
-		Help: outerRate.Help}, outerMomentum(0.8, "Nesterov momentum of the outer steps")),
+var muloco = Method{Name: "muloco", Keys: []setting.Key{LocalSteps}, Check: outerSteps,
+	Params: slices.Concat([]setting.Key{{Name: outerRate.Name, Default: 0.9, Range: outerRate.Range,
+		Help: outerRate.Help}, outerMomentum(0.8, "Nesterov momentum of the outer steps")}, momentKeys(0, 0),
+		reductionKeys()),
 	New: func(s Settings) Algorithm { return MuLoCo{newRounds(s)} }}
 
 // Name implements [Algorithm].
@@ -53,11 +58,24 @@ func (a MuLoCo) Traits() Traits {
 	return t
 }
 
-// newRounds makes it with rounds of local_steps, and the averages of the optimizer.
+// newRounds makes it with rounds of local_steps, averages of the optimizer, and quantized messages.
 func newRounds(s Settings) DiLoCo {
 	a := newDiLoCo(s, s.Whole("local_steps"))
-	a.Moments = newMoments(s)
+	a.Moments, a.Reduce = newMoments(s), newReduction(s)
 	return a
+}
+
+// outerSteps refuses settings of rounds that do not fit together.
+func outerSteps(r Run) ([]string, error) {
+	s := r.Settings()
+	if q := s.Choice("quantize"); q != "none" && newMoments(s) != (Moments{}) {
+		return nil, setting.Invalid("params.quantize", q, "quantizes changes of the model, and not the averages of the "+
+			"optimizer: use quantize none, or moment_rounds 0 and square_rounds 0")
+	}
+	if _, err := momentsKept(r); err != nil {
+		return nil, err
+	}
+	return reduced(r)
 }
 
 // newDiLoCo makes it with rounds of h steps.
@@ -82,7 +100,7 @@ func (DiLoCo) Name() string { return "diloco" }
 func (a DiLoCo) Traits() Traits {
 	t := Traits{
 		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
-		Exchange: a.exchange(Exchange{Edges: AllReduce}),
+		Exchange: a.exchange(Exchange{}),
 		Rounds:   Rounds{Period: a.H, Scheduled: true},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
 		About: About{"the change of the model over a round, an all-reduce at its end", "2·(n-1)·v·d a round", "2",
@@ -91,6 +109,7 @@ func (a DiLoCo) Traits() Traits {
 	if a.Mu == 0 {
 		t.Aux = []string{"start"}
 	}
+	reduction(a.Reduce).declare(&t)
 	return t
 }
 
@@ -99,13 +118,14 @@ func (a DiLoCo) Local(s *State, r *Round) error {
 	if r.T%a.H == 0 {
 		s.combine(start, device.Term{A: 1, V: s.X})
 	}
-	if err := a.descend(s, r, r.Alpha, s.X); err != nil {
+	if err := a.Step(s, r, r.Alpha, s.X); err != nil {
 		return err
 	}
 	if (r.T+1)%a.H == 0 { // the gradient is no longer needed
 		s.combine(s.g, device.Term{A: 1, V: start}, device.Term{A: -1, V: s.X})
 		more, n := a.due(s, (r.T+1)/a.H)
-		s.sendAll(r, s.g, more[:n]...)
+		by := reduction(a.Reduce)
+		return by.post(s, r, s.g, s.kept(by), more[:n]...)
 	}
 	return nil
 }
@@ -114,11 +134,10 @@ func (a DiLoCo) Mix(s *State, r *Round) error {
 	if (r.T+1)%a.H != 0 {
 		return nil
 	}
-	sum, err := s.sumAll(a.Name(), r, 0)
+	sum, share, err := reduction(a.Reduce).sum(s, r, a.Name(), s.g)
 	if err != nil {
 		return err
 	}
-	share := 1 / float64(len(r.Links)+1)
 	if a.Mu == 0 {
 		s.combine(s.X, device.Term{A: 1, V: s.Aux[dilocoStart]}, device.Term{A: -a.Rate * share, V: sum})
 		return a.average(s, r)
@@ -134,7 +153,7 @@ func (a DiLoCo) Mix(s *State, r *Round) error {
 func (a DiLoCo) average(s *State, r *Round) error {
 	more, n := a.due(s, (r.T+1)/a.H)
 	for k := 0; k < n && len(r.Links) > 0; k++ {
-		sum, err := s.sumAll(a.Name(), r, 1+k)
+		sum, err := s.sumAll(a.Name(), r, 1+k, s.g)
 		if err != nil {
 			return err
 		}

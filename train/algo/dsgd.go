@@ -65,7 +65,7 @@ func (a DSGD) Local(s *State, r *Round) error {
 	if !a.ATC {
 		x = s.SendModel(r)
 	}
-	if err := a.descend(s, r, r.Alpha, x); err != nil {
+	if err := a.Step(s, r, r.Alpha, x); err != nil {
 		return err
 	}
 	if a.ATC {

@@ -29,6 +29,8 @@ type Edges struct {
 	// from the iteration alone, and the cost is a ring's. It takes place in every iteration, or in
 	// the last one of each round.
 	Reduces bool
+	// Gathers says that such an exchange costs a message to each of all others in place of a ring.
+	Gathers bool
 	// InRounds says that local_steps makes rounds that the edge process must end.
 	InRounds bool
 	// AtRoundEnds says that the process is used in the last iterations of rounds of local_steps alone.
@@ -97,6 +99,8 @@ var (
 		Reason: "has a clock on every edge, which rings as often as contacts says"}
 	// AllReduce is an all-reduce: every agent receives from all others, whatever the graph.
 	AllReduce = &Edges{Name: "AllReduce", Collective: true, Reduces: true}
+	// RoundGather is messages that reach all agents at the ends of rounds, whatever the graph.
+	RoundGather = &Edges{Name: "RoundGather", Collective: true, Reduces: true, Gathers: true}
 	// AllGather is messages that reach all agents in each iteration, whatever the graph.
 	AllGather = &Edges{Name: "AllGather", Collective: true, Announces: true}
 )
@@ -108,7 +112,7 @@ var inPairs = []string{"one-edge", "one-edge-round-robin", "matching", "trace", 
 // EdgeKinds lists the kinds of communication.
 func EdgeKinds() []*Edges {
 	return []*Edges{AnyEdges, ManyEdges, WholeGraph, RoundGraph, CoinGraph, Pairs, RoundPairs, RoundEdges, AnyRounds,
-		Broadcast, OneWay, Clocks, AllReduce, AllGather}
+		Broadcast, OneWay, Clocks, AllReduce, RoundGather, AllGather}
 }
 
 // Fits reports whether a process of this name fits, without those that graphs bring along.

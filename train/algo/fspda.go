@@ -68,7 +68,7 @@ func (a SA) limit(alpha, eta float64) float64 { return alpha / (a.inverseGain() 
 
 func (a SA) Local(s *State, r *Round) error {
 	x := s.SendModel(r) // before the gradient, so that communication overlaps with it
-	return a.descend(s, r, r.Alpha, x, device.Term{A: r.Eta, V: s.Aux[saLambda]})
+	return a.Step(s, r, r.Alpha, x, device.Term{A: r.Eta, V: s.Aux[saLambda]})
 }
 
 func (a SA) Mix(s *State, r *Round) error {

@@ -73,7 +73,7 @@ func (a EF) Local(s *State, r *Round) error {
 		}
 		*sent = append(*sent, q)
 	}
-	return a.descend(s, r, r.Alpha, s.X, device.Term{A: r.Eta, V: s.Aux[saLambda]})
+	return a.Step(s, r, r.Alpha, s.X, device.Term{A: r.Eta, V: s.Aux[saLambda]})
 }
 
 // sendDifference compresses the difference of the model and vector number copy of the edge of link

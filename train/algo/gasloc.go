@@ -75,7 +75,7 @@ func (a GASLoC) Local(s *State, r *Round) error {
 	if r.T%a.H == 0 {
 		s.combine(start, device.Term{A: 1, V: s.X})
 	}
-	if err := a.descend(s, r, r.Alpha, s.X); err != nil || (r.T+1)%a.H != 0 {
+	if err := a.Step(s, r, r.Alpha, s.X); err != nil || (r.T+1)%a.H != 0 {
 		return err
 	}
 	y := s.g // the gradient is no longer needed

@@ -15,8 +15,8 @@ var (
 			"all edges at once would not bear that, and half the stable limit for choco and beer"}
 	LocalSteps = setting.Key{Name: "local_steps", Topic: "method", Whole: true, Range: "[0, inf)", Want: "at least 0",
 		Help: "scaffnew, led, kgt: local steps between two averagings; 0 follows edges, or is 10 with edges auto; " +
-			"local-sgd, des-loc, diloco, muloco, noloco, gasloc: steps of a round; 0 is 10; qg-dsgdm: the same; 0 is 1; " +
-			"sparta, sparta-diloco, streaming-diloco: iterations from one average to the next; 0 is 1; blocking swarm: " +
+			"local-sgd, des-loc, diloco, muloco, sparseloco, noloco, gasloc: steps of a round; 0 is 10; qg-dsgdm: the same; " +
+			"0 is 1; sparta, sparta-diloco, streaming-diloco: iterations from one average to the next; 0 is 1; blocking swarm: " +
 			"steps of a pair; 0 is 1"}
 )
 

@@ -62,7 +62,7 @@ func (a KGT) Local(s *State, r *Round) error {
 	if r.T%a.K == 0 {
 		s.combine(start, device.Term{A: 1, V: s.X})
 	}
-	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: r.Alpha, V: s.Aux[kgtC]}); err != nil {
+	if err := a.Step(s, r, r.Alpha, s.X, device.Term{A: r.Alpha, V: s.Aux[kgtC]}); err != nil {
 		return err
 	}
 	if (r.T+1)%a.K != 0 {

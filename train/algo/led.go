@@ -50,7 +50,7 @@ func (a LED) Traits() Traits {
 func (a LED) limit(alpha, _ float64) float64 { return alpha * float64(a.Tau) / a.inverseGain() }
 
 func (a LED) Local(s *State, r *Round) error {
-	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: 1 / float64(a.Tau), V: s.Aux[ledY]}); err != nil {
+	if err := a.Step(s, r, r.Alpha, s.X, device.Term{A: 1 / float64(a.Tau), V: s.Aux[ledY]}); err != nil {
 		return err
 	}
 	if len(r.Links) > 0 {

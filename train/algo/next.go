@@ -46,7 +46,7 @@ func (a NEXT) Traits() Traits {
 func (a NEXT) Local(s *State, r *Round) error {
 	nu := r.Alpha * s.Scratch.(*stepDecay).at(r.T, a.Kappa)
 	if len(r.Links) == 0 {
-		return a.descend(s, r, nu, s.X, device.Term{A: nu, V: s.Aux[trackQ]})
+		return a.Step(s, r, nu, s.X, device.Term{A: nu, V: s.Aux[trackQ]})
 	}
 	u, y, err := a.track(s, r)
 	if err != nil {

@@ -22,7 +22,8 @@ type Optimizer interface {
 }
 
 // Descent is how an algorithm moves along gradients: an optimizer, where a correction enters, and
-// decoupled weight decay. The zero value is plain gradient descent. Algorithms embed it.
+// decoupled weight decay. The zero value is plain gradient descent. Algorithms embed it, take the
+// one of their [Settings], and name it in their [Traits].
 type Descent struct {
 	Opt Optimizer // nil is Plain
 	// Corrected puts the correction of an algorithm into the gradient, u = Opt(g + c). Otherwise it
@@ -61,9 +62,10 @@ func Names(a Algorithm) []string { return a.Traits().names() }
 
 func (t Traits) names() []string { return slices.Concat(t.Aux, t.Descent.Optimizer().Vectors()) }
 
-// direction computes the gradient at x and returns its direction. Corrections c are those of
-// descend.
-func (d Descent) direction(s *State, r *Round, alpha float64, x device.Vector,
+// Direction computes the gradient at x and returns the direction u of the optimizer. The vector may
+// be one that the optimizer keeps, so that the caller only reads it. [Descent.Step] has the
+// corrections c.
+func (d Descent) Direction(s *State, r *Round, alpha float64, x device.Vector,
 	c ...device.Term) (device.Vector, error) {
 	if err := r.Grad(s.g, x); err != nil {
 		return nil, err
@@ -98,13 +100,13 @@ func (d Descent) planDirection(s *State, alpha float64, x device.Vector, c ...de
 	return u
 }
 
-// descend takes the step
+// Step takes the step
 //
 //	x ← x - alpha·Opt(g) - Σ c              or, if Corrected,
 //	x ← x - alpha·Opt(g + Σ c/alpha)
 //
 // with the gradient g at x, and stores the result in s.X. At alpha = 0 a corrected step is none.
-func (d Descent) descend(s *State, r *Round, alpha float64, x device.Vector, c ...device.Term) error {
+func (d Descent) Step(s *State, r *Round, alpha float64, x device.Vector, c ...device.Term) error {
 	if err := d.planDescent(s, r, alpha, x, c...); err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func (d Descent) descend(s *State, r *Round, alpha float64, x device.Vector, c .
 	return nil
 }
 
-// planDescent is descend, but the last passes are planned only.
+// planDescent is Step, but the last passes are planned only.
 func (d Descent) planDescent(s *State, r *Round, alpha float64, x device.Vector, c ...device.Term) error {
 	if err := r.Grad(s.g, x); err != nil {
 		return err

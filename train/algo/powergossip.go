@@ -171,7 +171,7 @@ func row(v device.Vector) device.Matrix    { return device.Rows(v, 0, 1, v.Len()
 func column(v device.Vector) device.Matrix { return device.Rows(v, 0, v.Len(), 1) }
 
 func (a PowerGossip) Local(s *State, r *Round) error {
-	if err := a.descend(s, r, r.Alpha, s.X); err != nil {
+	if err := a.Step(s, r, r.Alpha, s.X); err != nil {
 		return err
 	}
 	a.sendSketches(s, r)

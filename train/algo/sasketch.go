@@ -39,7 +39,7 @@ func (a SketchedSA) Traits() Traits {
 
 func (a SketchedSA) Local(s *State, r *Round) error {
 	a.sendSketches(s, r) // before the gradient, so that communication overlaps with it
-	return a.descend(s, r, r.Alpha, s.X, device.Term{A: r.Eta, V: s.Aux[saLambda]})
+	return a.Step(s, r, r.Alpha, s.X, device.Term{A: r.Eta, V: s.Aux[saLambda]})
 }
 
 func (a SketchedSA) Mix(s *State, r *Round) error {

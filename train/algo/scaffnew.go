@@ -73,7 +73,7 @@ func (a Scaffnew) Traits() Traits {
 func (a Scaffnew) limit(_, _ float64) float64 { return -1 / a.inverseGain() }
 
 func (a Scaffnew) Local(s *State, r *Round) error {
-	if err := a.descend(s, r, r.Alpha, s.X, device.Term{A: -r.Alpha, V: s.Aux[scaffnewH]}); err != nil {
+	if err := a.Step(s, r, r.Alpha, s.X, device.Term{A: -r.Alpha, V: s.Aux[scaffnewH]}); err != nil {
 		return err
 	}
 	s.Send(r, s.X)

@@ -36,7 +36,7 @@ func (a SGD) Local(s *State, r *Round) error {
 }
 
 func (a SGD) Mix(s *State, r *Round) error {
-	sum, err := s.sumAll(a.Name(), r, 0) // the gradient was posted and is no longer needed
+	sum, err := s.sumAll(a.Name(), r, 0, s.g) // the gradient was posted and is no longer needed
 	if err != nil {
 		return err
 	}

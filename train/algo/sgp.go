@@ -96,9 +96,9 @@ func (a SGP) Local(s *State, r *Round) error {
 // descendPush sets s.X to X = w·z - alpha·u.
 func (a SGP) descendPush(s *State, r *Round) error {
 	if a.Regular {
-		return a.descend(s, r, r.Alpha, s.X)
+		return a.Step(s, r, r.Alpha, s.X)
 	}
-	u, err := a.direction(s, r, r.Alpha, s.X)
+	u, err := a.Direction(s, r, r.Alpha, s.X)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (a SPARTA) Traits() Traits {
 }
 
 func (a SPARTA) Local(s *State, r *Round) error {
-	if err := a.descend(s, r, r.Alpha, s.X); err != nil || len(r.Links) == 0 {
+	if err := a.Step(s, r, r.Alpha, s.X); err != nil || len(r.Links) == 0 {
 		return err
 	}
 	own := r.Acquire(r.Links[0].Len) // all links have one mask

@@ -35,7 +35,7 @@ var streamingDiLoCo = Method{Name: "streaming-diloco", Keys: []setting.Key{Local
 			Descent: s.Descent}
 	}}
 
-// inParts refuses masks of other coordinates than those of a part, whose rounds are equally long.
+// inParts refuses masks that draw other coordinates than a part, whose rounds are equally long.
 // It warns a single agent.
 func inParts(r Run) ([]string, error) {
 	if mask := r.Text("mask"); mask != "parts" && mask != "all" {
@@ -67,7 +67,7 @@ func (a StreamingDiLoCo) Local(s *State, r *Round) error {
 	if r.T == 0 {
 		s.combine(start, device.Term{A: 1, V: s.X})
 	}
-	if err := a.descend(s, r, r.Alpha, s.X); err != nil || len(r.Links) == 0 {
+	if err := a.Step(s, r, r.Alpha, s.X); err != nil || len(r.Links) == 0 {
 		return err
 	}
 	part := r.Links[0].Mask // all links have one mask

@@ -115,7 +115,7 @@ func (a Swarm) Local(s *State, r *Round) error {
 		}
 		r.Post(i, start, public)
 	}
-	return a.descend(s, r, r.Alpha, s.X)
+	return a.Step(s, r, r.Alpha, s.X)
 }
 
 // together is the local half of the blocking form: local steps, then the message.
@@ -127,7 +127,7 @@ func (a Swarm) together(s *State, r *Round) error {
 		if h > 0 {
 			r.NextBatch()
 		}
-		if err := a.descend(s, r, r.Alpha, s.X); err != nil {
+		if err := a.Step(s, r, r.Alpha, s.X); err != nil {
 			return err
 		}
 	}

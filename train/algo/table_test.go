@@ -108,6 +108,10 @@ var table = []entry{
 	{algo: EF{Gamma: 0.25, Beta: 1, Descent: heavyBall(0.5)}, mu: 0.5, exact: true, follow: true, dress: copying},
 	{algo: LocalSGD{DiLoCo{H: 4, Rate: 1, Moments: Moments{1, 2}, Descent: adamW(false)}}, static: true, when: every(4),
 		adaptive: true},
+	{algo: SparseLoCo{H: 2, Keep: 0.9, Rate: 0.7, Descent: adamW(false)}, adaptive: true, dress: coded(largest(2, 1, 4))},
+	{algo: DiLoCo{H: 2, Rate: 0.7, Reduce: Quantized{}, Descent: heavyBall(0.5)}, dress: coded(inInts(4, 2))},
+	{algo: DiLoCo{H: 2, Rate: 0.7, Mu: 0.9, Reduce: Quantized{TwoSteps: true, Feedback: 0.9}, Descent: heavyBall(0.5)},
+		dress: coded(inFP8(3))},
 	{algo: SPARTADiLoCo{Every: 1, DiLoCo: DiLoCo{H: 4, Rate: 1}}, static: true, follow: true},
 	{algo: SPARTADiLoCo{Every: 2, DiLoCo: DiLoCo{H: 4, Rate: 0.7, Mu: 0.9, Descent: adamW(false)}}, static: true,
 		when: every(2), adaptive: true},
@@ -128,6 +132,11 @@ var someDecay = &Decay{Rate: 0.01, Except: []uint32{1}}
 // transforming sends the largest cosine coefficients of chunks to all agents.
 func transforming(g *game, w world) {
 	inDeMo(g, dist.NewTransform[float64]([][2]int{{len(g.x(0)), 0}}, 64))
+}
+
+// coded sends messages in a code at the ends of rounds of 2.
+func coded(code coding) func(g *game, w world) {
+	return func(g *game, _ world) { inCode(code, dist.Sent{})(g) }
 }
 
 // unmasked exchanges whole vectors.

@@ -75,6 +75,9 @@ type Exchange struct {
 	Between []Stage
 	// Code is how messages are coded.
 	Code Code
+	// Compressor is the spec of the compressor of a CompressedCode, where settings of the method's own
+	// name it; empty: the key compress does.
+	Compressor string
 	// Asynchronous moves the agents of an algorithm over Clocks; nil if it has iterations.
 	Asynchronous Asynchronous
 	// RealTime is Asynchronous if the agents may run in real time, too; nil if they may not.

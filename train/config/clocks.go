@@ -177,8 +177,11 @@ func (s *Setup) HasClocks() bool { return s.Links != nil && !s.Asynchronous() }
 // NewClock makes the clock of an agent at time 0, in a setup that has clocks.
 func (s *Setup) NewClock(agent int) *simnet.Clock {
 	var allReduce func(bits float64) float64
-	if s.AllReduces() {
+	if s.InRing() {
 		width := s.WireFormat().Bits()
+		if s.Codec() != nil {
+			width = 1
+		}
 		allReduce = func(bits float64) float64 { return s.Links.AllReduce(int(bits)/width, width) }
 	}
 	return simnet.NewClock(s.Links, s.Config.Seed, agent, allReduce)

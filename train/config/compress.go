@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ func usualCompressor(content dist.Content) Chosen {
 // whatever their arguments.
 func contractive() string {
 	return setting.Either(dist.FormsOf(dist.CompressorsThat(func(k dist.CompressorKind) bool {
-		return k.Sends == dist.Values && !k.Unbiased
+		return k.Sends == dist.Values && !k.Unbiased && !k.NoDelta
 	})))
 }
 
@@ -122,10 +123,13 @@ func (s *Setup) compress(sizes []int) (err error) {
 		for _, b := range s.Tensors {
 			o.Shapes = append(o.Shapes, [2]int{b.Rows, b.Cols})
 		}
-		if s.Compressor, err = dist.ParseCompressor(string(c.Compress), o); err != nil {
+		own := s.Traits.Compressor
+		if s.Compressor, err = dist.ParseCompressor(cmp.Or(own, string(c.Compress)), o); err != nil {
 			return &Error{Key: "compress", Err: err}
 		}
-		c.Compress = Chosen(s.Compressor.String())
+		if own == "" {
+			c.Compress = Chosen(s.Compressor.String())
+		}
 	case algo.LatticeCode:
 		if s.Lattice, err = dist.ParseLattice(string(c.Compress), c.Seed); err != nil {
 			return &Error{Key: "compress", Err: err}

@@ -61,6 +61,7 @@ var effectCases = map[string]struct{ refused, accepted string }{
 
 	"warmup_iterations": {"{warmup_iterations: 5}", "{schedule: cosine, warmup_iterations: 5}"},
 	"decay_iterations":  {"{decay_iterations: 50}", "{schedule: cosine, decay_iterations: 50}"},
+	"client_timeout":    {"{client_timeout: 5}", "{model: external, client_timeout: 5}"},
 	"min_alpha":         {"{min_alpha: 0.001}", "{schedule: cosine, min_alpha: 0.001}"},
 
 	"eval_agents":   {"{agents: 10, eval_agents: 20}", "{agents: 10, eval_agents: 4}"},
@@ -82,6 +83,8 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"bn":         {"{bn: local}", "{model: resnet20, bn: local}"},
 	"bn_batches": {"{model: resnet20, bn: local, bn_batches: 9}", "{model: resnet20, bn_batches: 9}"},
 	"accumulate": {"{accumulate: 17, batch: 16}", "{accumulate: 16, batch: 16}"},
+	"command":    {"{command: x}", "{model: external, command: x}"},
+	"clients":    {"{clients: 2}", "{model: external, clients: 2}"},
 	"precision":  {"{device: cpu, precision: fp16}", "{device: cpu, precision: fp32}"},
 	"early":      {"{algo: beer, early: true}", "{algo: choco, early: true}"},
 }

@@ -13,6 +13,13 @@ func (s *Setup) ExpectedBits() float64 {
 		return 0
 	}
 	if s.AllReduces() {
+		if s.Compressor != nil {
+			messages := 2 * float64(s.Graph.N-1)
+			if !s.InRing() {
+				messages = float64(s.Graph.N * (s.Graph.N - 1))
+			}
+			return messages * s.meanMessage() / float64(s.RoundLength())
+		}
 		bits := s.allReduceBits(s.Mask.Len()) / float64(s.RoundLength())
 		bits *= cmp.Or(s.Traits.MeanVectors, 1)
 		if every := s.Traits.WholeEvery; every > 0 {
@@ -29,7 +36,7 @@ func (s *Setup) ExpectedBits() float64 {
 		return d.ArcRate() * bits * float64(values)
 	}
 	if s.Broadcasts() {
-		return s.BroadcastRate() * 2 * float64(len(s.Graph.Edges)) * float64(s.Bits(s.messageLedger()))
+		return s.BroadcastRate() * 2 * float64(len(s.Graph.Edges)) * s.meanMessage()
 	}
 	rates := 0.0
 	if s.Asynchronous() {
@@ -40,7 +47,7 @@ func (s *Setup) ExpectedBits() float64 {
 		}
 	}
 	if s.Codec() != nil {
-		return rates * 2 * float64(s.Bits(s.messageLedger()))
+		return rates * 2 * s.meanMessage()
 	}
 	if n := s.Traits.MessageLen; n > 0 {
 		return rates * 2 * bits * n
@@ -63,14 +70,22 @@ func (s *Setup) allReduceBits(k int) float64 {
 	return float64(s.Bits(l))
 }
 
-// messageLedger counts the messages that go over a link one way through a codec in an iteration.
-func (s *Setup) messageLedger() (l dist.Ledger) {
-	for which := range s.Traits.MessagesPerLink() {
-		m := s.CodedMessage(s.Codec(), s.Mask.Len(), s.Mask.Len())
-		m.Indices = which == 0 || m.DataDependent
-		l.Send(m)
+// meanMessage returns the mean number of bits that go over a link one way through a codec in an
+// iteration with an exchange.
+func (s *Setup) meanMessage() float64 {
+	parts, every := 1, s.RoundLength()
+	if m, ok := s.Mask.(dist.InTurn); ok {
+		parts = m.Parts()
 	}
-	return l
+	var l dist.Ledger
+	for part := range parts {
+		for which := range s.Traits.MessagesPerLink() {
+			m := s.CodedMessage(s.Codec(), part*every, s.Mask.Len(), s.Mask.Len())
+			m.Indices = which == 0 || m.DataDependent
+			l.Send(m)
+		}
+	}
+	return float64(s.Bits(l)) / float64(parts)
 }
 
 // RingShare is the number of values that agent i sends in a ring all-reduce of d values over n

@@ -25,7 +25,7 @@ var networkKeys = []setting.Key{
 	{Name: "model", Topic: "network", Default: "mlp", Names: model.Names,
 		Help: "network: mlp, resnet18, 34, 50, 101 or 152 for large images, resnet20, 32, 44 or 56 for small ones, " +
 			"with -gn for group norm or -evonorm for EvoNorm-S0 in place of batch norm, gn-lenet, vgg11, gpt-nano, " +
-			"gpt-char, gpt2, gpt2-medium or llama-nano for text"},
+			"gpt-char, gpt2, gpt2-medium or llama-nano for text, or external, which the program of command computes"},
 	{Name: "hidden", Topic: "network", Default: Widths{100},
 		Help: "mlp: widths of the hidden layers, comma separated; none is a linear model; language models: width of " +
 			"the feed-forward layers, none is 4 times width, llama 8/3 times"},

@@ -1,11 +1,23 @@
 package config
 
-import "fspda/train/setting"
+import (
+	"fspda/model"
+	"fspda/train/setting"
+)
 
-// DeviceKeys choose the device.
+// DeviceKeys choose the device, and the program that computes an external model.
 type DeviceKeys struct {
-	Device string `key:"device"`
+	Device        string  `key:"device"`
+	Command       string  `key:"command"`
+	Clients       int     `key:"clients"`
+	ClientTimeout float64 `key:"client_timeout"`
 }
+
+// external is the name of the model that another program computes, and of the data set that it
+// loads.
+const external = model.ExternalName
+
+var needsExternal = needs("model external", func(c Config) bool { return c.Model == external })
 
 var deviceKeys = []setting.Key{
 	{Name: "device", Topic: "run", Default: auto,
@@ -13,6 +25,16 @@ var deviceKeys = []setting.Key{
 		Help: "auto (a GPU where one can be used, else the CPU), cpu, cuda (all GPUs, among which the agents are " +
 			"distributed), cuda:N for GPU N, or several as in cuda:0,1; fspda devices lists them. A run may be " +
 			"resumed on another device"},
+	{Name: "command", Topic: "network", Default: "", Needs: []setting.Need{needsExternal}, Resume: setting.Moves,
+		Since: "0.3.0",
+		Help: "model external: the program that computes the model, as in 'python3 my_model.py'. A run may be " +
+			"resumed with another command for the same model"},
+	{Name: "clients", Topic: "network", Default: 1, Whole: true, Range: "[1, 1024]", Want: "1 to 1024",
+		Needs: []setting.Need{needsExternal}, Resume: setting.Computed, Since: "0.3.0",
+		Help: "model external: processes of the program, which compute for as many agents at once"},
+	{Name: "client_timeout", Topic: "network", Default: 600, Range: "[0, 1e9]", Want: "0 or more seconds",
+		Needs: []setting.Need{needsExternal}, Resume: setting.Computed, Since: "0.3.0",
+		Help: "model external: seconds after which a program that does not answer is started again; 0 is for ever"},
 }
 
 // ComputeKeys choose the arithmetic of a device.

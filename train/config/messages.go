@@ -48,11 +48,12 @@ func (s *Setup) Codec() dist.Codec {
 	return nil
 }
 
-// CodedMessage describes a message of the given number of values on a mask, for the ledger.
-func (s *Setup) CodedMessage(codec dist.Codec, values, mask int) dist.Sent {
+// CodedMessage describes a message of iteration t, with the given number of values on a mask, for
+// the ledger.
+func (s *Setup) CodedMessage(codec dist.Codec, t, values, mask int) dist.Sent {
 	m := dist.Sent{Values: values, ValueBits: 32, Mask: mask, Dim: s.Dim}
 	if codec != nil {
-		m = codec.Sent(dist.Payload{Dim: s.Dim})
+		m = codec.Sent(dist.Payload{Dim: s.Dim, T: t})
 	}
 	m.Indices = true // Each message is counted by itself.
 	return m

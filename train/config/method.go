@@ -343,6 +343,9 @@ func (s *Setup) AllReducesAt(t int) bool {
 // AllReduces reports whether the agents communicate by all-reduce.
 func (s *Setup) AllReduces() bool { return s.Traits.Edges.Reduces }
 
+// InRing reports whether the agents communicate by all-reduces over a ring, as far as costs go.
+func (s *Setup) InRing() bool { return s.AllReduces() && !s.Traits.Edges.Gathers }
+
 // Whole reports whether the all-reduce of iteration t has all coordinates.
 func (s *Setup) Whole(t int) bool {
 	every := s.Traits.WholeEvery

@@ -83,7 +83,9 @@ export class Agents {
   update() {
     if (!this.rows?.length) return;
     const what = this.by.value, values = this.values(what), known = values.filter(v => v !== null && v !== undefined);
-    let lo = Math.min(...known), hi = Math.max(...known);
+    // Of many agents a few would take the whole scale: it ends at the quantiles 2 % and 98 % of a hundred and more.
+    const sorted = known.toSorted((a, b) => a - b), cut = known.length < 100 ? 0 : Math.floor(known.length / 50);
+    let lo = sorted[cut], hi = sorted[known.length - 1 - cut];
     if (what === "share") [lo, hi] = [0, 1];
     this.graph.paint(values.map(v => v === null || v === undefined ? null : hi > lo ? (v - lo) / (hi - lo) : 0.5));
     const write = what === "share" || what === "accuracy" ? v => percent(v, 0) : v => significant(v, 3);
@@ -92,7 +94,7 @@ export class Agents {
       const c = document.createElement("canvas");
       c.setAttribute("aria-hidden", "true");
       Graph.scale(c);
-      this.scale.append(write(lo), c, write(hi));
+      this.scale.append((lo > sorted[0] ? "≤ " : "") + write(lo), c, (hi < sorted.at(-1) ? "≥ " : "") + write(hi));
     }
     const many = this.graph.edges.length > 6000 || (this.run.about?.edge_count ?? 0) > this.graph.edges.length;
     const notes = [];

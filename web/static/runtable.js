@@ -1,6 +1,8 @@
 // The table of runs: filter, sort, columns, and runs that differ in their seeds only folded into one row.
-import { significant, percent, bits, grouped, duration, dash } from "./format.js";
+import { significant, percent, bits, grouped, duration, dash, short } from "./format.js";
 import { distinguishing } from "./runs.js";
+
+const longestName = 72; // characters of a name; the middle of longer ones is left out, and a tooltip has it
 
 const maxRows = 300;
 const make = (name, attrs = {}, ...children) => {
@@ -162,7 +164,7 @@ export class RunTable {
     const swatch = make("span", { className: "swatch" });
     if (colour) swatch.style.background = `var(--${colour})`;
     const name = infos.length > 1 ? `${common(infos.map(i => i.name))} (${infos.length} seeds)` : infos[0].name;
-    const th = make("th", { scope: "row", role: "rowheader", title }, make("label", {}, box, swatch, make("span", { className: "name" }, name)));
+    const th = make("th", { scope: "row", role: "rowheader", title }, make("label", {}, box, swatch, make("span", { className: "name" }, short(name, longestName))));
     return make("tr", { role: "row", className: colour ? "picked" : "" }, th, ...ids.map(id => {
       const td = make("td", { role: "cell", "data-label": this.column(id).title, className: fixed[id]?.number ? "num" : "" }, this.cell(id, infos).text);
       if (id === "status") {

@@ -76,6 +76,36 @@ add_diff(const float *own, const float *other, const u32 *idx, i64 k, float *v0,
   add_diff_of(GridBlock(), own, other, idx, k, v0, a0, v1, a1);
 }
 
+// add_diff_many is add_diff for long lists of coordinates. A thread has DIFFS_EACH of them in flight, at
+// distances of the threads of a block, so that the lanes of a warp select adjacent coordinates.
+#define DIFFS_EACH 4
+KERNEL(256)
+add_diff_many(const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0, float *v1, float a1) {
+  const i64 first = (i64)blockIdx.x * DIFFS_EACH * blockDim.x + threadIdx.x;
+  i64 i[DIFFS_EACH];
+  float d[DIFFS_EACH], x[DIFFS_EACH], y[DIFFS_EACH];
+  if (first >= k) return;
+  // the first stands for a coordinate that is not there, since loads with conditions are not all in flight
+#pragma unroll
+  for (int e = 0; e < DIFFS_EACH; e++) {
+    const i64 at = first + e * blockDim.x, j = at < k ? at : first;
+    i[e] = idx ? (i64)idx[j] : j;
+    d[e] = own[j] - other[j];
+  }
+#pragma unroll
+  for (int e = 0; e < DIFFS_EACH; e++) x[e] = v0[i[e]];
+  if (v1) {
+#pragma unroll
+    for (int e = 0; e < DIFFS_EACH; e++) y[e] = v1[i[e]];
+  }
+#pragma unroll
+  for (int e = 0; e < DIFFS_EACH; e++) {
+    if (first + e * blockDim.x >= k) break;
+    v0[i[e]] = x[e] + a0 * d[e];
+    if (v1) v1[i[e]] = y[e] + a1 * d[e];
+  }
+}
+
 // add_diff_list is add_diff for any number of terms, listed in device memory.
 KERNEL(256)
 add_diff_list(const float *own, const float *other, const u32 *idx, i64 k, float *const *v, const float *a, int terms) {
@@ -141,14 +171,6 @@ KERNEL(256) move_average(float *y, const float *x, const float *avg, const float
   y[i] = (float)((1.0 - m) * (double)avg[i] + m * (a * (double)x[i]));
 }
 
-// unit: y = x/max(√square, least), for a number in device memory.
-KERNEL(256) unit(float *y, const float *x, const double *square, double least, i64 n) {
-  i64 i = thread_index();
-  if (i >= n) return;
-  const double norm = sqrt(square[0]);
-  y[i] = (float)(1.0 / (norm < least ? least : norm)) * x[i];
-}
-
 // multiply_views: c = beta·c + (alpha·a)·b for matrices whose elements are at multiples of two
 // distances. A block computes PRODUCT_TILE×PRODUCT_TILE elements, a thread four of them in one
 // column. Each sum takes its products in the order of k, so that tiles change no bits.
@@ -205,3 +227,65 @@ KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, 
   dot_sum_of(GridBlock(), out64, out32, part, parts, scale, stride);
 }
 
+
+// CoordinateRange is coordinates of a vector: those from `from` on, until the next range has as many before it as this one and
+// its coordinates.
+struct CoordinateRange {
+  i64 from, before;
+};
+
+#define WITHIN_EACH 4 // coordinates of a thread
+
+// each_within calls f for a thread's coordinates among those of ranges, of which there are total.
+template <class F> __device__ inline void each_within(const CoordinateRange *ranges, int count, i64 total, F f) {
+  i64 k = (i64)blockIdx.x * WITHIN_EACH * blockDim.x + threadIdx.x;
+  for (int e = 0; e < WITHIN_EACH && k < total; e++, k += blockDim.x) {
+    int low = 0, high = count; // the range is the last one that has at most k before it
+    while (high - low > 1) {
+      const int middle = (low + high) / 2;
+      if (ranges[middle].before <= k)
+        low = middle;
+      else
+        high = middle;
+    }
+    f(ranges[low].from + (k - ranges[low].before));
+  }
+}
+
+// combine_within is combine_each for the coordinates of ranges.
+KERNEL(256)
+combine_within(const CoordinateRange *ranges, int count, i64 total, int terms, EACH(float *, dst), EACH(const float *, x),
+               EACH(const float *, y), EACH(const float *, z), EACH(float, a), EACH(float, b), EACH(float, c)) {
+  float *to = PICK(dst);
+  const float *v0 = PICK(x), *v1 = PICK(y), *v2 = PICK(z);
+  const float by0 = PICK(a), by1 = PICK(b), by2 = PICK(c);
+  each_within(ranges, count, total, [&](i64 i) {
+    float s = by0 * v0[i];
+    if (terms > 1) s = s + by1 * v1[i];
+    if (terms > 2) s = s + by2 * v2[i];
+    to[i] = s;
+  });
+}
+
+// combine_within_list is the same for one vector and any number of terms, listed in device memory.
+KERNEL(256)
+combine_within_list(const CoordinateRange *ranges, int count, i64 total, float *dst, const float *const *v, const float *a,
+                    int terms) {
+  each_within(ranges, count, total, [&](i64 i) {
+    float s = terms > 0 ? a[0] * v[0][i] : 0.0f;
+    for (int k = 1; k < terms; k++) s = s + a[k] * v[k][i];
+    dst[i] = s;
+  });
+}
+
+// adamw_within is adamw_each for the coordinates of ranges.
+KERNEL(256)
+adamw_within(const CoordinateRange *ranges, int count, i64 total, EACH(float *, g), EACH(float *, m), EACH(float *, v),
+             EACH(const float *, x), float beta1, float rest1, float beta2, float rest2, float scale1, float scale2,
+             float eps, float decay, float most) {
+  float *gradient = PICK(g), *first = PICK(m), *second = PICK(v);
+  const float *at = PICK(x);
+  each_within(ranges, count, total, [&](i64 i) {
+    adamw_at(i, gradient, first, second, at, beta1, rest1, beta2, rest2, scale1, scale2, eps, decay, most);
+  });
+}

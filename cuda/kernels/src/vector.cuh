@@ -174,10 +174,9 @@ BODY add_diffs_of(const Block &block, i64 n, const float *start, float scale, co
 }
 
 // adamw moves the averages m and v by the gradient g, and writes the direction to g.
-BODY adamw_of(const Block &block, float *g, float *m, float *v, const float *x, i64 n, float beta1, float rest1,
-              float beta2, float rest2, float scale1, float scale2, float eps, float decay, float most) {
-  const i64 i = block.index();
-  if (i >= n) return;
+__device__ inline void adamw_at(i64 i, float *g, float *m, float *v, const float *x, float beta1, float rest1,
+                                float beta2, float rest2, float scale1, float scale2, float eps, float decay,
+                                float most) {
   float grad = g[i];
   float first = beta1 * m[i] + rest1 * grad;
   float second = beta2 * v[i] + rest2 * (grad * grad);
@@ -186,6 +185,12 @@ BODY adamw_of(const Block &block, float *g, float *m, float *v, const float *x, 
   v[i] = second;
   float root = scale2 * sqrtf(second) + eps;
   g[i] = (scale1 * first) / root + decay * x[i];
+}
+
+BODY adamw_of(const Block &block, float *g, float *m, float *v, const float *x, i64 n, float beta1, float rest1,
+              float beta2, float rest2, float scale1, float scale2, float eps, float decay, float most) {
+  const i64 i = block.index();
+  if (i < n) adamw_at(i, g, m, v, x, beta1, rest1, beta2, rest2, scale1, scale2, eps, decay, most);
 }
 
 // dot_blocks: part[b] is the scalar product of block b of x and y. A warp handles one block:

@@ -9,12 +9,13 @@
 #include <cuda.h>
 #undef cuEventElapsedTime // the header would select a later version
 #define CHECK_VALUE(name, number) static_assert(name == number, #name " has another value in NVIDIA's header");
-RESULTS(CHECK_VALUE) DEVICE_ATTRIBUTES(CHECK_VALUE) FUNCTION_ATTRIBUTES(CHECK_VALUE) CAPTURE_MODES(CHECK_VALUE)
+RESULTS(CHECK_VALUE) DEVICE_ATTRIBUTES(CHECK_VALUE) FUNCTION_ATTRIBUTES(CHECK_VALUE) CAPTURE_MODES(CHECK_VALUE) LIMITS(CHECK_VALUE)
 #else
 #define DEFINE_VALUE(name, number) name = number,
 enum CUresult { RESULTS(DEFINE_VALUE) };
 enum CUdevice_attribute { DEVICE_ATTRIBUTES(DEFINE_VALUE) };
 enum CUfunction_attribute { FUNCTION_ATTRIBUTES(DEFINE_VALUE) };
+enum CUlimit { LIMITS(DEFINE_VALUE) };
 enum CUstreamCaptureMode { CAPTURE_MODES(DEFINE_VALUE) };
 enum CUstreamCaptureStatus : int {};
 enum CUjit_option : int {};

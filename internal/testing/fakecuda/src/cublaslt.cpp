@@ -292,11 +292,12 @@ BLAS cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) {
   return destroy(preferences, p, "cublasLtMatmulPreferenceDestroy");
 }
 
-// fingerprint returns a digest of everything that an algorithm is valid for.
+// fingerprint returns a digest of everything that an algorithm is valid for. The number of matrices is not part of it:
+// cublasLtMatmulAlgoCheck asks about another one.
 static uint64_t fingerprint(const Operation &o) {
   uint64_t h = 14695981039346656037ull;
-  for (uint64_t v : {o.m, o.n, o.k, (uint64_t)o.batch, (uint64_t)o.desc.epilogue, (uint64_t)o.desc.compute,
-                     (uint64_t)o.a.type, (uint64_t)o.d.type})
+  for (uint64_t v : {o.m, o.n, o.k, (uint64_t)o.desc.epilogue, (uint64_t)o.desc.compute, (uint64_t)o.a.type,
+                     (uint64_t)o.d.type})
     h = (h ^ v) * 1099511628211ull;
   return h;
 }
@@ -331,6 +332,25 @@ BLAS cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t des
   for (int i = 0; i < 4; i++) all[0].algo.data[3 + i] = p->alignment[i];
   *got = 1;
   return CUBLAS_STATUS_SUCCESS;
+}
+
+BLAS cublasLtMatmulAlgoCheck(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+                             cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                             const cublasLtMatmulAlgo_t *algo, cublasLtMatmulHeuristicResult_t *found) {
+  ENTER_LIBRARY(cublasLtMatmulAlgoCheck, true);
+  const char *function = "cublasLtMatmulAlgoCheck";
+  Desc *what = find(descs, desc, function);
+  Layout *la = find(layouts, a, function), *lb = find(layouts, b, function), *lc = find(layouts, c, function),
+         *ld = find(layouts, d, function);
+  Operation o = {};
+  if (!handles.count(h) || !what || !la || !lb || !lc || !ld || !algo || !found ||
+      build_operation(what, la, lb, lc, ld, &o))
+    return CUBLAS_STATUS_INVALID_VALUE;
+  o.a.type = la->type, o.d.type = ld->type;
+  *found = {};
+  found->algo = *algo, found->workspaceSize = algo->data[2];
+  return algo->data[0] == algo_mark && algo->data[1] == fingerprint(o) ? CUBLAS_STATUS_SUCCESS
+                                                                       : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 // operands_valid checks the memory of a product.

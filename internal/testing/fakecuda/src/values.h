@@ -25,5 +25,7 @@
 
 #define FUNCTION_ATTRIBUTES(V) V(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)
 
+#define LIMITS(V) V(CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 5)
+
 #define CAPTURE_MODES(V)                                                                                               \
   V(CU_STREAM_CAPTURE_MODE_GLOBAL, 0) V(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1) V(CU_STREAM_CAPTURE_MODE_RELAXED, 2)
