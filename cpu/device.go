@@ -41,15 +41,15 @@ func Threads(n int) Option { return func(o *options) { o.threads = n } }
 
 // BF16 makes Programs round the factors of products and of most convolutions to bfloat16, to the
 // nearest and to even. Sums, and all that lies in memory, are float32. This is faster where the
-// processor multiplies such numbers ([FastBF16]). Results are bit-identical on all processors with the
-// same [BF16Sums].
+// processor multiplies such numbers ([FastBF16]). Results are bit-identical on all processors with
+// the same [BF16Sums].
 func BF16() Option { return func(o *options) { o.bf16 = true } }
 
 // FastBF16 reports whether products with the option BF16 run in assembly on this processor.
 func FastBF16() bool { return tile.Pairs.Set() != nil }
 
-// BF16Sums names the order in which sums are rounded with the option BF16. Devices of the same name give
-// the same bits.
+// BF16Sums names the order in which sums are rounded with the option BF16. Devices of the same name
+// give the same bits.
 func BF16Sums() string { return tile.PairOrder() }
 
 // Memory takes the memory of vectors from alloc, which returns n zeros that begin at a cache line;

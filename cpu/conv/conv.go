@@ -45,7 +45,8 @@ type convolution struct {
 }
 
 func convolutionOf(dims []int) convolution {
-	v := convolution{dims[0], dims[1], dims[2], dims[3], dims[4], dims[5], dims[6], dims[7], dims[8], 0, 0, tile.Numbers}
+	v := convolution{n: dims[0], h: dims[1], w: dims[2], c: dims[3], k: dims[4], r: dims[5], s: dims[6],
+		stride: dims[7], pad: dims[8]}
 	v.p = (v.h+2*v.pad-v.r)/v.stride + 1
 	v.q = (v.w+2*v.pad-v.s)/v.stride + 1
 	return v

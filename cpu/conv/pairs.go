@@ -6,16 +6,17 @@ import (
 	"fspda/device"
 )
 
-// PairKernels are the kernels of Kernels with factors that are rounded to bfloat16. Sums and results are
-// float32. Every element is defined to the last bit, as in Kernels, with pairs of products in place of
-// products:
+// PairKernels are the kernels of Kernels with factors that are rounded to bfloat16. Sums and
+// results are float32. Every element is defined to the last bit, as in Kernels, with pairs of
+// products in place of products:
 //
 //   - y and dx: of two neighbouring channels of x or dy, which must have an even number of them;
-//   - dW: of two neighbouring pixels of a row of dy, in each chunk, with a zero behind an odd number.
+//   - dW: of two neighbouring pixels of a row of dy, in each chunk, with a zero behind an odd
+//     number.
 //
-// The factors are first written to scratch memory as pairs. Images of pairs are convolved as images of
-// numbers are, with half as many channels. Convolutions that do not fit, or whose numbers are multiplied
-// rarely, have factors of float32: that depends on their dimensions only.
+// The factors are first written to scratch memory as pairs. Images of pairs are convolved as images
+// of numbers are, with half as many channels. Convolutions that do not fit, or whose numbers are
+// multiplied rarely, have factors of float32: that depends on their dimensions only.
 var PairKernels = kernel.Table{
 	device.Conv:      pairKernel(device.Conv, convolution.forwardPairs, narrowForward, conv),
 	device.ConvGradX: pairKernel(device.ConvGradX, convolution.backwardPairs, narrowBackward, convGradX),
@@ -75,8 +76,8 @@ func (v *convolution) worthRounding(numbers int) bool {
 	return v.n*v.p*v.q*v.k*v.r*v.s*v.c >= least*numbers
 }
 
-// setKind sets the kind of pairs. Sums of tiles begin anew with every row of the filter that does not
-// fill them, so that such convolutions have the other kind.
+// setKind sets the kind of pairs. Sums of tiles begin anew with every row of the filter that does
+// not fill them, so that such convolutions have the other kind.
 func (v *convolution) setKind(run, rows int) {
 	const whole = 16
 	v.kind = tile.Pairs
@@ -136,8 +137,8 @@ func (x pixels) pairs() int { return x.images * x.rows * ((x.cols + 1) / 2) }
 // rowOfPairs returns the size of a row of x, before it becomes pairs.
 func (v *convolution) rowOfPairs(b *layout) int { return roundUp(b.rowSize+b.colStep*b.colSize, 16) }
 
-// pairRow writes what copyRow does as pairs of each pixel and the one that the next pixel of the output
-// reads. Behind the end are zeros.
+// pairRow writes what copyRow does as pairs of each pixel and the one that the next pixel of the
+// output reads. Behind the end are zeros.
 func (d *weightGrad) pairRow(dst, src []float32, n, i, j, pixels, step, pitch int) {
 	row := d.row[:pixels*pitch]
 	d.corr.copyRow(row, src, n, i, j, pixels, step, pitch)

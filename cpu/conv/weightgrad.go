@@ -32,7 +32,8 @@ type weightGrad struct {
 func (v *convolution) gradLayout() (l correlation, b layout, largest pixels) {
 	l, largest = v.forward(), v.pixelPart(0)
 	b = l.layout()
-	b.inPlace = b.inPlace && v.c%16 == 0 && v.kind == tile.Numbers // or a vector that is not masked would read behind the end
+	// of another width a vector that is not masked would read behind the end
+	b.inPlace = b.inPlace && v.c%16 == 0 && v.kind == tile.Numbers
 	b.rowSize = b.colSize * ((largest.cols-1)*b.colStep + l.s)
 	b.images, b.rows = largest.images, largest.rows
 	return l, b, largest

@@ -70,7 +70,7 @@ func twins(t *testing.T, p problem) {
 	t.Helper()
 	a, b, c, ldc := p.operands()
 	want := append([]float32{}, c...)
-	plainProduct(tile.Numbers, p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(want[p.skip:], ldc), epilogue{})
+	plainNumbers(p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(want[p.skip:], ldc), epilogue{})
 	for _, with := range implementations() {
 		got := kernel.Aligned(len(c)) // so that skip is the distance from a cache line
 		copy(got, c)
@@ -122,7 +122,7 @@ func TestGemmTwinsOfBlocks(t *testing.T) {
 			a, b := stored(l.transA, kerneltest.Noise("a", 1024*400), 1024), stored(l.transB,
 				kerneltest.Noise("b", 1024*1024), 1024)
 			want := append([]float32{}, c...)
-			plainProduct(tile.Numbers, p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(want, ldc), epilogue{})
+			plainNumbers(p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(want, ldc), epilogue{})
 			for _, with := range implementations() {
 				got := append([]float32{}, c...)
 				with.product(p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(got, ldc), epilogue{})
@@ -270,7 +270,7 @@ func TestGemmDenormals(t *testing.T) {
 		b[i] *= 0x1p-40
 	}
 	want, few := make([]float32, m*n), 0
-	plainProduct(tile.Numbers, m, n, k, 1, tile.RowMajor(a, k), tile.RowMajor(b, n), 0, tile.RowMajor(want, n), epilogue{})
+	plainNumbers(m, n, k, 1, tile.RowMajor(a, k), tile.RowMajor(b, n), 0, tile.RowMajor(want, n), epilogue{})
 	for _, v := range want {
 		if v != 0 && math.Abs(float64(v)) < 0x1p-126 {
 			few++

@@ -116,8 +116,8 @@ func (g *call) pairs(scratch []float32) call {
 	return p
 }
 
-// spread returns the distance of rows of n pairs: whole cache lines, and no multiple of a page, or the
-// rows would have few sets of a cache.
+// spread returns the distance of rows of n pairs: whole cache lines, and no multiple of a page, or
+// the rows would have few sets of a cache.
 func spread(n int) int {
 	n = kernel.Padded(n)
 	if n%pageFloats == 0 {
@@ -171,8 +171,8 @@ func narrowTransposed(to tile.View, from []float32, ld, side, k, part, of int) {
 			for r := range rows {
 				narrowRows(some[r*someColumns:][:columns], from, ld, column, p+r, k)
 			}
-			tile.PackTransposed(to.Data[column*to.RowStride+p:], to.RowStride, tile.RowMajor(some[:], someColumns), rows,
-				columns)
+			tile.PackTransposed(to.Data[column*to.RowStride+p:], to.RowStride, tile.RowMajor(some[:], someColumns),
+				rows, columns)
 		}
 	}
 }

@@ -15,10 +15,11 @@ const (
 	amxSpace = 2048 // numbers of memory that a micro-kernel needs for sums and copies
 )
 
-// amxProduct is a micro-kernel for the rows of A that the configuration of tiles has, `second` rows of
-// the second half, and one vector of columns or, if wide is not 0, two. Its sums are those of
-// TileSum. It uses tiles from its first instruction to its last: the goroutine cannot move to another
-// thread between, since Go does not preempt assembly, and a signal saves and restores tiles.
+// amxProduct is a micro-kernel for the rows of A that the configuration of tiles has, `second` rows
+// of the second half, and one vector of columns or, if wide is not 0, two. Its sums are those of
+// tileSums. It uses tiles from its first instruction to its last: the goroutine cannot move to
+// another thread between, since Go does not preempt assembly, and a signal saves and restores
+// tiles.
 //
 //go:noescape
 func amxProduct(args *Args, config *byte, second int, wide int, space *float32)
@@ -52,8 +53,8 @@ func amx() *Set {
 	return s
 }
 
-// availablePairs returns the micro-kernels of pairs that this processor has: the fastest ones, and those
-// of AVX-512 BF16.
+// availablePairs returns the micro-kernels of pairs that this processor has: the fastest ones, and
+// those of AVX-512 BF16.
 func availablePairs() (pairs, dots [isa.Count]*Set) {
 	if isa.BF16() {
 		pairs[isa.AVX512], dots[isa.AVX512] = &avx512BF16, &avx512BF16

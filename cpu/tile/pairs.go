@@ -8,8 +8,8 @@ import (
 // that moves numbers moves pairs. Numbers smaller than 2⁻¹²⁶ in size are zeros of their sign, as
 // factors and as sums: so do instructions on bfloat16 numbers.
 
-// Pair returns the pair of two numbers, each rounded to the nearest bfloat16 number, and to the even
-// one of two.
+// Pair returns the pair of two numbers, each rounded to the nearest bfloat16 number, and to the
+// even one of two.
 func Pair(a, b float32) float32 {
 	return math.Float32frombits(bfloat(a)>>16 | bfloat(b))
 }
@@ -26,8 +26,8 @@ func bfloat(x float32) uint32 {
 	return (u + 0x7fff + u>>16&1) & 0xffff0000
 }
 
-// PairSum returns s plus the products of a pair: first that of the second numbers is added, then that
-// of the first, each rounded once.
+// PairSum returns s plus the products of a pair: first that of the second numbers is added, then
+// that of the first, each rounded once.
 func PairSum(a, b, s float32) float32 {
 	x, y := math.Float32bits(a), math.Float32bits(b)
 	s = flushed(float32(FMA(upper(x), upper(y), float64(flushed(s)))))
@@ -57,9 +57,10 @@ func pairSums(depth int, a View, row [PlainRows]int, b View, col [PlainCols]int)
 	return s
 }
 
-// tileSums is the definition of sums of AMX. Of 16 pairs, the products of the second numbers are added
-// one by one, beginning with +0, and so are those of the first; both sums are added, and the result is
-// added to the sums of the pairs before. Each sum is rounded. Zeros stand behind the last pair.
+// tileSums is the definition of sums of AMX. Of 16 pairs, the products of the second numbers are
+// added one by one, beginning with +0, and so are those of the first; both sums are added, and the
+// result is added to the sums of the pairs before. Each sum is rounded. Zeros stand behind the last
+// pair.
 func tileSums(depth int, a View, row [PlainRows]int, b View, col [PlainCols]int) (s [PlainRows][PlainCols]float32) {
 	for i, x := range row {
 		for j, y := range col {
@@ -78,8 +79,8 @@ func tileSums(depth int, a View, row [PlainRows]int, b View, col [PlainCols]int)
 	return s
 }
 
-// definitionOfPairs is the definition of the fastest set of pairs of this processor, which Go's loops
-// compute as well.
+// definitionOfPairs is the definition of the fastest set of pairs of this processor, which Go's
+// loops compute as well.
 var definitionOfPairs = func() func(int, View, [PlainRows]int, View, [PlainCols]int) [PlainRows][PlainCols]float32 {
 	for _, s := range pairSets {
 		if s != nil {

@@ -14,7 +14,8 @@ import (
 	"fspda/cpu/isa"
 )
 
-// pairSetsOfProcessor returns all micro-kernels of pairs that can run, those too that are not in use.
+// pairSetsOfProcessor returns all micro-kernels of pairs that can run, those too that are not in
+// use.
 func pairSetsOfProcessor() (all []*Set) {
 	if isa.BF16() {
 		all = append(all, &avx512BF16)
@@ -25,8 +26,8 @@ func pairSetsOfProcessor() (all []*Set) {
 	return all
 }
 
-// Micro-kernels give the same bits while goroutines are preempted and garbage is collected: what they
-// hold in registers and tiles is neither lost nor mixed with that of others.
+// Micro-kernels give the same bits while goroutines are preempted and garbage is collected: what
+// they hold in registers and tiles is neither lost nor mixed with that of others.
 func TestPairTilesUnderLoad(t *testing.T) {
 	for which, s := range pairSetsOfProcessor() {
 		const k = 512

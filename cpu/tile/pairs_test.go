@@ -9,8 +9,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// anyBits returns n numbers of any bits: NaN, infinities and numbers below 2⁻¹²⁶ too, and half of them
-// near 1.
+// anyBits returns n numbers of any bits: NaN, infinities and numbers below 2⁻¹²⁶ too, and half of
+// them near 1.
 func anyBits(name string, n int) []float32 {
 	s, v := rng.New(1, name), make([]float32, n)
 	for i := range v {
@@ -78,7 +78,8 @@ func TestPairTiles(t *testing.T) {
 	for which, s := range all {
 		for rows := range len(s.Tiles) {
 			for vectors := range 2 {
-				for _, c := range []struct{ k, runs, groups int }{{1, 1, 1}, {2, 1, 0}, {17, 2, 2}, {16, 3, 1}, {80, 1, 1}} {
+				for _, c := range []struct{ k, runs, groups int }{{1, 1, 1}, {2, 1, 0}, {17, 2, 2}, {16, 3, 1},
+					{80, 1, 1}} {
 					last, height := 1+(rows*3+c.k)%s.Lanes, rows+1
 					a, b := anyBits("a", 33*ars), anyBits("b", 900*brs)
 					if c.k > 2 { // few sums of any bits are numbers
@@ -117,8 +118,9 @@ func TestPairTiles(t *testing.T) {
 						}
 					}
 					args := Args{A: &a[0], A2: &a[half*ars], ARow: 4 * ars, ACol: 4, B: &b[0], BRow: 4 * brs, K: c.k,
-						Runs: c.runs, Groups: c.groups, AJump: 4 * 3, AGap: 4 * 5, BJump: 4 * 3 * brs, BGap: 4 * 5 * brs,
-						C: &got[0], C2: &got[half*ldc], CRow: 4 * ldc, Last: last, Alpha: -0.5, Beta: 1}
+						Runs: c.runs, Groups: c.groups, AJump: 4 * 3, AGap: 4 * 5, BJump: 4 * 3 * brs,
+						BGap: 4 * 5 * brs, C: &got[0], C2: &got[half*ldc], CRow: 4 * ldc, Last: last, Alpha: -0.5,
+						Beta: 1}
 					s.Tiles[rows][vectors](&args)
 					kerneltest.Compare(t, fmt.Sprintf("set %d, %d×%d of %+v", which, height, cols, c), got, want)
 				}

@@ -13709,19 +13709,19 @@ GLOBL between<>(SB), RODATA|NOPTR, $64
 // Requires: AVX, AVX512F, AVX512_BF16
 TEXT ·narrowAVX512BF16(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
-	MOVQ a+8(FP), CX
-	MOVQ b+16(FP), DX
-	MOVQ blocks+24(FP), DX
+	MOVQ blocks+24(FP), CX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
 
 blocks:
-	VMOVUPS     (CX), Z0
-	VMOVUPS     64(CX), Z1
-	ADDQ        $0x00000080, CX
+	VMOVUPS     (DX), Z0
+	VMOVUPS     64(DX), Z1
+	ADDQ        $0x00000080, DX
 	VPXORD      Z2, Z2, Z2
 	LONG $0x4877f262; WORD $0xd072 // VCVTNE2PS2BF16 Z0, Z1, Z2
 	VMOVUPS     Z2, (AX)
 	ADDQ        $0x40, AX
-	DECQ        DX
+	DECQ        CX
 	JNZ         blocks
 	VZEROUPPER
 	RET
@@ -13730,22 +13730,22 @@ blocks:
 // Requires: AVX, AVX512BW, AVX512F, AVX512_BF16
 TEXT ·betweenAVX512BF16(SB), NOSPLIT, $0-32
 	MOVQ      dst+0(FP), AX
-	MOVQ      a+8(FP), CX
-	MOVQ      b+16(FP), DX
-	MOVQ      blocks+24(FP), BX
+	MOVQ      blocks+24(FP), CX
+	MOVQ      a+8(FP), DX
+	MOVQ      b+16(FP), BX
 	VMOVDQU16 between<>+0(SB), Z0
 
 blocks:
-	VMOVUPS     (CX), Z1
-	VMOVUPS     (DX), Z2
-	ADDQ        $0x40, CX
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
 	ADDQ        $0x40, DX
+	ADDQ        $0x40, BX
 	VPXORD      Z3, Z3, Z3
 	LONG $0x486ff262; WORD $0xd972 // VCVTNE2PS2BF16 Z1, Z2, Z3
 	VPERMW      Z3, Z0, Z3
 	VMOVUPS     Z3, (AX)
 	ADDQ        $0x40, AX
-	DECQ        BX
+	DECQ        CX
 	JNZ         blocks
 	VZEROUPPER
 	RET

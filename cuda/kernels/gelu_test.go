@@ -66,11 +66,11 @@ func TestCurves(t *testing.T) {
 		check("the gradient of SwiGLU", d, func(j int) float64 {
 			i := j/(2*f)*f + j%f
 			g, u := at2(i)
-			if s := logistic(g); j%(2*f) < f {
+			s := logistic(g)
+			if j%(2*f) < f {
 				return float64(dy[i]) * u * s * (1 + g*(1-s))
-			} else {
-				return float64(dy[i]) * g * s
 			}
+			return float64(dy[i]) * g * s
 		})
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"fspda/tools/asm/asmgen"
 )
 
-// Instructions on pairs of bfloat16 numbers, which neither avo nor Go's assembler has, are written as
-// others with the same operands, and rewritten.
+// Instructions on pairs of bfloat16 numbers, which neither avo nor Go's assembler has, are written
+// as others with the same operands, and rewritten.
 var standIn = regexp.MustCompile(`VPMADD52([LH])UQ +Z(\d+), Z(\d+), Z(\d+)`)
 
 var standsFor = map[string]struct {
@@ -68,7 +68,8 @@ func narrow(c *build.Context) {
 	} {
 		asmgen.Begin(c, f.name+"AVX512BF16", f.doc)
 		c.SignatureExpr("func(dst, a, b *float32, blocks int)")
-		dst, a, b, n := asmgen.Pointer(c, "dst"), asmgen.Pointer(c, "a"), asmgen.Pointer(c, "b"), asmgen.Pointer(c, "blocks")
+		dst, n := asmgen.Pointer(c, "dst"), asmgen.Pointer(c, "blocks")
+		a, b := asmgen.Pointer(c, "a"), asmgen.Pointer(c, "b")
 		permute := c.ZMM()
 		if f.name == "between" {
 			c.VMOVDQU16(order, permute)
