@@ -85,8 +85,7 @@ func (a StreamingDiLoCo) Mix(s *State, r *Round) error {
 		return err
 	}
 	part, n := r.Links[0].Mask, r.Links[0].Len
-	sum, share := r.Acquire(n), 1/float64(len(s.terms))
-	s.sumTerms(sum)
+	sum, share := s.reduce(r, s.fill.terms), 1/float64(len(s.terms))
 	b, phi := s.picked(r, s.Aux[dilocoOuter], part), s.picked(r, s.Aux[dilocoStart], part)
 	b2, phi2 := r.Acquire(n), r.Acquire(n)
 	s.combine(b2, device.Term{A: a.Mu, V: b}, device.Term{A: share, V: sum})
