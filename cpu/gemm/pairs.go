@@ -11,7 +11,7 @@ import (
 
 // PairKernels are the kernels of Kernels with factors that are rounded to bfloat16. Sums, biases,
 // epilogues and results are float32. Every element is defined to the last bit, as in Multiply, with
-// pairs of products in place of products ([tile.PairSum]): the first of a pair is that of an even
+// pairs of products in place of products ([tile.PairSum]): the first of a pair has an even
 // index, and behind an odd number of products stands a zero.
 //
 // The factors are first written to scratch memory as pairs. A matrix of pairs is multiplied as one

@@ -11,7 +11,7 @@ import (
 	"fspda/device"
 )
 
-// BenchmarkPairs compares products of pairs with those of float32 numbers: GFLOP/s, with the
+// BenchmarkPairs compares products of pairs with products of float32 numbers: GFLOP/s, with the
 // rounding of the factors.
 func BenchmarkPairs(b *testing.B) {
 	for _, s := range [][3]int{{256, 100, 784}, {1024, 1024, 1024}, {1024, 384, 384}, {1024, 1536, 384},

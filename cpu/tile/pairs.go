@@ -26,8 +26,8 @@ func bfloat(x float32) uint32 {
 	return (u + 0x7fff + u>>16&1) & 0xffff0000
 }
 
-// PairSum returns s plus the products of a pair: first that of the second numbers is added, then
-// that of the first, each rounded once.
+// PairSum returns s plus the products of a pair: first the product of the second numbers is
+// added, then the product of the first, each rounded once.
 func PairSum(a, b, s float32) float32 {
 	x, y := math.Float32bits(a), math.Float32bits(b)
 	s = flushed(float32(FMA(upper(x), upper(y), float64(flushed(s)))))
@@ -58,9 +58,9 @@ func pairSums(depth int, a View, row [PlainRows]int, b View, col [PlainCols]int)
 }
 
 // tileSums is the definition of sums of AMX. Of 16 pairs, the products of the second numbers are
-// added one by one, beginning with +0, and so are those of the first; both sums are added, and the
-// result is added to the sums of the pairs before. Each sum is rounded. Zeros stand behind the last
-// pair.
+// added one by one, beginning with +0, and so are the products of the first; both sums are added,
+// and the result is added to the sums of the pairs before. Each sum is rounded. Zeros stand behind
+// the last pair.
 func tileSums(depth int, a View, row [PlainRows]int, b View, col [PlainCols]int) (s [PlainRows][PlainCols]float32) {
 	for i, x := range row {
 		for j, y := range col {

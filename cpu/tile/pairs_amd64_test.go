@@ -27,7 +27,7 @@ func pairSetsOfProcessor() (all []*Set) {
 }
 
 // Micro-kernels give the same bits while goroutines are preempted and garbage is collected: what
-// they hold in registers and tiles is neither lost nor mixed with that of others.
+// they hold in registers and tiles is neither lost nor mixed with what others hold.
 func TestPairTilesUnderLoad(t *testing.T) {
 	for which, s := range pairSetsOfProcessor() {
 		const k = 512

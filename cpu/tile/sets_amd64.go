@@ -48,7 +48,7 @@ var avx512BF16 = Set{Lanes: isa.AVX512.Lanes(), Masked: isa.AVX512.Masked(), nar
 		{tile14x16AVX512BF16, tile14x32AVX512BF16},
 	}}
 
-// sets holds the micro-kernels by instruction set, pairSets and dotSets those of pairs.
+// sets holds the micro-kernels by instruction set, pairSets and dotSets the ones of pairs.
 var (
 	sets              = [isa.Count]*Set{isa.AVX2: &avx2, isa.AVX512: &avx512}
 	pairSets, dotSets = availablePairs()

@@ -27,7 +27,7 @@ const twiceTanh = 1.5957691216057308 // 2·√(2/π)
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// GELU, its gradient, GELU after a bias, SwiGLU and its gradient are those of float64 up to the
+// GELU, its gradient, GELU after a bias, SwiGLU and its gradient equal float64 up to the
 // rounding of the result, for sizes of several blocks that are no multiple of a pack.
 func TestCurves(t *testing.T) {
 	h := onHost(t)

@@ -7,7 +7,7 @@ import (
 
 // The loop of a micro-kernel has one multiply-add for each accumulator, one load for each number of
 // A and vector of B, and no spills. With one vector of AVX-512 the multiply-adds of numbers load
-// those of A themselves.
+// A themselves.
 func TestTileLoops(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {
