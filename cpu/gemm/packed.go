@@ -14,7 +14,7 @@ import (
 const (
 	blockRows    = 1120 // a multiple of the height of the highest tile
 	blockCols    = 256
-	maxStripRows = 16 // the height of the highest tile, in whole vectors of eight
+	maxStripRows = 32 // the height of the highest tile, in whole vectors of eight
 )
 
 // stripRows is the distance of the columns of a packed strip of A: the height of the highest tile,
