@@ -50,7 +50,7 @@ func (x *exchange) countAllReduce() {
 		return
 	}
 	values := config.RingShare(x.id, s.Graph.N, l.Len*len(l.Sent))
-	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.id > 0})
+	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.id > 0 && dist.Indexed(s.Mask)})
 }
 
 // countTwoSteps enters the agent's share of an all-reduce of coded vectors in the ledger: each part

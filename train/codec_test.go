@@ -67,7 +67,7 @@ func (p *plainServices) dress(t *testing.T, r *algo.Round) {
 	switch {
 	case s.Broadcasts():
 		p.broadcast(r)
-	case s.Codec() != nil && s.Compressor != nil: // it chooses the coordinates
+	case s.Codec() != nil && s.Compressor != nil && !s.AllReduces(): // it chooses the coordinates
 		for k := range r.Links {
 			r.Links[k].Mask, r.Links[k].Len = nil, s.Dim
 		}

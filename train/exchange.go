@@ -16,11 +16,14 @@ import (
 // over them, and their account.
 type exchange struct {
 	*core
-	ledger dist.Ledger
-	codec  codec
-	edges  func(t int) // sets the links of an iteration
-	posts  []int       // messages posted in this iteration, by link
-	expect int         // messages that a link brings in an exchange
+	ledger  dist.Ledger
+	codec   codec
+	edges   func(t int) // sets the links of an iteration
+	posts   []int       // messages posted in this iteration, by link
+	flight  flight      // an exchange of an earlier iteration
+	awaited int         // the iteration of the messages that are awaited
+	again   bool        // messages of an earlier iteration are posted again
+	expect  int         // messages that a link brings in an exchange
 
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
@@ -35,7 +38,7 @@ type exchange struct {
 // init sets the fields that do not change over the iterations.
 func (x *exchange) init() {
 	s, r := x.run.setup, &x.round
-	r.Acquire, r.Post, r.Retain = x.acquire, x.post, x.retain
+	r.Acquire, r.Post, r.Retain, x.flight.t = x.acquire, x.post, x.retain, -1
 	if s.WireFormat().Bits() == 32 {
 		r.Swap = x.swap // short values: the algorithm must keep the bits of its own vectors
 	}
@@ -67,7 +70,7 @@ func (x *exchange) init() {
 // connect sets the round's links: this iteration's edges at the agent, each with the mask that both
 // ends derive.
 func (x *exchange) connect(t int) {
-	x.round.Links, x.round.Shared = x.round.Links[:0], nil
+	x.round.Links, x.round.Shared, x.awaited = x.round.Links[:0], nil, t
 	x.edges(t)
 }
 
@@ -205,7 +208,10 @@ func (x *exchange) post(link int, values ...device.Vector) {
 		m.Values = append(m.Values, b)
 		l.Sent = append(l.Sent, b.V)
 	}
-	m.Arrives = x.clock.Post(m.T, l.Peer, x.messageBits(values))
+	if m.Arrives = x.clock.Post(m.T, l.Peer, x.messageBits(values)); x.again && x.logged() {
+		m.Release()
+		return
+	}
 	if err := x.run.net.Send(x.ctx, m); err != nil && x.sendErr == nil {
 		x.sendErr = err
 	}
@@ -244,7 +250,7 @@ func (x *exchange) receive(link int) error {
 		return nil
 	}
 	for range x.expect {
-		m, err := x.run.net.Recv(x.ctx, x.id, l.Peer, x.round.T)
+		m, err := x.run.net.Recv(x.ctx, x.id, l.Peer, x.awaited)
 		if errors.Is(err, dist.ErrIdle) {
 			return nil
 		}
@@ -306,7 +312,10 @@ func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
 // not used.
 func (x *exchange) account() {
 	s := x.run.setup
-	if s.InRing() {
+	switch {
+	case s.Traits.Delay > 0: // counted when they were posted
+		return
+	case s.InRing():
 		x.countAllReduce()
 		return
 	}
@@ -322,6 +331,17 @@ func (x *exchange) account() {
 			x.ledger.Overhead += 32 * uint64(l.Overhead)
 			x.ledger.WireBytes += 4 * uint64(l.Overhead)
 		}
+	}
+}
+
+// accountPosts enters the messages of this iteration in the ledger before they have arrived.
+func (x *exchange) accountPosts() {
+	if x.run.setup.InRing() {
+		x.countAllReduce()
+		return
+	}
+	for i := range x.round.Links {
+		x.accountCoded(i)
 	}
 }
 
