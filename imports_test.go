@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"model":                   {"device", "device/plan", "internal/rng"},
 	"model/onnx":              {"device", "model"}, // apart from model, which needs no Protocol Buffers
 	// apart from model, which starts no processes
-	"model/external": {"device", "internal/sharedmem", "model"},
+	"model/external": {"data", "device", "internal/sharedmem", "model"},
 	"data": {
 		"data/format", "data/images", "data/text", "device", "internal/bounded", "internal/pages", "internal/rng",
 		"internal/spelling",
@@ -183,7 +183,8 @@ var allowed = map[string][]string{
 	"cuda/compiler":           {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
 	"cuda/executor":           {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
 	"cuda/megakernel":         {"cuda/driver", "cuda/executor", "cuda/kernels"}, // apart: not every GPU runs it
-	"cuda": {"cuda/compiler", "cuda/executor", "cuda/megakernel", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels",
+	"cuda/orthogonal":         {"cuda/compiler", "cuda/cublas", "cuda/driver", "cuda/executor", "cuda/kernels", "device"},
+	"cuda": {"cuda/orthogonal", "cuda/compiler", "cuda/executor", "cuda/megakernel", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels",
 		"cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
 
 	// for tests only, see TestProductHasNoStage

@@ -3,17 +3,24 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"fspda/cli/command"
 	"fspda/cli/setup"
+	"fspda/internal/rng"
 	"fspda/train"
 )
 
@@ -131,5 +138,160 @@ func checkTrained(t *testing.T, run string) {
 	if status, _, stderr := call(t, "export", run, "--format", "onnx", "--out", file+".onnx"); status == 0 ||
 		!strings.Contains(stderr, "no graph") {
 		t.Errorf("to ONNX: exit status %d, %s", status, stderr)
+	}
+}
+
+// The Python package: training, resuming, run folders and trackers, with the standard library alone.
+// FSPDA_PEERS names a python with PyTorch, which tests modules, too.
+func TestPython(t *testing.T) {
+	python := os.Getenv("FSPDA_PEERS")
+	if python == "" {
+		var err error
+		if python, err = exec.LookPath("python3"); err != nil {
+			t.Skip("there is no python3")
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(t.TempDir(), "fspda")
+	text := "#!/bin/sh\nexec env FSPDA_TEST_AS_PROGRAM=1 '" + self + "' \"$@\"\n"
+	if err := os.WriteFile(program, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(python, "-W", "error::ResourceWarning", "-m", "unittest", "discover", "-s", "../python/tests")
+	cmd.Env = append(os.Environ(), "PYTHONPATH=../python", "FSPDA_BINARY="+program, "PYTHONDONTWRITEBYTECODE=1")
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A run whose program and whose clients are killed at any moment ends with the bits of one that nobody
+// disturbed, and leaves no process behind.
+func TestExternalKills(t *testing.T) {
+	kills := 3
+	if os.Getenv("FSPDA_LONG") != "" {
+		kills = 50
+	}
+	dir := t.TempDir()
+	own := ownModel(t)
+	pids := filepath.Join(dir, "pids")
+	command := fmt.Sprintf("echo $$ >>'%s'; %s", pids, own)
+	args := func(folder string) []string {
+		return append(few(folder, "--model", "external", "--command", command, "--iterations", "30",
+			"--checkpoint-every", "0.05"), "--clients", "2")
+	}
+	whole := filepath.Join(dir, "whole")
+	mustCall(t, args(whole)...)
+	r := rng.New(uint64(kills), "test")
+	done := 0
+	for run := 0; done < kills; run++ {
+		folder := filepath.Join(dir, fmt.Sprint("run", run))
+		for ended := false; !ended; {
+			a := args(folder)
+			if _, err := os.Stat(filepath.Join(folder, "config.yaml")); err == nil {
+				a = append([]string{"train", "--quiet", "--resume", "--out"}, folder)
+			}
+			cmd := exec.Command(os.Args[0], a...)
+			cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+			var said bytes.Buffer
+			cmd.Stderr = &said
+			if err := os.WriteFile(pids, nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			over := make(chan error)
+			go func() { over <- cmd.Wait() }()
+			kill, killed := done%2, false
+			for !ended && !killed {
+				select {
+				case err := <-over:
+					if err != nil {
+						t.Fatalf("%v: %v\n%s", a, err, said.Bytes())
+					}
+					ended = true
+				case <-time.After(time.Duration(r.Float64() * float64(1500*time.Millisecond))):
+					if done == kills {
+						continue
+					}
+					done++
+					if kill == 0 {
+						_ = cmd.Process.Kill()
+						<-over
+						killed = true
+						continue
+					}
+					if all := clients(t, pids); len(all) > 0 {
+						_ = syscall.Kill(all[r.IntN(len(all))], syscall.SIGKILL) // it may have ended
+					}
+					kill = r.IntN(2)
+				}
+			}
+			checkGone(t, clients(t, pids))
+		}
+		for i, x := range models(t, folder) {
+			if !slices.Equal(x, models(t, whole)[i]) {
+				t.Fatalf("run %d after %d kills: another model of agent %d", run, done, i)
+			}
+		}
+	}
+}
+
+// clients lists the processes that a file names.
+func clients(t *testing.T, file string) (all []int) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for word := range strings.FieldsSeq(string(text)) {
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, pid)
+	}
+	return all
+}
+
+// checkGone fails unless processes end within seconds.
+func checkGone(t *testing.T, pids []int) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		alive := slices.ContainsFunc(pids, func(pid int) bool {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			return err == nil && !strings.Contains(string(text), ") Z ")
+		})
+		if !alive {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("processes %v are left behind", pids)
+		}
+	}
+}
+
+// Agents in processes of their own, each with a client of its own, compute as in one process.
+func TestExternalModelOverProcesses(t *testing.T) {
+	dir, own := t.TempDir(), ownModel(t)
+	path := func(name string) string { return filepath.Join(dir, name) }
+	more := []string{"--model", "external", "--command", own, "--iterations", "10"}
+	mustCall(t, few(path("one"), more...)...)
+	many := few(path("many"), more...)
+	cmd, said, err := startUp(io.Discard, many[1:]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(said)
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if a, b := vectors(t, path("one")), vectors(t, path("many")); a != b {
+		t.Errorf("vectors %s, in one process %s", b, a)
 	}
 }

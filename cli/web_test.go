@@ -234,3 +234,45 @@ func TestWebRefuses(t *testing.T) {
 		t.Error("a run was begun")
 	}
 }
+
+// A run in one process serves its metrics to monitoring, with the numbers of its evaluations.
+func TestTrainMetrics(t *testing.T) {
+	var out output
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	status := make(chan int)
+	go func() {
+		status <- Run(ctx, quick("--iterations", "10000000", "--eval-points", "1000000", "--out",
+			filepath.Join(t.TempDir(), "seen"), "--metrics-listen", "127.0.0.1:0"), io.Discard, &out)
+	}()
+	url := out.find(t, `url ([^,\s]+metrics)`)
+	text := ""
+	for end := time.Now().Add(time.Minute); !strings.Contains(text, "fspda_test_accuracy{"); {
+		if time.Now().After(end) {
+			t.Fatalf("no accuracy in\n%s", text)
+		}
+		r, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = string(b)
+	}
+	for _, want := range []string{`fspda_iterations{run="seen"} 1e+07`, `fspda_agents{run="seen"}`,
+		`fspda_consensus{run="seen"}`, "# HELP fspda_loss Loss of the latest batch"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "rank=") || strings.Contains(text, "fspda_peers_up{") {
+		t.Error("a run in one process has ranks or peers")
+	}
+	stop()
+	if s := <-status; s != command.ExitStopped {
+		t.Errorf("exit status %d\n%s", s, &out)
+	}
+}

@@ -13,7 +13,7 @@ import (
 	"fspda/device"
 )
 
-// programMemory is the device memory of one Program.
+// programMemory is the device memory of one Program on one branch.
 type programMemory struct {
 	ex               *executor.Executor
 	converted, words executor.Block // examples that came as bytes, as float32; scalars
@@ -31,6 +31,7 @@ type inputSlot struct {
 	consumed driver.Event
 	filled   driver.Event // recorded after the last copy to the slot
 	busy     atomic.Bool  // a run that has not ended uses it
+	of       *programMemory
 	dep      executor.Dependency
 }
 
@@ -92,17 +93,22 @@ func (e *LabelError) Error() string {
 		"the number of classes of the model", e.Row, e.Value, e.Classes-1)
 }
 
-// allocScalars allocates and sets the scalars.
-func (p *Program) allocScalars() error {
-	p.batch = batchInfo{p.code.Classes(), embeddedTokens(p.code)}
-	p.mem = &programMemory{ex: p.device.exec, graphs: executor.GraphCache[programKey]{}}
-	return p.device.exec.Do(func() (err error) {
-		ex := p.device.exec
+// memoryOf returns the program's memory on a branch, which is made at the first use.
+func (p *Program) memoryOf(branch int) (*programMemory, error) {
+	if p.mems[branch] != nil {
+		return p.mems[branch], nil
+	}
+	ex := p.device.exec
+	m := &programMemory{ex: ex, graphs: executor.GraphCache[programKey]{}}
+	for i := range m.slots {
+		m.slots[i].of = m
+	}
+	err := ex.Do(func() (err error) {
 		bytes := scalarBytes + arrivedBytes(p.plan)
-		if p.mem.words, err = ex.Alloc(bytes); err != nil {
+		if m.words, err = ex.Alloc(bytes); err != nil {
 			return err
 		}
-		at := p.mem.words.At
+		at := m.words.At
 		err = ex.SetBytes(at, 0, bytes)
 		if err == nil {
 			// kernels.NoBadRow
@@ -110,6 +116,12 @@ func (p *Program) allocScalars() error {
 		}
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	runtime.AddCleanup(p, (*programMemory).discard, m)
+	p.mems[branch] = m
+	return m, nil
 }
 
 func (p *Program) checkBatch(b device.Batch) error {
@@ -143,9 +155,9 @@ func (p *Program) checkBatch(b device.Batch) error {
 }
 
 // acquireSlot returns a slot for a batch: one that no run uses, where memory allows.
-func (p *Program) acquireSlot(b device.Batch) (*inputSlot, error) {
-	s := &p.mem.slots[0]
-	if other := &p.mem.slots[1]; s.busy.Load() && !other.busy.Load() && p.prepareSlot(other, b) == nil {
+func (p *Program) acquireSlot(m *programMemory, b device.Batch) (*inputSlot, error) {
+	s := &m.slots[0]
+	if other := &m.slots[1]; s.busy.Load() && !other.busy.Load() && p.prepareSlot(other, b) == nil {
 		s = other
 	} else if err := p.prepareSlot(s, b); err != nil {
 		return nil, fmt.Errorf("allocating a batch: %w", err)
@@ -164,7 +176,7 @@ func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 		needs = append(needs, blockNeed{&s.bytes, c.Batch * c.Features},
 			blockNeed{&s.affine, 8 * c.Features})
 		if !p.convertsToHalf(len(b.Scale)) {
-			needs = append(needs, blockNeed{&p.mem.converted, 4 * c.Batch * c.Features})
+			needs = append(needs, blockNeed{&s.of.converted, 4 * c.Batch * c.Features})
 		}
 	}
 	if s.consumed != 0 && !anyMissing(needs) {
@@ -316,7 +328,7 @@ func (p *Program) awaitBatch(s *inputSlot, channels int, arena kernels.Address) 
 		return s.input.Address(), err
 	}
 	images := kernels.Images{N: p.code.Batch, H: 1, W: f / channels, C: channels, Height: 1, Width: f / channels,
-		Padded: channels, Channels: channels, Dst: p.mem.converted.Address(), Bytes: s.bytes.Address(),
+		Padded: channels, Channels: channels, Dst: s.of.converted.Address(), Bytes: s.bytes.Address(),
 		Scale: s.affine.Address(), Shift: s.affine.Address() + kernels.Address(4*channels)}
 	if p.convertsToHalf(channels) {
 		x := p.plan.Examples

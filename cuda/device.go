@@ -11,6 +11,7 @@ import (
 	"fspda/cuda/executor"
 	"fspda/cuda/kernels"
 	"fspda/cuda/megakernel"
+	"fspda/cuda/orthogonal"
 	"fspda/device"
 )
 
@@ -22,11 +23,13 @@ type Device struct {
 	exec       *executor.Executor
 	mega       *megakernel.Megakernel // nil where each kernel has a launch of its own
 	handles    handles
+	branches   branches
 	arena      sharedArena
 	sampler    sampler
 	groups     groups
 	datasets   datasets
-	orthogonal orthogonalizer
+	orthogonal *orthogonal.Orthogonalizer // nil: not used yet; only the executor uses it
+	matrices   listCache[device.Orthogonal]
 	ranges     listCache[device.Range]
 	peers      peers
 	overheads  overheads
@@ -82,6 +85,7 @@ func open(b backend, options ...Option) (*Device, error) {
 	}
 	d := &Device{name: fmt.Sprintf("cuda:%d", b.index), settings: settings{precision: FP32},
 		exec: executor.New(b.api, b.inline), uploads: make(chan struct{}, maxUploads)}
+	d.branches.off = os.Getenv(TurnsVariable) != ""
 	for _, o := range options {
 		if err := o(d); err != nil {
 			return nil, err

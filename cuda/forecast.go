@@ -1,6 +1,9 @@
 package cuda
 
-import "fspda/cuda/executor"
+import (
+	"fspda/cuda/executor"
+	"fspda/cuda/orthogonal"
+)
 
 // Block returns the bytes of a vector of n numbers.
 func (d *Device) Block(n int) uint64 {
@@ -20,7 +23,7 @@ func (d *Device) ProgramBytes(most uint64, programs, batch int) uint64 {
 // ProductBytes forecasts the working memory of Orthogonalize operations on vectors of n numbers, of which the largest
 // matrix takes `largest` bytes. The matrices of a batch take no more than two of their size and two squares each.
 func (d *Device) ProductBytes(largest uint64, n, vectors int) uint64 {
-	return uint64(executor.SizeClass(int(min(uint64(4*4*n*vectors), max(largest, orthogonalBytes)))))
+	return uint64(executor.SizeClass(int(min(uint64(4*4*n*vectors), max(largest, orthogonal.BatchBytes)))))
 }
 
 // Staging returns the bytes of pinned memory through which batches are copied to the GPU, vectors

@@ -239,14 +239,14 @@ func (p *Program) startInGroup(v vectors, b device.Batch, out []float64) (wait f
 
 // useSlot copies the batch of a request to a slot.
 func (p *Program) useSlot(req *request, b device.Batch) (err error) {
-	if req.slot, err = p.acquireSlot(b); err != nil {
+	if req.slot, err = p.acquireSlot(p.mems[0], b); err != nil {
 		return err
 	}
 	req.channels = len(b.Scale)
 	p.fillSlot(req.slot, b, 0)
 	req.Reads(&req.slot.dep)
 	if req.channels > 0 {
-		req.Writes(&p.mem.dep)
+		req.Writes(&p.mems[0].dep)
 	}
 	return nil
 }

@@ -40,7 +40,11 @@ func (d *Device) Footprint(code *device.Code) int {
 	if err != nil {
 		return 0
 	}
-	return d.layoutOf(p).total()
+	bytes := d.layoutOf(p).total()
+	if most := &d.branches.bytes; d.branchesFor(code, bytes) && int64(bytes) > most.Load() {
+		most.Store(int64(bytes))
+	}
+	return bytes
 }
 
 // sharedArena is the memory in which Programs compute one after the other. The executor uses it.

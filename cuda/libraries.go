@@ -69,6 +69,8 @@ type handles struct {
 	dnn     *cudnn.Handle // nil where there is none
 	dnnErr  error         // why
 	choices *cudnn.ChoiceCache
+
+	workspace driver.Pointer // of blas and lt
 }
 
 // blasWorkspace is the workspace of cuBLAS, in bytes: NVIDIA's advice for the largest GPUs.
@@ -95,7 +97,16 @@ func (d *Device) openHandles(l libraries) (err error) {
 		}
 		h.choices = &cudnn.ChoiceCache{Dir: l.choicesDir, GPU: d.properties.Name, Version: l.dnn.Version()}
 	}
-	return h.blas.UseWorkspace(workspace.At, blasWorkspace)
+	h.workspace = workspace.At
+	return h.useWorkspace(workspace.At)
+}
+
+// useWorkspace has the products that are sent next use a workspace of blasWorkspace bytes.
+func (h *handles) useWorkspace(at driver.Pointer) error {
+	if h.lt != nil {
+		h.lt.UseWorkspace(at)
+	}
+	return h.blas.UseWorkspace(at, blasWorkspace)
 }
 
 // all returns the handles that are open.

@@ -1,8 +1,8 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
-	"runtime"
 
 	"fspda/cuda/compiler"
 	"fspda/cuda/cublas"
@@ -25,12 +25,13 @@ type Program struct {
 	plan   *compiler.Plan
 	steps  []step
 	routes []convRoute
-	mem    *programMemory
+	mems   [maxBranches]*programMemory // by branch; nil: not used yet, but the first
 	layout layout
 	group  *group // nil: the program has launches of its own
 
 	batch   batchInfo
 	warm    bool // it has run once, so that libraries have allocated their memory
+	small   bool // its runs have branches
 	results resultRange
 }
 
@@ -83,10 +84,11 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	}
 	p.routes = l.routes
 	p.group = d.groups.of(d, code)
-	if err := p.allocScalars(); err != nil {
+	p.small = d.branchesFor(code, p.layout.total())
+	p.batch = batchInfo{code.Classes(), embeddedTokens(code)}
+	if _, err := p.memoryOf(0); err != nil {
 		return nil, err
 	}
-	runtime.AddCleanup(p, (*programMemory).discard, p.mem)
 	return p, nil
 }
 
@@ -130,12 +132,20 @@ func (p *Program) start(v vectors, momentum float32, b device.Batch, out []float
 	if p.group != nil {
 		return p.startInGroup(v, b, out)
 	}
-	s, err := p.acquireSlot(b)
+	branch := 0
+	if p.small {
+		branch = v.grad.branchOf()
+	}
+	m, err := p.memoryOf(branch)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.acquireSlot(m, b)
 	if err != nil {
 		return nil, err
 	}
 	p.fillSlot(s, b, momentum)
-	return p.execute(v, s, len(b.Scale), out)
+	return p.execute(v, s, branch, len(b.Scale), out)
 }
 
 func (p *Program) failed(err error) error {
@@ -204,7 +214,7 @@ func (v vectors) accesses() []executor.Access {
 }
 
 // execute queues the run of a batch in a slot. The result waits for it.
-func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) (wait func() error, err error) {
+func (p *Program) execute(v vectors, s *inputSlot, branch, channels int, out []float64) (wait func() error, err error) {
 	ex := p.device.exec
 	host, err := takeHostResults(ex, p.results)
 	if err != nil {
@@ -213,20 +223,28 @@ func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) 
 	}
 	var failed error
 	done := make(chan struct{})
-	send := func() error {
-		failed = p.send(ex, v, s, channels, host)
+	run := &programRun{program: p, branch: branch, bytes: p.layout.total(), send: func(on *sideBranch) error {
+		failed = p.send(ex, v, s, channels, host, on)
 		if driver.IsOutOfMemory(failed) { // then nothing was sent
 			return nil
 		}
 		return failed
-	}
-	ex.EnqueueThen(send, func() {
+	}}
+	run.Then = func() {
 		s.busy.Store(false)
 		if failed == nil {
 			failed = ex.Err()
 		}
 		close(done)
-	}, append(v.accesses(), executor.Reads(&s.dep), executor.Writes(&p.device.arena.dep))...)
+	}
+	accesses := append(v.accesses(), executor.Reads(&s.dep))
+	if p.small {
+		run.Batch = run
+	} else {
+		run.Send = func() error { return run.send(nil) }
+		accesses = append(accesses, executor.Writes(&p.device.arena.dep))
+	}
+	ex.EnqueueOp(&run.Op, accesses...)
 	return func() error {
 		<-done
 		defer host.put(ex)
@@ -241,9 +259,14 @@ func (p *Program) execute(v vectors, s *inputSlot, channels int, out []float64) 
 	}, nil
 }
 
-// send sends a run, on the executor.
-func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels int, host hostResults) error {
-	arena, err := p.device.arena.atLeast(ex, p.layout.total())
+// send sends a run to the executor's stream, on the executor. on is the branch of that stream, nil for its own.
+func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels int, host hostResults,
+	on *sideBranch) error {
+	memory, workspace := &p.device.arena, p.device.handles.workspace
+	if on != nil {
+		memory, workspace = &on.arena, on.workspace.At
+	}
+	arena, err := memory.atLeast(ex, p.layout.total())
 	if err != nil {
 		return err
 	}
@@ -251,7 +274,7 @@ func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels 
 	if err != nil {
 		return err
 	}
-	if err := p.sendCalls(ex, v.key(arena, input, s.labels.Address())); err != nil {
+	if err := p.sendCalls(ex, s.of, v.key(arena, input, s.labels.Address()), workspace); err != nil {
 		return err
 	}
 	if err := ex.Record(s.consumed, ex.Stream); err != nil {
@@ -265,18 +288,24 @@ func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels 
 	return host.fetch(ex, arena, p.results)
 }
 
-// sendCalls sends the steps, by a graph from the second run on.
-func (p *Program) sendCalls(ex *executor.Executor, key programKey) error {
-	if _, ok := p.mem.graphs[key]; !ok && (!p.warm || len(p.steps) < 2) {
-		p.warm = true
-		return p.sendSteps(p.env(ex, key))
+// sendCalls sends the steps, by a graph from the second run on, in which products have a workspace.
+func (p *Program) sendCalls(ex *executor.Executor, m *programMemory, key programKey, workspace driver.Pointer) error {
+	if _, ok := m.graphs[key]; !ok && (!p.warm || len(p.steps) < 2) {
+		p.warm = len(p.steps) > 1
+		return p.sendSteps(p.env(ex, m, key))
 	}
-	return p.mem.graphs.Launch(ex, key, p.code.Name, func() error { return p.sendSteps(p.env(ex, key)) })
+	return m.graphs.Launch(ex, key, p.code.Name, func() error {
+		h := &p.device.handles
+		if err := h.useWorkspace(workspace); err != nil {
+			return err
+		}
+		return errors.Join(p.sendSteps(p.env(ex, m, key)), h.useWorkspace(h.workspace))
+	})
 }
 
-func (p *Program) env(ex *executor.Executor, key programKey) *launchEnv {
+func (p *Program) env(ex *executor.Executor, m *programMemory, key programKey) *launchEnv {
 	env := &launchEnv{ex: ex, blas: p.device.handles.blas, scratch: key.arena + kernels.Address(p.layout.arena),
-		scalars: p.mem.scalars(), math: p.device.compute(), scaler: key.scaler}
+		scalars: m.scalars(), math: p.device.compute(), scaler: key.scaler}
 	env.scalars.momentum = key.labels + 4*kernels.Address(p.code.Targets())
 	env.spaces = [spaces]kernels.Address{
 		device.Params:   key.params,

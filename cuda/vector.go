@@ -22,6 +22,7 @@ type Vector struct {
 	scale atomic.Pointer[lossScale] // the loss scale of a gradient that a program of fp16 has written, else nil
 	// a batch group has computed a gradient at the vector
 	grouped atomic.Bool
+	branch  atomic.Uint32 // 1 + the number of the branch of gradients that are written to the vector; 0: none yet
 }
 
 var _ device.Vector = (*Vector)(nil)

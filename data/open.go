@@ -26,6 +26,8 @@ type OpenOptions struct {
 	OnBad           OnBad
 	Workers         int
 
+	Command string // external: the program that has the examples
+
 	ImageColumn, LabelColumn string // columns of tables; "" searches usual names
 
 	// For text, see text.OpenOptions; the tokenizer auto means "".

@@ -15,7 +15,7 @@ import (
 
 // Set is a labelled set of images, in memory or decoded on demand, or a text: training and test
 // examples. It is immutable and safe for concurrent use. Make one with [New], [Open], [LoadMNIST],
-// [LoadCIFAR10], [LoadCIFAR100], [LoadFashionMNIST], [LoadWriters], [Synthetic], [FromImages] or
+// [LoadCIFAR10], [LoadCIFAR100], [LoadFashionMNIST], [LoadWriters], [Synthetic], [FromImages], [Indexed] or
 // [FromText].
 type Set struct {
 	Name    string

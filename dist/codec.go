@@ -164,7 +164,7 @@ func (e *NotFiniteError) Error() string {
 // checkFinite returns an error for the first number that is not finite.
 func checkFinite(codec string, v []float32) error {
 	for i, x := range v {
-		if math.Float32bits(x)&0x7f800000 == 0x7f800000 {
+		if !finite(x) {
 			return &NotFiniteError{Codec: codec, At: i, Value: float64(x)}
 		}
 	}

@@ -185,6 +185,8 @@ type DivergedError struct {
 	Event    int // number of the event in virtual time; else 0
 	Loss     float64
 	Cause    error // the failure that led to the divergence; nil if it is not known
+	// elsewhere says that another process than the agent's has found it, and tells the others.
+	elsewhere bool
 }
 
 // step is the step of the agent that diverged, as its driver counts.

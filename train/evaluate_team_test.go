@@ -24,6 +24,7 @@ func (gpuLike) Block(n int) uint64                      { return 4 * uint64(n) }
 func (gpuLike) ProgramBytes(most uint64, programs, batch int) uint64 {
 	return most + uint64(4*programs*batch)
 }
+func (gpuLike) BranchBytes(int) uint64                                        { return 0 }
 func (gpuLike) ProductBytes(largest uint64, _, _ int) uint64                  { return largest }
 func (gpuLike) Staging(int, int, int) uint64                                  { return 0 }
 func (gpuLike) Overhead(string, int) (bytes uint64, measured bool, err error) { return 0, false, nil }

@@ -16,14 +16,20 @@ import (
 // over them, and their account.
 type exchange struct {
 	*core
-	ledger  dist.Ledger
-	codec   codec
-	edges   func(t int) // sets the links of an iteration
-	posts   []int       // messages posted in this iteration, by link
-	flight  flight      // an exchange of an earlier iteration
-	awaited int         // the iteration of the messages that are awaited
-	again   bool        // messages of an earlier iteration are posted again
-	expect  int         // messages that a link brings in an exchange
+	ledger dist.Ledger
+	codec  codec
+	edges  func(t int) // sets the links of an iteration
+	// recv waits for a message of a link.
+	recv    func(ctx context.Context, link int) (dist.Message, error)
+	checked int          // the link whose message is checked
+	coming  device.Index // the coordinates of that message, if they do not come with it
+	shape   []int        // the lengths of the vectors of the message posted last
+	lengths []int        // scratch
+	posts   []int        // messages posted in this iteration, by link
+	flight  flight       // an exchange of an earlier iteration
+	awaited int          // the iteration of the messages that are awaited
+	again   bool         // messages of an earlier iteration are posted again
+	expect  int          // messages that a link brings in an exchange
 
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
@@ -41,6 +47,16 @@ func (x *exchange) init() {
 	r.Acquire, r.Post, r.Retain, x.flight.t = x.acquire, x.post, x.retain, -1
 	if s.WireFormat().Bits() == 32 {
 		r.Swap = x.swap // short values: the algorithm must keep the bits of its own vectors
+	}
+	x.recv = func(ctx context.Context, link int) (dist.Message, error) {
+		return x.run.net.Recv(ctx, x.id, x.round.Links[link].Peer, x.awaited)
+	}
+	if net, ok := x.run.net.(dist.Checked); ok {
+		check := x.checkMessage
+		x.recv = func(ctx context.Context, link int) (dist.Message, error) {
+			x.checked, x.coming = link, nil
+			return net.RecvChecked(ctx, x.id, x.round.Links[link].Peer, x.awaited, check)
+		}
 	}
 	x.codec.message, x.expect = s.Codec(), s.Traits.MessagesPerLink()
 	switch {
@@ -198,7 +214,9 @@ func (x *exchange) post(link int, values ...device.Vector) {
 	l := &x.round.Links[link]
 	x.posts[link]++
 	m := dist.Message{T: x.round.T, From: x.id, To: l.Peer, Codec: x.codec.message}
+	x.shape = x.shape[:0]
 	for _, v := range values {
+		x.shape = append(x.shape, v.Len())
 		at := slices.IndexFunc(x.own, func(b *dist.Buffer) bool { return b.V == v })
 		if at < 0 {
 			panic(fmt.Sprintf("train: agent %d posts a vector that the round did not give out", x.id))
@@ -250,9 +268,12 @@ func (x *exchange) receive(link int) error {
 		return nil
 	}
 	for range x.expect {
-		m, err := x.run.net.Recv(x.ctx, x.id, l.Peer, x.awaited)
+		m, err := x.recv(x.ctx, link)
 		if errors.Is(err, dist.ErrIdle) {
 			return nil
+		}
+		if bad, ok := errors.AsType[*dist.BadValueError](err); ok {
+			return &DivergedError{Agent: l.Peer, T: x.round.T, Cause: bad, elsewhere: true}
 		}
 		if err != nil {
 			return cmp.Or(context.Cause(x.ctx), err)

@@ -10,6 +10,7 @@ import (
 type flight struct {
 	t     int // The iteration in which its messages were posted; -1: there is none.
 	links []algo.Link
+	posts []int
 	own   []*dist.Buffer
 	held  []*mask
 }
@@ -35,13 +36,13 @@ func (x *exchange) depart() {
 			x.accountPosts()
 		}
 		x.clock.Depart()
-		x.flight = flight{t, x.round.Links, x.own, x.held}
-		x.round.Links, x.own, x.held, x.shortened = nil, nil, nil, nil
+		x.flight = flight{t, x.round.Links, x.posts, x.own, x.held}
+		x.round.Links, x.posts, x.own, x.held, x.shortened = nil, nil, nil, nil, nil
 	}
 	if x.round.Shared = nil; !due {
 		return
 	}
-	x.awaited = old.t
+	x.awaited, x.posts = old.t, old.posts
 	x.round.Links, x.own, x.held = old.links, append(x.own, old.own...), append(x.held, old.held...)
 	if x.run.setup.Whole(old.t) {
 		x.round.Shared = x.sharedVector

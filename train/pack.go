@@ -58,6 +58,8 @@ func (x *exchange) locate(link int, b *dist.Buffer) {
 	switch {
 	case mask != nil && which > 0:
 		coords = l.Coords[0]
+	case x.coming != nil:
+		coords, x.coming = x.coming, nil
 	case mask != nil && !mask.Dense():
 		coords = x.broadcastMask(x.round.T, l.Peer)
 	case mask == nil && len(b.Coords) > 0:

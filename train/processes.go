@@ -96,7 +96,7 @@ func (g *manyProcesses) checkpoints() checkpointing {
 }
 
 func (g *manyProcesses) wait(ctx, stop context.Context) {
-	if lost := g.r.divergence(); lost != nil && g.Local(lost.Agent) {
+	if lost := g.r.divergence(); lost != nil && (g.Local(lost.Agent) || lost.elsewhere) {
 		g.Wait(ctx, stop, noteOf(lost))
 		return
 	}

@@ -32,7 +32,9 @@ type processes struct {
 	step func(iteration int) // of agent 0; may be nil
 
 	timeout time.Duration
-	abandon func(error) // of agent 0; may be nil
+	abandon func(error)        // of agent 0; may be nil
+	distort func(dist.Message) // changes messages before they are sent; may be nil
+	results []*Result          // set by run
 	first   time.Duration
 	listen  string         // of the coordinator; "": any port
 	disk    runfolder.Disk // of the coordinator's folder; nil: the operating system's
@@ -69,6 +71,9 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 	if rank == 0 {
 		opt.Process.Abandon = w.abandon
 	}
+	if w.distort != nil {
+		opt.Process.Network = distorting{n, w.distort}
+	}
 	if w.dir != "" {
 		if opt.Process.Store, err = runfolder.OpenAgentStore(w.dir, rank); err != nil {
 			return nil, err
@@ -85,6 +90,17 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 		}
 	}
 	return Run(ctx, s, opt)
+}
+
+// distorting is a Network of an agent that sends other messages than it should.
+type distorting struct {
+	*link.Node
+	distort func(dist.Message)
+}
+
+func (n distorting) Send(ctx context.Context, m dist.Message) error {
+	n.distort(m)
+	return n.Node.Send(ctx, m)
 }
 
 // run runs all agents and returns the result of the coordinator. stop, which may be nil, returns
@@ -120,6 +136,7 @@ func (w *processes) run(stop func(rank int) context.Context) *Result {
 		run(rank, func(string) {})
 	}
 	wg.Wait()
+	w.results = results
 	if w.t.Failed() {
 		w.t.FailNow()
 	}

@@ -3,7 +3,6 @@ package train
 import (
 	"context"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,9 +61,9 @@ func (d *realTime) attach(a *agent, ck *runfolder.Checkpoint) error {
 func (d *realTime) run(ctx context.Context, a *agent, _ int) error {
 	l := d.agents[a.id]
 	sent := make(chan error, 1)
-	go func() { sent <- l.out.deliver(func(sn *snapshot.Snapshot) error { return d.r.group.Deliver(ctx, sn) }) }()
+	go func() { sent <- l.out.Deliver(func(sn *snapshot.Snapshot) error { return d.r.group.Deliver(ctx, sn) }) }()
 	err := d.r.absorb(l.protocol.Run(a.ctx), 0)
-	l.out.close()
+	l.out.Close()
 	return errors.Join(err, <-sent)
 }
 
@@ -88,14 +87,13 @@ type realTimeAgent struct {
 	moves     int          // gradients applied since this process started
 	exchanges int          // exchanges since this process started
 	logical   atomic.Int64 // logical time
-	out       outbox
+	out       snapshot.Outbox
 }
 
 func newRealTimeAgent(a *agent, sessions dist.SessionOpener) *realTimeAgent {
 	s := a.run.setup
 	c := s.Config
 	l := &realTimeAgent{agent: a}
-	l.out.more = sync.NewCond(&l.out.mu)
 	if b := a.gradients.buffers; b != nil {
 		l.applied = a.dev.NewVector(b.Len())
 		a.dev.Do(device.Gather(l.applied, b, nil))
@@ -217,56 +215,5 @@ func (l *realTimeAgent) leave(v live.Snapshot, t int, eval, save bool) {
 	if l.applied != nil {
 		l.dev.Do(device.Gather(sn.Buffers, l.applied, nil))
 	}
-	l.out.add(sn)
-}
-
-// outbox is an unbounded queue of snapshots to be delivered: an agent in real time does not wait.
-type outbox struct {
-	mu     sync.Mutex
-	more   *sync.Cond
-	list   []*snapshot.Snapshot
-	closed bool
-}
-
-func (o *outbox) add(sn *snapshot.Snapshot) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.list = append(o.list, sn)
-	o.more.Signal()
-}
-
-func (o *outbox) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.closed = true
-	o.more.Signal()
-}
-
-// next removes the oldest snapshot. It waits for one; more is false once the queue is closed and
-// empty.
-func (o *outbox) next() (sn *snapshot.Snapshot, more bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for len(o.list) == 0 && !o.closed {
-		o.more.Wait()
-	}
-	if len(o.list) == 0 {
-		return nil, false
-	}
-	sn, o.list = o.list[0], o.list[1:]
-	return sn, true
-}
-
-// deliver passes all snapshots to send, in order, until the queue is closed and empty. After an
-// error it discards them.
-func (o *outbox) deliver(send func(*snapshot.Snapshot) error) (err error) {
-	for {
-		sn, more := o.next()
-		if !more {
-			return err
-		}
-		if err == nil {
-			err = send(sn)
-		}
-	}
+	l.out.Add(sn)
 }

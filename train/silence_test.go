@@ -3,14 +3,18 @@ package train
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/gofrs/flock"
 
+	"fspda/dist"
 	"fspda/dist/link"
 	"fspda/train/process"
 )
@@ -165,5 +169,59 @@ func TestHungAgent(t *testing.T) {
 	close(release)
 	for rank, err := range wait() {
 		named(rank, err)
+	}
+}
+
+// An agent that sends values that are not finite ends the run as diverged, with its name, in all
+// processes. What the others have is not touched.
+func TestBadValuesEndTheRun(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints, c.Edges, c.Graph, c.Eta = 3, 60, 1, "full", "complete", AutoFloat{V: 0.001}
+	w := &processes{t: t, c: c, name: "bad", timeout: time.Minute, distort: func(m dist.Message) {
+		if m.From == 2 && m.T >= 30 {
+			b := m.Values[0]
+			b.Device().Write(b.V, slices.Repeat([]float32{float32(math.Inf(1))}, b.V.Len()))
+		}
+	}}
+	var lost []*DivergedError
+	w.run(nil)
+	for _, r := range w.results {
+		if r == nil || r.Diverged == nil {
+			t.Fatalf("an agent ended with %+v", r)
+		}
+		lost = append(lost, r.Diverged)
+	}
+	for i, d := range lost {
+		if d.Agent != 2 || d.T != 30 || !strings.Contains(d.Error(), "agent 2 has sent values that are not finite") {
+			t.Errorf("agent %d: %v", i, d)
+		}
+	}
+}
+
+// An agent whose messages have the wrong length stops the others and does not end their processes
+// before the timeout. Then they end with its name.
+func TestBadMessagesEndTheRun(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints, c.Edges, c.Graph, c.Eta = 3, 60, 1, "full", "complete", AutoFloat{V: 0.001}
+	w := &processes{t: t, c: c, name: "bad", timeout: 3 * time.Second, distort: func(m dist.Message) {
+		if m.From == 2 && m.T >= 30 {
+			dev := m.Values[0].Device()
+			m.Values[0].Release()
+			m.Values[0] = dist.NewPool(dev).Get(3)
+		}
+	}}
+	_, wait := w.start()
+	named := 0
+	for rank, err := range wait() {
+		if bad, ok := errors.AsType[*process.OffenceError](err); ok && bad.Agent == 2 && rank != 2 {
+			named++
+		} else if rank != 2 && !ok {
+			t.Logf("agent %d ended with %v", rank, err)
+		}
+	}
+	if named == 0 {
+		t.Error("nobody names agent 2")
 	}
 }

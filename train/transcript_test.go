@@ -121,8 +121,7 @@ func (s *realTimeScript) start(d *datadriven.TestData) {
 
 // snapshots prints and releases the snapshots that the agent has left.
 func (s *realTimeScript) snapshots(out *strings.Builder) {
-	for len(s.a.out.list) > 0 {
-		sn, _ := s.a.out.next()
+	for sn := s.a.out.TryNext(); sn != nil; sn = s.a.out.TryNext() {
 		fmt.Fprintf(out, "snapshot at %d, eval %t, save %t, gradients %d, losses of %d\n", sn.T, sn.Eval, sn.Save,
 			sn.Grads, sn.Losses.Grads)
 		if sn.RealTime != nil {
@@ -151,9 +150,10 @@ func (silentNetwork) WireBytes() uint64                              { return 0 
 func (silentNetwork) SilentFor(int) time.Duration                    { return 0 }
 func (silentNetwork) Advance(int, dist.Phase)                        {}
 func (silentNetwork) Position(int) (p dist.Advance)                  { return p }
-func (silentNetwork) NextReport(ctx context.Context, _ int) (int, []byte, error) {
+func (silentNetwork) Offence(int) (error, time.Duration)             { return nil, 0 }
+func (silentNetwork) TakeReport(ctx context.Context, _ int, _ func(int, []byte) error) error {
 	<-ctx.Done()
-	return 0, nil, ctx.Err()
+	return ctx.Err()
 }
 func (silentNetwork) OpenSession(ctx context.Context, _ int) (dist.Session, error) {
 	<-ctx.Done()

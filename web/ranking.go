@@ -64,7 +64,7 @@ func (r *Ranking) draw() *drawing {
 	return d
 }
 
-// legend says what the dots and their bars are, from y on, and returns where the panels begin.
+// legend names the kinds of dots and their bars, from y on, and returns where the panels begin.
 func (r *Ranking) legend(d *drawing, y float64) float64 {
 	if r.Marked == "" {
 		return y

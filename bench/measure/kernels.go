@@ -85,18 +85,20 @@ type job struct {
 	// time per item.
 	KernelRow
 	needs  []device.Kernel
-	reads  int // operands that one run reads, counted with repetition
-	writes int // operands that it writes; if both are 0, no bandwidth bound is measured
+	like   *product // Without a Card, the limit is the rate of this product.
+	reads  int      // operands that one run reads, counted with repetition
+	writes int      // operands that it writes; if both are 0, no bandwidth bound is measured
 	make   func(m *meter) (run func() error, err error)
 }
 
 func (o KernelsOptions) jobs() []job {
 	if o.Card != nil {
 		return slices.Concat(linearJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(),
-			vectorJobs(o.Device, sector), productJobs(o.Device))
+			vectorJobs(o.Device, sector), productJobs(o.Device), o.orthogonalJobs())
 	}
 	return slices.Concat(sgemmJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(),
-		vectorJobs(o.Device, cacheLine), productJobs(o.Device), maskJobs())
+		vectorJobs(o.Device, cacheLine), productJobs(o.Device), o.orthogonalJobs(),
+		maskJobs())
 }
 
 // Selects reports whether a name contains one of the comma-separated parts of a filter.
@@ -187,6 +189,8 @@ func (m *meter) limit(j job) func(stretch time.Duration) float64 {
 	switch {
 	case j.Items > 0:
 		return func(time.Duration) float64 { return 0 }
+	case j.like != nil && m.o.Card == nil:
+		return m.gemmRate(*j.like)
 	case j.FLOPs > 0:
 		return func(stretch time.Duration) float64 {
 			p := m.o.Peak(stretch)

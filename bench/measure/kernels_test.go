@@ -48,6 +48,18 @@ func TestKernels(t *testing.T) {
 	}
 }
 
+// Orthogonalizations are compared with the product of which they have the most.
+func TestKernelsOfMuon(t *testing.T) {
+	r, err := Kernels(context.Background(), kernelsOptions("orthogonalize 1 of 64×576"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const operations = 5 * (3*64*64*576 + 64*64*64)
+	if len(r.Rows) != 1 || r.Rows[0].FLOPs != operations || r.Rows[0].Share <= 0 || r.PeakGFLOPs != 0 {
+		t.Fatalf("%+v", r)
+	}
+}
+
 // Jobs bound by memory are compared with a copy; mask draws have no limit.
 func TestKernelsOfMemory(t *testing.T) {
 	r, err := Kernels(context.Background(), kernelsOptions("d=79510"))

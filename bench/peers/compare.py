@@ -120,7 +120,7 @@ def mlp(program, cores, peers):
 
 
 def gpt(program, cores, peers):
-    """Milliseconds of a gradient and of a step of a small GPT by library, GFLOP/s of a product of 1024×1024 matrices in the same
+    """Milliseconds of a gradient and of steps of a small GPT by library, GFLOP/s of a product of 1024×1024 matrices in the same
     turns, and which share of it fspda's gradient and step have, the median of the turns."""
     g, best, rate, shares = GPT(), {}, 0.0, {"share": [], "step_share": []}
     sizes = ("--model", "gpt-nano", "--batch", str(g.batch))
@@ -128,6 +128,8 @@ def gpt(program, cores, peers):
         (gradient,) = ours(program, [cores], "network", *sizes, "--time", "4s", "--threads", str(len(cores)))
         keep(best, ("fspda", "gradient"), gradient["time_ns"])
         keep(best, ("fspda", "step"), gradient["step_ns"])
+        (muon,) = ours(program, [cores], "network", *sizes, "--optimizer", "muon", "--time", "4s", "--threads", str(len(cores)))
+        keep(best, ("fspda", "muon"), muon["step_ns"])
         rate = max(rate, gradient["product_gflop_s"])
         for what, values in shares.items():
             values.append(gradient[what])
@@ -234,14 +236,15 @@ def compare(program, cores):
     table(["", "steps/s", "fspda / it"], [[n, number(r, 0), ratio(rates["fspda"], r)] for n, r in rates.items()])
 
     times, rate, (share, step_share) = gpt(program, cores, {n: p for n, p in peers.items() if n == "torch"})
-    print(f"\nStep of gpt-nano, {GPT().batch} windows of {GPT().block} tokens, ms (gradient, and all with clipping and AdamW);")
+    print(f"\nStep of gpt-nano, {GPT().batch} windows of {GPT().block} tokens, ms (gradient, and all with clipping and AdamW, or Muon);")
     print(f"fspda's have {share:.0%} and {step_share:.0%} of the rate of its products of 1024×1024 matrices, up to {rate:.0f} GFLOP/s.")
     rows = []
     for name in dict.fromkeys(name for name, _ in times):
-        both = [times[name, what] for what in ("gradient", "step")]
-        ours_ms = [times["fspda", what] for what in ("gradient", "step")]
+        both = [times[name, what] for what in ("gradient", "step", "muon")]
+        ours_ms = [times["fspda", what] for what in ("gradient", "step", "muon")]
         rows.append([name, *map(number, both), *(number(theirs / mine, 2) for theirs, mine in zip(both, ours_ms, strict=True))])
-    table(["", "gradient", "step", "it / fspda, gradient", "it / fspda, step"], rows)
+    head = ["", "gradient", "step", "step with Muon"]
+    table([*head, *(f"it / fspda, {what}" for what in head[1:])], rows)
 
     print("\nConvolutions and batch norms of ResNet-50 at 224×224 pixels, ms an image (forward, backward) and images/s of both:")
     rows = []

@@ -80,7 +80,7 @@ class _Layer(torch.nn.Module):
 class _GPTStep(torch.nn.Module):
     """A training step of a GPT with tied embeddings."""
 
-    def __init__(self, g):
+    def __init__(self, g, optimizer):
         super().__init__()
         self.g = g
         self.tokens = torch.nn.Embedding(g.tokens, g.width)
@@ -90,29 +90,36 @@ class _GPTStep(torch.nn.Module):
         for p in self.parameters():
             if p.dim() > 1:
                 torch.nn.init.normal_(p, std=0.02)
-        groups = [{"params": [p for p in self.parameters() if (p.dim() > 1) == two], "weight_decay": g.decay * two} for two in (True, False)]
-        self.adamw = torch.optim.AdamW(groups, lr=g.rate, betas=g.betas, fused=True)
+        hidden = [p for p in self.layers.parameters() if p.dim() > 1] if optimizer == "muon" else []
+        rest = [p for p in self.parameters() if not any(p is h for h in hidden)]
+        groups = [{"params": [p for p in rest if (p.dim() > 1) == two], "weight_decay": g.decay * two} for two in (True, False)]
+        self.optimizers = [torch.optim.AdamW(groups, lr=g.rate, betas=g.betas, fused=True)]
+        if hidden:  # the queries, keys and values of a layer are one matrix
+            self.optimizers.append(torch.optim.Muon(hidden, lr=g.rate, weight_decay=g.decay, adjust_lr_fn="match_rms_adamw"))
         self.x, self.y = (torch.randint(g.tokens, (g.batch, g.block)) for _ in range(2))
 
     def gradient(self):
         """Forward and backward."""
-        self.adamw.zero_grad(set_to_none=True)
+        self.zero_grad(set_to_none=True)
         x = self.layers(self.tokens(self.x) + self.positions.weight)
         F.cross_entropy((self.norm(x) @ self.tokens.weight.T).flatten(0, 1), self.y.flatten()).backward()
 
     def step(self):
-        """A gradient, clipped, and a step of AdamW."""
+        """A gradient, clipped, and a step of the optimizers."""
         self.gradient()
         torch.nn.utils.clip_grad_norm_(self.parameters(), self.g.clip)
-        self.adamw.step()
+        for optimizer in self.optimizers:
+            optimizer.step()
 
 
 def gpt(seconds):
-    """Nanoseconds of a gradient and of a step of a small GPT, eager."""
-    if "gpt" not in _steps:
-        _steps["gpt"] = _GPTStep(GPT())
-    s = _steps["gpt"]
-    return {"gradient": fastest(s.gradient, seconds, least=10), "step": fastest(s.step, seconds, least=10)}
+    """Nanoseconds of a gradient and of a step of a small GPT with AdamW and with Muon, eager."""
+    for name in ("adamw", "muon"):
+        if name not in _steps:
+            _steps[name] = _GPTStep(GPT(), name)
+    adamw, muon = _steps["adamw"], _steps["muon"]
+    times = {"gradient": fastest(adamw.gradient, seconds, least=10), "step": fastest(adamw.step, seconds, least=10)}
+    return times | {"muon": fastest(muon.step, seconds, least=10)}
 
 
 def network(batch, seconds):

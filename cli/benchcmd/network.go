@@ -27,7 +27,7 @@ import (
 // networkFlags are the flags of bench network.
 type networkFlags struct {
 	model, recompute              string
-	device, precision             string
+	device, precision, optimizer  string
 	size, classes, batch, threads int
 	each                          time.Duration
 }
@@ -52,6 +52,7 @@ moved once.`,
 	fs.StringVar(&f.recompute, "recompute", "none", "none or blocks, as in train")
 	fs.StringVar(&f.device, "device", "cpu", "cpu, cuda, cuda:N or auto, as in train")
 	fs.StringVar(&f.precision, "precision", "fp32", "of a GPU, as in train")
+	fs.StringVar(&f.optimizer, "optimizer", "auto", "of the step of a language model, as in train")
 	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
 	fs.DurationVar(&f.each, "time", 10*time.Second, "how long to measure")
 	return command.Report(cmd, func(ctx context.Context) (fmt.Stringer, error) { return f.run(ctx) })
@@ -110,7 +111,7 @@ func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 func trainingOf(net *model.Network, f networkFlags, e *setup.Devices) (
 	func(ctx context.Context, atStep func() (more bool)) error, error) {
 	c := train.Default()
-	c.Model = f.model
+	c.Model, c.Optimizer = f.model, f.optimizer
 	c = stepDefaults(c.Defaults())
 	c.Algo, c.Agents, c.Batch, c.Threads, c.Recompute = "sgd", 1, f.batch, f.threads, f.recompute
 	tokens := make([]uint16, 10*net.Inputs()+1) // few: an evaluation runs beside the first steps

@@ -63,12 +63,20 @@ func OpenEngine(c train.Config, set *data.Set, dev device.Device) (*model.Networ
 
 // examplesOf describes the examples of a set.
 func examplesOf(set *data.Set) external.Examples {
-	return external.Examples{Shape: set.Shape, Classes: set.Classes, Tokens: set.Text != nil}
+	e := external.Examples{Shape: set.Shape, Classes: set.Classes, Tokens: set.Text != nil}
+	if set.Name == model.ExternalName {
+		e.Test = set.Test.Key()
+	}
+	return e
 }
 
 // OpenModel returns the network that c names, for examples of the given shape.
 func OpenModel(c train.Config, shape []int, classes int) (*model.Network, error) {
-	net, _, err := openNetwork(c, external.Examples{Shape: shape, Classes: classes, Tokens: config.IsText(c.Data)})
+	e := external.Examples{Shape: shape, Classes: classes, Tokens: config.IsText(c.Data)}
+	if c.Data == model.ExternalName {
+		e.Test = new(device.CacheKey) // the program loads the examples
+	}
+	net, _, err := openNetwork(c, e)
 	return net, err
 }
 

@@ -46,15 +46,39 @@ func DataOptions(c train.Config) data.OpenOptions {
 		Augment: data.Augment(c.Augment), Crop: c.Crop, ImageSize: c.ImageSize, JPEG: data.Decoder(c.JPEG),
 		OnBad: data.OnBad(c.OnBad), Workers: c.Threads, ImageColumn: c.ImageColumn, LabelColumn: c.LabelColumn,
 		Tokenizer: c.Tokenizer, Window: c.Window()}
+	if c.Data == model.ExternalName {
+		o.Command = c.Command
+	}
 	if c.Block == 0 { // not set
 		o.Agents = c.Agents
 	}
 	return o
 }
 
+// open opens the data set that c names: a client has the examples of the set external.
+func open(c train.Config) (*data.Set, error) {
+	if c.Data != model.ExternalName {
+		return data.Open(c.Data, DataOptions(c))
+	} else if c.Model != model.ExternalName {
+		return nil, fmt.Errorf("the program of an external model has its examples: choose model %s, not %s",
+			model.ExternalName, c.Model)
+	}
+	labels, err := programOf(c).Data()
+	if err != nil {
+		return nil, err
+	}
+	return data.Indexed(c.Data, labels)
+}
+
+func init() {
+	data.Register(model.ExternalName, func(data.OpenOptions) (*data.Set, error) {
+		return nil, errors.New("the program of an external model has its examples: OpenData asks it")
+	})
+}
+
 // OpenData opens the data set that c names.
 func OpenData(c train.Config) (*data.Set, error) {
-	set, err := data.Open(c.Data, DataOptions(c))
+	set, err := open(c)
 	if err != nil && c.DataDir != "" && !slices.Contains(c.Explicit(), "data_dir") {
 		if _, gone := os.Stat(c.DataDir); errors.Is(gone, fs.ErrNotExist) {
 			return nil, &train.ConfigError{Key: "data_dir", Got: c.DataDir, Err: gone, Want: "the run's " +

@@ -38,7 +38,6 @@ type agentFlags struct {
 	timeout        time.Duration
 	patient        bool // The user gave timeout.
 	mustResume     bool
-	metrics        string
 	exitWithParent bool
 }
 
@@ -93,8 +92,6 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 		"; without this flag an agent that has no checkpoint waits 10 minutes for others to appear")
 	fs.BoolVar(&f.mustResume, "resume", false, "end with an error if this agent has no checkpoint to resume from; "+
 		"without it such an agent starts at iteration 0")
-	fs.StringVar(&f.metrics, "metrics-listen", "",
-		"HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)")
 	fs.BoolVar(&f.exitWithParent, "exit-with-parent", false, "stop when the standard input ends")
 	_ = fs.MarkHidden("exit-with-parent") // used by fspda up
 }
@@ -199,7 +196,7 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 	r.options.Live = live
 	log := withIteration(r.display.log, live, m.rank).With(zap.String("run", m.run), zap.Int("rank", m.rank))
 	r.display.log = log
-	metrics, err := openMetrics(m.metrics, m.run, m.rank)
+	metrics, err := openMetrics(m.metrics, m.run, strconv.Itoa(m.rank))
 	if err != nil {
 		return ctx, err
 	}
@@ -228,7 +225,8 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, err
 	}
 	r.onClose(node.Close)
-	metrics.serve(live, node, log)
+	metrics.serve(oneProcess{live: live, node: node, rank: m.rank, iterations: r.setup.Config.Iterations}, log)
+	r.observe(metrics)
 	about := []zap.Field{zap.String("listens", address), zap.Int("agents", r.setup.Config.Agents)}
 	if len(m.join) > 0 { // the others join agent 0
 		about = append(about, zap.Strings("joins", m.join))

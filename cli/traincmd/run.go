@@ -110,6 +110,15 @@ func (r *run) train(ctx context.Context, m mode) error {
 	return m.conclude(r, res)
 }
 
+// observe passes evaluations to metrics.
+func (r *run) observe(m metrics) {
+	show := r.options.OnRow
+	r.options.OnRow = func(row train.Row) {
+		m.row(row)
+		show(row)
+	}
+}
+
 // announce logs the warnings of the configuration and a description of the run that is about to
 // start.
 func (r *run) announce(folder string) {

@@ -25,6 +25,7 @@ type trainFlags struct {
 	resume      bool
 	quiet, json bool
 	web         string // address of the live page; empty for none
+	metrics     string // address of metrics; empty for none
 	dry         bool
 }
 
@@ -52,9 +53,13 @@ func (f *trainFlags) add(fs *pflag.FlagSet, out string) {
 	fs.StringVar(&f.out, "out", "", out)
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.json, "json", false, "log JSON lines and print the summary as JSON")
+	fs.StringVar(&f.metrics, "metrics-listen", "", metricsHelp)
 	setup.Topic(fs, "run", "config")
-	setup.Topic(fs, "output", "out", "quiet", "json")
+	setup.Topic(fs, "output", "out", "quiet", "json", "metrics-listen")
 }
+
+// metricsHelp is the help of --metrics-listen.
+const metricsHelp = "HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)"
 
 func newTrain() *cobra.Command {
 	var f trainFlags
@@ -67,10 +72,10 @@ Without a flag: FSPDA-SA trains an MLP on built-in drawn digits, over ten agents
 random edge at a time, a tenth of the coordinates an exchange. The run folder holds metrics, plots, checkpoints and
 report.html.
 
-Every flag but --config, --resume, --dry-run, --out, --quiet, --json and --web is also a key of the YAML file given with
--c (dashes become underscores); flags win. Names that other programs use (--lr, --workers, --topology, --dataset,
---batch-size, --world-size) are understood, and upper and lower case are the same in names of algorithms, graphs, data
-sets and networks.`,
+Every flag but --config, --resume, --dry-run, --out, --quiet, --json, --web and --metrics-listen is also a key of the
+YAML file given with -c (dashes become underscores); flags win. Names that other programs use (--lr, --workers,
+--topology, --dataset, --batch-size, --world-size) are understood, and upper and lower case are the same in names of
+algorithms, graphs, data sets and networks.`,
 		Example: `  fspda train
   fspda train --algo help
   fspda train --algo dsgd --partition sorted --iterations 10000
@@ -161,6 +166,11 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 		return ctx, err
 	}
 	r.onClose(m.page.close)
+	watched, err := openMetrics(m.metrics, filepath.Base(m.out), "")
+	if err != nil {
+		return ctx, err
+	}
+	r.onClose(watched.close)
 	folder, err := train.OpenFolder(m.out, r.setup, m.resume)
 	if err != nil {
 		return ctx, err
@@ -180,6 +190,11 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 	if ctx, err = m.page.serve(ctx, m.out, r); err != nil {
 		return ctx, errors.Join(err, folder.Close())
 	}
+	if r.options.Live == nil && m.metrics != "" { // without a page
+		r.options.Live = train.NewLiveState(r.setup.Config.Agents)
+	}
+	watched.serve(wholeRun{r.options.Live, r.setup.Config.Iterations}, r.display.log)
+	r.observe(watched)
 	m.page.announce(r.display)
 	r.announce(m.out)
 	return ctx, nil

@@ -43,7 +43,6 @@ type upFlags struct {
 	packing  string
 	restarts int
 	async    bool
-	metrics  string
 	timeout  time.Duration
 }
 
@@ -68,8 +67,8 @@ and resumes from its checkpoint.`,
 	fs.IntVar(&f.restarts, "restarts", 20, "how often an agent that dies is started again within an hour")
 	fs.BoolVar(&f.async, "async", false,
 		"agents do not wait for each other: the same as --algo fspda-async --clock real")
-	fs.StringVar(&f.metrics, "metrics-listen", "", "HOST:PORT for Prometheus and probes, as in fspda agent: agent "+
-		"I has port PORT+I, or any free port if PORT is 0")
+	fs.Lookup("metrics-listen").Usage = "HOST:PORT for Prometheus and probes, as in fspda agent: agent I has port " +
+		"PORT+I, or any free port if PORT is 0"
 	addTimeout(fs, &f.timeout, "")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runUp(cmd.Context(), f, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())

@@ -51,7 +51,7 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 	}
 	p := Product{M: 8, N: 300, K: 24, TransB: true, A: 256, B: 260, C: 512, Type: BFloat16, TypeC: Float32,
 		Compute: ComputeTF32}
-	for _, e := range []Epilogue{EpilogueBias, EpilogueReLUBias, EpilogueReLUMaskBias, EpilogueReLUGrad, EpilogueGELU,
+	for _, e := range []Epilogue{epilogueNone, EpilogueBias, EpilogueReLUBias, EpilogueReLUMaskBias, EpilogueReLUGrad, EpilogueGELU,
 		EpilogueGELUBias, EpilogueGELUGrad, EpilogueBiasGrad} {
 		m := &Matmul{lt: &Lt{api: a, workspaceBytes: 1 << 20}, epilogue: e,
 			operands: &Operands{Bias: 0x1000, Aux: 0x2000}, name: "a test"}
@@ -76,6 +76,16 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 		}{{m.a, []uint64{14, 24, 300, 24}}, {m.b, []uint64{14, 24, 8, 24}}, {m.c, []uint64{0, 300, 8, 300}}} {
 			want("layout", append(get.all(t, get.Layout, l.of, 4, 0), get.all(t, get.Layout, l.of, 8, 2, 3, 4)...),
 				l.want...)
+		}
+		if err := m.repeat(Batch{Count: 7, StrideA: 192, StrideB: 7232, StrideD: 2432}); err != nil {
+			t.Error(err)
+		}
+		for _, l := range []struct {
+			of     Ptr
+			stride uint64
+		}{{m.a, 7232}, {m.b, 192}, {m.c, 2432}} {
+			want("count", get.all(t, get.Layout, l.of, 4, layoutBatch), 7)
+			want("stride", get.all(t, get.Layout, l.of, 8, layoutStride), l.stride)
 		}
 		if err := m.Close(); err != nil {
 			t.Error(err)

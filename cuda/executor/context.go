@@ -55,14 +55,35 @@ func (ex *Executor) limitFetches() error {
 }
 
 // CreateStreams creates the two streams.
-func (ex *Executor) CreateStreams() error {
+func (ex *Executor) CreateStreams() (err error) {
 	for _, s := range []*driver.Stream{&ex.Stream, &ex.CopyStream} {
-		if err := ex.API.Check(ex.API.StreamCreate(s, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
-			"making a stream"); err != nil {
+		if *s, err = ex.createStream(); err != nil {
 			return err
 		}
 	}
+	ex.home = ex.Stream
 	return nil
+}
+
+func (ex *Executor) createStream() (s driver.Stream, err error) {
+	return s, ex.API.Check(ex.API.StreamCreate(&s, driver.StreamNonBlocking, 0), "cuStreamCreateWithPriority",
+		"making a stream")
+}
+
+// NewStream creates a stream besides the two. It lives as long as the executor.
+func (ex *Executor) NewStream() (s driver.Stream, err error) {
+	if s, err = ex.createStream(); err == nil {
+		ex.others = append(ex.others, s)
+	}
+	return s, err
+}
+
+// On has everything that send sends go to another stream. Graphs are captured as ever. Blocks that send gives back
+// must not be taken before the executor's own stream waits for the other one.
+func (ex *Executor) On(s driver.Stream, send func() error) error {
+	ex.Stream = s
+	defer func() { ex.Stream = ex.home }()
+	return send()
 }
 
 // loadedKernels is the kernels of a context.

@@ -44,6 +44,8 @@ type gpuContext struct {
 	GPU        driver.Device
 	Context    driver.Context
 	Stream     driver.Stream // computes
+	home       driver.Stream // Stream, also while On has work sent to another one; the streams of libraries' handles
+	others     []driver.Stream
 	CopyStream driver.Stream // copies batches to the GPU while it computes
 }
 
@@ -309,7 +311,7 @@ func (ex *Executor) Shutdown(handles ...Closer) error {
 		return nil
 	}
 	t := teardown{ex: ex, lost: ex.Err() != nil}
-	for _, s := range []driver.Stream{ex.CopyStream, ex.Stream} {
+	for _, s := range append(ex.others, ex.CopyStream, ex.Stream) {
 		if s != 0 {
 			t.check(ex.API.StreamSynchronize(s), "cuStreamSynchronize")
 		}
@@ -366,7 +368,7 @@ func (t *teardown) close(x Closer) {
 // context destroys the streams and releases the context.
 func (t *teardown) context() {
 	ex := t.ex
-	for _, s := range []driver.Stream{ex.CopyStream, ex.Stream} {
+	for _, s := range append(ex.others, ex.CopyStream, ex.Stream) {
 		if s != 0 {
 			t.check(ex.API.StreamDestroy(s), "cuStreamDestroy")
 		}
@@ -375,5 +377,5 @@ func (t *teardown) context() {
 		t.check(ex.API.CtxSetCurrent(0), "cuCtxSetCurrent")
 		t.check(ex.API.PrimaryCtxRelease(ex.GPU), "cuDevicePrimaryCtxRelease")
 	}
-	ex.Stream, ex.CopyStream, ex.gpuContext.Context = 0, 0, 0
+	ex.Stream, ex.home, ex.CopyStream, ex.others, ex.gpuContext.Context = 0, 0, 0, nil, 0
 }

@@ -60,8 +60,11 @@ func (c GraphCache[K]) Discard(ex *Executor) {
 	ex.garbage.graphs = append(ex.garbage.graphs, slices.Collect(maps.Values(c))...)
 }
 
-// capture makes a graph of the work that send sends.
+// capture makes a graph of the work that send sends. It is captured on the stream of the libraries' handles.
 func (ex *Executor) capture(name string, send func() error) (exec driver.GraphExec, err error) {
+	at := ex.Stream
+	ex.Stream = ex.home
+	defer func() { ex.Stream = at }()
 	if err := ex.API.Check(ex.API.StreamBeginCapture(ex.Stream, driver.CaptureThreadLocal), "cuStreamBeginCapture",
 		"capturing %s", name); err != nil {
 		return 0, err

@@ -31,6 +31,8 @@ type profile struct {
 	samples int
 	cycles  float64 // of all sampled launches
 	waits   float64 // cycles from the start of a launch to its first phase
+	slowest float64 // the lowest rates of a clock, in units of the average
+	fastest float64 // the highest
 }
 
 // phaseTimes is the sums of the times of phases with the same kernels, in cycles.
@@ -103,34 +105,68 @@ func (m *Megakernel) launchMeasured(c kernels.Call) error {
 	return nil
 }
 
-// launchTimes is the times that a launch noted, on one clock: those of all multiprocessors differ. The
-// blocks leave a barrier at about the same time, so that the clocks agree on the average of these times.
+// launchTimes is the times that a launch noted, on one clock. The clocks of multiprocessors begin at
+// different times and may have different rates. The blocks leave a barrier at about the same time, so
+// that a line through these times tells both.
 type launchTimes struct {
 	times  []uint32
 	blocks int
-	shift  []float64 // of the clock of a block
+	clocks []clock // of the blocks
 }
+
+// clock is the average of a clock's times at the barriers, the same of all clocks, and its rate.
+type clock struct{ own, all, rate float64 }
 
 // alignedTimes aligns the clocks of a launch with a number of phases.
 func alignedTimes(times []uint32, blocks, phases int) launchTimes {
-	t := launchTimes{times, blocks, make([]float64, blocks)}
+	t := launchTimes{times, blocks, make([]clock, blocks)}
+	begins := make([][]float64, blocks) // of each phase on the clock of the block
+	averages, average := make([]float64, phases), 0.0
 	for b := range blocks {
-		sum := 0.0
+		t.clocks[b].rate, begins[b] = 1, make([]float64, phases)
 		for i := range phases {
 			for w := range warps {
-				sum += t.at(1+2*i, b*warps+w)
+				begins[b][i] += t.at(1+2*i, b*warps+w) / warps
 			}
+			averages[i] += begins[b][i] / float64(blocks)
 		}
-		t.shift[b] = sum / float64(phases*warps)
+	}
+	for _, a := range averages {
+		average += a / float64(phases)
+	}
+	for b := range blocks {
+		own, product, square := 0.0, 0.0, 0.0
+		for i, a := range averages {
+			own += begins[b][i] / float64(phases)
+			product += (a - average) * begins[b][i]
+			square += (a - average) * (a - average)
+		}
+		t.clocks[b] = clock{own, average, 1}
+		if phases > minPhases {
+			t.clocks[b].rate = product / square
+		}
 	}
 	return t
 }
 
-// at returns the time of a warp at a point. The clock wraps.
+// minPhases is how many phases a launch has at most for which rates of clocks are not computed.
+const minPhases = 3
+
+// at returns the time of a warp at a point. A clock wraps.
 func (t launchTimes) at(point, warp int) float64 {
 	block := warp / warps
 	begin := t.times[t.blocks*warps+block*warps] // of the first phase
-	return float64(int32(t.times[point*t.blocks*warps+warp]-begin)) - t.shift[block]
+	c := t.clocks[block]
+	return (float64(int32(t.times[point*t.blocks*warps+warp]-begin))-c.own)/c.rate + c.all
+}
+
+// rates returns the lowest and the highest rate of a clock.
+func (t launchTimes) rates() (low, high float64) {
+	low, high = math.Inf(1), math.Inf(-1)
+	for _, c := range t.clocks {
+		low, high = min(low, c.rate), max(high, c.rate)
+	}
+	return low, high
 }
 
 // begin returns the average of the times at a point.
@@ -144,6 +180,8 @@ func (t launchTimes) begin(point int) (sum float64) {
 // add adds the times of the launch that was measured.
 func (p *profile) add(times []uint32) {
 	on := alignedTimes(times, p.blocks, len(p.phases))
+	low, high := on.rates()
+	p.slowest, p.fastest = p.slowest+low, p.fastest+high
 	p.samples++
 	p.waits += on.at(1, 0) - on.at(0, 0)
 	call, start := 1+2*len(p.phases), on.begin(1)
@@ -202,8 +240,8 @@ func (p *profile) write(to io.Writer) error {
 	us := func(cycles float64, n int) float64 { return cycles / float64(max(1, n)) / float64(max(1, p.kHz)) * 1e3 }
 	var s strings.Builder
 	fmt.Fprintf(&s, "phases of the megakernel on %s: one launch in %d, %d launches, on average %.1f µs with %.1f µs "+
-		"for the list, in cycles at %d MHz\n", p.name, sampled, p.samples, us(p.cycles+p.waits, p.samples),
-		us(p.waits, p.samples), p.kHz/1000)
+		"for the list, in cycles at %d MHz; clocks run at %.3f to %.3f of the average\n", p.name, sampled, p.samples,
+		us(p.cycles+p.waits, p.samples), us(p.waits, p.samples), p.kHz/1000, p.slowest/per, p.fastest/per)
 	fmt.Fprintf(&s, "%8s %8s %8s %8s %8s %8s  %s\n", "a launch", "µs", "busiest", "barrier", "least", "last",
 		"kernels: calls, and µs of the warp that was busy longest with them")
 	for _, t := range p.all {

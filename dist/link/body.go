@@ -157,12 +157,19 @@ func bytesOf(numbers []float32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&numbers[0])), 4*len(numbers))
 }
 
-// decode reads the body of a message of iteration t into buffers of the pool. A large body of one vector becomes a buffer without
-// a copy. decode calls done when the body is not needed any more.
-func (c *bodyCodec) decode(t int, body []byte, done func()) (values []*dist.Buffer, arrives float64, err error) {
+// decode reads the body of a message of iteration t into buffers of the pool. A large body of one
+// vector becomes a buffer without a copy. decode calls done when the body is not needed any more.
+// With finite it refuses values that are not finite.
+func (c *bodyCodec) decode(t int, body []byte, finite bool, done func()) (values []*dist.Buffer, arrives float64, err error) {
 	lengths, codec, rest, err := c.decodeHead(body)
 	if err != nil {
 		return nil, 0, err
+	}
+	if codec != codecOfRun {
+		if err := c.checkValues(lengths, rest[8:], finite); err != nil {
+			done()
+			return nil, 0, err
+		}
 	}
 	if b, ok := c.wrapInPlace(lengths, codec, rest[8:], done); ok {
 		return []*dist.Buffer{b}, math.Float64frombits(binary.LittleEndian.Uint64(rest)), nil
@@ -171,16 +178,10 @@ func (c *bodyCodec) decode(t int, body []byte, done func()) (values []*dist.Buff
 	arrives = math.Float64frombits(binary.LittleEndian.Uint64(rest))
 	rest = rest[8:]
 	if codec == codecOfRun {
-		values, err = c.decodeCodec(t, lengths, rest)
+		values, err = c.decodeCodec(t, lengths, rest, finite)
 		return values, arrives, err
 	}
-	total, width := 0, c.wire.Bits()/8
-	for _, n := range lengths {
-		total += width * n
-	}
-	if len(rest) != total {
-		return nil, 0, fmt.Errorf("link: a message has %d bytes of values, its lengths say %d", len(rest), total)
-	}
+	width := c.wire.Bits() / 8
 	for _, n := range lengths {
 		b := c.pool.Get(n)
 		c.writeValues(b, rest[:width*n])
@@ -188,6 +189,29 @@ func (c *bodyCodec) decode(t int, body []byte, done func()) (values []*dist.Buff
 		values = append(values, b)
 	}
 	return values, arrives, nil
+}
+
+// checkValues checks the number of the values in a message, and with finite that they are.
+func (c *bodyCodec) checkValues(lengths []int, values []byte, finite bool) error {
+	total, width := 0, c.wire.Bits()/8
+	for _, n := range lengths {
+		total += width * n
+	}
+	if len(values) != total {
+		return fmt.Errorf("link: a message has %d bytes of values, its lengths say %d", len(values), total)
+	}
+	if !finite {
+		return nil
+	}
+	for i, n := range lengths {
+		if at := c.wire.FirstNotFinite(values[:width*n]); at >= 0 {
+			bad := []float32{0}
+			c.wire.Read(bad, values[width*at:width*(at+1)])
+			return &dist.BadValueError{Vector: i, At: at, Value: bad[0]}
+		}
+		values = values[width*n:]
+	}
+	return nil
 }
 
 // wrapInPlace returns a buffer that uses the memory of a large message with one vector.
@@ -228,9 +252,12 @@ func (c *bodyCodec) decodeHead(body []byte) (lengths []int, codec byte, rest []b
 	return lengths, codec, rest, nil
 }
 
-func (c *bodyCodec) decodeCodec(t int, lengths []int, rest []byte) ([]*dist.Buffer, error) {
+func (c *bodyCodec) decodeCodec(t int, lengths []int, rest []byte, finite bool) ([]*dist.Buffer, error) {
 	p := dist.Payload{Dim: c.dim, T: t}
 	if err := c.codec.Decode(&p, rest, dist.SharedSeed, false); err != nil {
+		return nil, err
+	}
+	if err := dist.NotFinite(p.Vectors); finite && err != nil {
 		return nil, err
 	}
 	if len(p.Vectors) != len(lengths) {

@@ -66,7 +66,7 @@ func checkCompressedBody(t *testing.T, c dist.Compressor, dim int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _, err := codec.decode(0, body, func() {})
+		got, _, err := codec.decode(0, body, false, func() {})
 		if err != nil || len(got) != len(p.Vectors) {
 			t.Fatalf("%d vectors arrived of %d, %v", len(got), len(p.Vectors), err)
 		}

@@ -154,6 +154,7 @@ func (n *Node) accept(stream grpc.ServerStream, direct bool) error {
 	}
 	p := n.peers[h.From]
 	l.peer = p
+	sleep(stream.Context(), p.holdOff())
 	if r := p.establish(l, &h, true); r != nil {
 		p.refuse(r, h)
 		return l.writeControl(kindRefuse, r)

@@ -79,7 +79,7 @@ func FuzzBody(f *testing.F) {
 	coded := bodyCodec{pool: pool, dim: 50, codec: codec}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, c := range []bodyCodec{c, coded} {
-			values, _, err := c.decode(0, b, func() {})
+			values, _, err := c.decode(0, b, true, func() {})
 			if err != nil {
 				continue
 			}

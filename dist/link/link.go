@@ -249,7 +249,9 @@ func (l *link) read() error {
 		err := l.handle(&f)
 		f.free()
 		if _, invalid := errors.AsType[*FrameError](err); invalid {
-			l.peer.node.drop(fmt.Sprintf("agent %d", l.peer.id), err)
+			l.peer.mu.Lock()
+			l.peer.offends(exchanges, err)
+			l.peer.mu.Unlock()
 		}
 		if err != nil {
 			return err
@@ -359,7 +361,7 @@ func (l *link) assemble(h *header, f *inFrame) error {
 		return errSuperseded
 	}
 	p.in[h.stream].queue = append(p.in[h.stream].queue, m)
-	p.advances.add() // What sends is not hung.
+	p.seen.add() // What sends is not hung.
 	p.notify()
 	return nil
 }

@@ -88,7 +88,7 @@ type Node struct {
 	background sync.WaitGroup
 }
 
-var _ dist.Transport = (*Node)(nil)
+var _ dist.Checked = (*Node)(nil)
 
 // Open listens for connections. The handshakes begin with Start. Close closes the Discovery of the
 // options, and so does an Open that fails.
@@ -259,24 +259,14 @@ func (n *Node) body(m dist.Message) (body segments, raw int, memory *bodyRef, er
 
 // Recv implements [dist.Transport]. The node must belong to agent self.
 func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error) {
-	if self != n.opt.Self {
-		panic(fmt.Sprintf("link: the node of agent %d cannot receive for agent %d", n.opt.Self, self))
-	}
-	msg, err := n.peer(from).receive(ctx, exchanges, 0)
+	p := n.checkReceiver(self, from)
+	msg, err := p.receive(ctx, exchanges, 0)
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("link: agent %d awaiting iteration %d from agent %d: %w", self, t, from, err)
 	}
-	m := dist.Message{T: int(msg.t), From: from, To: self, Codec: n.opt.Codec}
-	done := func() { n.bodies.put(msg.body) }
-	body, err := decompress(msg)
-	if err == nil {
-		m.Values, m.Arrives, err = n.bodyCodec.decode(m.T, body, done)
-	}
+	m, err := n.message(msg, from, t, false)
 	if err != nil {
-		return dist.Message{}, fmt.Errorf("link: iteration %d from agent %d cannot be decoded: %w", t, from, err)
-	}
-	if err := dist.CheckIteration(m, t); err != nil {
-		return dist.Message{}, err
+		return dist.Message{}, fmt.Errorf("link: iteration %d from agent %d cannot be used: %w", t, from, err)
 	}
 	return m, nil
 }
@@ -289,21 +279,6 @@ func (n *Node) Report(ctx context.Context, to, t int, record []byte) error {
 	}
 	return n.peer(to).send(ctx, reports, sentMessage{t: uint64(t), body: segments{n.opt.Compression.compress(record)},
 		rawSize: len(record)}, 0)
-}
-
-// NextReport waits for the next record of another agent.
-func (n *Node) NextReport(ctx context.Context, from int) (t int, record []byte, err error) {
-	for {
-		msg, err := n.peer(from).receive(ctx, reports, 0)
-		if err != nil {
-			return 0, nil, err
-		}
-		if msg.total == 0 { // it stands for one that an earlier process sent
-			continue
-		}
-		record, err = decompress(msg)
-		return int(msg.t), record, err
-	}
 }
 
 // AwaitReports waits until another agent has consumed all reports.

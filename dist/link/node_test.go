@@ -43,6 +43,15 @@ func receive(ctx context.Context, n *Node, from, t int) ([]float32, error) {
 	return v, nil
 }
 
+// nextReport waits for the next report of another agent.
+func nextReport(ctx context.Context, n *Node, from int) (t int, record []byte, err error) {
+	err = n.TakeReport(ctx, from, func(at int, text []byte) error {
+		t, record = at, text
+		return nil
+	})
+	return t, record, err
+}
+
 // testContext bounds a wait that should be short, generously for overloaded machines.
 func testContext(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -191,7 +200,7 @@ func TestReportsAfterLostOnes(t *testing.T) {
 	}
 	report := func(want string) {
 		t.Helper()
-		if _, got, err := m[0].NextReport(ctx, 1); err != nil || string(got) != want {
+		if _, got, err := nextReport(ctx, m[0], 1); err != nil || string(got) != want {
 			t.Fatalf("received %q, %v, want %q", got, err, want)
 		}
 	}
@@ -497,7 +506,7 @@ func TestReports(t *testing.T) {
 		}
 	}()
 	for k := range 30 {
-		at, text, err := m[0].NextReport(ctx, 1)
+		at, text, err := nextReport(ctx, m[0], 1)
 		if err != nil || at != 10*k || string(text) != fmt.Sprint("report ", k) {
 			t.Fatalf("%d %q %v", at, text, err)
 		}

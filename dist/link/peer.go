@@ -22,14 +22,14 @@ type peer struct {
 	pastIncarnations map[uint64]bool // Earlier processes of the agent, which are refused.
 	durable          bool            // The agent writes checkpoints: messages stay in the log until they are stable.
 	lastHeard        time.Time
-	position         dist.Position // As the peer has told.
-	advances         advances
+	seen             seenPosition
 	session          uint64 // The number on which both ends agreed; 0: none.
 	epoch            uint64 // The number of sessions so far. A session ends with its epoch.
 	sessionEpoch     uint64 // The epoch of the latest session that was opened.
 	refused          bool   // The peer belongs to another run, and this was logged.
 	out              [numStreams]sendStream
 	in               [numStreams]recvStream
+	offences         [numStreams]offence
 	counted          int           // The bytes of out[exchanges] that the node's logBytes contains.
 	changed          chan struct{} // Closed and replaced whenever the state changes.
 
@@ -42,7 +42,7 @@ type peer struct {
 
 func newPeer(n *Node, id int) *peer {
 	now := time.Now()
-	return &peer{node: n, id: id, changed: make(chan struct{}), lastHeard: now, advances: advances{latest: now}}
+	return &peer{node: n, id: id, changed: make(chan struct{}), lastHeard: now, seen: seenPosition{advances: advances{latest: now}}}
 }
 
 // notify wakes all waiting goroutines. The caller holds the lock.
@@ -99,30 +99,45 @@ func (p *peer) send(ctx context.Context, stream int, m sentMessage, epoch uint64
 	return nil
 }
 
-// receive waits for the next message of a stream. For a session it fails once its epoch is over.
+// receive waits for the next message of a stream and removes it. For a session it fails once its
+// epoch is over.
 func (p *peer) receive(ctx context.Context, stream int, epoch uint64) (*recvMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.arrival(ctx, stream, epoch); err != nil {
+		return nil, err
+	}
+	return p.pop(stream), nil
+}
+
+// arrival waits until a message is at the head of a stream. The caller holds the lock.
+func (p *peer) arrival(ctx context.Context, stream int, epoch uint64) error {
 	in := &p.in[stream]
 	if stream == exchanges && len(in.queue) == 0 {
 		defer p.node.await(p.id)()
 	}
 	for {
 		if stream == sessions && p.epoch != epoch {
-			return nil, dist.ErrSessionClosed
+			return dist.ErrSessionClosed
 		}
-		if m := in.pop(p.node.opt.Durable && stream != sessions); m != nil {
-			// Most exchanges are answered, and the answer carries the acknowledgement.
-			if in.next-in.acked >= window/4 || in.ackDueBytes >= windowBytes/4 ||
-				stream != exchanges && len(in.queue) == 0 {
-				p.link.acknowledge()
-			}
-			return m, nil
+		if len(in.queue) > 0 {
+			return nil
 		}
 		if err := p.wait(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
+}
+
+// pop removes the message at the head of a stream. The caller holds the lock.
+func (p *peer) pop(stream int) *recvMessage {
+	in := &p.in[stream]
+	m := in.pop(p.node.opt.Durable && stream != sessions)
+	// Most exchanges are answered, and the answer carries the acknowledgement.
+	if in.next-in.acked >= window/4 || in.ackDueBytes >= windowBytes/4 || stream != exchanges && len(in.queue) == 0 {
+		p.link.acknowledge()
+	}
+	return m
 }
 
 // detach ends the connection before another one replaces it. Messages or acknowledgements that

@@ -21,6 +21,12 @@ type advances struct {
 	count         int
 }
 
+// seenPosition is the position of a peer's agent, as it has told.
+type seenPosition struct {
+	at dist.Position
+	advances
+}
+
 // add records an advance.
 func (a *advances) add() {
 	a.latest = time.Now()
@@ -75,7 +81,7 @@ func (n *Node) Position(agent int) dist.Advance {
 	p := n.peer(agent)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.advances.of(p.position)
+	return p.seen.of(p.seen.at)
 }
 
 // setPosition writes the position of this node's agent into the header of an acknowledgement.
@@ -92,9 +98,9 @@ func (p *peer) follow(h *header) error {
 		return &FrameError{Got: fmt.Sprintf("a position that awaits agent %d of %d", h.awaits, p.node.opt.Agents)}
 	}
 	at := dist.Position{T: int(h.t), Phase: dist.Phase(h.phase), Awaits: int(h.awaits), Steps: h.seq}
-	if at.Steps != p.position.Steps || at.T != p.position.T {
-		p.advances.add()
+	if at.Steps != p.seen.at.Steps || at.T != p.seen.at.T {
+		p.seen.add()
 	}
-	p.position = at
+	p.seen.at = at
 	return nil
 }

@@ -78,7 +78,7 @@ func TestLargeBodiesInPlace(t *testing.T) {
 	for name, dev := range map[string]*dist.Pool{"host": pool, "elsewhere": dist.NewPool(devicetest.NewFloat64())} {
 		body := append((&bodyPool{}).get(len(whole)), whole...)
 		done := 0
-		got, arrives, err := (&bodyCodec{pool: dev, dim: largeDim}).decode(0, body, func() { done++ })
+		got, arrives, err := (&bodyCodec{pool: dev, dim: largeDim}).decode(0, body, true, func() { done++ })
 		if err != nil || arrives != 3 || len(got) != 1 {
 			t.Fatalf("%s: %d vectors, %g, %v", name, len(got), arrives, err)
 		}

@@ -110,7 +110,7 @@ func TestCheckpointWithoutReports(t *testing.T) {
 	if err := m[1].Report(testContext(t), 0, 0, []byte("late")); err != nil {
 		t.Fatal(err)
 	}
-	if _, got, err := m[0].NextReport(testContext(t), 1); err != nil || string(got) != "late" {
+	if _, got, err := nextReport(testContext(t), m[0], 1); err != nil || string(got) != "late" {
 		t.Errorf("%q, %v", got, err)
 	}
 	if n := m[1].Stats().Reconnects; n != 0 {

@@ -32,7 +32,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	text := fmt.Sprintf("external: the program %q of the model, asked for %s: %v", e.Command, e.Do, e.Err)
+	who := fmt.Sprintf("the program %q of the model", e.Command)
+	if e.Command == "" {
+		who = "the process that has the model"
+	}
+	text := fmt.Sprintf("external: %s, asked for %s: %v", who, e.Do, e.Err)
 	if e.Detail != "" {
 		text += "\n" + e.Detail
 	}

@@ -1,8 +1,10 @@
 package external
 
 import (
+	"errors"
 	"fmt"
 
+	"fspda/data"
 	"fspda/device"
 	"fspda/model"
 )
@@ -60,6 +62,19 @@ func (p *Program) Ask(e Examples) (d Description, err error) {
 	d.External = model.External{Name: d.facts.Name, Parameters: d.facts.Parameters, Buffers: d.facts.Buffers,
 		Tokens: d.facts.Tokens}
 	return d, err
+}
+
+// Data returns the labels of the examples that a client loads itself.
+func (p *Program) Data() (l data.Labels, err error) {
+	err = p.do("data", nil, func(*client) (request, error) { return request{Do: "data"}, nil },
+		func(_ *client, a *answer) error {
+			if a.Train == nil || a.Test == nil {
+				return errors.New("its answer has no labels of train, or of test")
+			}
+			l = data.Labels{Train: a.Train.Labels, Test: a.Test.Labels, Classes: a.Classes, ClassNames: a.Names}
+			return nil
+		})
+	return l, err
 }
 
 // NewEngine runs a network, which model.Open made of a Description, on the vectors of a device.

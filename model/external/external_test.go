@@ -188,7 +188,7 @@ func TestFailedCallsAreRepeated(t *testing.T) {
 			if !slices.Equal(w.dev.Floats(w.gradient), want) {
 				t.Error("the repeated gradient has other bits")
 			}
-			if text := w.printed.String(); !strings.Contains(text, "starting it again") {
+			if text := w.printed.String(); !strings.Contains(text, "is started again") {
 				t.Errorf("printed %q", text)
 			}
 		})

@@ -60,7 +60,7 @@ func (p *Program) do(what string, about *question, prepare func(c *client) (requ
 	var err error
 	for try := range attempts {
 		if try > 0 {
-			p.say(fmt.Sprintf("%v: starting it again", err))
+			p.say("a client of the model is started again: " + strings.TrimPrefix(err.Error(), "external: "))
 		}
 		if c, err = p.try(c, what, about, prepare, read); err == nil {
 			break

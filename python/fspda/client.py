@@ -164,6 +164,10 @@ class Connection:
 
     def run(self) -> None:
         """Answer requests until the other side ends."""
+        with self.sock:
+            self._run()
+
+    def _run(self) -> None:
         line, fds = b"", array.array("i")
         while not line.endswith(b"\n"):
             data, ancillary, _, _ = self.sock.recvmsg(1 << 16, socket.CMSG_LEN(4))
@@ -175,17 +179,14 @@ class Connection:
                     fds.frombytes(payload[: len(payload) - len(payload) % fds.itemsize])
         if fds:
             self.memory = Memory(fds[0])
-        lines = self.sock.makefile("rb")
-        while line:
-            answer = self.answer(line)
-            try:
-                self.sock.sendall(json.dumps(answer, allow_nan=False).encode() + b"\n")
-            except OSError:  # fspda has ended
-                return
-            try:
-                line = lines.readline()
-            except OSError:
-                return
+        with self.sock.makefile("rb") as lines:
+            while line:
+                answer = json.dumps(self.answer(line), allow_nan=False).encode() + b"\n"
+                try:
+                    self.sock.sendall(answer)
+                    line = lines.readline()
+                except OSError:  # fspda has ended
+                    return
 
     def answer(self, line: bytes) -> dict[str, Any]:
         """Return the answer to the line of a request."""

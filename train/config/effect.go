@@ -46,7 +46,7 @@ func needsRun(words string, holds func(s *Setup, given Config) bool) setting.Nee
 var (
 	readSets  = []string{"mnist", "cifar10", "cifar100", "fashion-mnist", "imagenet", "folder", "writers", "text"}
 	fixedSets = []string{"synthetic", "mnist", "cifar10", "cifar100", "fashion-mnist", "writers", "text",
-		"synthetic-text"}
+		"synthetic-text", external}
 )
 
 const (
@@ -57,7 +57,7 @@ const (
 // Conditions of several keys.
 var (
 	drawnData = needs("data synthetic, synthetic-images or synthetic-text",
-		func(c Config) bool { return !slices.Contains(readSets, c.Data) })
+		func(c Config) bool { return !slices.Contains(readSets, c.Data) && c.Data != external })
 	imagesOfAnySize = needs("data imagenet, folder or synthetic-images",
 		func(c Config) bool { return !slices.Contains(fixedSets, c.Data) })
 	needsText     = needsRun("data text or synthetic-text", (*Setup).readsText)

@@ -19,7 +19,8 @@ var dataKeys = []setting.Key{
 	{Name: "data", Topic: "data", Default: "synthetic", Names: data.Names,
 		Help: "data set: synthetic (drawn digits, needs no download), synthetic-images (drawn images), " +
 			"synthetic-text (drawn text), mnist, cifar10, cifar100, fashion-mnist, imagenet, folder (any labelled " +
-			"images), writers (images in a folder for each writer) or text"},
+			"images), writers (images in a folder for each writer), text, or external, which the program of " +
+			"command loads"},
 	{Name: "data_dir", Topic: "data", Default: "",
 		Needs: []setting.Need{needs("a data set that is read from files: name it with data",
 			func(c Config) bool { return !strings.HasPrefix(c.Data, "synthetic") })},

@@ -27,8 +27,8 @@ var deviceKeys = []setting.Key{
 			"resumed on another device"},
 	{Name: "command", Topic: "network", Default: "", Needs: []setting.Need{needsExternal}, Resume: setting.Moves,
 		Since: "0.3.0",
-		Help: "model external: the program that computes the model, as in 'python3 my_model.py'. A run may be resumed " +
-			"with another command for the same model"},
+		Help: "model external: the program that computes the model, as in 'python3 my_model.py'. A run may be " +
+			"resumed with another command for the same model"},
 	{Name: "clients", Topic: "network", Default: 1, Whole: true, Range: "[1, 1024]", Want: "1 to 1024",
 		Needs: []setting.Need{needsExternal}, Resume: setting.Computed, Since: "0.3.0",
 		Help: "model external: processes of the program, which compute for as many agents at once"},

@@ -129,6 +129,9 @@ func decodeMessage(b []byte, allowed limits) (msg message, got string) {
 	}
 	msg.t, msg.gradientTime = int(t), time.Duration(pace)
 	b = b[headerSize:]
+	if format.FirstNotFinite(b[:width*first]) >= 0 || dist.FP32.FirstNotFinite(b[width*first:]) >= 0 {
+		return msg, "values that are not finite"
+	}
 	msg.values = decodeValues(format, b[:width*first], int(first))
 	msg.buffers = decodeValues(dist.FP32, b[width*first:], int(second))
 	return msg, ""

@@ -27,6 +27,9 @@ type Device interface {
 	// ProgramBytes forecasts the bytes of programs that run one after the other. most is the
 	// workspace of the largest, which they share. Each program also has batches of batch numbers.
 	ProgramBytes(most uint64, programs, batch int) uint64
+	// BranchBytes forecasts the bytes that a number of programs take beside that workspace, where they compute at
+	// the same time.
+	BranchBytes(programs int) uint64
 	// ProductBytes forecasts the working memory of Orthogonalize operations on vectors of n numbers, as many as are
 	// given, of which the largest matrix takes `largest` bytes.
 	ProductBytes(largest uint64, n, vectors int) uint64
@@ -114,6 +117,7 @@ func forecast(s *config.Setup, d Device, agents, workers int) Forecast {
 		agents))*d.Block(s.Mask.Len()))
 	f.add("vectors of evaluations", uint64(workers)*workerVectors(s).on(d))
 	f.add("activations and workspaces", d.ProgramBytes(max(s.Programs.Gradient, s.Programs.Score), 0, 0))
+	f.add("gradients at the same time", d.BranchBytes(programs))
 	if s.Programs.Optimizer > 0 {
 		f.add("matrix products of the optimizer", d.ProductBytes(s.Programs.Optimizer, s.ModelSize.Dim, agents))
 	}

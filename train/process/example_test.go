@@ -124,11 +124,13 @@ func (m *memory) Report(_ context.Context, to, t int, record []byte) error {
 	return nil
 }
 
-func (m *memory) NextReport(ctx context.Context, from int) (int, []byte, error) {
+func (m *memory) TakeReport(ctx context.Context, from int, take func(t int, record []byte) error) error {
 	select {
 	case r := <-m.reports[from][m.rank]:
-		return r.t, r.record, nil
+		return take(r.t, r.record)
 	case <-ctx.Done():
-		return 0, nil, ctx.Err()
+		return ctx.Err()
 	}
 }
+
+func (m *memory) Offence(int) (reason error, lasting time.Duration) { return nil, 0 }

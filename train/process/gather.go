@@ -7,11 +7,15 @@ import (
 
 	"go.uber.org/zap"
 
+	"fspda/dist"
 	"fspda/train/snapshot"
 )
 
 // errAbsent reports that an agent has been silent for so long that its neighbours have dropped it.
 var errAbsent = errors.New("process: an agent is absent")
+
+// errEnding ends the gathering of reports with the run.
+var errEnding = errors.New("process: the run ends")
 
 // gather takes the reports of another agent, to its last. It is for the coordinator.
 func (n *Node) gather(ctx context.Context, from int) error {
@@ -22,13 +26,19 @@ func (n *Node) gather(ctx context.Context, from int) error {
 	last := n.opt.Schedule.EvalCount()
 	pool := n.opt.Run.Pool(from)
 	for {
-		t, record, err := n.nextReport(ctx, from, min(done, last))
+		var r report
+		err := n.takeReport(ctx, from, min(done, last), func(t int, record []byte) (err error) {
+			r, err = n.readReport(ctx, t, record, from, done)
+			return err
+		})
 		absent := errors.Is(err, errAbsent)
 		switch {
+		case errors.Is(err, errEnding):
+			return nil
 		case err != nil && !absent:
 			return err
-		case !absent && !isSnapshot(record): // a note does not wait for a snapshot to become free
-			stopped, err := n.pass(ctx, record, from)
+		case !absent && r.sn == nil: // a note does not wait for a snapshot to become free
+			stopped, err := n.pass(ctx, r.note, from)
 			if stopped && err == nil {
 				n.watching.Go(func() { n.drain(from) })
 			}
@@ -39,12 +49,12 @@ func (n *Node) gather(ctx context.Context, from int) error {
 		case absent && done > last: // all that it had to report has come
 			return nil
 		}
-		sn, err := n.acquire(ctx, pool)
-		if err != nil {
-			return nil
-		}
 		if absent {
-			t = n.opt.Schedule.EvalPoint(done)
+			sn, err := n.acquire(ctx, pool)
+			if err != nil {
+				return nil
+			}
+			t := n.opt.Schedule.EvalPoint(done)
 			n.opt.Log.Warn("evaluating without an agent that is absent",
 				zap.Int("agent", from), zap.Int("iteration", t))
 			sn.ReplaceAbsent(from, t, latest)
@@ -55,20 +65,59 @@ func (n *Node) gather(ctx context.Context, from int) error {
 			done++
 			continue
 		}
-		if err := readSnapshot(record, sn); err != nil {
-			return err
-		}
-		if done > last || t < n.opt.Schedule.EvalPoint(done) {
+		if done > last || r.t < n.opt.Schedule.EvalPoint(done) {
 			// the agent has been started again, and repeats rows that were evaluated, with it or
 			// without it
-			pool.Release(sn)
+			pool.Release(r.sn)
 			continue
 		}
 		done++
-		latest = sn.Counters
-		sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing = from, t, true, false, false
-		n.opt.Run.Collect(sn)
+		latest = r.sn.Counters
+		r.sn.Agent, r.sn.T, r.sn.Eval, r.sn.Save, r.sn.Missing = from, r.t, true, false, false
+		n.opt.Run.Collect(r.sn)
 	}
+}
+
+// report is a report of another agent: a snapshot of iteration t, or a note.
+type report struct {
+	t    int
+	sn   *snapshot.Snapshot // nil: a note
+	note Note
+}
+
+// readReport reads a report of an agent of which done evaluations were taken. One that no agent of
+// the run sends is an [dist.InvalidError].
+func (n *Node) readReport(ctx context.Context, t int, record []byte, from, done int) (r report, err error) {
+	s := n.opt.Schedule
+	if !isSnapshot(record) {
+		r.note, err = readNote(record)
+		earliest := 0
+		if done > 0 {
+			earliest = s.EvalPoint(done - 1)
+		}
+		switch at := r.note.T; {
+		case err != nil:
+		case !r.note.Kind.fromAgents() || r.note.Kind == NoteStopping && r.note.Agent != from ||
+			r.note.Agent < 0 || r.note.Agent >= n.opt.Agents:
+			err = dist.Invalidf("a note %q about agent %d", r.note.Kind, r.note.Agent)
+		case r.note.Kind == NoteDiverged && (at < earliest || at > s.EvalPoint(s.EvalCount())):
+			err = dist.Invalidf("a note of a divergence in iteration %d, by an agent that was at %d", at, earliest)
+		}
+		return r, err
+	}
+	if done <= s.EvalCount() && n.opt.DropAfter == 0 && t > s.EvalPoint(done) {
+		return r, dist.Invalidf("an evaluation at iteration %d, expected one at %d", t, s.EvalPoint(done))
+	}
+	pool := n.opt.Run.Pool(from)
+	sn, err := n.acquire(ctx, pool)
+	if err != nil {
+		return r, errEnding
+	}
+	if err := readSnapshot(record, sn); err != nil {
+		pool.Release(sn)
+		return r, err
+	}
+	return report{t: t, sn: sn}, nil
 }
 
 // acquire waits for a snapshot that is free.
@@ -81,18 +130,14 @@ func (n *Node) acquire(ctx context.Context, pool *snapshot.Pool) (*snapshot.Snap
 // drain takes the reports of an agent after its last note, if it is started again.
 func (n *Node) drain(from int) {
 	for {
-		if _, _, err := n.opt.Network.NextReport(n.life, from); err != nil {
+		if n.opt.Network.TakeReport(n.life, from, func(int, []byte) error { return nil }) != nil {
 			return
 		}
 	}
 }
 
 // pass acts on a note of another agent. stopped is true if the agent sends no further reports.
-func (n *Node) pass(ctx context.Context, record []byte, from int) (stopped bool, err error) {
-	note, err := readNote(record)
-	if err != nil {
-		return false, err
-	}
+func (n *Node) pass(ctx context.Context, note Note, from int) (stopped bool, err error) {
 	switch note.Kind {
 	case NoteStopped:
 		return true, nil
@@ -105,23 +150,24 @@ func (n *Node) pass(ctx context.Context, record []byte, from int) (stopped bool,
 	return false, nil
 }
 
-// nextReport waits for the next report of an agent. In real time it returns errAbsent for an agent
-// that has been silent for long, once the local agent has reported more than done evaluations.
-func (n *Node) nextReport(ctx context.Context, from, done int) (int, []byte, error) {
+// takeReport waits for the next report of an agent and passes it to take. In real time it returns
+// errAbsent for an agent that has been silent for long, once the local agent has reported more than
+// done evaluations.
+func (n *Node) takeReport(ctx context.Context, from, done int, take func(t int, record []byte) error) error {
 	limit := n.opt.DropAfter
 	if limit == 0 {
-		return n.opt.Network.NextReport(ctx, from)
+		return n.opt.Network.TakeReport(ctx, from, take)
 	}
 	for {
 		wait, cancel := context.WithTimeout(ctx, min(limit, time.Second))
-		t, record, err := n.opt.Network.NextReport(wait, from)
+		err := n.opt.Network.TakeReport(wait, from, take)
 		timeout := err != nil && wait.Err() != nil && ctx.Err() == nil
 		cancel()
 		if !timeout {
-			return t, record, err
+			return err
 		}
 		if int(n.reported.Load()) > done && n.opt.Network.SilentFor(from) > limit {
-			return 0, nil, errAbsent
+			return errAbsent
 		}
 	}
 }
@@ -143,11 +189,11 @@ func (n *Node) broadcast(ctx context.Context, note Note, except int) error {
 // listen takes the notes of the coordinator, to the last.
 func (n *Node) listen(ctx context.Context) error {
 	for {
-		_, record, err := n.opt.Network.NextReport(ctx, Coordinator)
-		if err != nil {
+		var note Note
+		err := n.opt.Network.TakeReport(ctx, Coordinator, func(_ int, record []byte) (err error) {
+			note, err = readNote(record)
 			return err
-		}
-		note, err := readNote(record)
+		})
 		if err != nil {
 			return err
 		}

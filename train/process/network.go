@@ -25,8 +25,10 @@ type Network interface {
 	Stable(streams []byte, reported int) error
 	// Report sends a record of iteration t.
 	Report(ctx context.Context, to, t int, record []byte) error
-	// NextReport waits for the next record of another agent.
-	NextReport(ctx context.Context, from int) (t int, record []byte, err error)
+	// TakeReport waits for the next record of another agent and passes it to take. A record about
+	// which take returns a [dist.InvalidError] is refused: its sender is named, and it is awaited
+	// again.
+	TakeReport(ctx context.Context, from int, take func(t int, record []byte) error) error
 	// AwaitReports waits until another agent has received all reports.
 	AwaitReports(ctx context.Context, by int) error
 	// CheckpointRequested receives a value when other agents keep many messages for this agent. A
@@ -40,6 +42,9 @@ type Network interface {
 	Advance(t int, phase dist.Phase)
 	// Position is how far an agent has come, the local one included.
 	Position(agent int) dist.Advance
+	// Offence returns why the messages of another agent are refused, and since when; nil if they are
+	// not.
+	Offence(agent int) (reason error, lasting time.Duration)
 	// WireBytes is the number of bytes of the agent's messages so far, each message counted once.
 	WireBytes() uint64
 }

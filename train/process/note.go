@@ -2,8 +2,9 @@ package process
 
 import (
 	"encoding/json"
-	"fmt"
+	"slices"
 
+	"fspda/dist"
 	"fspda/train/metric"
 	"fspda/train/snapshot"
 )
@@ -42,6 +43,11 @@ const (
 	NoteStop     NoteKind = "stop"     // the iteration at which all stop; -1: each stops where it waits
 )
 
+// fromAgents reports whether other agents than the coordinator send such notes.
+func (k NoteKind) fromAgents() bool {
+	return slices.Contains([]NoteKind{NoteDiverged, NoteStopped, NoteStopping}, k)
+}
+
 // record encodes a note.
 func (n Note) record() []byte {
 	text, err := json.Marshal(n)
@@ -60,10 +66,10 @@ func snapshotRecord(sn *snapshot.Snapshot) ([]byte, error) {
 // readNote decodes a record that must be a note.
 func readNote(b []byte) (n Note, err error) {
 	if len(b) == 0 || b[0] != recordNote || len(b) > maxNote {
-		return n, fmt.Errorf("process: a report of %d bytes is not a note", len(b))
+		return n, dist.Invalidf("a report of %d bytes is not a note", len(b))
 	}
 	if err := json.Unmarshal(b[1:], &n); err != nil {
-		return n, fmt.Errorf("process: a note cannot be read: %w", err)
+		return n, dist.Invalidf("a note cannot be read: %v", err)
 	}
 	return n, nil
 }
@@ -74,7 +80,7 @@ func isSnapshot(b []byte) bool { return len(b) > 0 && b[0] == recordSnapshot }
 // readSnapshot decodes a record that is a snapshot into sn.
 func readSnapshot(b []byte, sn *snapshot.Snapshot) error {
 	if err := sn.Decode(b[1:]); err != nil {
-		return fmt.Errorf("process: a report cannot be read: %w", err)
+		return dist.Invalidf("a report cannot be read: %v", err)
 	}
 	return nil
 }

@@ -18,10 +18,11 @@ type slow struct {
 	late func(from int) time.Duration
 }
 
-func (s slow) NextReport(ctx context.Context, from int) (int, []byte, error) {
-	t, record, err := s.memory.NextReport(ctx, from)
-	time.Sleep(s.late(from))
-	return t, record, err
+func (s slow) TakeReport(ctx context.Context, from int, take func(t int, record []byte) error) error {
+	return s.memory.TakeReport(ctx, from, func(t int, record []byte) error {
+		time.Sleep(s.late(from))
+		return take(t, record)
+	})
 }
 
 // Processes that are told to stop at once agree on the last of their iterations, also if their

@@ -33,6 +33,22 @@ func (e *SilentError) Error() string {
 		"restore its folder from a copy, or start the whole run again", e.Agent, e.Timeout, why, e.Agent)
 }
 
+// OffenceError reports that the messages of an agent have been refused for longer than
+// Options.Timeout.
+type OffenceError struct {
+	Agent   int
+	Timeout time.Duration
+	Reason  error
+}
+
+func (e *OffenceError) Error() string {
+	return fmt.Sprintf("process: agent %d sends messages that are refused for %v, the limit of --timeout: %v: start "+
+		"it with the same program, configuration and data as the others, from its own checkpoint", e.Agent, e.Timeout,
+		e.Reason)
+}
+
+func (e *OffenceError) Unwrap() error { return e.Reason }
+
 const (
 	warnAfter     = 15 * time.Second // silence after which a warning is given
 	watchInterval = time.Second
@@ -75,6 +91,9 @@ func (n *Node) watch(ctx context.Context) error {
 			}
 			if limit > 0 && silent > limit && n.needs(i) {
 				return n.blame(&SilentError{i, limit, !heard[i]})
+			}
+			if reason, lasting := n.opt.Network.Offence(i); reason != nil && limit > 0 && lasting > limit {
+				return &OffenceError{i, limit, reason}
 			}
 			if late := silent > warnAfter; late != warned[i] {
 				warned[i] = late

@@ -22,6 +22,14 @@ template <class T> __device__ inline T *global(T *p) {
   return p;
 }
 
+// in_register keeps a pointer as it is, where the compiler would compute it anew at each use.
+template <class T> __device__ inline T *in_register(T *p) {
+#ifndef FSPDA_HOST
+  asm("" : "+l"(p));
+#endif
+  return global(p);
+}
+
 // GridBlock is a block of the running launch.
 struct GridBlock {
   __device__ u32 x() const { return blockIdx.x; }

@@ -611,11 +611,9 @@ struct ColumnLane {
   // load loads numbers of the part from row i on of m. Numbers behind the last row are the last, since
   // loads with conditions are not all in flight.
   ALWAYS_INLINE void load(float (&v)[COLUMN_AHEAD], const float *column_of, int i, int m, int stride) const {
+    const u32 from = (u32)i * (u32)stride, last = (u32)(m - 1) * (u32)stride;
 #pragma unroll
-    for (int e = 0; e < COLUMN_AHEAD; e++) {
-      const int row = i + e * COLUMN_PARTS;
-      v[e] = column_of[(u32)(row < m ? row : m - 1) * (u32)stride];
-    }
+    for (int e = 0; e < COLUMN_AHEAD; e++) v[e] = column_of[min(from + (u32)(e * COLUMN_PARTS) * (u32)stride, last)];
   }
   template <class T> __device__ T add_parts(T s) const {
 #pragma unroll
@@ -640,32 +638,29 @@ BODY gemm_tn_narrow_of(const Block &block, OPERAND(const float, a), OPERAND(cons
   const ColumnLane lane(block);
   const int row = (int)block.y() * NARROW_ROWS, column = lane.column < n ? lane.column : n - 1;
   auto &x = shared_of<NarrowMemory>(block).a;
-  const float *from = AGENT(block, a), *y = AGENT(block, b) + column, *w = AGENT(block, aux);
+  const float *from = in_register(AGENT(block, a)), *y = in_register(AGENT(block, b) + column), *w = AGENT(block, aux);
   const int own = row + lane.part < m ? row + lane.part : m - 1; // the row of the lane's element
   const float added = epilogue == ADD_SCALED ? factor * w[(u32)own * (u32)n + column] : 0.0f;
-  float v[COLUMN_AHEAD];
-  lane.load(v, y, lane.part, k, n);
-  block.sync();
   const int r = block.thread() % NARROW_ROWS, at = row + r < m ? row + r : m - 1;
-#pragma unroll 8
-  for (int q = block.thread() / NARROW_ROWS; q < k; q += COLUMN_THREADS / NARROW_ROWS)
-    x[q][r] = from[(u32)q * (u32)m + at];
-  block.sync();
   float s[NARROW_ROWS] = {};
 #pragma unroll 1
-  for (int q = lane.part; q < k;) {
+  for (int begin = 0; begin < k; begin += COLUMN_PARTS * COLUMN_AHEAD) {
+    const int q = begin + lane.part;
+    float v[COLUMN_AHEAD];
+    lane.load(v, y, q, k, n);
+    if (begin == 0) {
+      block.sync();
+#pragma unroll 8
+      for (int f = block.thread() / NARROW_ROWS; f < CHUNK; f += COLUMN_THREADS / NARROW_ROWS)
+        x[f][r] = f < k ? from[(u32)f * (u32)m + at] : 0.0f;
+      block.sync();
+    }
 #pragma unroll
     for (int e = 0; e < COLUMN_AHEAD; e++) {
-      const int at = q + e * COLUMN_PARTS < k ? q + e * COLUMN_PARTS : k - 1;
-      const Four low = load4(&x[at][0]), high = load4(&x[at][4]);
+      const Four low = load4(&x[q + e * COLUMN_PARTS][0]), high = load4(&x[q + e * COLUMN_PARTS][4]);
 #pragma unroll
-      for (int r = 0; r < NARROW_ROWS; r++) {
-        const float sum = fmaf(r < 4 ? low.v[r % 4] : high.v[r % 4], v[e], s[r]);
-        s[r] = q + e * COLUMN_PARTS < k ? sum : s[r];
-      }
+      for (int r = 0; r < NARROW_ROWS; r++) s[r] = fmaf(r < 4 ? low.v[r % 4] : high.v[r % 4], v[e], s[r]);
     }
-    q += COLUMN_PARTS * COLUMN_AHEAD;
-    if (q < k) lane.load(v, y, q, k, n);
   }
   float mine = 0.0f;
 #pragma unroll

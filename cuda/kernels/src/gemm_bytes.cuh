@@ -51,14 +51,6 @@ __device__ inline u32 high_halves(float low, float high) {
   return __byte_perm(__float_as_uint(low), __float_as_uint(high), 0x7632);
 }
 
-// in_register keeps a pointer as it is, where the compiler would compute it anew at each use.
-template <class T> __device__ inline T *in_register(T *p) {
-#ifndef FSPDA_HOST
-  asm("" : "+l"(p));
-#endif
-  return global(p);
-}
-
 // computed keeps what was computed from being computed later, or only where a condition holds.
 __device__ inline float computed(float v) {
 #ifndef FSPDA_HOST

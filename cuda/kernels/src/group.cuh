@@ -8,19 +8,19 @@
 // square_blocks: part[z·blocks + b] is the sum of squares of block b of x, in the summation order
 // of dot_blocks in vector.cuh. Numbers behind the last are read as the last, and not added.
 BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x), i64 n) {
-  const float *v = AGENT(block, x);
-  const i64 at = block.index() / WARP, blocks = (n + DOT_BLOCK - 1) / DOT_BLOCK, begin = at * DOT_BLOCK;
-  if (begin >= n) return;
-  const int lane = block.thread() % WARP, count = n - begin < DOT_BLOCK ? (int)(n - begin) : DOT_BLOCK;
+  const u32 at = (u32)(block.index() / WARP), blocks = (u32)((n + DOT_BLOCK - 1) / DOT_BLOCK);
+  if (at >= blocks) return;
+  const float *v = in_register(AGENT(block, x) + (i64)at * DOT_BLOCK);
+  const u32 lane = block.thread() % WARP, count = at + 1 < blocks ? DOT_BLOCK : (u32)(n - (i64)at * DOT_BLOCK);
   double s = 0.0;
 #pragma unroll 1
-  for (int i = lane; i < count; i += SQUARE_AHEAD * WARP) {
+  for (u32 i = lane; i < count; i += SQUARE_AHEAD * WARP) {
     float some[SQUARE_AHEAD];
 #pragma unroll
-    for (int e = 0; e < SQUARE_AHEAD; e++) some[e] = v[begin + (i + e * WARP < count ? i + e * WARP : count - 1)];
+    for (u32 e = 0; e < SQUARE_AHEAD; e++) some[e] = v[min(i + e * WARP, count - 1)];
 #pragma unroll
-    for (int e = 0; e < SQUARE_AHEAD; e++) {
-      const double one = i + e * WARP < count ? (double)some[e] : 0.0;
+    for (u32 e = 0; e < SQUARE_AHEAD; e++) {
+      const double one = (double)(i + e * WARP < count ? some[e] : 0.0f);
       s = s + one * one;
     }
   }
@@ -29,12 +29,20 @@ BODY square_blocks_of(const Block &block, double *part, OPERAND(const float, x),
   if (lane == 0) part[block.z() * blocks + at] = s;
 }
 
+#define DECAY_AHEAD 8 // numbers that a lane has in flight
+
 // warp_sum returns Σ part to the first lane: each lane adds every 32nd number, and the lanes' sums are
 // added in a tree.
-__device__ inline double warp_sum(const double *part, i64 parts, u32 lane) {
+__device__ inline double warp_sum(const double *part, u32 parts, u32 lane) {
   double s = 0.0;
-#pragma unroll 8
-  for (i64 i = lane; i < parts; i += WARP) s = s + part[i];
+#pragma unroll 1
+  for (u32 i = lane; i < parts; i += DECAY_AHEAD * WARP) {
+    double some[DECAY_AHEAD];
+#pragma unroll
+    for (u32 e = 0; e < DECAY_AHEAD; e++) some[e] = part[min(i + e * WARP, parts - 1)];
+#pragma unroll
+    for (u32 e = 0; e < DECAY_AHEAD; e++) s = s + (i + e * WARP < parts ? some[e] : 0.0);
+  }
 #pragma unroll
   for (int half = WARP / 2; half > 0; half /= 2) s = s + __shfl_down_sync(ALL_LANES, s, half);
   return s;
@@ -53,15 +61,16 @@ BODY add_decay_of(const Block &block, float *loss, i64 stride, const double *row
                   DECAY_TERMS) {
   const u32 lane = block.thread() % WARP;
   float *mine = loss + block.x() * stride;
-  float sum = row_loss ? (float)(1.0 / (double)m * warp_sum(row_loss + block.x() * m, m, lane)) : *mine;
-#pragma unroll 1 // less code than eight sums
-  for (int t = 0; t < terms; t++) {
-    const double *part = part0;
-    i64 parts = parts0;
+  float sum = row_loss ? 0.0f : *mine;
+#pragma unroll 1 // less code than nine sums
+  for (int t = row_loss ? -1 : 0; t < terms; t++) {
+    const double *part = t < 0 ? row_loss : part0;
+    i64 parts = t < 0 ? m : parts0;
 #define PICK_TERM(i) if (t == i) part = part##i, parts = parts##i;
     PICK_TERM(1) PICK_TERM(2) PICK_TERM(3) PICK_TERM(4) PICK_TERM(5) PICK_TERM(6) PICK_TERM(7)
 #undef PICK_TERM
-    sum = sum + (float)(scale * warp_sum(part + block.x() * parts, parts, lane));
+    const double all = warp_sum(in_register(part + block.x() * parts), (u32)parts, lane);
+    sum = t < 0 ? (float)(1.0 / (double)m * all) : sum + (float)(scale * all);
   }
   if (block.thread() == 0) *mine = sum;
 }
@@ -75,6 +84,6 @@ BODY add_scaled_of(const Block &block, OPERAND(float, y), OPERAND(const float, a
 
 // collect: out[z·length + i] = arena[z·stride + i].
 BODY collect_of(const Block &block, float *out, const float *arena, i64 stride, int length, int agents) {
-  const i64 i = block.index();
-  if (i < (i64)agents * length) out[i] = arena[i / length * stride + i % length];
+  const u32 i = (u32)block.index(), agent = i / (u32)length;
+  if (agent < (u32)agents) out[i] = arena[agent * stride + (i - agent * (u32)length)];
 }

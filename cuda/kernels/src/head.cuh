@@ -4,13 +4,21 @@
 #include "loss.cuh"
 
 #define HEAD_THREADS 256
-#define HEAD_ROWS 3                            // rows that a warp computes at the same time
-#define HEAD_PAIRS ((HEAD_ROWS + 1) / 2)       // of rows
-#define HEAD_CLASSES 16                        // the most classes: lanes 2·c and 2·c + 1 have class c
-#define HEAD_FEW 8                             // classes that are computed without asking whether they are there
-#define HEAD_COLUMNS (4 * WARP)                // of h, of which a lane has four
-#define HEAD_PARTS 3                           // summands that are loaded at once, besides the first
 #define HEAD_WARPS (HEAD_THREADS / WARP)
+#define HEAD_EACH 3                            // rows of a warp that are computed at the same time
+#define HEAD_ROWS (HEAD_EACH * HEAD_WARPS)     // rows of a block that are computed at the same time
+#define HEAD_CLASSES 16                        // the most classes
+#define HEAD_LANES 8                           // lanes of a row's losses: lane c has classes c and c + 8
+#define HEAD_COLUMNS (4 * WARP)                // of h, of which a lane has four
+#define HEAD_PARTS 5                           // summands that are loaded at once, besides the first
+
+// HeadMemory is what a block shares: rows of h and of the weights, of which all numbers behind the last
+// are 0, and gradients of logits.
+struct HeadMemory {
+  __align__(16) float h[HEAD_ROWS][HEAD_COLUMNS + 4]; // four more, so that rows lie in different banks
+  float w[HEAD_CLASSES][HEAD_COLUMNS + 4];
+  float dz[HEAD_ROWS][HEAD_CLASSES];
+};
 
 // near_sigmoid returns 1/(1+e^-x), for x clamped to at least -87, with an error below 1.5 units in the
 // last place. NaN stays NaN. It takes a third of the time of sigmoid_of. With e = e^-|x| the result is
@@ -35,109 +43,85 @@ __device__ inline float near_sigmoid(float x) {
   return fmaf(fmaf(-low, q, fmaf(-d, q, top)), inverse, q);
 }
 
-// lanes_tree adds the numbers of every other lane, in the order of tree in loss.cuh.
-__device__ inline double lanes_tree(double s) {
+// lanes_sum adds the numbers of the lanes of a row, in the order of tree in loss.cuh.
+__device__ inline double lanes_sum(double s) {
 #pragma unroll
-  for (int apart = WARP / 2; apart > 1; apart /= 2) s = s + __shfl_xor_sync(ALL_LANES, s, apart);
+  for (int apart = HEAD_LANES / 2; apart > 0; apart /= 2) s = s + __shfl_xor_sync(ALL_LANES, s, apart);
   return s;
 }
 
-// HeadRows is rows first, first + HEAD_WARPS, … below end, of an agent's batch of m, of a warp. Where lanes
-// have a pair of rows, even lanes have the first, and odd lanes the second.
-struct HeadRows {
-  int first, end, m, lane;
-  __device__ bool there(int r) const { return r < HEAD_ROWS && first + r * HEAD_WARPS < end; }
-  // at returns row r, or the first one where it is not there.
-  __device__ int at(int r) const { return there(r) ? first + r * HEAD_WARPS : first; }
-  // own returns the number that lane r has of row r.
-  template <class T> __device__ T own(const T (&pairs)[HEAD_PAIRS]) const {
-    T mine = pairs[0];
+// row_losses is softmax_cross_entropy for a row of n logits, of which a lane has z[i], of class
+// c + i·HEAD_LANES. label is the class of the row, or -1. It makes z the gradient, and returns the loss.
+__device__ inline double row_losses(float (&z)[2], int c, int n, int label, double s, double per_row) {
+  float top = __uint_as_float(0xff800000u); // -infinity
 #pragma unroll
-    for (int q = 1; q < HEAD_PAIRS; q++)
-      if (lane / 2 == q) mine = pairs[q];
-    return mine;
+  for (int i = 0; i < 2; i++)
+    if (c + i * HEAD_LANES < n && z[i] > top) top = z[i];
+#pragma unroll
+  for (int apart = HEAD_LANES / 2; apart > 0; apart /= 2) {
+    const float other = __shfl_xor_sync(ALL_LANES, top, apart);
+    if (other > top) top = other;
   }
-  // of_pair returns to the lanes of each row of a pair the number that lane r has of row r.
-  template <class T> __device__ T of_pair(T own, int q) const {
-    return __shfl_sync(ALL_LANES, own, 2 * q + lane % 2);
+  const double most = top == 0.0f ? 0.0 : (double)top;
+  const float of_label = __shfl_sync(ALL_LANES, label < HEAD_LANES ? z[0] : z[1], label, HEAD_LANES);
+  const double ahead = (double)of_label - most;
+  double e[2];
+#pragma unroll
+  for (int i = 0; i < 2; i++) e[i] = c + i * HEAD_LANES < n ? exponential((double)z[i] - most) : 0.0;
+  const double all = lanes_sum(e[0] + e[1]), each = s / (double)n, scale = per_row / all;
+  double loss = logarithm(all);
+  if (s == 0.0) {
+    loss = loss - ahead;
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const double rounded = (double)(float)e[i];
+      z[i] = (float)((c + i * HEAD_LANES == label ? rounded - all : rounded) * scale);
+    }
+  } else {
+    double below[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      below[i] = c + i * HEAD_LANES < n ? (double)z[i] - most : 0.0;
+      const double rounded = (double)(float)e[i];
+      const double p = (c + i * HEAD_LANES == label ? rounded - all : rounded) / all;
+      z[i] = (float)(((c + i * HEAD_LANES == label ? p + s : p) - each) * per_row);
+    }
+    loss = loss - (1.0 - s) * ahead - each * lanes_sum(below[0] + below[1]);
+  }
+#pragma unroll
+  for (int i = 0; i < 2; i++)
+    if (c + i * HEAD_LANES >= n) z[i] = 0.0f;
+  return loss;
+}
+
+// rotate moves each offset to the place before. After HEAD_EACH times they are in order again.
+__device__ inline void rotate(u32 (&row)[HEAD_EACH]) {
+  const u32 first = row[0];
+#pragma unroll
+  for (int r = 1; r < HEAD_EACH; r++) row[r - 1] = row[r];
+  row[HEAD_EACH - 1] = first;
+}
+
+// HeadWeights is a lane's four columns of the weights of two classes, warp and warp + HEAD_WARPS.
+struct HeadWeights {
+  Four v[2];
+  // load loads columns j to j + 3. Conditions would keep loads from being in flight together.
+  __device__ void load(const float *weights, int warp, int j, int width, int classes) {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const int c = warp + i * HEAD_WARPS;
+      v[i] = load4(weights + (u32)(c < classes ? c : classes - 1) * (u32)width + (j < width ? j : width - 4));
+    }
+  }
+  // share stores them, and 0 for what is not there.
+  __device__ void share(HeadMemory &memory, int warp, int lane, int j, int width, int classes) const {
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      const int c = warp + i * HEAD_WARPS;
+      store4(&memory.w[c][4 * lane], c < classes && j < width ? v[i] : Four{});
+    }
   }
 };
-
-// class_sums returns the sum of z[c] over all lanes, where c is lane / 2: lanes that are N·2 apart
-// exchange N of their 2·N classes.
-template <int N> __device__ inline float class_sums(const float (&z)[2 * N], int lane) {
-  const bool upper = lane & 2 * N;
-  float s[N];
-#pragma unroll
-  for (int c = 0; c < N; c++) {
-    const float other = __shfl_xor_sync(ALL_LANES, upper ? z[c] : z[c + N], 2 * N);
-    s[c] = (upper ? z[c + N] : z[c]) + other;
-  }
-  if constexpr (N > 1)
-    return class_sums<N / 2>(s, lane);
-  else
-    return s[0] + __shfl_xor_sync(ALL_LANES, s[0], 1);
-}
-
-// row_losses is softmax_cross_entropy for the logits z of n classes, of pairs of rows. label is the
-// class of the row of the lane, or -1. It makes z the gradient.
-__device__ inline void row_losses(float (&z)[HEAD_PAIRS], const HeadRows &rows, int n, int label, double s,
-                                  double *row_loss) {
-  const int lane = rows.lane, c = lane / 2;
-  const double per_row = 1.0 / (double)rows.m;
-  double most[HEAD_PAIRS], e[HEAD_PAIRS], all[HEAD_PAIRS], ahead[HEAD_PAIRS];
-  int labels[HEAD_PAIRS];
-#pragma unroll
-  for (int q = 0; q < HEAD_PAIRS; q++) {
-    float top = __uint_as_float(0xff800000u); // -infinity
-    if (c < n && z[q] > top) top = z[q];
-#pragma unroll
-    for (int apart = WARP / 2; apart > 1; apart /= 2) {
-      const float other = __shfl_xor_sync(ALL_LANES, top, apart);
-      if (other > top) top = other;
-    }
-    labels[q] = rows.of_pair(label, q);
-    most[q] = top == 0.0f ? 0.0 : (double)top;
-    ahead[q] = (double)__shfl_sync(ALL_LANES, z[q], (labels[q] < 0 ? 0 : 2 * labels[q]) + lane % 2) - most[q];
-  }
-#pragma unroll
-  for (int q = 0; q < HEAD_PAIRS; q++) e[q] = c < n ? exponential((double)z[q] - most[q]) : 0.0;
-#pragma unroll
-  for (int q = 0; q < HEAD_PAIRS; q++) {
-    all[q] = lanes_tree(e[q]);
-    e[q] = (double)(float)e[q];
-  }
-  const double mine = rows.own(all), scale = per_row / mine;
-  double loss = logarithm(mine);
-  if (s == 0.0) {
-    loss = loss - rows.own(ahead);
-#pragma unroll
-    for (int q = 0; q < HEAD_PAIRS; q++)
-      z[q] = (float)((c == labels[q] ? e[q] - all[q] : e[q]) * rows.of_pair(scale, q));
-  } else {
-    const double each = s / (double)n;
-    double below[HEAD_PAIRS];
-#pragma unroll
-    for (int q = 0; q < HEAD_PAIRS; q++) {
-      below[q] = lanes_tree(c < n ? (double)z[q] - most[q] : 0.0);
-      const double p = (c == labels[q] ? e[q] - all[q] : e[q]) / all[q];
-      z[q] = (float)(((c == labels[q] ? p + s : p) - each) * per_row);
-    }
-    loss = loss - (1.0 - s) * rows.own(ahead) - each * rows.own(below);
-  }
-#pragma unroll
-  for (int q = 0; q < HEAD_PAIRS; q++)
-    if (c >= n) z[q] = 0.0f;
-  if (rows.there(lane) && label >= 0) row_loss[rows.at(lane)] = loss;
-}
-
-// load_weights loads four columns of the weights of each class. The sums of classes behind the last are not
-// read, nor their gradients added: where there are few, they have the weights of the last class and gradients
-// of zero, and conditions would keep loads from being in flight together.
-ALWAYS_INLINE void load_weights(Four (&to)[HEAD_CLASSES], const float *from, int width, int classes) {
-#pragma unroll
-  for (int c = 0; c < HEAD_CLASSES; c++) to[c] = load4(from + (u32)(c < classes ? c : classes - 1) * (u32)width);
-}
 
 // head_of computes what depends on one row of a batch only: for `rows` rows of an agent, the output
 // h of the last hidden layer, from the `parts` summands of its products (none: h is there), the
@@ -147,115 +131,157 @@ ALWAYS_INLINE void load_weights(Four (&to)[HEAD_CLASSES], const float *from, int
 // RELU_GRAD, makes dh of the products. w is classes×width. Rows of an agent are contiguous in
 // labels and row_loss. *bad becomes the first row whose label is not a class, if that is less.
 //
-// A warp computes HEAD_ROWS rows at the same time, and needs no other. A lane has four numbers of a
-// row of h, so that width must be a multiple of four, and h, w, dh and part aligned to 16 bytes. It sums
-// its products for each class, and the lanes' sums are added in a tree.
+// A lane makes four numbers of each of its warp's rows of h and of dh, so that width must be a multiple of
+// four, and h, w, dh and part aligned to 16 bytes. HEAD_LANES lanes make the logits and the loss of a row.
+// Loops are not unrolled where that only makes code longer: it is executed once, and fetching it takes time.
 BODY head_of(const Block &block, const float *part, int parts, OPERAND(const float, aux), int epilogue,
              OPERAND(float, h), OPERAND(const float, w), OPERAND(const float, bias), const float *labels, u32 *bad,
              double *row_loss, OPERAND(float, dz), OPERAND(float, dh), int back, int m, int rows, int width,
              int classes, double s) {
-  const int lane = block.thread() % WARP, end = m - (int)block.x() * rows < rows ? m : ((int)block.x() + 1) * rows;
-  const u32 size = (u32)m * (u32)width;
-  const float *p = part + (i64)block.z() * parts * size, *weights = AGENT(block, w), *b = AGENT(block, bias);
+  auto &memory = shared_of<HeadMemory>(block);
+  const int warp = block.thread() / WARP, lane = block.thread() % WARP, begin = (int)block.x() * rows;
+  const int end = m - begin < rows ? m : begin + rows;
+  const u32 size = (u32)m * (u32)width, of_agent = block.z() * (u32)m;
+  const float *p = part + (i64)(block.z() * (u32)parts) * size, *weights = AGENT(block, w), *b = AGENT(block, bias);
   const float *before = AGENT(block, aux);
   float *hidden = AGENT(block, h), *d = AGENT(block, dz), *dx = AGENT(block, dh);
-  const i64 of_agent = (i64)block.z() * m;
+  const double per_row = 1.0 / (double)m;
 #pragma unroll 1
-  for (int first = block.x() * rows + block.thread() / WARP; first < end; first += HEAD_ROWS * HEAD_WARPS) {
-    const HeadRows at = {first, end, m, lane};
-    const int label = at.there(lane) ? class_of(labels, (int)of_agent + at.at(lane), classes, bad, 0) : -1;
-    const float added = b[lane / 2 < classes ? lane / 2 : 0];
-    Four y[HEAD_ROWS], weight[HEAD_CLASSES]; // the lane's columns
-    float sums[HEAD_ROWS][HEAD_CLASSES] = {}, z[HEAD_PAIRS];
-#pragma unroll 1
-    for (int columns = 0; columns < width; columns += HEAD_COLUMNS) {
-      const int j = columns + 4 * lane, from = j < width ? j : width - 4;
-      const float *first_part = parts ? p : hidden;
+  for (int first = begin; first < end; first += HEAD_ROWS) {
+    const int count = end - first; // more than HEAD_ROWS where others follow
+    const int first_own = warp * (WARP / HEAD_LANES), own = first_own + lane / HEAD_LANES, c = lane % HEAD_LANES;
+    const bool has_rows = first_own < HEAD_ROWS && first_own < count, has_own = has_rows && own < count;
+    const int label = has_own ? class_of(labels, (int)of_agent + first + own, classes, bad, c) : -1;
+    float z[2], sums[2][4] = {};
 #pragma unroll
-      for (int r = 0; r < HEAD_ROWS; r++) y[r] = load4(first_part + (u32)at.at(r) * (u32)width + from);
+    for (int i = 0; i < 2; i++) z[i] = b[c + i * HEAD_LANES < classes ? c + i * HEAD_LANES : 0];
+    u32 row[HEAD_EACH]; // offsets of the lane's rows, or of the first where there are fewer
+#pragma unroll
+    for (int r = 0; r < HEAD_EACH; r++)
+      row[r] = (u32)(first + (warp + r * HEAD_WARPS < count ? warp + r * HEAD_WARPS : 0)) * (u32)width;
+    HeadWeights weight;
+    int columns = 0;
+#pragma unroll 1
+    for (;; columns += HEAD_COLUMNS) {
+      const int j = columns + 4 * lane, from = j < width ? j : width - 4;
+      const float *first_part = in_register((parts ? p : hidden) + from);
+      Four y[HEAD_EACH];
+#pragma unroll
+      for (int r = 0; r < HEAD_EACH; r++) y[r] = load4(first_part + row[r]);
+      weight.load(weights, warp, j, width, classes);
+      float add[4] = {};
+      if (parts)
+#pragma unroll
+        for (int i = 0; i < 4; i++) add[i] = before[from + i];
 #pragma unroll 1
       for (int q = 1; q < parts; q += HEAD_PARTS) {
-        Four next[HEAD_PARTS][HEAD_ROWS];
+        Four next[HEAD_PARTS][HEAD_EACH];
 #pragma unroll
         for (int e = 0; e < HEAD_PARTS; e++)
 #pragma unroll
-          for (int r = 0; r < HEAD_ROWS; r++)
-            next[e][r] = load4(p + (i64)(q + e < parts ? q + e : q) * size + (u32)at.at(r) * (u32)width + from);
+          for (int r = 0; r < HEAD_EACH; r++)
+            next[e][r] = load4(first_part + (i64)(q + e < parts ? q + e : q) * size + row[r]);
 #pragma unroll
         for (int e = 0; e < HEAD_PARTS; e++)
 #pragma unroll
-          for (int r = 0; r < HEAD_ROWS; r++)
+          for (int r = 0; r < HEAD_EACH; r++)
 #pragma unroll
             for (int i = 0; i < 4; i++)
               if (q + e < parts) y[r].v[i] = next[e][r].v[i] + y[r].v[i];
       }
-      load_weights(weight, weights + from, width, classes); // while the activations are computed
-      if (parts) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-          const float add = before[from + i];
-#pragma unroll
-          for (int r = 0; r < HEAD_ROWS; r++) {
-            const float sum = y[r].v[i] + add;
-            y[r].v[i] = epilogue == BIAS_SIGMOID ? near_sigmoid(sum) : relu_of(sum);
-          }
-        }
-      }
-      if (j >= width)
-#pragma unroll
-        for (int r = 0; r < HEAD_ROWS; r++) y[r] = {};
-#pragma unroll
-      for (int c = 0; c < HEAD_CLASSES; c++) {
-        if (c >= HEAD_FEW && c >= classes) continue;
-#pragma unroll
-        for (int r = 0; r < HEAD_ROWS; r++)
-#pragma unroll
-          for (int i = 0; i < 4; i++) sums[r][c] = fmaf(y[r].v[i], weight[c].v[i], sums[r][c]);
-      }
-      if (parts && j < width)
-#pragma unroll
-        for (int r = 0; r < HEAD_ROWS; r++)
-          if (at.there(r)) store4(hidden + (u32)at.at(r) * (u32)width + j, y[r]);
-    }
-#pragma unroll
-    for (int r = 0; r < HEAD_ROWS; r++) {
-      const float sum = class_sums<HEAD_CLASSES / 2>(sums[r], lane) + added;
-      if (r % 2 == 0 || lane % 2) z[r / 2] = sum;
-    }
-    row_losses(z, at, classes, label, s, row_loss + of_agent);
-#pragma unroll
-    for (int q = 0; q < HEAD_PAIRS; q++)
-      if (at.there(2 * q + lane % 2) && lane / 2 < classes)
-        d[at.at(2 * q + lane % 2) * classes + lane / 2] = z[q];
-    // the columns from the last to the first: those of the last are still in registers
+      block.sync();
+      weight.share(memory, warp, lane, j, width, classes);
 #pragma unroll 1
-    for (int columns = (width - 1) / HEAD_COLUMNS * HEAD_COLUMNS;;) {
-      const int j = columns + 4 * lane;
-      load_weights(weight, weights + (j < width ? j : width - 4), width, classes);
-      Four g[HEAD_ROWS] = {};
+      for (int r = 0; r < HEAD_EACH; r++) {
+        if (parts)
 #pragma unroll
-      for (int c = 0; c < HEAD_CLASSES; c++) {
-        if (c >= HEAD_FEW && c >= classes) continue;
+          for (int i = 0; i < 4; i++) {
+            const float sum = y[0].v[i] + add[i];
+            y[0].v[i] = epilogue == BIAS_SIGMOID ? near_sigmoid(sum) : relu_of(sum);
+          }
+        const int at = warp + r * HEAD_WARPS;
+        store4(&memory.h[at][4 * lane], j < width ? y[0] : Four{});
+        if (parts && j < width && at < count) store4(hidden + row[0] + j, y[0]);
 #pragma unroll
-        for (int r = 0; r < HEAD_ROWS; r++) {
-          const float each = __shfl_sync(ALL_LANES, z[r / 2], 2 * c + r % 2);
+        for (int l = 1; l < HEAD_EACH; l++) y[l - 1] = y[l];
+        rotate(row);
+      }
+      block.sync();
+      if (has_rows) {
+        const int fours = (width - columns < HEAD_COLUMNS ? width - columns : HEAD_COLUMNS) / 4;
+        const float *x = memory.h[own], *w0 = memory.w[c], *w1 = memory.w[c + HEAD_LANES];
+#pragma unroll 1
+        for (int f = 0; f < fours; f += 4)
 #pragma unroll
-          for (int i = 0; i < 4; i++) g[r].v[i] = fmaf(each, weight[c].v[i], g[r].v[i]);
+          for (int e = f; e < f + 4; e++) {
+            const Four of = load4(x + 4 * e), v0 = load4(w0 + 4 * e), v1 = load4(w1 + 4 * e);
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+              sums[0][i] = fmaf(of.v[i], v0.v[i], sums[0][i]);
+              sums[1][i] = fmaf(of.v[i], v1.v[i], sums[1][i]);
+            }
+          }
+      }
+      if (columns + HEAD_COLUMNS >= width) break;
+    }
+    if (has_rows) {
+#pragma unroll
+      for (int i = 0; i < 2; i++) z[i] = ((sums[i][0] + sums[i][1]) + (sums[i][2] + sums[i][3])) + z[i];
+      const double loss = row_losses(z, c, classes, label, s, per_row);
+      if (has_own) {
+        if (c == 0 && label >= 0) row_loss[of_agent + first + own] = loss;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+          const int at = c + i * HEAD_LANES;
+          memory.dz[own][at] = z[i];
+          if (at < classes) d[(first + own) * classes + at] = z[i];
         }
       }
+    }
+    block.sync();
+    // the columns from the last to the first: those of the last are still in shared memory
+#pragma unroll 1
+    for (;;) {
+      const int j = columns + 4 * lane;
+      Four g[HEAD_EACH] = {};
+#pragma unroll 1
+      for (int q = 0; q < classes; q += 4) {
+        Four each[HEAD_EACH];
 #pragma unroll
-      for (int r = 0; r < HEAD_ROWS; r++) {
+        for (int r = 0; r < HEAD_EACH; r++) each[r] = load4(&memory.dz[warp + r * HEAD_WARPS][q]);
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-          const float of = y[r].v[i];
-          g[r].v[i] = back == SIGMOID_GRAD ? (g[r].v[i] * of) * (1.0f - of) : of > 0.0f ? g[r].v[i] : 0.0f;
+        for (int e = 0; e < 4; e++) {
+          const Four of = load4(&memory.w[q + e][4 * lane]);
+#pragma unroll
+          for (int r = 0; r < HEAD_EACH; r++)
+#pragma unroll
+            for (int i = 0; i < 4; i++) g[r].v[i] = fmaf(each[r].v[e], of.v[i], g[r].v[i]);
         }
-        if (j < width && at.there(r)) store4(dx + (u32)at.at(r) * (u32)width + j, g[r]);
+      }
+#pragma unroll 1
+      for (int r = 0; r < HEAD_EACH; r++) {
+        const int at = warp + r * HEAD_WARPS;
+        const Four y = load4(&memory.h[at][4 * lane]);
+        if (back == SIGMOID_GRAD)
+#pragma unroll
+          for (int i = 0; i < 4; i++) g[0].v[i] = (g[0].v[i] * y.v[i]) * (1.0f - y.v[i]);
+        else
+#pragma unroll
+          for (int i = 0; i < 4; i++) g[0].v[i] = y.v[i] > 0.0f ? g[0].v[i] : 0.0f;
+        if (j < width && at < count) store4(dx + row[0] + j, g[0]);
+#pragma unroll
+        for (int l = 1; l < HEAD_EACH; l++) g[l - 1] = g[l];
+        rotate(row);
       }
       columns -= HEAD_COLUMNS;
       if (columns < 0) break;
+      weight.load(weights, warp, columns + 4 * lane, width, classes);
+      block.sync();
+      weight.share(memory, warp, lane, columns + 4 * lane, width, classes);
 #pragma unroll
-      for (int r = 0; r < HEAD_ROWS; r++) y[r] = load4(hidden + (u32)at.at(r) * (u32)width + columns + 4 * lane);
+      for (int r = 0; r < HEAD_EACH; r++)
+        store4(&memory.h[warp + r * HEAD_WARPS][4 * lane], load4(hidden + row[r] + columns + 4 * lane));
+      block.sync();
     }
   }
 }
@@ -266,7 +292,7 @@ BODY bias_gradient_of(const Block &block, OPERAND(float, db), OPERAND(const floa
                       float factor, int m, int n) {
   const ColumnLane lane(block);
   const int j = lane.column < n ? lane.column : n - 1;
-  const float *p = AGENT(block, dy) + j, *w = AGENT(block, b);
+  const float *p = in_register(AGENT(block, dy) + j), *w = AGENT(block, b);
   const float added = w ? w[j] : 0.0f;
   double s = 0.0;
 #pragma unroll 1

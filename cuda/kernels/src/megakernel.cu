@@ -147,14 +147,16 @@ struct Run<void (*)(const VirtualBlock<THREADS> &, P...), body> {
   }
 };
 
-// MEGAKERNEL_COMMANDS expands to COMMAND(number, body) for each kernel.
+// MEGAKERNEL_COMMANDS expands to COMMAND(number, body) for each kernel. The compiler takes each for
+// unlikely, so that the code which looks for the number is in one piece, and soon fetched.
 #define COMMAND(number, ...)                                                                                           \
-  case number: Run<decltype(&__VA_ARGS__), &__VA_ARGS__>::all(s, args, slices); break;
+  if (__builtin_expect(s.body == number, 0)) {                                                                         \
+    Run<decltype(&__VA_ARGS__), &__VA_ARGS__>::all(s, args, slices);                                                   \
+    return;                                                                                                            \
+  }
 
 // A function that is called would leave its caller few registers.
-ALWAYS_INLINE void run_command(const Command &s, const u64 *args, unsigned char *slices) {
-  switch (s.body) { MEGAKERNEL_COMMANDS }
-}
+ALWAYS_INLINE void run_command(const Command &s, const u64 *args, unsigned char *slices) { MEGAKERNEL_COMMANDS }
 
 #define LAST 0x80000000u
 

@@ -1,0 +1,93 @@
+package cuda
+
+import (
+	"slices"
+	"testing"
+
+	"fspda/device"
+	"fspda/internal/testing/fakegpu"
+	"fspda/model"
+)
+
+// languageGradients starts the gradients of some agents of a small language model together, in some rounds, and
+// returns the losses and gradients of the last.
+func languageGradients(t *testing.T, d *Device, agents, rounds int) (all [][]float32) {
+	t.Helper()
+	net, err := model.Open("gpt-nano", model.Options{Classes: 11,
+		Transformer: model.Transformer{Layers: 1, Heads: 2, Width: 16, Block: 6}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := model.NewEngine(net, d)
+	var x, g []device.Vector
+	for a := range agents {
+		x, g = append(x, d.NewVector(net.Dim())), append(g, d.NewVector(net.Dim()))
+		d.Write(x[a], net.Init(uint64(a+1)))
+	}
+	losses := make([]float64, agents)
+	for range rounds {
+		var waits []func() (float64, error)
+		for a := range agents {
+			b := device.Batch{Length: 6}
+			for i := range 12 {
+				b.X, b.Y = append(b.X, float32((i+a)%11)), append(b.Y, int32((i*5+a)%11))
+			}
+			waits = append(waits, e.StartGrad(g[a], x[a], nil, b))
+		}
+		for a, wait := range waits {
+			if losses[a], err = wait(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for a := range agents {
+		host := make([]float32, net.Dim(), net.Dim()+1)
+		d.Read(host, g[a])
+		all = append(all, append(host, float32(losses[a])))
+	}
+	return all
+}
+
+// The gradients of agents that are computed at the same time have the bits of those that take turns.
+func TestBranches(t *testing.T) {
+	const agents = maxBranches + 2
+	for _, precision := range []Precision{FP32, BF16, FP16} {
+		turns, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(precision))
+		turns.branches.off = true
+		want := languageGradients(t, turns, agents, 4)
+		d, m := openFake(t, fakegpu.Options{}, false, WithPrecision(precision))
+		got := languageGradients(t, d, agents, 4)
+		for a := range want {
+			if !slices.Equal(got[a], want[a]) {
+				t.Errorf("%s: agent %d has another gradient", precision, a)
+			}
+		}
+		streams := 0
+		for _, b := range d.branches.all {
+			if b != nil {
+				streams++
+			}
+		}
+		if n := m.Count("StreamCreateWithPriority"); streams != maxBranches-1 {
+			t.Errorf("%s: %d branches beside the executor's stream, %d streams, want %d", precision, streams, n, maxBranches-1)
+		}
+	}
+}
+
+// A branch that has no memory is left out.
+func TestBranchesWithoutMemory(t *testing.T) {
+	wide, _ := openFake(t, fakegpu.Options{}, false)
+	want := languageGradients(t, wide, 3, 3)
+	d, _ := openFake(t, fakegpu.Options{Memory: blasWorkspace + 8<<20}, false)
+	got := languageGradients(t, d, 3, 3)
+	for a := range want {
+		if !slices.Equal(got[a], want[a]) {
+			t.Errorf("agent %d has another gradient", a)
+		}
+	}
+	for i, b := range d.branches.all {
+		if b != nil {
+			t.Errorf("branch %d has memory", i)
+		}
+	}
+}
