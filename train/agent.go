@@ -47,8 +47,8 @@ type clock interface {
 	Post(t, peer int, bits float64) (arrives float64)
 	Receive(arrives float64)
 	Await()  // waits until everything received has arrived
-	Depart() // takes the messages posted in this iteration for those of a later one
-	Due()    // says that these are awaited now
+	Depart() // says that the messages posted in this iteration are awaited in a later one
+	Due()    // says that they are awaited now
 	End() float64
 	State() simnet.ClockState
 	Restore(simnet.ClockState)

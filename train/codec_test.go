@@ -204,7 +204,7 @@ func (p *plainServices) push(d dist.Directed, r *algo.Round) {
 func (p *plainServices) heard(r *algo.Round, k int) {
 	peer := r.Links[k].Peer
 	switch {
-	case p.s.Broadcasts():
+	case p.s.Broadcasts() || p.s.AllReduces():
 		r.Links[k].Coords = p.sent[peer]
 	case p.s.Compressor != nil && r.Links[k].Mask == nil:
 		r.Links[k].Coords = p.sent[peer][1+slices.Index(p.s.Graph.Neighbours(peer), r.Self):][:1]
@@ -236,6 +236,9 @@ func TestMessagesAsBytes(t *testing.T) {
 		bits := last.BitsSharedSeed
 		if c.Algo == "relaysgd" { // its counts travel; those of fspda-async do not
 			bits += last.OverheadBits
+		}
+		if s.InRing() { // messages to all others, of which two steps are counted
+			bits = bits * uint64(c.Agents) / 2
 		}
 		if wire.Bits.Load() != bits || wire.Bytes.Load() == 0 {
 			t.Errorf("the messages written have %d bits, the ledger %d", wire.Bits.Load(), last.BitsSharedSeed)

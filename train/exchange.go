@@ -26,10 +26,8 @@ type exchange struct {
 	shape   []int        // the lengths of the vectors of the message posted last
 	lengths []int        // scratch
 	posts   []int        // messages posted in this iteration, by link
-	flight  flight       // an exchange of an earlier iteration
-	awaited int          // the iteration of the messages that are awaited
-	again   bool         // messages of an earlier iteration are posted again
-	expect  int          // messages that a link brings in an exchange
+	travelling
+	expect int // messages that a link brings in an exchange
 
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
@@ -144,7 +142,7 @@ func (x *exchange) exchangeOver(t int) {
 // connectTo makes the edge to a peer the round's only link.
 func (x *exchange) connectTo(peer int) *algo.Link {
 	s, t := x.run.setup, x.round.T
-	x.round.Links = x.round.Links[:0]
+	x.round.Links, x.awaited = x.round.Links[:0], t
 	if s.Mask.Dense() {
 		x.link(peer, nil, s.Dim, 0, 0)
 	} else {

@@ -6,6 +6,13 @@ import (
 	"fspda/train/process"
 )
 
+// travelling holds the messages of an exchange that are on their way.
+type travelling struct {
+	flight  flight
+	awaited int  // The iteration of the messages that are awaited.
+	again   bool // Messages of an earlier iteration are posted again.
+}
+
 // flight is the exchange of an iteration whose messages are awaited in a later one.
 type flight struct {
 	t     int // The iteration in which its messages were posted; -1: there is none.

@@ -103,7 +103,7 @@ func inThree(g *game) {
 	}
 }
 
-// Trajectories of streaming DiLoCo. The bits are those of shared seeds: the others have indices.
+// Trajectories of streaming DiLoCo. In two accountings its bits have indices.
 func TestGoldenStreaming(t *testing.T) {
 	adam := Descent{Opt: AdamW{0.9, 0.99, 1e-8}, Decay: &Decay{Rate: 0.01}}
 	bits := [3]uint64{1152, 1152 + 6*3*2, 2304}

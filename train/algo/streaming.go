@@ -189,7 +189,7 @@ func (a StreamingDiLoCo) Local(s *State, r *Round) error {
 	return err
 }
 
-// repost posts what the agent posted last.
+// repost posts the vectors of the last message again.
 func (a StreamingDiLoCo) repost(s *State, r *Round) error {
 	return reduction(a.Reduce).post(s, r, s.picked(r, s.Aux[streamingPosted], r.Links[0].Mask), nil)
 }

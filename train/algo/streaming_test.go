@@ -60,7 +60,7 @@ func TestLateStreamingDiLoCo(t *testing.T) {
 	}
 }
 
-// checkRepost compares the messages under way with what agents made anew would post.
+// checkRepost compares the messages under way with the messages that agents made anew would post.
 func checkRepost(t *testing.T, g *game) {
 	t.Helper()
 	for i, s := range g.state {

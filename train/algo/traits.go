@@ -71,7 +71,7 @@ type Exchange struct {
 	// the messages hold whole vectors, or the coordinates of a mask.
 	MessageLen float64
 	// Delay is the number of iterations after which a message is received: the links to which Local
-	// posts in iteration t are those of Mix in iteration t + Delay, and Mix of t has none. It is at most
+	// posts in iteration t belong to Mix of iteration t + Delay, and Mix of t has none. It is at most
 	// Period, of an all-reduce without Between.
 	Delay int
 	// Repost posts the messages of an earlier iteration again from the vectors of an agent, with Delay,

@@ -124,7 +124,7 @@ func (c *Clock) Await() {
 	c.now = math.Max(c.now, c.ready)
 }
 
-// Depart takes the messages posted in this iteration for those of a later one, in which Due is
+// Depart says that the messages posted in this iteration are awaited in a later one, in which Due is
 // called.
 func (c *Clock) Depart() {
 	if c.again != nil {
