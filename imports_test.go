@@ -23,6 +23,7 @@ var allowed = map[string][]string{
 	"internal/bounded":   {},
 	"internal/wholefile": {},
 	"internal/units":     {},
+	"internal/pickle":    {},
 	"internal/sharedmem": {},
 	"device":             {},
 	"device/plan":        {"device"}, // the compilers of networks and of devices share it
@@ -48,11 +49,13 @@ var allowed = map[string][]string{
 	// apart from model, which starts no processes
 	"model/external": {"data", "device", "internal/sharedmem", "model"},
 	"data": {
-		"data/format", "data/images", "data/text", "device", "internal/bounded", "internal/pages", "internal/rng",
+		"data/format", "data/images", "data/text", "device", "internal/bounded", "internal/pages", "internal/pickle",
+		"internal/rng",
 		"internal/spelling",
 	},
-	"data/format":           {},
-	"data/text":             {"data/format", "internal/bounded", "internal/rng", "internal/wholefile"},
+	"data/format": {},
+	"data/text": {"data/format", "internal/bounded", "internal/pickle", "internal/rng",
+		"internal/wholefile"},
 	"data/text/gpt2":        {"data/text"}, // apart, for its vocabulary
 	"data/images":           {"data/format", "data/images/jpeg", "internal/bounded"},
 	"data/images/jpeg":      {},
@@ -90,13 +93,14 @@ var allowed = map[string][]string{
 	"train/snapshot":    {"device", "dist", "train/algo", "train/simnet"},
 	"train/vectorpool":  {"train/algo", "dist", "device"},
 	"train/clip":        {"train/config", "device"},
+	"train/control":     {},
 	"train/live":        {"train/algo", "dist", "device", "internal/rng"},
 	"train/process":     {"train/metric", "dist", "internal/wholefile", "train/snapshot"},
 	"train/safetensors": {"internal/bounded"},
 	"train/tensorboard": {},
 	"train": {
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip", "train/config",
+		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip", "train/config", "train/control",
 		"train/evaluate", "train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder",
 		"train/setting", "train/simnet", "train/snapshot", "web",
 	},
@@ -165,7 +169,8 @@ var allowed = map[string][]string{
 		"internal/rng", "internal/units", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
-	"cli/weights": {"internal/bounded", "internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},
+	"cli/weights": {"internal/bounded", "internal/pickle", "internal/wholefile", "model", "model/onnx", "train",
+		"train/safetensors"},
 
 	// on any device, without go test
 	"selftest": {"cpu", "cuda/kernels/kerneltest", "dist", "device", "device/devicetest", "internal/rng",

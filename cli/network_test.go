@@ -63,16 +63,22 @@ func TestBenchNetwork(t *testing.T) {
 
 // The report of a language model also has a step of training, measured in between.
 func TestBenchNetworkStep(t *testing.T) {
-	status, stdout, stderr := call(t, "bench", "network", "--model", "gpt-nano", "--batch", "1", "--time", "1ms",
-		"--threads", "1", "--json")
-	if status != 0 {
-		t.Fatalf("exit status %d: %s", status, stderr)
+	for _, optimizer := range []string{"auto", "muon"} {
+		status, stdout, stderr := call(t, "bench", "network", "--model", "gpt-nano", "--batch", "1", "--time", "1ms",
+			"--threads", "1", "--json", "--optimizer", optimizer)
+		if status != 0 {
+			t.Fatalf("%s: exit status %d: %s", optimizer, status, stderr)
+		}
+		var r measure.GradientReport
+		if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Runs < 1 || r.Fastest <= 0 || r.Step <= 0 {
+			t.Errorf("%s: report %+v", optimizer, r)
+		}
 	}
-	var r measure.GradientReport
-	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
-		t.Fatal(err)
-	}
-	if r.Runs < 1 || r.Fastest <= 0 || r.Step <= 0 {
-		t.Errorf("report %+v", r)
+	if status, _, stderr := call(t, "bench", "network", "--model", "gpt-nano", "--optimizer", "muonn"); status !=
+		command.ExitBadInput {
+		t.Errorf("exit status %d: %s", status, stderr)
 	}
 }

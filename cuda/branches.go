@@ -8,20 +8,21 @@ import (
 	"fspda/device"
 )
 
-// Gradients of a network that is too large for a batch group, but small, do not fill a GPU. Those of several agents
-// are computed at the same time, on branches: streams with an arena and a workspace of the libraries each. An agent
-// keeps the branch of its gradient vector. The kernels are the same on each, and so are all bits.
+// Gradients of a network that is too large for a batch group, but small, do not fill a GPU. Those
+// of several agents are computed at the same time, on branches: streams with an arena and a
+// workspace of the libraries each. An agent keeps the branch of its gradient vector. The kernels
+// are the same on each, and so are all bits.
 const (
 	maxBranches    = 8
 	maxBranchBytes = 64 << 20 // Programs that compute in more memory take turns.
 )
 
-// TurnsVariable is an environment variable. If it is not empty, gradients of different agents are computed one after
-// the other, except in batch groups.
+// TurnsVariable is an environment variable. If it is not empty, gradients of different agents are
+// computed one after the other, except in batch groups.
 const TurnsVariable = "FSPDA_CUDA_TURNS"
 
-// branches is the branches of a device, which vectors of gradients are given in turn. The first is the executor's own
-// stream, with the arena of all other programs. The executor uses them.
+// branches is the branches of a device, which vectors of gradients are given in turn. The first is
+// the executor's own stream, with the arena of all other programs. The executor uses them.
 type branches struct {
 	given atomic.Uint32
 	bytes atomic.Int64 // The most memory of a program with a branch, of those that Footprint was asked about.
@@ -44,8 +45,8 @@ func (d *Device) branchesFor(code *device.Code, bytes int) bool {
 	return code.Gradient && !grouped && !d.branches.off && bytes < maxBranchBytes
 }
 
-// BranchBytes forecasts the bytes of the memory of branches, of a number of programs, beside the arena that all
-// programs have.
+// BranchBytes forecasts the bytes of the memory of branches, of a number of programs, beside the
+// arena that all programs have.
 func (d *Device) BranchBytes(programs int) uint64 {
 	bytes := int(d.branches.bytes.Load())
 	if bytes == 0 || programs < 2 {
@@ -62,7 +63,8 @@ func (v *Vector) branchOf() int {
 	return int(v.branch.Load() - 1)
 }
 
-// programRun is a run of a program with a branch, which is computed at the same time as those of other agents.
+// programRun is a run of a program with a branch, which is computed at the same time as those of
+// other agents.
 type programRun struct {
 	executor.Op
 	program *Program
@@ -79,8 +81,9 @@ func (r *programRun) BatchesWith(other executor.Batchable) bool {
 
 func (r *programRun) LevelStride() int { return executor.LevelsPerIteration }
 
-// SendBatch sends runs to their branches, between which nothing is ordered. The executor's stream goes on when
-// all are done. A program that has not run yet has the libraries allocate memory, and computes on that stream.
+// SendBatch sends runs to their branches, between which nothing is ordered. The executor's stream
+// goes on when all are done. A program that has not run yet has the libraries allocate memory, and
+// computes on that stream.
 func (r *programRun) SendBatch(ex *executor.Executor, ops []*executor.Op) error {
 	if err := ex.Collector.Flush(); err != nil {
 		return err
@@ -116,7 +119,8 @@ func (r *programRun) sendTo(ex *executor.Executor, b *sideBranch) error {
 	return ex.On(b.stream, func() error { return r.send(b) })
 }
 
-// prepare makes a branch with at least some bytes of memory. It is false if there is too little memory for one.
+// prepare makes a branch with at least some bytes of memory. It is false if there is too little
+// memory for one.
 func (bs *branches) prepare(ex *executor.Executor, i, bytes int) bool {
 	if i == 0 {
 		return true

@@ -157,7 +157,8 @@ func (m ltBehaviour) gelu(v float64) (y, slope float64) {
 // lowestBit returns the lowest bit of an address, its alignment.
 func lowestBit(at uint64) uint64 { return max(at&-at, 1) }
 
-// multiply computes D = alpha·op(A)·op(B) + beta·C by columns, and the epilogue, for each matrix of a batch.
+// multiply computes D = alpha·op(A)·op(B) + beta·C by columns, and the epilogue, for each matrix of
+// a batch.
 func (l *fakeLt) multiply(_, desc cublas.Ptr, alpha *float32, pa driver.Pointer, la cublas.Ptr, pb driver.Pointer,
 	lb cublas.Ptr, beta *float32, pc driver.Pointer, _ cublas.Ptr,
 	pd driver.Pointer, ld cublas.Ptr, algo *cublas.Algo, _ driver.Pointer, _ uintptr, s driver.Stream) cublas.Status {

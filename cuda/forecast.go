@@ -20,8 +20,9 @@ func (d *Device) ProgramBytes(most uint64, programs, batch int) uint64 {
 	return uint64(executor.SizeClass(int(most)+1)) + uint64(programs)*uint64(each)
 }
 
-// ProductBytes forecasts the working memory of Orthogonalize operations on vectors of n numbers, of which the largest
-// matrix takes `largest` bytes. The matrices of a batch take no more than two of their size and two squares each.
+// ProductBytes forecasts the working memory of Orthogonalize operations on vectors of n numbers, of
+// which the largest matrix takes `largest` bytes. The matrices of a batch take no more than two of
+// their size and two squares each.
 func (d *Device) ProductBytes(largest uint64, n, vectors int) uint64 {
 	return uint64(executor.SizeClass(int(min(uint64(4*4*n*vectors), max(largest, orthogonal.BatchBytes)))))
 }

@@ -25,7 +25,8 @@ type listCopy[T comparable] struct {
 // maxLists is how many lists a cache keeps.
 const maxLists = 64
 
-// of returns a list with its copy, which encode writes. The list is not empty. It is nil after a failure.
+// of returns a list with its copy, which encode writes. The list is not empty. It is nil after a
+// failure.
 func (c *listCache[T]) of(ex *executor.Executor, items []T, encode func([]T) []byte) *listCopy[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"fspda/device"
 )
 
-// batchedOrthogonalize is an Orthogonalize. Matrices of one shape are a batch, also across the vectors of
-// agents.
+// batchedOrthogonalize is an Orthogonalize. Matrices of one shape are a batch, also across the
+// vectors of agents.
 type batchedOrthogonalize struct {
 	executor.Op
 	device *Device
@@ -55,11 +55,13 @@ func (d *Device) sendOrthogonalize(op *device.Op) {
 	d.exec.EnqueueOp(&made.Op)
 }
 
-// orthogonalizer returns what sends orthogonalizations. In the precisions tf32 and bf16 its products round their
-// factors, in bf16 also their results. In fp32 and fp16 they are in float32. The executor calls it.
+// orthogonalizer returns what sends orthogonalizations. In the precisions tf32 and bf16 its
+// products round their factors, in bf16 also their results. In fp32 and fp16 they are in float32.
+// The executor calls it.
 func (d *Device) orthogonalizer() *orthogonal.Orthogonalizer {
 	if d.orthogonal == nil {
-		d.orthogonal = &orthogonal.Orthogonalizer{Ex: d.exec, BLAS: d.handles.blas, LT: d.handles.lt, Compute: d.compute()}
+		d.orthogonal = &orthogonal.Orthogonalizer{Ex: d.exec, BLAS: d.handles.blas, LT: d.handles.lt,
+			Compute: d.compute()}
 		if d.precision == BF16 {
 			d.orthogonal.Element = kernels.BF16
 		}

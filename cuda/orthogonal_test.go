@@ -25,7 +25,8 @@ func layers() (all []device.Orthogonal, n int) {
 	return all, n + 3
 }
 
-// orthogonalized computes a step of Muon's operations on the vectors of agents, all in the same launches.
+// orthogonalized computes a step of Muon's operations on the vectors of agents, all in the same
+// launches.
 func orthogonalized(t *testing.T, d *Device, m *fakegpu.Machine, agents []int) (all map[int][]float32, launches int) {
 	t.Helper()
 	const warm = 1000
@@ -66,8 +67,9 @@ func orthogonalized(t *testing.T, d *Device, m *fakegpu.Machine, agents []int) (
 	return all, launched(m) - before
 }
 
-// The matrices of all agents share products, and each agent gets the bits that it gets alone, in each precision, also
-// where cuBLASLt's algorithms compute one number of matrices only, and where it is missing.
+// The matrices of all agents share products, and each agent gets the bits that it gets alone, in
+// each precision, also where cuBLASLt's algorithms compute one number of matrices only, and where
+// it is missing.
 func TestOrthogonalizeTogether(t *testing.T) {
 	agents := make([]int, kernels.MostEach+3)
 	for i := range agents {
@@ -108,8 +110,9 @@ func TestOrthogonalizeTogether(t *testing.T) {
 						t.Errorf("agent %d has other numbers alone", a)
 					}
 				}
-				// For each of two parts of the agents: two operations within ranges, and of each of three shapes two
-				// kernels at the start and one at the end; sums for the one whose products cuBLASLt does not compute.
+				// For each of two parts of the agents: two operations within ranges, and of each of three
+				// shapes two kernels at the start and one at the end; sums for the one whose products cuBLASLt
+				// does not compute.
 				if want := 2 * (2 + 3*(2+1) + 2*device.OrthogonalSteps); name == "all" && launches != want {
 					t.Errorf("%d launches of kernels for %d agents, want %d", launches, len(agents), want)
 				}

@@ -259,7 +259,8 @@ func (p *Program) execute(v vectors, s *inputSlot, branch, channels int, out []f
 	}, nil
 }
 
-// send sends a run to the executor's stream, on the executor. on is the branch of that stream, nil for its own.
+// send sends a run to the executor's stream, on the executor. on is the branch of that stream, nil
+// for its own.
 func (p *Program) send(ex *executor.Executor, v vectors, s *inputSlot, channels int, host hostResults,
 	on *sideBranch) error {
 	memory, workspace := &p.device.arena, p.device.handles.workspace

@@ -97,8 +97,8 @@ func trafficOf(t *testing.T, code *device.Code, p Precision) traffic {
 		}
 		clear(c.launches)
 		clear(c.bytes)
-		err := program.sendSteps(program.env(d.exec, program.mems[0], programKey{far(1), far(2), far(3), far(4), far(5), far(6),
-			far(7)}))
+		err := program.sendSteps(program.env(d.exec, program.mems[0], programKey{far(1), far(2), far(3), far(4), far(5),
+			far(6), far(7)}))
 		return errors.Join(err, d.exec.Synchronize())
 	})
 	if err != nil {

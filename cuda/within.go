@@ -8,7 +8,8 @@ import (
 	"fspda/device"
 )
 
-// encodeRanges returns ranges for device memory: the first coordinate of each, and how many those before have.
+// encodeRanges returns ranges for device memory: the first coordinate of each, and how many those
+// before have.
 func encodeRanges(ranges []device.Range) (b []byte) {
 	before := 0
 	for _, r := range ranges {
@@ -63,8 +64,8 @@ func (d *Device) sendWithin(op *device.Op) {
 	d.exec.EnqueueOp(&made.Op)
 }
 
-// batchedWithin is a Combine of few terms or an AdamW, limited to ranges, which shares a launch with the same
-// operations of other agents.
+// batchedWithin is a Combine of few terms or an AdamW, limited to ranges, which shares a launch
+// with the same operations of other agents.
 type batchedWithin struct {
 	executor.Op
 	list    *listCopy[device.Range]

@@ -2,6 +2,7 @@ package train
 
 import (
 	"fspda/train/config"
+	"fspda/train/control"
 	"fspda/train/metric"
 	"fspda/train/runfolder"
 	"fspda/train/setting"
@@ -28,6 +29,12 @@ type (
 	Params      = config.Params
 	Schedule    = config.Schedule
 )
+
+// Control pauses and resumes a run, and requests checkpoints. Make one with NewControl.
+type Control = control.Control
+
+// NewControl makes a Control whose run is not paused.
+func NewControl() *Control { return control.New() }
 
 // Default returns the configuration of the default job.
 func Default() Config { return config.Default() }

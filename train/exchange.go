@@ -24,10 +24,12 @@ type exchange struct {
 	checked int          // the link whose message is checked
 	coming  device.Index // the coordinates of that message, if they do not come with it
 	shape   []int        // the lengths of the vectors of the message posted last
+	reduce  divided      // how an all-reduce is divided between processes
 	lengths []int        // scratch
 	posts   []int        // messages posted in this iteration, by link
 	travelling
 	expect int // messages that a link brings in an exchange
+	total  int // messages that a link brings in an iteration
 
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
@@ -56,10 +58,11 @@ func (x *exchange) init() {
 			return net.RecvChecked(ctx, x.id, x.round.Links[link].Peer, x.awaited, check)
 		}
 	}
-	x.codec.message, x.expect = s.Codec(), s.Traits.MessagesPerLink()
+	x.codec.message, x.expect, x.total = s.Codec(), s.Traits.MessagesPerLink(), s.Traits.MessagesPerIteration()
 	switch {
 	case s.AllReduces():
 		x.edges = x.allReduceLinks
+		x.initDivided()
 	case s.Broadcasts():
 		x.edges = x.broadcast
 	case s.Directed() != nil:
@@ -220,9 +223,8 @@ func (x *exchange) post(link int, values ...device.Vector) {
 			panic(fmt.Sprintf("train: agent %d posts a vector that the round did not give out", x.id))
 		}
 		b := x.shorten(x.own[at])
-		b.Retain(1)
-		m.Values = append(m.Values, b)
-		l.Sent = append(l.Sent, b.V)
+		sent, own := x.divide(b, l.Peer, len(l.Sent))
+		m.Values, l.Sent = append(m.Values, sent), append(l.Sent, own)
 	}
 	if m.Arrives = x.clock.Post(m.T, l.Peer, x.messageBits(values)); x.again && x.logged() {
 		m.Release()
@@ -270,15 +272,20 @@ func (x *exchange) receive(link int) error {
 		if errors.Is(err, dist.ErrIdle) {
 			return nil
 		}
-		if bad, ok := errors.AsType[*dist.BadValueError](err); ok {
-			return &DivergedError{Agent: l.Peer, T: x.round.T, Cause: bad, elsewhere: true}
-		}
 		if err != nil {
-			return cmp.Or(context.Cause(x.ctx), err)
+			return x.failure(err)
 		}
 		x.take(link, m)
 	}
 	return nil
+}
+
+// failure returns why the agent ends after an error of the transport.
+func (x *exchange) failure(err error) error {
+	if bad, ok := errors.AsType[*dist.BadValueError](err); ok {
+		return &DivergedError{Agent: bad.From, T: bad.T, Cause: bad, elsewhere: true}
+	}
+	return cmp.Or(context.Cause(x.ctx), err)
 }
 
 // arrived reports whether receive would return at once, as far as the transport can tell.
@@ -388,6 +395,7 @@ func (x *exchange) release() {
 	for _, b := range x.received {
 		b.Release()
 	}
+	x.reduce.release()
 	x.own, x.received, x.shortened = x.own[:0], x.received[:0], x.shortened[:0]
 	x.worker.masks.release(x.held)
 	x.held = x.held[:0]

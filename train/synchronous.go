@@ -39,7 +39,7 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 		if ctx.Err() != nil { // an agent without edges would not notice before its next snapshot
 			return context.Cause(ctx)
 		}
-		d.r.opt.Control.wait(ctx)
+		d.r.opt.Control.Wait(ctx)
 		d.r.live.enter(a.id, t)
 		o := d.r.progress.await(a.ctx, a.id, t)
 		if o.halt {
@@ -87,6 +87,9 @@ func (d *synchronous) step(a *agent, t int) error {
 		a.clock.Await()
 	}
 	if err := s.Algo.Mix(a.state, &a.round); err != nil {
+		return err
+	}
+	if err := a.exchange.sendErr; err != nil {
 		return err
 	}
 	a.exchange.account()

@@ -96,6 +96,17 @@ var lines = []line{
 		codec: true,
 		loss:  2.2,
 	},
+	{name: "ticopd", edit: func(c *Config) { c.Algo, c.Compress, c.Momentum, c.Alpha = "ticopd", "sign", 0.5, 0.1 },
+		codec: true, loss: 2.2},
+	{name: "ticopd topk broadcast", edit: func(c *Config) {
+		c.Algo, c.Compress, c.Density, c.Edges, c.Graph = "ticopd", "topk", 0.5, "broadcast(0.6)", "complete"
+	}, codec: true, loss: 2.25},
+	{name: "docom", edit: func(c *Config) { c.Algo, c.Compress, c.Density = "docom", "topk", 0.5 }, codec: true,
+		loss: 2.2},
+	{name: "docom randk", edit: func(c *Config) {
+		c.Algo, c.Density, c.Graph, c.AX = "docom", 0.5, "complete", 0.3
+	}, codec: true, loss: 2.2},
+	{name: "docom sign", edit: func(c *Config) { c.Algo, c.Compress = "docom", "sign" }, codec: true, loss: 2.2},
 	{name: "beer randk broadcast", edit: func(c *Config) {
 		c.Algo, c.Density, c.Edges, c.Graph = "beer", 0.5, "broadcast(0.6)", "complete"
 	}, codec: true, loss: 2.2},
@@ -389,7 +400,8 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 				Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})
 		}
 		r, err := run()
-		if s, _ := resolve(t, c); s.AllReduces() || slices.Contains([]string{"choco", "beer", "sgp", "demo", "sparseloco"}, c.Algo) {
+		needed := []string{"choco", "beer", "ticopd", "docom", "sgp", "demo", "sparseloco"}
+		if s, _ := resolve(t, c); s.AllReduces() || slices.Contains(needed, c.Algo) {
 			if err == nil {
 				t.Error("it went on without a message that it needs")
 			}

@@ -7,15 +7,16 @@ import (
 	"fspda/device"
 )
 
-// orthogonalShapes lists matrices of hidden layers, as Muon orthogonalizes them: how many, rows and columns.
+// orthogonalShapes lists matrices of hidden layers, as Muon orthogonalizes them: how many, rows and
+// columns.
 var orthogonalShapes = [][3]int{
 	{16, 128, 128}, {8, 128, 512}, // gpt-nano
 	{1, 768, 768}, {1, 768, 3072}, // a layer of GPT-2
 	{1, 64, 576}, {1, 128, 1152}, {1, 256, 2304}, {1, 512, 4608}, {1, 512, 2048}, // ResNet-50
 }
 
-// orthogonalJobs returns orthogonalizations. Their rate counts the products of all steps, of symmetric ones a half
-// unless a Card computes them, which multiplies whole matrices.
+// orthogonalJobs returns orthogonalizations. Their rate counts the products of all steps, of
+// symmetric ones a half unless a Card computes them, which multiplies whole matrices.
 func (o KernelsOptions) orthogonalJobs() (jobs []job) {
 	for _, d := range orthogonalShapes {
 		count, rows, cols := d[0], d[1], d[2]
@@ -25,7 +26,8 @@ func (o KernelsOptions) orthogonalJobs() (jobs []job) {
 			flops = 2 * device.OrthogonalSteps * (2*m*m*n + m*m*m)
 		}
 		jobs = append(jobs, job{KernelRow: KernelRow{Group: "vector",
-			Name: fmt.Sprintf("orthogonalize %d of %d×%d", count, rows, cols), Dims: d[:], FLOPs: float64(count) * flops},
+			Name: fmt.Sprintf("orthogonalize %d of %d×%d", count, rows, cols), Dims: d[:],
+			FLOPs: float64(count) * flops},
 			like: &product{m: rows, n: cols, k: rows}, make: func(m *meter) (func() error, error) {
 				var matrices []device.Orthogonal
 				for i := range count {

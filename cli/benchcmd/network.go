@@ -60,7 +60,7 @@ moved once.`,
 
 func (f networkFlags) run(ctx context.Context) (r fmt.Stringer, err error) {
 	c := train.Default()
-	c.Model, c.Recompute, c.Device, c.Precision = f.model, f.recompute, f.device, f.precision
+	c.Model, c.Recompute, c.Device, c.Precision, c.Optimizer = f.model, f.recompute, f.device, f.precision, f.optimizer
 	for _, n := range []struct {
 		key        string
 		got, least int
@@ -112,7 +112,9 @@ func trainingOf(net *model.Network, f networkFlags, e *setup.Devices) (
 	func(ctx context.Context, atStep func() (more bool)) error, error) {
 	c := train.Default()
 	c.Model, c.Optimizer = f.model, f.optimizer
-	c = stepDefaults(c.Defaults())
+	if c = stepDefaults(c.Defaults()); f.optimizer != "auto" {
+		c.Optimizer = f.optimizer
+	}
 	c.Algo, c.Agents, c.Batch, c.Threads, c.Recompute = "sgd", 1, f.batch, f.threads, f.recompute
 	tokens := make([]uint16, 10*net.Inputs()+1) // few: an evaluation runs beside the first steps
 	stream := rng.New(1, "bench tokens")

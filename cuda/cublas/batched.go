@@ -9,8 +9,8 @@ import (
 	"fspda/cuda/driver"
 )
 
-// Batch is products D = Alpha·A·B + Beta·C of Count triples of matrices, each of the shape of the Product, whose C is
-// D here. C and D have one shape and one type.
+// Batch is products D = Alpha·A·B + Beta·C of Count triples of matrices, each of the shape of the
+// Product, whose C is D here. C and D have one shape and one type.
 type Batch struct {
 	Product
 	Alpha, Beta float32
@@ -19,15 +19,16 @@ type Batch struct {
 	StrideA, StrideB, StrideD int
 }
 
-// Batched is a Batch with a chosen algorithm, which splits no sum. Of addresses only the alignment matters.
+// Batched is a Batch with a chosen algorithm, which splits no sum. Of addresses only the alignment
+// matters.
 type Batched struct {
 	matmul      *Matmul
 	alpha, beta *float32 // They lie on the heap, because the library reads them there.
 }
 
-// NewBatched chooses the algorithm that the library recommends. With another Batched of the same products and another
-// count it takes its algorithm, so that all results have the bits that they have there. The error is ErrUnsupported
-// where there is none.
+// NewBatched chooses the algorithm that the library recommends. With another Batched of the same
+// products and another count it takes its algorithm, so that all results have the bits that they
+// have there. The error is ErrUnsupported where there is none.
 func (l *Lt) NewBatched(b Batch, like *Batched) (*Batched, error) {
 	m := &Matmul{lt: l, algo: new(Algo), epilogue: epilogueNone, operands: &Operands{},
 		name: fmt.Sprintf("cublasLtMatmul of %d products of %d×%d×%d", b.Count, b.M, b.N, b.K)}
@@ -65,7 +66,8 @@ func (m *Matmul) repeat(b Batch) (err error) {
 	return err
 }
 
-// check asks the library whether the algorithm of m computes its products, and how much memory it needs.
+// check asks the library whether the algorithm of m computes its products, and how much memory it
+// needs.
 func (m *Matmul) check() error {
 	var found Heuristic
 	s := m.lt.api.CheckAlgo(m.lt.h, m.desc, m.a, m.b, m.c, m.c, m.algo, &found)
@@ -76,8 +78,8 @@ func (m *Matmul) check() error {
 	return nil
 }
 
-// Run enqueues the products on the stream. All addresses must have the alignment that the algorithm was chosen for.
-// C may be D.
+// Run enqueues the products on the stream. All addresses must have the alignment that the algorithm
+// was chosen for. C may be D.
 func (b *Batched) Run(d, at, bt, c driver.Pointer) error {
 	m, l := b.matmul, b.matmul.lt
 	s := l.api.Matmul(l.h, m.desc, b.alpha, bt, m.a, at, m.b, b.beta, c, m.c, d, m.c, m.algo, l.workspace, m.memory,

@@ -222,7 +222,8 @@ func (m *Matmul) choose(p Product, schemes uint32) error {
 	return errors.Join(err, a.check(a.DestroyPref(pref), m.name))
 }
 
-// prefer passes the workspace size, the schemes of reduction and the alignments of the matrices to the library.
+// prefer passes the workspace size, the schemes of reduction and the alignments of the matrices to
+// the library.
 func (m *Matmul) prefer(pref Ptr, p Product, schemes uint32) error {
 	a := m.lt.api
 	memory := uintptr(m.lt.workspaceBytes)

@@ -133,7 +133,8 @@ func TestMatmul(t *testing.T) {
 	}
 }
 
-// Several products with one algorithm: it is chosen for the first number of matrices, and checked for others.
+// Several products with one algorithm: it is chosen for the first number of matrices, and checked
+// for others.
 func TestBatched(t *testing.T) {
 	l := &fakeLt{}
 	lt, err := l.api().New(5, 4096, 1<<20)

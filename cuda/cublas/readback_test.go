@@ -51,8 +51,8 @@ func readBack(t *testing.T, h *dynlib.Handle, a *LtAPI) {
 	}
 	p := Product{M: 8, N: 300, K: 24, TransB: true, A: 256, B: 260, C: 512, Type: BFloat16, TypeC: Float32,
 		Compute: ComputeTF32}
-	for _, e := range []Epilogue{epilogueNone, EpilogueBias, EpilogueReLUBias, EpilogueReLUMaskBias, EpilogueReLUGrad, EpilogueGELU,
-		EpilogueGELUBias, EpilogueGELUGrad, EpilogueBiasGrad} {
+	for _, e := range []Epilogue{epilogueNone, EpilogueBias, EpilogueReLUBias, EpilogueReLUMaskBias,
+		EpilogueReLUGrad, EpilogueGELU, EpilogueGELUBias, EpilogueGELUGrad, EpilogueBiasGrad} {
 		m := &Matmul{lt: &Lt{api: a, workspaceBytes: 1 << 20}, epilogue: e,
 			operands: &Operands{Bias: 0x1000, Aux: 0x2000}, name: "a test"}
 		if err := m.describe(p); err != nil {

@@ -37,7 +37,8 @@ func (ex *Executor) EnterContext(index int) error {
 	return ex.limitFetches()
 }
 
-// FetchVariable is the environment variable that sets how many bytes the L2 cache fetches at least: 32, 64 or 128.
+// FetchVariable is the environment variable that sets how many bytes the L2 cache fetches at least:
+// 32, 64 or 128.
 const FetchVariable = "FSPDA_CUDA_FETCH"
 
 // limitFetches passes the number of FetchVariable to the driver, if it is set.
@@ -78,8 +79,8 @@ func (ex *Executor) NewStream() (s driver.Stream, err error) {
 	return s, err
 }
 
-// On has everything that send sends go to another stream. Graphs are captured as ever. Blocks that send gives back
-// must not be taken before the executor's own stream waits for the other one.
+// On has everything that send sends go to another stream. Graphs are captured as ever. Blocks that
+// send gives back must not be taken before the executor's own stream waits for the other one.
 func (ex *Executor) On(s driver.Stream, send func() error) error {
 	ex.Stream = s
 	defer func() { ex.Stream = ex.home }()

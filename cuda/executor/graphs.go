@@ -60,7 +60,8 @@ func (c GraphCache[K]) Discard(ex *Executor) {
 	ex.garbage.graphs = append(ex.garbage.graphs, slices.Collect(maps.Values(c))...)
 }
 
-// capture makes a graph of the work that send sends. It is captured on the stream of the libraries' handles.
+// capture makes a graph of the work that send sends. It is captured on the stream of the libraries'
+// handles.
 func (ex *Executor) capture(name string, send func() error) (exec driver.GraphExec, err error) {
 	at := ex.Stream
 	ex.Stream = ex.home

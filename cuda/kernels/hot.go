@@ -9,8 +9,9 @@ import (
 // lookup by name and the conversion of arguments.
 var hotKernels struct{ gather, scatterAdd, moveCopy, addDiff, addDiffMany *Kernel }
 
-// ManyCoordinates is how many selected coordinates keep a GPU busy in a launch of their own: the threads of a
-// megakernel, half a thousand on each multiprocessor, would take turns, and wait for memory in each.
+// ManyCoordinates is how many selected coordinates keep a GPU busy in a launch of their own: the
+// threads of a megakernel, half a thousand on each multiprocessor, would take turns, and wait for
+// memory in each.
 const ManyCoordinates = 1 << 16
 
 // diffsEach is the coordinates of a thread of add_diff_many: DIFFS_EACH of vector.cu.

@@ -262,8 +262,8 @@ func Multiply(c, a, b Address, p device.MatrixProduct) Call {
 		p.Alpha, float32(p.Beta))
 }
 
-// Ranges is Total coordinates of vectors, in Count ranges that ascend. List has the first coordinate of each, and how
-// many coordinates the ranges before it have, as int64 numbers.
+// Ranges is Total coordinates of vectors, in Count ranges that ascend. List has the first
+// coordinate of each, and how many coordinates the ranges before it have, as int64 numbers.
 type Ranges struct {
 	List         Address
 	Count, Total int

@@ -36,7 +36,8 @@ type Orthogonalizer struct {
 	products map[productsKey]*batchProducts
 }
 
-// productsKey is a number of matrices of a shape, beside others whose bits its results have to have.
+// productsKey is a number of matrices of a shape, beside others whose bits its results have to
+// have.
 type productsKey struct {
 	Shape
 	count, like int
@@ -62,7 +63,8 @@ func (s Shape) numbers() int {
 // most returns how many matrices a batch has at most.
 func (s Shape) most() int { return max(1, BatchBytes/(4*s.numbers())) }
 
-// Send sends the orthogonalization of the matrices of vectors, whose shapes ascend. list has them in device memory.
+// Send sends the orthogonalization of the matrices of vectors, whose shapes ascend. list has them
+// in device memory.
 func (o *Orthogonalizer) Send(matrices []device.Orthogonal, list kernels.Address, vectors []kernels.Address) error {
 	for first := 0; first < len(matrices); {
 		s, end := ShapeOf(matrices[first]), first+1
@@ -70,7 +72,8 @@ func (o *Orthogonalizer) Send(matrices []device.Orthogonal, list kernels.Address
 			end++
 		}
 		for part := range slices.Chunk(vectors, min(kernels.MostEach, s.most())) {
-			b := kernels.OrthogonalBatch{Vectors: part, Short: s.short, Long: s.long, Stride: batchStride(s.short * s.long)}
+			b := kernels.OrthogonalBatch{Vectors: part, Short: s.short, Long: s.long,
+				Stride: batchStride(s.short * s.long)}
 			each := max(1, s.most()/len(part))
 			for at := first; at < end; at += each {
 				b.Matrices = min(each, end-at)
@@ -85,8 +88,8 @@ func (o *Orthogonalizer) Send(matrices []device.Orthogonal, list kernels.Address
 	return nil
 }
 
-// sendBatch sends the orthogonalization of a batch of matrices of a shape. Its results have the bits of a
-// batch of `like` matrices.
+// sendBatch sends the orthogonalization of a batch of matrices of a shape. Its results have the
+// bits of a batch of `like` matrices.
 func (o *Orthogonalizer) sendBatch(b kernels.OrthogonalBatch, s Shape, like int) error {
 	ex, count := o.Ex, b.Matrices*len(b.Vectors)
 	base, err := o.batchProducts(s, like, like)
@@ -127,21 +130,24 @@ func (o *Orthogonalizer) sendBatch(b kernels.OrthogonalBatch, s Shape, like int)
 
 // products returns the three products of a step for count matrices.
 func (s Shape) products(element kernels.Element, compute cublas.Compute, count int) [3]cublas.Batch {
-	of, long, square := map[kernels.Element]cublas.Type{kernels.F32: cublas.Float32, kernels.BF16: cublas.BFloat16}[element], batchStride(s.short*s.long), batchStride(s.short*s.short)
+	of, long, square := cublas.Float32, batchStride(s.short*s.long), batchStride(s.short*s.short)
+	if element == kernels.BF16 {
+		of = cublas.BFloat16
+	}
 	product := func(n, k int, transposed bool, alpha, beta float64, strideA, strideB, strideD int) cublas.Batch {
 		const aligned = compiler.AlignBytes // any address
 		return cublas.Batch{Product: cublas.Product{M: s.short, N: n, K: k, TransB: transposed, A: aligned, B: aligned,
-			C: aligned, Type: of, TypeC: of, Compute: compute}, Alpha: float32(alpha), Beta: float32(beta), Count: count,
-			StrideA: strideA, StrideB: strideB, StrideD: strideD}
+			C: aligned, Type: of, TypeC: of, Compute: compute}, Alpha: float32(alpha), Beta: float32(beta),
+			Count: count, StrideA: strideA, StrideB: strideB, StrideD: strideD}
 	}
 	return [3]cublas.Batch{product(s.short, s.long, true, 1, 0, long, long, square),
 		product(s.short, s.short, false, device.OrthogonalC, device.OrthogonalB, square, square, square),
 		product(s.long, s.short, false, 1, device.OrthogonalA, square, long, long)}
 }
 
-// batchProducts returns the products of count matrices, whose results have the bits that they have in a batch of
-// `like` matrices: their algorithms are chosen for that batch. The error is cublas.ErrUnsupported where one does not
-// compute count matrices.
+// batchProducts returns the products of count matrices, whose results have the bits that they have
+// in a batch of `like` matrices: their algorithms are chosen for that batch. The error is
+// cublas.ErrUnsupported where one does not compute count matrices.
 func (o *Orthogonalizer) batchProducts(s Shape, count, like int) (*batchProducts, error) {
 	key := productsKey{s, count, like}
 	if there := o.products[key]; there != nil {
@@ -169,8 +175,8 @@ func (o *Orthogonalizer) batchProducts(s Shape, count, like int) (*batchProducts
 	return made, nil
 }
 
-// choose has cuBLASLt choose algorithms, or takes the ones of base, whose count is another. An algorithm that
-// is chosen computes single matrices too.
+// choose has cuBLASLt choose algorithms, or takes the ones of base, whose count is another. An
+// algorithm that is chosen computes single matrices too.
 func (b *batchProducts) choose(o *Orthogonalizer, s Shape, count int, base *batchProducts) error {
 	if o.LT == nil {
 		return cublas.ErrUnsupported

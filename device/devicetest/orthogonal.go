@@ -7,10 +7,10 @@ import (
 	"fspda/internal/rng"
 )
 
-// orthogonalError is the largest error of an Orthogonalize, relative to the norm of the result, by the bits of the
-// factors of the device's products. In float32 768×768 matrices have 2e-6. Rounding errors grow up to 485-fold in
-// directions in which a matrix has next to nothing: with the 8 bits of bfloat16 the result of a matrix of rank 1 is
-// mostly that.
+// orthogonalError is the largest error of an Orthogonalize, relative to the norm of the result, by
+// the bits of the factors of the device's products. In float32 768×768 matrices have 2e-6. Rounding
+// errors grow up to 485-fold in directions in which a matrix has next to nothing: with the 8 bits
+// of bfloat16 the result of a matrix of rank 1 is mostly that.
 func orthogonalError(bits int) float64 {
 	switch {
 	case bits >= 24:
@@ -29,8 +29,8 @@ func factorBits(d device.Device) int {
 	return 24
 }
 
-// checkOrthogonalize compares matrices of many shapes, wide, tall and square, one of zeros and one of
-// rank 1 among them, with float64. The numbers around and between them keep their bits.
+// checkOrthogonalize compares matrices of many shapes, wide, tall and square, one of zeros and one
+// of rank 1 among them, with float64. The numbers around and between them keep their bits.
 func checkOrthogonalize(f *field) {
 	s := rng.New(6, "orthogonalize")
 	var all []device.Orthogonal

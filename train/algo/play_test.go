@@ -145,14 +145,14 @@ func (g *game) step(tb testing.TB, t int) {
 					}
 				}
 			}
+			if g.heard != nil {
+				g.heard(r)
+			}
 		}
 	}
 	for i, r := range rounds {
 		for k := 0; k < len(r.Links) && g.algo.Traits().Delay == 0; k++ {
 			g.count(i, &r.Links[k])
-		}
-		if g.heard != nil {
-			g.heard(r)
 		}
 		if err := g.algo.Mix(g.state[i], r); err != nil {
 			tb.Fatal(err)
@@ -200,7 +200,7 @@ func (g *game) count(i int, l *Link) {
 		return
 	}
 	if g.coded != nil {
-		for which := range g.algo.Traits().MessagesPerLink() {
+		for which := range g.algo.Traits().MessagesPerIteration() {
 			g.ledger.Send(g.coded(l, which))
 		}
 		return
@@ -242,7 +242,7 @@ func (g *game) round(t, i int, active [][2]int) *Round {
 			r.Links = append(r.Links, l)
 		}
 	}
-	if g.share && g.mask(t, 0, 1) == nil && len(active) == len(g.state)*(len(g.state)-1)/2 {
+	if g.share && len(active) == len(g.state)*(len(g.state)-1)/2 && r.Links[0].Mask == nil {
 		r.Shared = func(which int, fill func(dst device.Vector)) device.Vector {
 			return g.common([2]int{t, which}, fill)
 		}

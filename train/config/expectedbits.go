@@ -92,7 +92,7 @@ func (s *Setup) meanMessage() float64 {
 	}
 	var l dist.Ledger
 	for part := range parts {
-		for which := range s.Traits.MessagesPerLink() {
+		for which := range s.Traits.MessagesPerIteration() {
 			m := s.CodedMessage(s.Codec(), part*every, s.Mask.Len(), s.Mask.Len())
 			m.Indices = which == 0 || m.DataDependent
 			l.Send(m)

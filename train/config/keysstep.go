@@ -44,10 +44,10 @@ var stepKeys = []setting.Key{
 		Help: "READERS: number added to the root of the mean square; with gt-adam inside the root"},
 	{Name: "placement", Topic: "method", Default: auto, Choices: []string{auto, placementLocal, placementCorrected},
 		Since: "0.2.0", Inert: inertPlacement,
-		Help: "fspda-sa, fspda-sa-sketch, fspda-sa-ef, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, " +
-			"next: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with " +
-			"the method's correction), or auto (corrected for dsgt, diging and next, and with adamw, except for kgt " +
-			"and for language models)"},
+		Help: "fspda-sa, fspda-sa-sketch, fspda-sa-ef, scaffnew, led, kgt, d2, exact-diffusion, dsgt, diging, next, " +
+			"ticopd: where the optimizer stands: local (on the gradient alone), corrected (on the gradient with the " +
+			"method's correction), or auto (corrected for dsgt, diging and next, and with adamw, except for kgt and " +
+			"for language models)"},
 	{Name: "weight_decay", Topic: "method", Default: 1e-4, Range: "[0, inf)", Want: "0 or more",
 		Help: "L2 coefficient wd of the term wd/2·|x|², or decoupled weight decay"},
 	{Name: "decay_form", Topic: "method", Default: auto, Choices: []string{auto, decayCoupled, decayDecoupled},

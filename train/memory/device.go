@@ -27,11 +27,11 @@ type Device interface {
 	// ProgramBytes forecasts the bytes of programs that run one after the other. most is the
 	// workspace of the largest, which they share. Each program also has batches of batch numbers.
 	ProgramBytes(most uint64, programs, batch int) uint64
-	// BranchBytes forecasts the bytes that a number of programs take beside that workspace, where they compute at
-	// the same time.
+	// BranchBytes forecasts the bytes that a number of programs take beside that workspace, where they
+	// compute at the same time.
 	BranchBytes(programs int) uint64
-	// ProductBytes forecasts the working memory of Orthogonalize operations on vectors of n numbers, as many as are
-	// given, of which the largest matrix takes `largest` bytes.
+	// ProductBytes forecasts the working memory of Orthogonalize operations on vectors of n numbers,
+	// as many as are given, of which the largest matrix takes `largest` bytes.
 	ProductBytes(largest uint64, n, vectors int) uint64
 	// Overhead returns the bytes that the device keeps for work with the given number of sets of
 	// vectors: recorded graphs, and kernels that libraries load on first use. They are estimated

@@ -1,6 +1,7 @@
-// The ends of an orthogonalization: matrices of up to 16 vectors are copied to a batch of matrices, divided by
-// their norms, and back. A batch has matrices of `short_side` rows and `long_side` columns, `stride` numbers apart:
-// first those of the first vector. A matrix that is higher than wide is transposed on both ways.
+// The ends of an orthogonalization: matrices of up to 16 vectors are copied to a batch of matrices,
+// divided by their norms, and back. A batch has matrices of `short_side` rows and `long_side`
+// columns, `stride` numbers apart: first those of the first vector. A matrix that is higher than
+// wide is transposed on both ways.
 #include "each.cuh"
 #include "half.cuh"
 
@@ -13,7 +14,8 @@ struct OrthogonalMatrix {
   u32 tall;
 };
 
-// sum_of_block returns the sum over a block of 256 threads, to all of them, in an order that does not vary.
+// sum_of_block returns the sum over a block of 256 threads, to all of them, in an order that does
+// not vary.
 __device__ inline double sum_of_block(double v) {
   __shared__ double warps[256 / WARP];
 #pragma unroll
@@ -29,7 +31,8 @@ __device__ inline double sum_of_block(double v) {
 // entry returns the place in the batch of a block's matrix, which blockIdx.y counts in its vector.
 __device__ inline i64 batch_entry() { return (i64)blockIdx.z * gridDim.y + blockIdx.y; }
 
-// orthogonal_squares: part[e·parts + b] is block b of the sum of squares of matrix e, which has n numbers.
+// orthogonal_squares: part[e·parts + b] is block b of the sum of squares of matrix e, which has n
+// numbers.
 KERNEL(256) orthogonal_squares(double *part, const OrthogonalMatrix *list, i64 n, EACH(const float *, v)) {
   const float *x = PICK(v) + list[blockIdx.y].offset;
   const i64 begin = (i64)blockIdx.x * SQUARES_BLOCK;
@@ -44,8 +47,9 @@ KERNEL(256) orthogonal_squares(double *part, const OrthogonalMatrix *list, i64 n
   if (threadIdx.x == 0) part[batch_entry() * gridDim.x + blockIdx.x] = s;
 }
 
-// MatrixTile is a block's part of a matrix of rows × columns as it is stored in the vector: MATRIX_TILE rows from `row`
-// on, and as many columns. A thread has every eighth row, from `first` on, of one column.
+// MatrixTile is a block's part of a matrix of rows × columns as it is stored in the vector:
+// MATRIX_TILE rows from `row` on, and as many columns. A thread has every eighth row, from `first`
+// on, of one column.
 struct MatrixTile {
   int row, column, first, lane, rows, columns;
 
@@ -56,7 +60,8 @@ struct MatrixTile {
     first = threadIdx.x / MATRIX_TILE, lane = threadIdx.x % MATRIX_TILE;
   }
 
-  // stored calls f(i, j, at) for the thread's numbers: row and column in the tile, and place in the vector's matrix.
+  // stored calls f(i, j, at) for the thread's numbers: row and column in the tile, and place in the
+  // vector's matrix.
   template <class F> __device__ void stored(F f) const {
 #pragma unroll
     for (int i = first; i < MATRIX_TILE; i += 256 / MATRIX_TILE)
@@ -72,9 +77,11 @@ struct MatrixTile {
   }
 };
 
-// orthogonal_start: x[e] = v/max(√(sum of squares), least), of which part has `parts` parts for each matrix.
+// orthogonal_start: x[e] = v/max(√(sum of squares), least), of which part has `parts` parts for
+// each matrix.
 template <class T>
-__device__ inline void orthogonal_start(T *x, i64 stride, const double *part, int parts, const OrthogonalMatrix &m, const float *v,
+__device__ inline void orthogonal_start(T *x, i64 stride, const double *part, int parts,
+                                        const OrthogonalMatrix &m, const float *v,
                                         int short_side, int long_side, double least) {
   __shared__ float tile[MATRIX_TILE][MATRIX_TILE + 1];
   double s = 0.0;
@@ -91,7 +98,8 @@ __device__ inline void orthogonal_start(T *x, i64 stride, const double *part, in
 
 // orthogonal_end: v = scale·x[e].
 template <class T>
-__device__ inline void orthogonal_end(float *v, const T *x, i64 stride, const OrthogonalMatrix &m, int short_side, int long_side) {
+__device__ inline void orthogonal_end(float *v, const T *x, i64 stride, const OrthogonalMatrix &m,
+                                      int short_side, int long_side) {
   __shared__ float tile[MATRIX_TILE][MATRIX_TILE + 1];
   const MatrixTile t(m, short_side, long_side);
   const T *from = x + batch_entry() * stride;
@@ -103,8 +111,8 @@ __device__ inline void orthogonal_end(float *v, const T *x, i64 stride, const Or
 
 #define ENDS(T, name) \
   KERNEL(256) \
-  orthogonal_start_##name(T *x, i64 stride, const double *part, int parts, const OrthogonalMatrix *list, int short_side, \
-                          int long_side, double least, EACH(const float *, v)) { \
+  orthogonal_start_##name(T *x, i64 stride, const double *part, int parts, const OrthogonalMatrix *list, \
+                          int short_side, int long_side, double least, EACH(const float *, v)) { \
     orthogonal_start<T>(x, stride, part, parts, list[blockIdx.y], PICK(v), short_side, long_side, least); \
   } \
   KERNEL(256) \

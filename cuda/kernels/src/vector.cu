@@ -76,8 +76,9 @@ add_diff(const float *own, const float *other, const u32 *idx, i64 k, float *v0,
   add_diff_of(GridBlock(), own, other, idx, k, v0, a0, v1, a1);
 }
 
-// add_diff_many is add_diff for long lists of coordinates. A thread has DIFFS_EACH of them in flight, at
-// distances of the threads of a block, so that the lanes of a warp select adjacent coordinates.
+// add_diff_many is add_diff for long lists of coordinates. A thread has DIFFS_EACH of them in
+// flight, at distances of the threads of a block, so that the lanes of a warp select adjacent
+// coordinates.
 #define DIFFS_EACH 4
 KERNEL(256)
 add_diff_many(const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0, float *v1, float a1) {
@@ -85,7 +86,8 @@ add_diff_many(const float *own, const float *other, const u32 *idx, i64 k, float
   i64 i[DIFFS_EACH];
   float d[DIFFS_EACH], x[DIFFS_EACH], y[DIFFS_EACH];
   if (first >= k) return;
-  // the first stands for a coordinate that is not there, since loads with conditions are not all in flight
+  // the first stands for a coordinate that is not there, since loads with conditions are not all in
+  // flight
 #pragma unroll
   for (int e = 0; e < DIFFS_EACH; e++) {
     const i64 at = first + e * blockDim.x, j = at < k ? at : first;
@@ -228,8 +230,8 @@ KERNEL(256) dot_sum(double *out64, float *out32, const double *part, i64 parts, 
 }
 
 
-// CoordinateRange is coordinates of a vector: those from `from` on, until the next range has as many before it as this one and
-// its coordinates.
+// CoordinateRange is coordinates of a vector: those from `from` on, until the next range has as
+// many before it as this one and its coordinates.
 struct CoordinateRange {
   i64 from, before;
 };
@@ -254,8 +256,8 @@ template <class F> __device__ inline void each_within(const CoordinateRange *ran
 
 // combine_within is combine_each for the coordinates of ranges.
 KERNEL(256)
-combine_within(const CoordinateRange *ranges, int count, i64 total, int terms, EACH(float *, dst), EACH(const float *, x),
-               EACH(const float *, y), EACH(const float *, z), EACH(float, a), EACH(float, b), EACH(float, c)) {
+combine_within(const CoordinateRange *ranges, int count, i64 total, int terms, EACH(float *, dst),
+               EACH(const float *, x), EACH(const float *, y), EACH(const float *, z), EACH(float, a), EACH(float, b), EACH(float, c)) {
   float *to = PICK(dst);
   const float *v0 = PICK(x), *v1 = PICK(y), *v2 = PICK(z);
   const float by0 = PICK(a), by1 = PICK(b), by2 = PICK(c);
@@ -269,8 +271,8 @@ combine_within(const CoordinateRange *ranges, int count, i64 total, int terms, E
 
 // combine_within_list is the same for one vector and any number of terms, listed in device memory.
 KERNEL(256)
-combine_within_list(const CoordinateRange *ranges, int count, i64 total, float *dst, const float *const *v, const float *a,
-                    int terms) {
+combine_within_list(const CoordinateRange *ranges, int count, i64 total, float *dst, const float *const *v,
+                    const float *a, int terms) {
   each_within(ranges, count, total, [&](i64 i) {
     float s = terms > 0 ? a[0] * v[0][i] : 0.0f;
     for (int k = 1; k < terms; k++) s = s + a[k] * v[k][i];
