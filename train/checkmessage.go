@@ -3,8 +3,17 @@ package train
 import (
 	"slices"
 
+	"fspda/device"
 	"fspda/dist"
 )
+
+// checking is the memory of the checks of messages.
+type checking struct {
+	checked int          // the link whose message is checked
+	coming  device.Index // the coordinates of that message, if they do not come with it
+	shape   []int        // the lengths of the vectors of the message posted last
+	lengths []int        // scratch
+}
 
 // checkMessage checks that a message of another process has the shape that the algorithm can use
 // over the link. Operations on vectors fail if lengths do not fit.

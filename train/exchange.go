@@ -20,13 +20,10 @@ type exchange struct {
 	codec  codec
 	edges  func(t int) // sets the links of an iteration
 	// recv waits for a message of a link.
-	recv    func(ctx context.Context, link int) (dist.Message, error)
-	checked int          // the link whose message is checked
-	coming  device.Index // the coordinates of that message, if they do not come with it
-	shape   []int        // the lengths of the vectors of the message posted last
-	reduce  divided      // how an all-reduce is divided between processes
-	lengths []int        // scratch
-	posts   []int        // messages posted in this iteration, by link
+	recv func(ctx context.Context, link int) (dist.Message, error)
+	checking
+	reduce divided // how an all-reduce is divided between processes
+	posts  []int   // messages posted in this iteration, by link
 	travelling
 	expect int // messages that a link brings in an exchange
 	total  int // messages that a link brings in an iteration
