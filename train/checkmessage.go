@@ -7,10 +7,10 @@ import (
 	"fspda/dist"
 )
 
-// checking is the memory of the checks of messages.
+// checking is the knowledge of an exchange about the message that it checks.
 type checking struct {
-	checked int          // the link whose message is checked
-	coming  device.Index // the coordinates of that message, if they do not come with it
+	checked int          // the link that it came over
+	coming  device.Index // its coordinates, if they do not come with it
 	shape   []int        // the lengths of the vectors of the message posted last
 	lengths []int        // scratch
 }

@@ -16,12 +16,12 @@ import (
 // over them, and their account.
 type exchange struct {
 	*core
+	checking
 	ledger dist.Ledger
 	codec  codec
 	edges  func(t int) // sets the links of an iteration
 	// recv waits for a message of a link.
-	recv func(ctx context.Context, link int) (dist.Message, error)
-	checking
+	recv   func(ctx context.Context, link int) (dist.Message, error)
 	reduce divided // how an all-reduce is divided between processes
 	posts  []int   // messages posted in this iteration, by link
 	travelling
