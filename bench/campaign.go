@@ -31,9 +31,19 @@ type Campaign struct {
 	Metric   string  // metric of which every run must have numbers; empty: none
 	Panels   []Panel // panels; a run must have numbers for each
 
+	// Before is called with the unfinished runs and their folders when all are checked and none has
+	// started. An error ends the campaign. It may be nil.
+	Before func(ctx context.Context, runs []Unfinished) error
+
 	// Until, if above 0, is the share of their iterations that the runs make: they stop with a
 	// checkpoint after the first evaluation there or later, and their outcomes have the rows up to it
 	Until float64
+}
+
+// Unfinished is a run that a campaign is about to make or to resume.
+type Unfinished struct {
+	Config train.Config
+	Folder string
 }
 
 // Event is a progress report of a run.
@@ -90,6 +100,17 @@ func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 	plans, err := c.plan()
 	if err != nil {
 		return nil, err
+	}
+	if c.Before != nil {
+		var runs []Unfinished
+		for _, p := range plans {
+			if !p.done && p.same < 0 {
+				runs = append(runs, Unfinished{p.job.Config, p.folder})
+			}
+		}
+		if err := c.Before(ctx, runs); err != nil {
+			return nil, err
+		}
 	}
 	if err := os.MkdirAll(c.Folder, 0o777); err != nil {
 		return nil, &train.FolderError{Path: c.Folder, Got: "cannot be made", Err: err,
