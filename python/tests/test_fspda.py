@@ -253,5 +253,64 @@ class TestTorch(Case):
         self.assertTrue(torch.equal(again, g) and torch.equal(before, buffers))
 
 
+try:
+    import jax
+except ImportError:
+    jax = None
+
+
+@unittest.skipIf(jax is None, "JAX is not installed")
+class TestJAX(Case):
+    def test_train(self):
+        from fspda.jax import JaxModel
+
+        def init(key):
+            return {"w": 0.01 * jax.random.normal(key, (784, 10)), "b": jax.numpy.zeros(10)}
+
+        def apply(p, x, key):
+            x = x.reshape(len(x), -1)
+            if key is not None:  # dropout
+                x = x * jax.random.bernoulli(key, 0.9, x.shape) / 0.9
+            return x @ p["w"] + p["b"]
+
+        settings = {**QUICK, "alpha": 0.05, "data_train": 300, "data_test": 100, "metrics": "test"}
+        whole = fspda.train(JaxModel(init, apply), out=self.dir / "whole", **settings)
+        fspda.train(JaxModel(init, apply), out=self.dir / "part", **{**settings, "iterations": 20})
+        run = fspda.train(JaxModel(init, apply), out=self.dir / "part", resume=True, iterations=40, quiet=True)
+        self.assertEqual(self.vectors(run), self.vectors(whole))
+        self.assertEqual(sorted(run.model), ["b", "w"])
+        self.assertGreater(run.rows()[-1]["test_acc_avg"], 0.3)
+
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class TestExamples(Case):
+    """The examples of README and of the notebook run as they are."""
+
+    def run_code(self, code):
+        path = str(pathlib.Path(fspda.__file__).resolve().parent.parent)
+        found = subprocess.run(
+            [sys.executable, "-c", f"import sys; sys.path.insert(0, {path!r})\n{code}"],
+            cwd=self.dir,
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(found.returncode, 0, found.stderr)
+        return found.stdout
+
+    def test_readme(self):
+        code = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
+        self.assertIn("test_acc_avg", self.run_code(code))
+
+    def test_notebook(self):
+        cells = json.loads((ROOT / "examples" / "notebook" / "own-model.ipynb").read_text())["cells"]
+        code = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+        said = self.run_code(code)
+        self.assertIn("fspda-sa 0.", said)
+        self.assertIn("dsgd 0.", said)
+
+
 if __name__ == "__main__":
     unittest.main()
