@@ -16,19 +16,16 @@ import (
 // over them, and their account.
 type exchange struct {
 	*core
+	checking
 	ledger dist.Ledger
 	codec  codec
 	edges  func(t int) // sets the links of an iteration
 	// recv waits for a message of a link.
-	recv    func(ctx context.Context, link int) (dist.Message, error)
-	checked int          // the link whose message is checked
-	coming  device.Index // the coordinates of that message, if they do not come with it
-	shape   []int        // the lengths of the vectors of the message posted last
-	reduce  divided      // how an all-reduce is divided between processes
-	lengths []int        // scratch
-	posts   []int        // messages posted in this iteration, by link
-	expect  int          // messages that a link brings in an exchange
-	total   int          // messages that a link brings in an iteration
+	recv   func(ctx context.Context, link int) (dist.Message, error)
+	reduce divided // how an all-reduce is divided between processes
+	posts  []int   // messages posted in this iteration, by link
+	expect int     // messages that a link brings in an exchange
+	total  int     // messages that a link brings in an iteration
 
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents

@@ -269,6 +269,10 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 			(l > zap.InfoLevel || r.options.Live.Agents(nil)[m.rank].Iteration < s.Config.Iterations)
 	})
 	log := all.WithOptions(zap.IncreaseLevel(working))
+	digest, err := setup.Arithmetic(s)
+	if err != nil {
+		return nil, "", err
+	}
 	found, address, err := m.discover(nats.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Log: log})
 	if err != nil {
 		return nil, "", portTaken(err)
@@ -276,7 +280,8 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log}
-	o.Identity = []link.Field{{Name: "run", Value: m.run}, {Name: "version", Value: command.Version()}}
+	o.Identity = []link.Field{{Name: "run", Value: m.run}, {Name: "protocol", Value: strconv.Itoa(discover.Version)},
+		{Name: "arithmetic", Value: digest}}
 	for _, id := range s.Identity(r.model.Describe().Sizes()) {
 		o.Identity = append(o.Identity, link.Field{Name: id[0], Value: id[1]})
 	}
