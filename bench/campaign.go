@@ -13,6 +13,7 @@ import (
 	"fspda/train"
 	"fspda/train/config"
 	"fspda/train/memory"
+	"fspda/train/runfolder"
 )
 
 // Campaign is a list of runs, each in a subfolder of Folder. It can be stopped and run again:
@@ -31,8 +32,7 @@ type Campaign struct {
 	Metric   string  // metric of which every run must have numbers; empty: none
 	Panels   []Panel // panels; a run must have numbers for each
 
-	// Before is called with the unfinished runs and their folders when all are checked and none has
-	// started. An error ends the campaign. It may be nil.
+	// Before is called with the unfinished runs when all are checked and none has started. An error ends the campaign. It may be nil.
 	Before func(ctx context.Context, runs []Unfinished) error
 
 	// Until, if above 0, is the share of their iterations that the runs make: they stop with a
@@ -43,7 +43,7 @@ type Campaign struct {
 // Unfinished is a run that a campaign is about to make or to resume.
 type Unfinished struct {
 	Config train.Config
-	Folder string
+	From   int // From is the iteration of its latest checkpoint; 0 if it has none.
 }
 
 // Event is a progress report of a run.
@@ -105,7 +105,7 @@ func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 		var runs []Unfinished
 		for _, p := range plans {
 			if !p.done && p.same < 0 {
-				runs = append(runs, Unfinished{p.job.Config, p.folder})
+				runs = append(runs, Unfinished{p.job.Config, runfolder.LatestIteration(p.folder)})
 			}
 		}
 		if err := c.Before(ctx, runs); err != nil {

@@ -15,7 +15,6 @@ import (
 	"fspda/bench"
 	"fspda/cli/command"
 	"fspda/train"
-	"fspda/train/runfolder"
 )
 
 const (
@@ -96,7 +95,7 @@ func (f *forecast) measure(ctx context.Context, runs []bench.Unfinished) (total 
 				return all, nil
 			}
 		}
-		left := float64(c.Iterations-runfolder.LatestIteration(r.Folder)) / float64(max(1, c.Iterations))
+		left := float64(c.Iterations-r.From) / float64(max(1, c.Iterations))
 		total += time.Duration(left * (got.Step.Seconds()*float64(c.Iterations) +
 			got.Row.Seconds()*float64(c.EvalPoints+1)) *
 			float64(time.Second))
