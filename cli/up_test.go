@@ -167,7 +167,7 @@ func TestUpShowsItsPage(t *testing.T) {
 	}
 	go func() { _, _ = io.Copy(io.Discard, said) }()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		r, err := http.Get(url + "files/metrics.jsonl")
+		r, err := http.Get(url + "files/shown/metrics.jsonl")
 		if err != nil {
 			t.Fatal(err)
 		}
