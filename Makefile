@@ -12,7 +12,7 @@ ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./da
 # Tests that compare all paths by themselves, or none.
 ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet|TestBorrowedArenas|TestFootprint|TestParallelAllocatesNothing
 
-.PHONY: help run test test-default test-paths test-long test-asm test-arm64 test-arm64-asm qemu soak test-cu race lint fuzz bench peers card generate cross release module cover clean size
+.PHONY: help run test test-default test-paths test-long test-asm test-arm64 test-arm64-asm qemu soak test-cu race lint fuzz bench peers card generate cross release wheel module cover clean size
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -96,6 +96,8 @@ peers: # the same work in NumPy, PyTorch and JAX beside ours; installs them (5 G
 	test ! -e /proc/driver/nvidia/version || $(PEERS)/bin/pip install -q --no-deps -r bench/peers/requirements-gpu.txt
 	test ! -e /proc/driver/nvidia/version || $(PEERS)/fspda bench card --python $(PEERS)/bin/python --out $(PEERS)/card
 	FSPDA_PEERS=$(abspath $(PEERS))/bin/python $(GO) test -count 1 -v -run 'TestTorchvision|TestHuggingFace|TestTransformers|TestONNXRuntime|TestAutocast' ./cli/weights ./cuda
+	FSPDA_PEERS=$(abspath $(PEERS))/bin/python PATH=$(abspath $(PEERS))/bin:$$PATH $(GO) test -count 1 -v -run 'TestPython|TestWheel' ./cli
+	PATH=$(abspath $(PEERS))/bin:$$PATH $(GO) test -run '^$$' -bench Call ./model/external
 	test -x $(PEERS)/trackers/bin/python || python3 -m venv $(PEERS)/trackers
 	$(PEERS)/trackers/bin/pip install -q -r bench/peers/requirements-trackers.txt
 	FSPDA_PEERS=$(abspath $(PEERS))/trackers/bin/python $(GO) test -count 1 -v -run TestTrackers ./cli
@@ -129,6 +131,10 @@ cross: # build for every system we promise, and without our assembly
 release: # stripped programs, container files, checksums, bill of materials and licences, in .release
 	rm -rf .release
 	deploy/release.sh .release
+
+wheel: # wheels of the Python package with the program for each system, in .wheels; needs python3
+	rm -rf .wheels
+	python3 deploy/wheel.py .wheels
 
 module: # the same code as module MODULE, in .module, built and tested: make module MODULE=example.org/you/fspda
 	rm -rf .module

@@ -23,6 +23,7 @@ var allowed = map[string][]string{
 	"internal/bounded":   {},
 	"internal/wholefile": {},
 	"internal/units":     {},
+	"internal/pickle":    {},
 	"internal/sharedmem": {},
 	"device":             {},
 	"device/plan":        {"device"}, // the compilers of networks and of devices share it
@@ -30,8 +31,8 @@ var allowed = map[string][]string{
 		"device", "device/signature", "internal/rng",
 	},
 	"cpu": {
-		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/isa", "cpu/kernel", "cpu/norm", "cpu/vec", "device",
-		"device/signature", "internal/pages",
+		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/isa", "cpu/kernel", "cpu/norm", "cpu/tile", "cpu/vec",
+		"device", "device/signature", "internal/pages",
 	},
 	"cpu/attention":           {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
 	"cpu/embed":               {"cpu/kernel", "cpu/vec", "device"},
@@ -48,11 +49,13 @@ var allowed = map[string][]string{
 	// apart from model, which starts no processes
 	"model/external": {"data", "device", "internal/sharedmem", "model"},
 	"data": {
-		"data/format", "data/images", "data/text", "device", "internal/bounded", "internal/pages", "internal/rng",
+		"data/format", "data/images", "data/text", "device", "internal/bounded", "internal/pages", "internal/pickle",
+		"internal/rng",
 		"internal/spelling",
 	},
-	"data/format":           {},
-	"data/text":             {"data/format", "internal/bounded", "internal/rng", "internal/wholefile"},
+	"data/format": {},
+	"data/text": {"data/format", "internal/bounded", "internal/pickle", "internal/rng",
+		"internal/wholefile"},
 	"data/text/gpt2":        {"data/text"}, // apart, for its vocabulary
 	"data/images":           {"data/format", "data/images/jpeg", "internal/bounded"},
 	"data/images/jpeg":      {},
@@ -61,7 +64,8 @@ var allowed = map[string][]string{
 	"data/images/packed":    {"data/images", "data/images/arrow", "internal/bounded", "internal/wholefile"},
 	"data/images/parquet":   {"data/images", "data/images/arrow", "internal/bounded"},
 	"data/fetch":            {"internal/bounded", "internal/wholefile"},
-	"dist":                  {"device", "internal/bounded", "internal/rng", "internal/spelling"},
+	"dist/fewbits":          {},
+	"dist":                  {"device", "dist/fewbits", "internal/bounded", "internal/rng", "internal/spelling"},
 	"dist/discover":         {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
 	"dist/discover/nats":    {"dist/discover"},
 	"dist/link":             {"dist", "dist/discover", "internal/bounded"},
@@ -90,13 +94,14 @@ var allowed = map[string][]string{
 	"train/snapshot":    {"device", "dist", "train/algo", "train/simnet"},
 	"train/vectorpool":  {"train/algo", "dist", "device"},
 	"train/clip":        {"train/config", "device"},
+	"train/control":     {},
 	"train/live":        {"train/algo", "dist", "device", "internal/rng"},
 	"train/process":     {"train/metric", "dist", "internal/wholefile", "train/snapshot"},
 	"train/safetensors": {"internal/bounded"},
 	"train/tensorboard": {},
 	"train": {
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip", "train/config",
+		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip", "train/config", "train/control",
 		"train/evaluate", "train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder",
 		"train/setting", "train/simnet", "train/snapshot", "web",
 	},
@@ -165,7 +170,8 @@ var allowed = map[string][]string{
 		"internal/rng", "internal/units", "model", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
-	"cli/weights": {"internal/bounded", "internal/wholefile", "model", "model/onnx", "train", "train/safetensors"},
+	"cli/weights": {"internal/bounded", "internal/pickle", "internal/wholefile", "model", "model/onnx", "train",
+		"train/safetensors"},
 
 	// on any device, without go test
 	"selftest": {"cpu", "cuda/kernels/kerneltest", "dist", "device", "device/devicetest", "internal/rng",

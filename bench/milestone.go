@@ -11,7 +11,7 @@ import (
 // Milestones lists the test accuracies whose cost in bits a table shows.
 var Milestones = []float64{0.5, 0.7, 0.8, 0.9, 0.95}
 
-// goal is what runs are to reach: an accuracy or, of texts, a perplexity.
+// goal is the quantity that runs are to reach: an accuracy or, of texts, a perplexity.
 type goal struct {
 	quantity string
 	names    []string // names of the models that are scored

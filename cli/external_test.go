@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -293,5 +294,71 @@ func TestExternalModelOverProcesses(t *testing.T) {
 	}
 	if a, b := vectors(t, path("one")), vectors(t, path("many")); a != b {
 		t.Errorf("vectors %s, in one process %s", b, a)
+	}
+}
+
+// A wheel installs in a fresh environment, and its command and its package train.
+func TestWheel(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" && os.Getenv("FSPDA_PEERS") == "" {
+		t.Skip("builds the program: set FSPDA_LONG=1")
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("there is no python3")
+	}
+	dir := t.TempDir()
+	run := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(name, args...)
+		cmd.Dir = dir
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PYTHONPATH=") })
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	script, err := filepath.Abs("../deploy/wheel.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests, err := filepath.Abs("../python/tests")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(python, script, filepath.Join(dir, "wheels"), runtime.GOOS+"/"+runtime.GOARCH)
+	wheels, err := filepath.Glob(filepath.Join(dir, "wheels", "*.whl"))
+	if err != nil || len(wheels) != 1 {
+		t.Fatalf("wheels %v, %v", wheels, err)
+	}
+	run(python, "-m", "venv", "venv")
+	bin := filepath.Join(dir, "venv", "bin")
+	run(filepath.Join(bin, "pip"), "install", "--no-deps", "--no-index", wheels[0])
+	if out := run(filepath.Join(bin, "fspda"), "version"); !strings.Contains(out, "fspda") {
+		t.Errorf("version: %s", out)
+	}
+	run(filepath.Join(bin, "python"), "-m", "unittest", "discover", "-s", tests)
+}
+
+// An external model appears in a figure and in a sweep beside a built-in network.
+func TestExternalInExperiments(t *testing.T) {
+	dir := t.TempDir()
+	base := "base: {agents: 3, batch: 4, data_train: 200, data_test: 40, metrics: test, eval_points: 2, " +
+		"iterations: 6}\n"
+	theirs := fmt.Sprintf("{model: external, command: %q}", ownModel(t))
+	for kind, text := range map[string]string{
+		"figure": base + "runs:\n  - {name: built-in, set: {hidden: 6}}\n  - {name: mine, set: " + theirs + "}\n",
+		"sweep": base + "runs:\n  - {set: " + theirs + ", grid: {alpha: [0.01, 0.1]}}\n" +
+			"search: {seeds: [1], metric: test_acc_avg}\n",
+	} {
+		file, out := filepath.Join(dir, kind+".yaml"), filepath.Join(dir, kind)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		mustCall(t, kind, "-c", file, "--out", out, "--quiet")
+		configs, err := filepath.Glob(filepath.Join(out, "*", "config.yaml"))
+		if err != nil || len(configs) != 2 {
+			t.Errorf("%s: runs %v, %v", kind, configs, err)
+		}
 	}
 }

@@ -182,7 +182,7 @@ func TestConfigReplays(t *testing.T) {
 	}
 }
 
-var wall = regexp.MustCompile(`"wall_s":[^,}]*`)
+var wall = regexp.MustCompile(`"(wall_s|checksum)":[^,}]*`)
 
 func metricRows(t *testing.T, dir string) string {
 	t.Helper()

@@ -126,6 +126,9 @@ func (r *recursion) saCopies() {
 // compress returns Q(v) of agent of[0], for all or for of[1] alone.
 func (r *recursion) compress(c compressor, t int, of [2]int, which int, v []float64, tie decide) []float64 {
 	q := make([]float64, len(v))
+	if dot(v, v) == 0 { // a copy that starts at the model
+		return q
+	}
 	switch c.kind {
 	case "identity":
 		return v
@@ -263,5 +266,55 @@ func (r *recursion) beer() {
 			r.x[i] = plus(plus(x, theta, plus(wh[i], -1, h[i])), -r.alpha, v[i])
 			v[i] = plus(v[i], theta, plus(wg[i], -1, g[i]))
 		}
+	}
+}
+
+// ticopd is FSPDA-SA with the Laplacian I - W on public copies, which are compared before they move.
+func (r *recursion) ticopd() {
+	c, theta := r.newCompressor("randk", "topk", "qsgd(255)", "qsgd-scaled(63)", "sign", "identity"),
+		one(r, "theta", 0.05, 0.08)
+	r.etaMax = one(r, "eta", 0.02, 0.01)
+	r.eta = r.etaMax
+	beta, lambda, copies := one(r, "beta", 1.0, 0.5), zeroes(r.n, r.d), zeroes(r.n, r.d)
+	for t := range r.times(1) {
+		w, correction := r.fixed(copies), zeroes(r.n, r.d)
+		for i := range correction {
+			correction[i] = scaled(r.eta/r.alpha, lambda[i])
+		}
+		r.x = r.stepAll(correction)
+		for i := range r.x {
+			apart := plus(copies[i], -1, w[i])
+			r.x[i], lambda[i] = plus(r.x[i], -theta, apart), plus(lambda[i], beta, apart)
+		}
+		r.publish(c, t, 0, "xhat", r.x, copies)
+	}
+}
+
+// docom tracks the estimates v by y, and has public copies of trackers, g, and of models, h.
+func (r *recursion) docom() {
+	c := r.newCompressor("randk", "topk", "qsgd(255)", "qsgd-scaled(63)", "sign", "identity")
+	theta, newest := one(r, "theta", 0.05, 0.08), one(r, "a-x", 0.1, 0.4)
+	v, y, old, g, h := zeroes(r.n, r.d), zeroes(r.n, r.d), r.x, zeroes(r.n, r.d), zeroes(r.n, r.d)
+	for t := range r.times(1) {
+		for i, x := range r.x {
+			now := r.grad(i, x)
+			if t > 0 {
+				now = plus(now, 1-newest, plus(v[i], -1, r.grad(i, old[i])))
+			}
+			y[i], v[i] = plus(plus(y[i], 1, now), -1, v[i]), now
+		}
+		r.publish(c, t, 0, "g", y, g)
+		w, next := r.fixed(g), zeroes(r.n, r.d)
+		for i, x := range r.x {
+			y[i] = plus(y[i], theta, plus(w[i], -1, g[i]))
+			next[i] = plus(x, -r.alpha, y[i])
+		}
+		r.publish(c, t, 1, "h", next, h)
+		w = r.fixed(h)
+		old = r.x
+		for i := range next {
+			next[i] = plus(next[i], theta, plus(w[i], -1, h[i]))
+		}
+		r.x = next
 	}
 }

@@ -103,6 +103,8 @@ var replayed = []replayedMethod{
 		run: choco("qsgd(255)", "qsgd-scaled(63)")},
 	{algo: "choco", form: "sign", fixed: true, optimizers: anyOf, edges: broadcasts, run: choco("sign")},
 	{algo: "beer", fixed: true, edges: broadcasts, run: (*recursion).beer},
+	{algo: "ticopd", fixed: true, optimizers: anyOf, places: true, edges: broadcasts, run: (*recursion).ticopd},
+	{algo: "docom", fixed: true, edges: broadcasts, run: (*recursion).docom},
 	{algo: "swarm", form: "nonblocking", optimizers: anyOf, edges: pairs, run: (*recursion).swarm},
 	{algo: "swarm", form: "blocking", optimizers: anyOf, edges: pairs, run: (*recursion).swarmBlocking},
 

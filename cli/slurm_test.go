@@ -181,3 +181,39 @@ func TestSlurmJob(t *testing.T) {
 	}
 	sameRun(t, one, filepath.Join(dir, "runs", "fspda"))
 }
+
+// A job whose agents have failed is requeued, until that was tried five times; bad input ends it.
+func TestSlurmRequeuesAfterFailure(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("skipped: no bash")
+	}
+	t.Parallel() // it mostly waits
+	for name, c := range map[string]struct {
+		status, restarts string
+		requeued         bool
+	}{"failed": {"1", "0", true}, "too often": {"1", "5", false}, "bad input": {"2", "0", false},
+		"a full disk": {"4", "1", false}, "done": {"0", "0", false}} {
+		dir := t.TempDir()
+		installSlurm(t, filepath.Join(dir, "bin"))
+		script, err := filepath.Abs("../deploy/slurm.sh")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{"bin/fspda": "#!/bin/sh\n[ $1 = certs ] || exit " + c.status + "\n" +
+			"while [ $1 != --out ]; do shift; done; mkdir -p $2; touch $2/ca-key.pem $2/ca.pem\n",
+			"bin/sleep": "#!/bin/sh\n", "run.yaml": "agents: 2\n"} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.Command(filepath.Join(dir, "bin", "sbatch"), "--ntasks-per-node", "2", script, "run.yaml")
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "FSPDA=fspda", "SLURM_RESTART_COUNT="+c.restarts,
+			"PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
+		text, err := cmd.CombinedOutput()
+		_, missing := os.Stat(filepath.Join(dir, "requeued"))
+		if requeued := missing == nil; requeued != c.requeued || (err == nil) != (requeued || c.status == "0") {
+			t.Errorf("%s: requeued %v, %v\n%s", name, requeued, err, text)
+		}
+	}
+}

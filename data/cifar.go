@@ -35,23 +35,30 @@ type cifarSet struct {
 	classes     []string
 	labels      []int               // the number of values of each label of a record
 	files       map[string][]string // binary files by half
-	mean, std   []float32
-	hint        string
+	python      map[string][]string // files of the Python version by half
+	// pythonLabels are the names of the labels in these files.
+	pythonLabels []string
+	mean, std    []float32
+	hint         string
 }
 
 func (c *cifarSet) record() int { return len(c.labels) + cifarPixels }
 
 var cifar10 = &cifarSet{name: "cifar10", title: "CIFAR-10", other: "CIFAR-100", classes: cifarClasses,
 	labels: []int{10}, files: map[string][]string{"train": {"data_batch_1.bin", "data_batch_2.bin",
-		"data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"}, "test": {"test_batch.bin"}}, mean: cifarMean,
+		"data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"}, "test": {"test_batch.bin"}},
+	python: map[string][]string{"train": {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4",
+		"data_batch_5"}, "test": {"test_batch"}}, pythonLabels: []string{"labels"}, mean: cifarMean,
 	std: cifarStd, hint: "fspda data cifar10 fetches it to data/cifar10; CIFAR-10 is read in its " +
-		"binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin) " +
-		"or as image files (train/airplane/0001.png ...), from a folder or a tar archive of either, plain or .gz"}
+		"binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin), in its Python version " +
+		"(data_batch_1 " +
+		"to data_batch_5 and test_batch) or as image files (train/airplane/0001.png ...), from a folder or a " +
+		"tar archive of either, plain or .gz"}
 
 // LoadCIFAR10 reads CIFAR-10 into memory, from a folder or a tar archive (plain or .gz) of its
-// binary version or of images named train/CLASS/NAME and test/CLASS/NAME. Examples are in the order
-// of their file names. The mean is (0.4914, 0.4822, 0.4465) and the std (0.2470, 0.2435, 0.2616);
-// by default training shifts and mirrors them.
+// binary version, of its Python version, or of images named train/CLASS/NAME and test/CLASS/NAME.
+// Examples are in the order of their file names. The mean is (0.4914, 0.4822, 0.4465) and the std
+// (0.2470, 0.2435, 0.2616); by default training shifts and mirrors them.
 //
 // A missing file is an error that wraps [os.ErrNotExist]; a malformed one is a [FormatError].
 func LoadCIFAR10(from string, augment Augment) (*Set, error) { return cifar10.load(from, augment) }
@@ -82,17 +89,23 @@ func (c *cifarSet) load(from string, augment Augment) (*Set, error) {
 // half reads the training or the test images, from binary records if there are any, else from
 // image files.
 func (c *cifarSet) half(from, half string, files []treeFile) (Examples, error) {
-	var records, decodable []treeFile
+	var records, pickled, decodable []treeFile
 	for _, f := range files {
 		base, dir := path.Base(f.name), path.Dir(f.name)
 		switch {
 		case slices.Contains(c.files[half], base):
 			records = append(records, f)
+		case slices.Contains(c.python[half], base):
+			pickled = append(pickled, f)
 		case path.Base(path.Dir(dir)) == half && slices.Contains(c.classes, path.Base(dir)) && imageName(base):
 			decodable = append(decodable, f)
 		}
 	}
-	missing := slices.DeleteFunc(slices.Clone(c.files[half]), func(name string) bool {
+	read, names := c.content, c.files[half]
+	if len(records) == 0 {
+		records, read, names = pickled, c.unpickled, c.python[half]
+	}
+	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.ContainsFunc(records, func(f treeFile) bool { return path.Base(f.name) == name })
 	})
 	switch {
@@ -100,20 +113,43 @@ func (c *cifarSet) half(from, half string, files []treeFile) (Examples, error) {
 		return Examples{}, fmt.Errorf("data: %s: %s has no %s: %w: %s", c.title, from, strings.Join(missing, ", "),
 			os.ErrNotExist, c.hint)
 	case len(records) > 0:
-		return c.records(records)
+		return c.records(records, read)
 	case len(decodable) > 0:
 		return c.images(from, half, decodable)
 	}
 	return Examples{}, fmt.Errorf("data: %s: %s has no %s images: %w: %s", c.title, from, half, os.ErrNotExist, c.hint)
 }
 
-// records reads files of the binary version.
-func (c *cifarSet) records(files []treeFile) (Examples, error) {
+// content reads a file of the binary version.
+func (c *cifarSet) content(f treeFile) ([]byte, error) {
+	content, err := f.read()
+	if err != nil {
+		return nil, fmt.Errorf("data: %s: %w", c.title, err)
+	}
+	return content, nil
+}
+
+// unpickled reads a file of the Python version as one of the binary version.
+func (c *cifarSet) unpickled(f treeFile) ([]byte, error) {
+	content, err := c.content(f)
+	if err != nil {
+		return nil, err
+	}
+	records, err := c.pythonRecords(content)
+	if err != nil {
+		return nil, &FormatError{Path: f.path, Got: err.Error(), Want: "a file of the Python version of " + c.title,
+			Hint: "the file is cut off or damaged; fetch it again", Err: err}
+	}
+	return records, nil
+}
+
+// records reads files, which read returns in the form of the binary version.
+func (c *cifarSet) records(files []treeFile, read func(treeFile) ([]byte, error)) (Examples, error) {
 	var e Examples
 	for _, f := range files {
-		content, err := f.read()
+		content, err := read(f)
 		if err != nil {
-			return e, fmt.Errorf("data: %s: %w", c.title, err)
+			return e, err
 		}
 		if len(content) == 0 || len(content)%c.record() != 0 {
 			return e, &FormatError{Path: f.path, Got: fmt.Sprintf("%d bytes", len(content)),

@@ -17,9 +17,12 @@ var cifar100Classes = strings.Fields("" +
 // record has a coarse label, of 20 groups of classes, which is not used, and a fine one.
 var cifar100 = &cifarSet{name: "cifar100", title: "CIFAR-100", other: "CIFAR-10", classes: cifar100Classes,
 	labels: []int{20, 100}, files: map[string][]string{"train": {"train.bin"}, "test": {"test.bin"}},
+	python: map[string][]string{"train": {"train"}, "test": {"test"}}, pythonLabels: []string{"coarse_labels",
+		"fine_labels"},
 	mean: []float32{0.5071, 0.4865, 0.4409}, std: []float32{0.2673, 0.2564, 0.2762},
 	hint: "fspda data cifar100 fetches it to data/cifar100; CIFAR-100 is read in its binary version (train.bin and " +
-		"test.bin) or as image files (train/apple/0001.png ...), from a folder or a tar archive of either, plain " +
+		"test.bin), in its Python version (train and test) or as image files (train/apple/0001.png ...), from a " +
+		"folder or a tar archive of either, plain " +
 		"or .gz"}
 
 // LoadCIFAR100 reads CIFAR-100 with its 100 fine classes as [LoadCIFAR10] reads CIFAR-10: from a

@@ -111,6 +111,7 @@ func Names() (names []string) {
 var signs = [][2]string{
 	{"train-images?idx3-ubyte*", "mnist"}, {"fine_label_names.txt", "cifar100"},
 	{"*/fine_label_names.txt", "cifar100"}, {"data_batch_1.bin", "cifar10"}, {"*/data_batch_1.bin", "cifar10"},
+	{"data_batch_1", "cifar10"}, {"*/data_batch_1", "cifar10"},
 	{"ILSVRC2012_img_*.tar", "imagenet"}, {"train/n[0-9][0-9][0-9][0-9][0-9][0-9][0-9][0-9]", "imagenet"},
 	{"train.bin", "text"}, {"*_train.bin", "text"},
 }

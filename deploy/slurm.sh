@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs one agent per task, on nodes of 8 GPUs or on cores: sbatch deploy/slurm.sh run.yaml
-# Shortly before the time limit every agent writes a checkpoint, and the job requeues itself.
+# Shortly before the time limit every agent writes a checkpoint, and the job requeues itself. It does so, too, at most 5
+# times, if agents have failed, as where one cannot be started again and the others have given up waiting for it.
 #SBATCH --job-name=fspda
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=8
@@ -52,7 +53,12 @@ requeue=
 trap 'requeue=1; kill -USR1 $agents' USR1
 wait $agents; status=$?
 [ -n "$requeue" ] && { wait $agents; status=$?; }
-if [ -n "$requeue" ] && [ $status -ne 0 ]; then
+case $status in
+0) exit 0 ;;
+2 | 3 | 4) ;; # bad input, divergence and a full disk are not mended by another try
+*) [ -z "$requeue" ] && [ $status -ne 130 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 5 ] && requeue=1 ;;
+esac
+if [ -n "$requeue" ]; then
   exec scontrol requeue "$SLURM_JOB_ID"
 fi
 exit $status

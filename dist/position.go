@@ -5,12 +5,12 @@ import "time"
 // Position says how far the process of an agent has come. Processes tell it to each other.
 type Position struct {
 	T      int    // The iteration that the agent has entered.
-	Phase  Phase  // What the agent does.
+	Phase  Phase  // The activity of the agent.
 	Awaits int    // The agent whose message it waits for, in the phase Waiting.
 	Steps  uint64 // Changes with everything that the process does for the run.
 }
 
-// Phase is what an agent does.
+// Phase is the activity of an agent.
 type Phase uint8
 
 // The phases of an agent.

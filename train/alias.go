@@ -2,6 +2,7 @@ package train
 
 import (
 	"fspda/train/config"
+	"fspda/train/control"
 	"fspda/train/metric"
 	"fspda/train/runfolder"
 	"fspda/train/setting"
@@ -20,14 +21,21 @@ type Setup = config.Setup
 
 // Users of this package need these names of fspda/train/config most.
 type (
-	ConfigError = config.Error
-	AutoFloat   = config.AutoFloat
-	Widths      = config.Widths
-	Method      = config.Method
-	Param       = config.Param
-	Params      = config.Params
-	Schedule    = config.Schedule
+	ConfigError  = config.Error
+	AutoFloat    = config.AutoFloat
+	Widths       = config.Widths
+	Method       = config.Method
+	Param        = config.Param
+	Params       = config.Params
+	Schedule     = config.Schedule
+	CosineEpochs = config.CosineEpochs
 )
+
+// Control pauses and resumes a run, and requests checkpoints. Make one with NewControl.
+type Control = control.Control
+
+// NewControl makes a Control whose run is not paused.
+func NewControl() *Control { return control.New() }
 
 // Default returns the configuration of the default job.
 func Default() Config { return config.Default() }

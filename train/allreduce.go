@@ -1,6 +1,8 @@
 package train
 
 import (
+	"cmp"
+
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/algo"
@@ -11,6 +13,7 @@ import (
 // mask of the iteration.
 func (x *exchange) allReduceLinks(t int) {
 	s := x.run.setup
+	x.reduce.now = false
 	if !s.AllReducesAt(t) {
 		return
 	}
@@ -27,6 +30,63 @@ func (x *exchange) allReduceLinks(t int) {
 			x.link(peer, mask, length, 1/float64(s.Graph.N), 0)
 		}
 	}
+	if x.reduce.parts != nil && length >= s.Graph.N {
+		x.reduce.now, x.round.Shared = true, x.gather
+	}
+}
+
+// divided is an all-reduce in which each agent reduces its part of the vectors. Between processes
+// less is sent than if each agent sent all to all others.
+type divided struct {
+	parts *dist.Parts // nil: all vectors are sent to all others
+	now   bool        // it is so in this iteration
+	own   []*dist.Buffer
+}
+
+// initDivided divides the all-reduces between processes, if vectors are sent with all their bits.
+// Messages that may be late go to all others at once: a reduced part would travel only when the
+// others are awaited.
+func (x *exchange) initDivided() {
+	net, ok := x.run.net.(dist.Checked)
+	if s := x.run.setup; ok && s.Graph.N > 2 && s.Traits.Delay == 0 && x.codec.message == nil && s.WireFormat().Bits() == 32 {
+		x.reduce.parts = &dist.Parts{Net: net, Pool: x.worker.pool, Self: x.id, Agents: s.Graph.N}
+	}
+}
+
+// divide returns the buffer that is sent to a peer in place of b, vector k of a message, with a
+// reference, and the agent's own vector on the coordinates that the peer sends: b itself, or parts
+// of it.
+func (x *exchange) divide(b *dist.Buffer, peer, k int) (sent *dist.Buffer, own device.Vector) {
+	d := &x.reduce
+	if !d.now {
+		b.Retain(1)
+		return b, b.V
+	}
+	if k == len(d.own) {
+		d.own = append(d.own, d.parts.Part(b, x.id))
+	}
+	return d.parts.Part(b, peer), d.own[k].V
+}
+
+// gather is Round.Shared of a divided all-reduce: fill writes the agent's part, and the others send
+// theirs.
+func (x *exchange) gather(which int, fill func(dst device.Vector)) device.Vector {
+	part, n := x.worker.pool.Get(x.reduce.own[which].V.Len()), x.shape[which]
+	fill(part.V)
+	whole, err := x.reduce.parts.Gather(x.ctx, x.round.T, n, part)
+	if err != nil {
+		x.sendErr, whole = cmp.Or(x.sendErr, x.failure(err)), x.worker.pool.Get(n)
+	}
+	x.received = append(x.received, whole)
+	return whole.V
+}
+
+// release returns the parts of an iteration.
+func (d *divided) release() {
+	for _, b := range d.own {
+		b.Release()
+	}
+	d.own = d.own[:0]
 }
 
 // commonMask is the mask of an all-reduce: the one of the iteration, with agent 0 as both ends.
@@ -50,7 +110,7 @@ func (x *exchange) countAllReduce() {
 		return
 	}
 	values := config.RingShare(x.id, s.Graph.N, l.Len*len(l.Sent))
-	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.id > 0})
+	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.id > 0 && dist.Indexed(s.Mask)})
 }
 
 // countTwoSteps enters the agent's share of an all-reduce of coded vectors in the ledger: each part

@@ -3,8 +3,17 @@ package train
 import (
 	"slices"
 
+	"fspda/device"
 	"fspda/dist"
 )
+
+// checking is the knowledge of an exchange about the message that it checks.
+type checking struct {
+	checked int          // the link that it came over
+	coming  device.Index // its coordinates, if they do not come with it
+	shape   []int        // the lengths of the vectors of the message posted last
+	lengths []int        // scratch
+}
 
 // checkMessage checks that a message of another process has the shape that the algorithm can use
 // over the link. Operations on vectors fail if lengths do not fit.

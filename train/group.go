@@ -133,13 +133,13 @@ func (r *run) requestCheckpoints(ctx, stop context.Context, done <-chan struct{}
 		select {
 		case <-tick: // a slow disk gets fewer checkpoints: they must not pile up
 		case <-c.wanted:
-		case <-r.opt.Control.asked():
+		case <-r.opt.Control.Asked():
 			asked = c.kept
 			continue
 		case <-c.Freed():
 			continue
 		case <-stop.Done():
-			r.opt.Control.release()
+			r.opt.Control.Release()
 			r.abandonEvaluations()
 			r.group.stop(ctx)
 			return

@@ -45,8 +45,9 @@ func (s *summer) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
 // noMeanRule lists methods whose mean model does not move by -alpha times the mean of the gradients
 // or of their momenta, with why.
 var noMeanRule = map[string]string{
-	"fspda-storm": "follows its momenta", "fspda-async": "agents have coefficients", "fspda-async-storm": "both",
-	"gt-adam": "not linear", "demo": "steps are signs", "des-loc": "not linear", "relaysgd": "models are late", "diloco": "outer steps", "sparseloco": "outer steps",
+	"fspda-storm": "follows its momenta", "docom": "follows its estimates", "fspda-async": "agents have coefficients",
+	"fspda-async-storm": "both", "gt-adam": "not linear", "demo": "steps are signs", "des-loc": "not linear",
+	"relaysgd": "models are late", "diloco": "outer steps", "sparseloco": "outer steps",
 	"muloco": "outer steps", "noloco": "outer steps", "gasloc": "outer steps", "sparta-diloco": "outer steps",
 	"streaming-diloco": "outer steps",
 	"qg-dsgdm":         "its momentum is that of the models", "swarm": "copies are late",

@@ -63,7 +63,7 @@ func (x *exchange) locate(link int, b *dist.Buffer) {
 	case mask != nil && !mask.Dense():
 		coords = x.broadcastMask(x.round.T, l.Peer)
 	case mask == nil && len(b.Coords) > 0:
-		at := link*x.expect + which
+		at := link*x.total + which
 		x.growMasks(at)
 		x.masks[at] = x.dev.NewIndex(b.Coords, x.masks[at])
 		coords = x.masks[at]
@@ -135,7 +135,7 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 	for which >= len(p.own) {
 		p.own = append(p.own, nil)
 	}
-	t := x.round.T
+	t := x.awaited
 	if at := x.picks(which); at != nil {
 		return x.packPart(v, at), nil
 	}

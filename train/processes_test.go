@@ -181,6 +181,8 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 			c.Optimizer, c.Alpha, c.ClipNorm, c.WeightDecay, c.DecayTensors = "adamw", 0.01, 0.3, 0.01, "weights"
 		},
 		"copies":      func(c *Config) { c.Algo, c.Compress, c.Edges = "fspda-sa-ef", "topk", "full" },
+		"ticopd":      func(c *Config) { c.Algo, c.Compress = "ticopd", "sign" },
+		"docom":       func(c *Config) { c.Algo, c.Compress, c.Graph = "docom", "topk", "complete" },
 		"copies qsgd": func(c *Config) { c.Algo, c.Compress = "fspda-sa-ef", "qsgd-scaled(15)" },
 		"choco topk":  func(c *Config) { c.Algo, c.Compress = "choco", "topk" },
 		"choco randk": func(c *Config) { c.Algo, c.Compress, c.Edges = "choco", "randk", "broadcast-one" },

@@ -25,7 +25,7 @@ import (
 	"fspda/train/snapshot"
 )
 
-var wall = regexp.MustCompile(`"wall_s":[^,}]*`)
+var wall = regexp.MustCompile(`"(wall_s|checksum)":[^,}]*`)
 
 // metrics is metrics.jsonl without its timing column.
 func metrics(t *testing.T, dir string) string {
@@ -667,5 +667,33 @@ func TestResumeWithoutCheckpoints(t *testing.T) {
 	}
 	if got := metrics(t, dir); got != want {
 		t.Error("the rows are lost")
+	}
+}
+
+// A damaged shards.json, which the report at the end reads, is written again when a run is resumed.
+func TestResumeMendsShards(t *testing.T) {
+	c, dir := small(), runFolder(t)
+	stopAt(t, c, dir, 20)
+	path := filepath.Join(dir, "shards.json")
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []func() error{func() error { return os.WriteFile(path, want[:len(want)/2], 0o644) },
+		func() error { return os.Remove(path) }} {
+		if err := bad(); err != nil {
+			t.Fatal(err)
+		}
+		s, _ := resolve(t, c)
+		f, err := OpenFolder(dir, s, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != string(want) {
+			t.Errorf("shards.json is %.30q, %v", got, err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -26,7 +26,11 @@ func (d *synchronous) repeatsEvaluations() bool                   { return true 
 func (d *synchronous) snapshotLimit() int                         { return snapshot.Circulating + 1 }
 
 func (d *synchronous) run(ctx context.Context, a *agent, first int) error {
-	return a.finish(ctx, d.r.absorb(d.iterate(ctx, a, first), 0))
+	err := a.exchange.relaunch(a.state, first)
+	if err == nil {
+		err = d.r.absorb(d.iterate(ctx, a, first), 0)
+	}
+	return a.finish(ctx, err)
 }
 
 // iterate runs iterations until [progress] says stop.
@@ -35,7 +39,7 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 		if ctx.Err() != nil { // an agent without edges would not notice before its next snapshot
 			return context.Cause(ctx)
 		}
-		d.r.opt.Control.wait(ctx)
+		d.r.opt.Control.Wait(ctx)
 		d.r.live.enter(a.id, t)
 		o := d.r.progress.await(a.ctx, a.id, t)
 		if o.halt {
@@ -71,6 +75,7 @@ func (d *synchronous) step(a *agent, t int) error {
 		if err := post(a.state, &a.round); err != nil {
 			return err
 		}
+		a.exchange.depart()
 		if len(a.round.Links) > 0 {
 			a.releaseGradient()
 		}
@@ -82,6 +87,9 @@ func (d *synchronous) step(a *agent, t int) error {
 		a.clock.Await()
 	}
 	if err := s.Algo.Mix(a.state, &a.round); err != nil {
+		return err
+	}
+	if err := a.exchange.sendErr; err != nil {
 		return err
 	}
 	a.exchange.account()

@@ -96,6 +96,17 @@ var lines = []line{
 		codec: true,
 		loss:  2.2,
 	},
+	{name: "ticopd", edit: func(c *Config) { c.Algo, c.Compress, c.Momentum, c.Alpha = "ticopd", "sign", 0.5, 0.1 },
+		codec: true, loss: 2.2},
+	{name: "ticopd topk broadcast", edit: func(c *Config) {
+		c.Algo, c.Compress, c.Density, c.Edges, c.Graph = "ticopd", "topk", 0.5, "broadcast(0.6)", "complete"
+	}, codec: true, loss: 2.25},
+	{name: "docom", edit: func(c *Config) { c.Algo, c.Compress, c.Density = "docom", "topk", 0.5 }, codec: true,
+		loss: 2.2},
+	{name: "docom randk", edit: func(c *Config) {
+		c.Algo, c.Density, c.Graph, c.AX = "docom", 0.5, "complete", 0.3
+	}, codec: true, loss: 2.2},
+	{name: "docom sign", edit: func(c *Config) { c.Algo, c.Compress = "docom", "sign" }, codec: true, loss: 2.2},
 	{name: "beer randk broadcast", edit: func(c *Config) {
 		c.Algo, c.Density, c.Edges, c.Graph = "beer", 0.5, "broadcast(0.6)", "complete"
 	}, codec: true, loss: 2.2},
@@ -191,6 +202,23 @@ var lines = []line{
 	{name: "streaming-diloco", edit: func(c *Config) {
 		c.Algo, c.LocalSteps, c.Density = "streaming-diloco", 2, 0.2
 	}, loss: 2.2},
+	{name: "streaming-diloco late", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 4, 0.25, Params{"delay": 2}
+	}, loss: 2.2},
+	{name: "streaming-diloco late whole", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 5, 1, Params{"delay": 4, "mix": 0.2}
+	}, loss: 2.2},
+	{name: "streaming-diloco layers", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density, c.Hidden = "streaming-diloco", 2, 0.5, Widths{8, 8}
+		c.Params = Params{"parts": "sequential", "mix": 0.1}
+	}, loss: 2.3},
+	{name: "streaming-diloco int8", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density = "streaming-diloco", 5, 0.25
+		c.Params = Params{"quantize": "int8", "block": 100, "delay": 3, "feedback": 0.9}
+	}, codec: true, loss: 2.2},
+	{name: "streaming-diloco int3", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 5, 0.25, Params{"quantize": "int3", "delay": 1}
+	}, codec: true, loss: 2.2},
 	{name: "demo", edit: func(c *Config) { c.Algo, c.Compress, c.Alpha = "demo", "dct(8,4)", 0.01 }, codec: true,
 		loss: 2.2},
 	{name: "fspda-sa adamw", edit: func(c *Config) {
@@ -372,7 +400,8 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 				Options{Transport: disttest.NewSim(c.Agents, 4, disttest.Faults{Cut: 0.3, MaxDelay: 3})})
 		}
 		r, err := run()
-		if s, _ := resolve(t, c); s.AllReduces() || slices.Contains([]string{"choco", "beer", "sgp", "demo", "sparseloco"}, c.Algo) {
+		needed := []string{"choco", "beer", "ticopd", "docom", "sgp", "demo", "sparseloco"}
+		if s, _ := resolve(t, c); s.AllReduces() || slices.Contains(needed, c.Algo) {
 			if err == nil {
 				t.Error("it went on without a message that it needs")
 			}

@@ -124,7 +124,7 @@ func (d *virtualTime) direct(ctx context.Context, first int) {
 			if ctx.Err() != nil || d.r.steps.beyond(l.Event) {
 				return
 			}
-			d.r.opt.Control.wait(ctx)
+			d.r.opt.Control.Wait(ctx)
 			l.Advance(play)
 			if played++; played%(eventsAhead*s.Graph.N) == 0 {
 				d.queue(ctx)

@@ -117,8 +117,8 @@ func inspect(ctx context.Context, path string, o images.Options, all bool, stder
 // CIFAR-10 and CIFAR-100. It returns nil for anything else.
 func inMemory(path string) *dataReport {
 	for name, kind := range map[string]string{"mnist": "MNIST in IDX files",
-		"cifar10":  "CIFAR-10 in its binary version",
-		"cifar100": "CIFAR-100 in its binary version"} {
+		"cifar10":  "CIFAR-10 in its binary or Python version",
+		"cifar100": "CIFAR-100 in its binary or Python version"} {
 		s, err := data.Open(name, data.OpenOptions{Dir: path})
 		if err != nil {
 			continue

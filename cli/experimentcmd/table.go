@@ -13,7 +13,7 @@ import (
 	"fspda/cli/command"
 )
 
-// tableFormats are the formats of a table, with what writes them.
+// tableFormats are the formats of a table, with the functions that write them.
 var tableFormats = []struct {
 	name  string
 	write func(t *bench.Table, w io.Writer) error

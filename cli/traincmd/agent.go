@@ -3,6 +3,9 @@ package traincmd
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -24,6 +27,7 @@ import (
 	"fspda/dist/discover/nats"
 	"fspda/dist/link"
 	"fspda/internal/cgroup"
+	"fspda/model"
 	"fspda/train"
 	"fspda/train/process"
 	"fspda/train/runfolder"
@@ -265,6 +269,10 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 			(l > zap.InfoLevel || r.options.Live.Agents(nil)[m.rank].Iteration < s.Config.Iterations)
 	})
 	log := all.WithOptions(zap.IncreaseLevel(working))
+	digest, err := setup.Arithmetic(s)
+	if err != nil {
+		return nil, "", err
+	}
 	found, address, err := m.discover(nats.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Log: log})
 	if err != nil {
 		return nil, "", portTaken(err)
@@ -272,12 +280,26 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log}
-	o.Identity = []link.Field{{Name: "run", Value: m.run}, {Name: "version", Value: command.Version()}}
+	o.Identity = []link.Field{{Name: "run", Value: m.run}, {Name: "protocol", Value: strconv.Itoa(discover.Version)},
+		{Name: "arithmetic", Value: digest}}
 	for _, id := range s.Identity(r.model.Describe().Sizes()) {
 		o.Identity = append(o.Identity, link.Field{Name: id[0], Value: id[1]})
 	}
+	if s.Config.Precision == "bf16" {
+		o.Identity = append(o.Identity, link.Field{Name: "sums in bf16", Value: r.devices.BF16Sums()})
+	}
+	if s.Config.Model == model.ExternalName { // each agent asks a program of its own for the first model
+		o.Identity = append(o.Identity, link.Field{Name: "first model", Value: firstModel(r.model, s.Config.Seed)})
+	}
 	n, err := link.Open(o)
 	return n, address, portTaken(err)
+}
+
+// firstModel returns a hash of the model that the agents of a run start from.
+func firstModel(m train.Model, seed uint64) string {
+	h := sha256.New()
+	_ = binary.Write(h, binary.LittleEndian, m.Init(seed)) // a hash takes all
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // portTaken makes an error about a port in use one of bad input, since another port can be given.

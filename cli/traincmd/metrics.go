@@ -33,7 +33,7 @@ type metrics interface {
 	close()
 }
 
-// observed is what metrics show: all agents of a run, or the agent of this process.
+// observed is the source of metrics: all agents of a run, or the agent of this process.
 type observed interface {
 	// measure passes all numbers but those of evaluations to set: names of measures, and the values
 	// of their labels.

@@ -2,12 +2,14 @@ package weights
 
 import (
 	"archive/zip"
+	"errors"
 	"fmt"
 	"io"
 	"path"
 	"slices"
 	"strings"
 
+	"fspda/internal/pickle"
 	"fspda/train/safetensors"
 )
 
@@ -65,18 +67,18 @@ func (f *pthFile) read() error {
 	if order, err := f.entry("byteorder", 16); err == nil && string(order) != "little" {
 		return fmt.Errorf("its numbers have the byte order %q, want little", order)
 	}
-	top, err := unpickle(text)
+	top, err := tensorsOf(text)
 	if err != nil {
 		return err
 	}
 	for _, key := range []string{"state_dict", "model_state_dict", "model"} {
-		if inner, ok := top.get(key).(*pickleDict); ok {
+		if inner, ok := top.Get(key).(*pickle.Dict); ok {
 			top = inner
 			break
 		}
 	}
-	for i, k := range top.keys {
-		t, ok := top.values[i].(pthTensor)
+	for i, k := range top.Keys {
+		t, ok := top.Values[i].(pthTensor)
 		name, isName := k.(string)
 		if !ok || !isName {
 			return fmt.Errorf("its entry %v is no tensor, want a dictionary of tensors by name", k)
@@ -135,11 +137,34 @@ var storages = map[string]safetensors.DType{"FloatStorage": safetensors.F32, "Do
 	"HalfStorage": safetensors.F16, "BFloat16Storage": safetensors.BF16, "LongStorage": safetensors.I64,
 	"ByteStorage": safetensors.U8, "IntStorage": "I32", "BoolStorage": "BOOL"}
 
-// storageOf makes a storage of a persistent id: ("storage", type, key, device, length).
-func storageOf(id any) (any, error) {
+// tensorsOf reads the dictionary of tensors that torch.save pickles.
+func tensorsOf(text []byte) (*pickle.Dict, error) {
+	v, err := pickle.Load(text, torch{})
+	if err != nil {
+		return nil, err
+	}
+	if d, ok := v.(*pickle.Dict); ok {
+		return d, nil
+	}
+	return nil, errors.New("it holds no dictionary of tensors")
+}
+
+// torch makes the tensors of a pickle of torch.save.
+type torch struct{}
+
+// SetState sets attributes of a dictionary, which are not needed.
+func (torch) SetState(object, _ any) error {
+	if _, ok := object.(*pickle.Dict); !ok {
+		return fmt.Errorf("it sets attributes of %T", object)
+	}
+	return nil
+}
+
+// Persistent makes a storage of a persistent id: ("storage", type, key, device, length).
+func (torch) Persistent(id any) (any, error) {
 	t, ok := id.([]any)
 	if ok && len(t) == 5 && t[0] == "storage" {
-		kind, _ := t[1].(pickleGlobal)
+		kind, _ := t[1].(pickle.Global)
 		key, named := t[2].(string)
 		if dtype, known := storages[strings.TrimPrefix(string(kind), "torch.")]; known && named &&
 			path.Base(key) == key {
@@ -149,12 +174,11 @@ func storageOf(id any) (any, error) {
 	return nil, fmt.Errorf("it refers to something that is no storage of numbers")
 }
 
-// construct applies a class or function in a pickle to its arguments. It knows only the classes and
-// functions that a dictionary of tensors needs.
-func construct(g pickleGlobal, args []any) (any, error) {
+// Construct knows only the classes and functions that a dictionary of tensors needs.
+func (torch) Construct(g pickle.Global, args []any) (any, error) {
 	switch {
 	case g == "collections.OrderedDict" && len(args) == 0:
-		return &pickleDict{}, nil
+		return &pickle.Dict{}, nil
 	case g == "torch._utils._rebuild_parameter" && len(args) > 0:
 		if t, ok := args[0].(pthTensor); ok {
 			return t, nil
@@ -172,7 +196,7 @@ func construct(g pickleGlobal, args []any) (any, error) {
 }
 
 // objectError reports a pickle that makes something else than dictionaries of tensors.
-type objectError struct{ class pickleGlobal }
+type objectError struct{ class pickle.Global }
 
 func (e *objectError) Error() string { return fmt.Sprintf("it makes a %s, want only tensors", e.class) }
 

@@ -32,8 +32,8 @@ type OpenOptions struct {
 }
 
 // Open opens a text: a folder with the files train.bin and val.bin of nanoGPT, llm.c or [Prepare],
-// a folder of .txt files, or one such file. The .bin files win. Without meta.json, tokens below 256
-// have no known tokenizer unless the options name byte, and others are GPT-2's.
+// a folder of .txt files, or one such file. The .bin files win. Without meta.json, or nanoGPT's
+// meta.pkl, tokens below 256 have no known tokenizer unless the options name byte, and others are GPT-2's.
 func Open(path string, o OpenOptions) (*Corpus, error) {
 	train, val, err := binFiles(path)
 	if err != nil {
@@ -43,6 +43,9 @@ func Open(path string, o OpenOptions) (*Corpus, error) {
 		return openText(path, o)
 	}
 	meta, err := readMeta(path, metaFile)
+	if err == nil && meta == nil && (o.Tokenizer == "" || o.Tokenizer == "char") {
+		meta, err = readPickledMeta(path)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -180,8 +183,8 @@ func (c *Corpus) identify(dir string, meta *Meta, largest uint16, o OpenOptions)
 	switch {
 	case meta == nil && name == "char":
 		return &FormatError{Path: dir, Got: "no " + metaFile + " says which characters its tokens are", Want: "one",
-			Hint: "prepare the text with fspda data prepare text, or leave the tokenizer out (nanoGPT's meta.pkl is " +
-				"not read)"}
+			Hint: "prepare the text with fspda data prepare text, put nanoGPT's meta.pkl beside them, or leave the " +
+				"tokenizer out"}
 	case name == "" && largest < 256:
 		c.Vocabulary = max(2, int(largest)+1)
 		return nil

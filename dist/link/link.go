@@ -361,7 +361,7 @@ func (l *link) assemble(h *header, f *inFrame) error {
 		return errSuperseded
 	}
 	p.in[h.stream].queue = append(p.in[h.stream].queue, m)
-	p.seen.add() // What sends is not hung.
+	p.seen.add() // An agent that sends does not hang.
 	p.notify()
 	return nil
 }

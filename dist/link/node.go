@@ -76,9 +76,10 @@ type Node struct {
 	checkpointRequests chan struct{} // Receives a value when a peer requests a checkpoint.
 	stats              stats
 	bodies             bodyPool
-	wireBytesSent      atomic.Uint64 // The bytes of the frames of all messages, each counted once.
-	logBytes           atomic.Int64  // The bytes in the logs of all peers.
-	position           ownPosition
+	// wireBytesSent is the bytes of the frames of all messages but reports, each counted once.
+	wireBytesSent atomic.Uint64
+	logBytes      atomic.Int64 // The bytes in the logs of all peers.
+	position      ownPosition
 
 	failed     chan struct{}
 	failOnce   sync.Once
@@ -299,7 +300,7 @@ func (n *Node) AwaitReports(ctx context.Context, by int) error {
 func (n *Node) CheckpointRequested() <-chan struct{} { return n.checkpointRequests }
 
 // WireBytes returns the size of the agent's messages on the wire, with headers, each message
-// counted once.
+// counted once. Reports, which tell of the run, are not counted.
 func (n *Node) WireBytes() uint64 { return n.wireBytesSent.Load() }
 
 func (n *Node) peer(i int) *peer {

@@ -94,7 +94,9 @@ func (p *peer) send(ctx context.Context, stream int, m sentMessage, epoch uint64
 	}
 	o.append(m)
 	p.node.stats.messages.Add(1)
-	p.node.wireBytesSent.Add(p.node.wireBytes(m.body.size()))
+	if stream != reports { // They tell of the run, and are no part of it.
+		p.node.wireBytesSent.Add(p.node.wireBytes(m.body.size()))
+	}
 	p.link.wakeUp()
 	return nil
 }

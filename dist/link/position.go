@@ -44,7 +44,7 @@ func (a *advances) of(p dist.Position) dist.Advance {
 	return out
 }
 
-// Advance says that this node's agent has done something in iteration t, and what it does now.
+// Advance says that this node's agent has done something in iteration t, and its phase.
 func (n *Node) Advance(t int, phase dist.Phase) {
 	o := &n.position
 	o.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"fspda/dist"
 )
 
-// offence is what a peer has sent that is invalid. It ends when a valid message of the same stream
+// offence is something invalid that a peer has sent. It ends when a valid message of the same stream
 // is taken.
 type offence struct {
 	reason        error

@@ -6,9 +6,12 @@ FSPDA_BINARY names the program. `go test ./cli -run TestPython` runs them.
 import json
 import math
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import fspda
@@ -65,6 +68,10 @@ class Line(fspda.Model):
         for i, v in enumerate(sums):
             g[i] = v / len(batch)
         return total / len(batch)
+
+    def predict(self, x, out, buffers, batch):
+        for i, (point, _) in enumerate(self.rows(batch)):
+            out[i, 0], out[i, 1] = self.logits(x, point)
 
     def score(self, x, buffers, batch):
         scores = [(self.logits(x, p), y) for p, y in self.rows(batch)]
@@ -138,6 +145,63 @@ class TestTrain(Case):
             check=True,
         )
         self.assertEqual(self.vectors(fspda.Run(self.dir / "command")), self.vectors(fspda.Run(self.dir / "direct")))
+        report = json.loads(
+            subprocess.run(
+                [fspda.training.binary(), "eval", self.dir / "command", "--json"], check=True, stdout=subprocess.PIPE
+            ).stdout
+        )
+        accuracy = fspda.Run(self.dir / "direct").rows()[-1]["test_acc_avg"]
+        self.assertEqual((report["examples"], report["class_names"]), (30, ["below", "above"]))
+        self.assertAlmostEqual(report["models"][0]["accuracy"], accuracy)
+
+
+class Slow(Line):
+    """A model that takes some time."""
+
+    def grad(self, x, g, buffers, batch):
+        time.sleep(0.01)
+        return super().grad(x, g, buffers, batch)
+
+
+class TestInterrupt(Case):
+    def start(self, out):
+        """Train in a process of its own, and return it when it is under way."""
+        here = pathlib.Path(__file__).parent
+        code = (
+            f"import sys; sys.path[:0] = [{str(pathlib.Path(fspda.__file__).parent.parent)!r}, {str(here)!r}]\n"
+            "import fspda, test_fspda\n"
+            f"fspda.train(test_fspda.Slow(), data='external', out={str(out)!r}, **test_fspda.QUICK)"
+        )
+        process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(process.kill)
+        while len(fspda.Run(out).rows()) < 2:
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        return process
+
+    def check(self, out):
+        whole = fspda.train(Line(), data="external", out=self.dir / "whole", **QUICK)
+        run = fspda.train(Line(), out=out, resume=True, quiet=True)
+        self.assertEqual(self.vectors(run), self.vectors(whole))
+
+    def test_interrupt_leaves_a_checkpoint(self):
+        process = self.start(self.dir / "run")
+        process.send_signal(signal.SIGINT)
+        self.assertNotEqual(process.wait(60), 0)
+        self.assertTrue(list((self.dir / "run" / "checkpoints").glob("iter-*")))
+        self.check(self.dir / "run")
+
+    def test_killed_python_ends_the_program(self):
+        process = self.start(self.dir / "run")
+        process.kill()
+        process.wait()
+        for _ in range(600):  # resuming is refused while the program is running
+            try:
+                return self.check(self.dir / "run")
+            except fspda.RunError:
+                shutil.rmtree(self.dir / "whole", ignore_errors=True)
+                time.sleep(0.1)
+        self.fail("the program did not end")
 
 
 class TestRuns(Case):
@@ -213,6 +277,16 @@ class TestTorch(Case):
             self.assertEqual(self.vectors(run), self.vectors(whole), algo)
             self.assertLess(run.rows()[-1]["test_loss_avg"], run.rows()[0]["test_loss_avg"], algo)
 
+    def test_tokens(self):
+        """A language model on windows of text."""
+        nn = torch.nn
+        net = nn.Sequential(nn.Embedding(65, 8), nn.Linear(8, 65))
+        settings = {**QUICK, "data": "synthetic-text", "partition": "contiguous", "block": 8, "data_train": 2000}
+        run = fspda.train(net, tokens=True, out=self.dir / "run", data_test=500, **settings)
+        rows = run.rows()
+        self.assertLess(rows[-1]["test_loss_avg"], rows[0]["test_loss_avg"])
+        self.assertAlmostEqual(math.exp(rows[-1]["test_loss_avg"]), rows[-1]["perplexity"], 3)
+
     def test_model_is_a_state_dict(self):
         settings = {**QUICK, "algo": "sgd", "agents": 1, "alpha": 0.05, "bn": "local"}
         settings.pop("density")
@@ -251,6 +325,65 @@ class TestTorch(Case):
         before = buffers.clone()
         self.assertEqual(model.grad(arrays[0], arrays[3], None, batch), loss)  # STORM's second gradient
         self.assertTrue(torch.equal(again, g) and torch.equal(before, buffers))
+
+
+try:
+    import jax
+except ImportError:
+    jax = None
+
+
+@unittest.skipIf(jax is None, "JAX is not installed")
+class TestJAX(Case):
+    def test_train(self):
+        from fspda.jax import JaxModel
+
+        def init(key):
+            return {"w": 0.01 * jax.random.normal(key, (784, 10)), "b": jax.numpy.zeros(10)}
+
+        def apply(p, x, key):
+            x = x.reshape(len(x), -1)
+            if key is not None:  # dropout
+                x = x * jax.random.bernoulli(key, 0.9, x.shape) / 0.9
+            return x @ p["w"] + p["b"]
+
+        settings = {**QUICK, "alpha": 0.05, "data_train": 300, "data_test": 100, "metrics": "test"}
+        whole = fspda.train(JaxModel(init, apply), out=self.dir / "whole", **settings)
+        fspda.train(JaxModel(init, apply), out=self.dir / "part", **{**settings, "iterations": 20})
+        run = fspda.train(JaxModel(init, apply), out=self.dir / "part", resume=True, iterations=40, quiet=True)
+        self.assertEqual(self.vectors(run), self.vectors(whole))
+        self.assertEqual(sorted(run.model), ["b", "w"])
+        self.assertGreater(run.rows()[-1]["test_acc_avg"], 0.3)
+
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class TestExamples(Case):
+    """The examples of README and of the notebook run as they are."""
+
+    def run_code(self, code):
+        path = str(pathlib.Path(fspda.__file__).resolve().parent.parent)
+        found = subprocess.run(
+            [sys.executable, "-c", f"import sys; sys.path.insert(0, {path!r})\n{code}"],
+            cwd=self.dir,
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(found.returncode, 0, found.stderr)
+        return found.stdout
+
+    def test_readme(self):
+        code = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
+        self.assertIn("iteration", self.run_code(code).split("finished")[1])
+
+    def test_notebook(self):
+        cells = json.loads((ROOT / "examples" / "notebook" / "own-model.ipynb").read_text())["cells"]
+        code = "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
+        said = self.run_code(code)
+        self.assertIn("fspda-sa 0.", said)
+        self.assertIn("dsgd 0.", said)
 
 
 if __name__ == "__main__":

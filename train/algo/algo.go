@@ -29,6 +29,9 @@ func Stages(a Algorithm) []Stage { return append([]Stage{a.Local}, a.Traits().Be
 // MessagesPerLink returns how many messages an agent posts on a link before an exchange.
 func (e Exchange) MessagesPerLink() int { return max(1, e.Messages) }
 
+// MessagesPerIteration returns how many messages an agent posts on a link in an iteration.
+func (e Exchange) MessagesPerIteration() int { return e.MessagesPerLink() * (1 + len(e.Between)) }
+
 // VectorsPerLink returns how many vectors a message consists of.
 func (e Exchange) VectorsPerLink() int { return max(1, e.Vectors) }
 
@@ -102,7 +105,7 @@ func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 	newVector := func() device.Vector { return dev.NewVector(x.Len()) }
 	t := a.Traits()
 	s := &State{Dev: dev, X: x, Aux: make([]device.Vector, len(t.names())), Scalars: slices.Clone(t.Scalars)}
-	s.fill = fillers{s.sumTerms, s.sumDiffs, s.addParts}
+	s.fill = fillers{s.sumTerms, s.sumDiffs, s.meanTerms, s.addParts}
 	for k := range s.Aux {
 		if !slices.Contains(t.Mailbox, k) {
 			s.Aux[k] = newVector()
@@ -236,7 +239,9 @@ type Round struct {
 	// that call it in Mix. The first caller fills it, so fill must depend only on posted vectors
 	// and on vectors that are equal at all agents, and must sum in the order of the agents. Shared
 	// is nil unless each agent receives from all others in this iteration, either all coordinates
-	// or those that the sender selected.
+	// or those that the sender selected. In an all-reduce between processes, Sent and Received of the
+	// links are one part of the vectors, and dst is too: it may depend on numbers at its place alone.
+	// What Shared returns is of the length of the posted vectors.
 	Shared func(which int, fill func(dst device.Vector)) device.Vector
 
 	SelfWeight float64 // weight W_ii of the agent itself in the run's fixed mixing matrix

@@ -54,6 +54,22 @@ func (s *State) collect(name string, r *Round, k int) error {
 	return nil
 }
 
+// reduce returns the first vector that fill writes of s.terms.
+func (s *State) reduce(r *Round, fill func(dst device.Vector)) device.Vector {
+	if r.Shared != nil {
+		return r.Shared(0, fill)
+	}
+	dst := r.Acquire(r.Links[0].Len)
+	fill(dst)
+	return dst
+}
+
+// meanTerms writes the mean of s.terms, as the first of them less the mean of the differences.
+func (s *State) meanTerms(dst device.Vector) {
+	s.sumDiffs(dst)
+	s.combine(dst, device.Term{A: 1, V: s.terms[0].V}, device.Term{A: -1 / float64(len(s.terms)), V: dst})
+}
+
 // replace sets coordinates of v, whose numbers are given, to others. They become them to the bit,
 // since v - old is zero.
 func (s *State) replace(v device.Vector, at device.Index, old, by device.Vector) {

@@ -10,7 +10,7 @@ import (
 
 // EF is FSPDA-SA over compressed copies. FSPDA-SA compares the same coordinates at both ends of an
 // edge, so that it can take masks alone. Here both ends of an edge keep a copy of the model of each
-// end, H_i and H_j, and send what brings the copies nearer to the models. With Q the compressor, u
+// end, H_i and H_j, and send compressed differences of model and copy. With Q the compressor, u
 // = Opt(g), and the placements of [SA],
 //
 //	q = Q(x - H_i)                          (sent before the gradient is computed)
@@ -95,7 +95,7 @@ func (s *State) sendDifference(r *Round, i, copy int) (q device.SparseTerm, err 
 	return device.SparseTerm{A: 1, V: c.Vectors[0], Idx: c.Index}, nil
 }
 
-// received is what a link brought, as a term of factor 1.
+// received returns the message of a link, as a term of factor 1.
 func (l *Link) received() device.SparseTerm {
 	q := device.SparseTerm{A: 1, V: l.Received[0], Idx: l.Mask}
 	if l.Mask == nil && len(l.Coords) > 0 {

@@ -5,7 +5,7 @@ func Methods() []Method {
 	return []Method{
 		fspdaSA, fspdaSTORM, dsgd, dmsgd, qgDSGDm, decentLaM, dsgt, gtDSGDm, momentumTracking, adamTracking, sgp,
 		relaySGD, powerGossip, fspdaSASketch, fspdaSAEF, edm, exactDiffusion, d2, scaffnew, led, kgt, diging, extra,
-		proxGPDA, next, beer, choco, swarm, fspdaAsync, fspdaAsyncSTORM, localSGD, desLoc, diloco, muloco,
-		sparseLoCo, noloco, gasloc, sparta, spartaDiLoCo, streamingDiLoCo, demo, sgd,
+		proxGPDA, next, beer, choco, ticopd, docom, swarm, fspdaAsync, fspdaAsyncSTORM, localSGD, desLoc, diloco,
+		muloco, sparseLoCo, noloco, gasloc, sparta, spartaDiLoCo, streamingDiLoCo, demo, sgd,
 	}
 }

@@ -168,7 +168,7 @@ func packedOver(graph [][2]int, q compression) func(g *game) {
 		g.prepare = func(r *Round) {
 			whole(r)
 			for k := range r.Links {
-				r.Links[k].Coords = make([]device.Index, g.algo.Traits().MessagesPerLink())
+				r.Links[k].Coords = make([]device.Index, g.algo.Traits().MessagesPerIteration())
 			}
 			r.Compress = func(v device.Vector, which int) (Compressed, error) {
 				picked, at, sent := q(r.T, values(v))

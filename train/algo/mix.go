@@ -124,7 +124,7 @@ func (s *State) scaled(c float64, terms []device.Term) []device.Term {
 }
 
 // fillers compute shared vectors from terms or parts ordered by agent.
-type fillers struct{ terms, diffs, parts func(dst device.Vector) }
+type fillers struct{ terms, diffs, mean, parts func(dst device.Vector) }
 
 // sumTerms writes Σ A·V over the terms.
 func (s *State) sumTerms(dst device.Vector) { s.do(device.Combine(dst, s.terms...)) }

@@ -35,8 +35,8 @@ func momentsKept(r Run) ([]string, error) {
 	s := r.Settings()
 	for _, key := range []string{"moment_rounds", "square_rounds"} {
 		if n := s.Whole(key); n > 0 && !slices.Equal(s.Descent.Optimizer().Vectors(), AdamW{}.Vectors()) {
-			return nil, setting.InsteadOf("params."+key, n, 0, "averages exp_avg and exp_avg_sq over the agents, which "+
-				"optimizer %s does not keep: use optimizer adamw or muon, or 0", r.Text("optimizer"))
+			return nil, setting.InsteadOf("params."+key, n, 0, "averages exp_avg and exp_avg_sq over the agents, "+
+				"which optimizer %s does not keep: use optimizer adamw or muon, or 0", r.Text("optimizer"))
 		}
 	}
 	return nil, nil

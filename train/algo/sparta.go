@@ -55,16 +55,15 @@ func (a SPARTA) Mix(s *State, r *Round) error {
 	if err := s.collect(a.Name(), r, 0); err != nil {
 		return err
 	}
-	first, share, mask := s.terms[0].V, 1/float64(len(s.terms)), r.Links[0].Mask
+	mask, mean := r.Links[0].Mask, s.reduce(r, s.fill.mean)
 	if mask == nil && r.Shared != nil && r.Swap != nil { // models are sent with all their bits
-		apart := r.Shared(0, s.fill.diffs) // Σ (first - x)
-		s.combine(s.X, device.Term{A: 1, V: first}, device.Term{A: -share, V: apart})
+		s.combine(s.X, device.Term{A: 1, V: mean})
 		return nil
 	}
-	mean := r.Acquire(first.Len())
-	s.sumDiffs(mean)
-	s.combine(mean, device.Term{A: 1, V: first}, device.Term{A: -share, V: mean})
 	sent := r.Links[0].Sent[0]
+	if mask != nil && r.Shared != nil { // each agent reduces a part
+		sent = s.picked(r, s.X, mask)
+	}
 	if mask == nil {
 		s.combine(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -1, V: sent}, device.Term{A: 1, V: mean})
 		return nil

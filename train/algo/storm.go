@@ -52,7 +52,8 @@ var _ Algorithm = STORM{}
 var (
 	primalWeight = setting.Key{Name: "a_x", Topic: "method", Default: 0.1, Range: "(0, 1]",
 		Want: "above 0 and at most 1: the weight of the newest sample",
-		Help: "fspda-storm, fspda-async-storm: weight of the newest sample in the primal momentum; 1 is fspda-sa"}
+		Help: "fspda-storm, fspda-async-storm: weight of the newest sample in the primal momentum; 1 is fspda-sa; " +
+			"docom: of the newest gradient"}
 	dualWeight = setting.Key{Name: "a_lambda", Topic: "method", Default: 0.1, Range: "(0, 1]",
 		Want: "above 0 and at most 1: the weight of the newest sample",
 		Help: "fspda-storm, fspda-async-storm: weight of the newest sample in the dual momentum"}

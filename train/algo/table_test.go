@@ -108,6 +108,10 @@ var table = []entry{
 	{algo: EF{Gamma: 0.25, Beta: 1, Descent: heavyBall(0.5)}, mu: 0.5, exact: true, follow: true, dress: copying},
 	{algo: LocalSGD{DiLoCo{H: 4, Rate: 1, Moments: Moments{1, 2}, Descent: adamW(false)}}, static: true, when: every(4),
 		adaptive: true},
+	{algo: TiCoPD{Theta: 0.2, Beta: 1}, exact: true, follow: true, whole: true, dress: chatter},
+	{algo: TiCoPD{Theta: 0.2, Beta: 1, Descent: heavyBall(0.5)}, mu: 0.5, exact: true, follow: true, whole: true,
+		dress: chatter},
+	{algo: DoCoM{Theta: 0.2, A: 0.3}, whole: true, dress: chatter},
 	{algo: SparseLoCo{H: 2, Keep: 0.9, Rate: 0.7, Descent: adamW(false)}, adaptive: true, dress: coded(largest(2, 1, 4))},
 	{algo: DiLoCo{H: 2, Rate: 0.7, Reduce: Quantized{}, Descent: heavyBall(0.5)}, dress: coded(inInts(4, 2))},
 	{algo: DiLoCo{H: 2, Rate: 0.7, Mu: 0.9, Reduce: Quantized{TwoSteps: true, Feedback: 0.9}, Descent: heavyBall(0.5)},
@@ -118,6 +122,7 @@ var table = []entry{
 	{algo: StreamingDiLoCo{Every: 4, Rate: 1}, static: true, when: every(4), follow: true},
 	{algo: StreamingDiLoCo{Every: 2, Rate: 0.7, Mu: 0.9, Descent: adamW(false)}, static: true, when: every(2),
 		adaptive: true},
+	{algo: StreamingDiLoCo{Every: 4, Rate: 0.7, Mu: 0.9, Own: 0.3, Descent: heavyBall(0.5)}, static: true, when: every(4)},
 	{algo: BEER{Theta: 0.2}, exact: true, follow: true, whole: true, dress: chatter},
 	{algo: CHOCO{Theta: 0.2, Early: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: chatter},
 }
@@ -484,11 +489,11 @@ func TestAllAllocateNothing(t *testing.T) {
 					if err := post(s, r); err != nil {
 						t.Fatal(err)
 					}
-				}
-				for k := range r.Links {
-					// the other end of a broadcast
-					if r.Links[k].Received = r.Links[k].Sent; r.Links[k].Sent == nil {
-						r.Links[k].Received = received
+					for k := range r.Links {
+						// the other end of a broadcast
+						if r.Links[k].Received = r.Links[k].Sent; r.Links[k].Sent == nil {
+							r.Links[k].Received = received
+						}
 					}
 				}
 				if err := g.algo.Mix(s, r); err != nil {

@@ -70,8 +70,8 @@ func (s *Setup) admitFreeze() error {
 			"with them frozen ones: choose another algorithm", c.Algo)
 	case s.Traits.Code == algo.CompressedCode:
 		return Invalid("freeze", c.Freeze,
-			"%s sends compressed differences from copies, and would move "+
-				"frozen coordinates by what the copies lack: choose another algorithm", c.Algo)
+			"%s sends compressed differences, and would move frozen coordinates by what its messages lack: choose "+
+				"another algorithm", c.Algo)
 	case s.Lattice != nil:
 		return Invalid("freeze", c.Freeze, "%s rounds what it averages to %s, and would move frozen coordinates: use "+
 			"compress identity, or another algorithm", c.Algo, c.Compress)

@@ -17,8 +17,8 @@ type CompressionKeys[N ~string] struct {
 
 var compressionKeys = []setting.Key{
 	{Name: "compress", Topic: "exchange", Default: auto, Names: orAuto(forms("compress")), Forms: true, Check: notEmpty,
-		Help: "choco, beer, fspda-sa-ef: VALUES; swarm: identity, CODES; demo: COEFFICIENTS, the 32 largest " +
-			"cosine coefficients of each chunk of sides up to 64"},
+		Help: "choco, beer, ticopd, docom, fspda-sa-ef: VALUES; swarm: identity, CODES; demo: COEFFICIENTS, the 32 " +
+			"largest cosine coefficients of each chunk of sides up to 64"},
 	{Name: "norms", Topic: "exchange", Default: "tensor", Choices: []string{"tensor", "flat"},
 		Needs: []setting.Need{needsNorms},
 		Help:  "NORMS: one norm for each tensor, or one for the flat vector"},

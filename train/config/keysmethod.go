@@ -70,8 +70,8 @@ var averagingKeys = []setting.Key{
 	{Name: "weights"},
 	{Name: "order"},
 	{Name: "mixing", Topic: "method", Default: "metropolis", Names: forms("mixing"), Forms: true,
-		Help: "d2, exact-diffusion, edm, scaffnew, led, kgt, extra, choco, beer: fixed mixing matrix W: metropolis, " +
-			"lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"},
+		Help: "d2, exact-diffusion, edm, scaffnew, led, kgt, extra, choco, beer, ticopd, docom: fixed mixing matrix " +
+			"W: metropolis, lazy-metropolis, laplacian(0.1), uniform, half-lazy(laplacian(0.2))"},
 	{Name: "local_steps"},
 	{Name: "share"},
 	{Name: "outer_step"},

@@ -272,18 +272,26 @@ func (s *Setup) minRate() float64 {
 }
 
 // autoEta is the starting point eta·beta = gamma²·rho/4, with rho the smallest non-zero eigenvalue
-// of the expected random Laplacian, lambda_2·P(edge)·k/d: critically damped mean dynamics.
+// of the expected random Laplacian, lambda_2·P(edge)·k/d: critically damped mean dynamics. With a
+// fixed matrix it is theta² times the smallest eigenvalue of I - W that is not zero, over 4.
 func (s *Setup) autoEta() float64 {
 	c := s.Config
 	if s.Graph.N < 2 || c.Beta == 0 {
 		return 0
 	}
+	if s.Traits.Mixing { // the Laplacian is I - W
+		spectrum := s.Mixing.Spectrum()
+		return sixDigits(c.Theta * c.Theta * (1 - spectrum[len(spectrum)-2]) / (4 * c.Beta))
+	}
 	share := s.moved()
 	if rank := s.Traits.Rank; rank > 0 {
 		share = 1 / float64(rank) // one direction of each matrix
 	}
-	rho := s.Graph.Connectivity() * s.minRate() * share
-	return sixDigits(c.Gamma * c.Gamma * rho / (4 * c.Beta))
+	rate := c.Gamma * s.Graph.Connectivity() * share / 4
+	if s.Traits.EdgesFromModel {
+		rate = min(rate, s.copyRate())
+	}
+	return sixDigits(c.Gamma * s.minRate() * rate / c.Beta)
 }
 
 // sixDigits rounds to six significant digits. The last bits of an eigenvalue depend on the

@@ -31,7 +31,7 @@ const TokenizerFile = "tokenizer.json"
 // Folder is the folder of a run, in which it leaves everything.
 //
 //	config.yaml     resolved, replayable
-//	metrics.jsonl   one Row a line; metrics.csv the same
+//	metrics.jsonl   one Row a line, with a checksum; metrics.csv the same
 //	links.yaml      a copy of the simulated network, where there is one
 //	samples.jsonl   of a language model: text that it wrote at each row
 //	shards.json     classes per agent and the graph, for the report
@@ -118,10 +118,17 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	if err := f.check(s, old, resume); err != nil {
 		return nil, err
 	}
+	open := f.lockFolder
 	if len(s.Config.Stored().Differences(old)) > 0 {
-		return f, f.lengthen(s)
+		open = func() error { return f.lengthen(s) }
 	}
-	return f, f.lockFolder()
+	if err := open(); err != nil {
+		return f, err
+	}
+	if err := f.mendShards(s); err != nil {
+		return nil, errors.Join(unusable(path, "cannot be written", err), f.Close())
+	}
+	return f, nil
 }
 
 // CheckResume returns the error with which OpenFolder would refuse to resume the run in a folder
@@ -255,6 +262,19 @@ var startFiles = []startFile{
 	{"config.yaml", func(s *config.Setup) ([]byte, error) { return s.Config.Stored().YAML(), nil }},
 }
 
+// mendShards writes shards.json again if it is damaged or lost: the report at the end needs it.
+func (f *Folder) mendShards(s *config.Setup) error {
+	want, err := shardsText(s)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(f.Path, "shards.json")
+	if got, err := os.ReadFile(path); err == nil && bytes.Equal(got, want) {
+		return nil
+	}
+	return replaceText(f.Disk, path, want)
+}
+
 // writeStart writes a file of a new folder. It removes one that the run does not have, which a
 // start of another run may have left.
 func (f *Folder) writeStart(file startFile, s *config.Setup) error {
@@ -311,11 +331,11 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	var j, c bytes.Buffer
 	c.WriteString(strings.Join(metric.Columns(), ",") + "\n")
 	for _, r := range rows {
-		line, err := json.Marshal(r)
+		line, err := rowLine(r)
 		if err != nil {
 			return err
 		}
-		j.Write(append(line, '\n'))
+		j.Write(line)
 		c.WriteString(r.CSV() + "\n")
 	}
 	if err := errors.Join(replaceText(f.Disk, jsonl, j.Bytes()), replaceText(f.Disk, csv, c.Bytes())); err != nil {
@@ -405,8 +425,8 @@ func readRows(path string, before int) (rows []metric.Row, err error) {
 		if broken != nil {
 			return rows, broken
 		}
-		var r metric.Row
-		if err := json.Unmarshal(sc.Bytes(), &r); err != nil {
+		r, err := readRow(sc.Bytes())
+		if err != nil {
 			broken = fmt.Errorf("runfolder: %s, line %d is not a row of metrics: %w", path, n, err)
 			continue
 		}
@@ -420,11 +440,11 @@ func readRows(path string, before int) (rows []metric.Row, err error) {
 // Append adds a row to all metric files.
 func (f *Folder) Append(r metric.Row) error {
 	f.rows = append(f.rows, r)
-	line, err := json.Marshal(r)
+	line, err := rowLine(r)
 	if err != nil {
 		return err
 	}
-	if _, err := f.jsonl.Write(append(line, '\n')); err != nil {
+	if _, err := f.jsonl.Write(line); err != nil {
 		return f.metricsError(err)
 	}
 	if _, err := f.csv.WriteString(r.CSV() + "\n"); err != nil {

@@ -53,6 +53,7 @@ type Discovery struct {
 	cancel     context.CancelFunc
 	background sync.WaitGroup
 
+	versionGrace     time.Duration // Tests change it.
 	dropped, trouble atomic.Uint64
 	unanswered       atomic.Uint64 // The number of asks without an answer.
 }
@@ -68,7 +69,7 @@ func Open(o Options) (*Discovery, error) {
 		o.Log = zap.NewNop()
 	}
 	o.Server.check = cmp.Or(o.Server.check, minRouteCheck)
-	d := &Discovery{opt: o, log: o.Log, peers: make([]*peer, o.Agents)}
+	d := &Discovery{opt: o, log: o.Log, peers: make([]*peer, o.Agents), versionGrace: versionGrace}
 	d.open, d.cancel = context.WithCancel(context.Background())
 	for i := range d.peers {
 		if i != o.Self {

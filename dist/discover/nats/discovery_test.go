@@ -289,7 +289,8 @@ func TestAsks(t *testing.T) {
 }
 
 // Packets that are not of the run, or of another version, are dropped. Without certificates an
-// agent that nobody is connected to ends if the others have another version.
+// agent that nobody is connected to ends if the others have another version, with certificates after
+// a minute.
 func TestForeignPackets(t *testing.T) {
 	m := openMesh(t, 2, nil)
 	m.check(t)
@@ -318,6 +319,17 @@ func TestForeignPackets(t *testing.T) {
 				t.Errorf("with %d connected the agent goes on", connected)
 			}
 		}
+	}
+	failed := make(chan error, 2)
+	m[0].agent.Connected, m[0].agent.Fail = func() int { return 0 }, func(err error) { failed <- err }
+	m[0].opt.TLS, m[0].versionGrace = &tls.Config{}, 50*time.Millisecond
+	m[0].peers[1].foreign = time.Time{}
+	for k := range 2 { // With certificates one packet is not enough.
+		m[0].receive(&client.Msg{Subject: "fspda.test.0.1", Data: other})
+		if len(failed) != k {
+			t.Errorf("after %d packets of another version %d failures", k+1, len(failed))
+		}
+		time.Sleep(60 * time.Millisecond)
 	}
 }
 

@@ -48,6 +48,7 @@ type peer struct {
 	routes    atomic.Int64 // The number of routes of its NATS server, as it says in that answer.
 	relay     relaySlot
 	answered  time.Time // The time of the latest offer. The goroutine that receives uses it.
+	foreign   time.Time // The time of the first packet of another version. The same goroutine uses it.
 }
 
 // offer says where a node listens.
@@ -103,6 +104,32 @@ func (p *peer) publish(kind byte, conn, seq uint64, payload []byte) error {
 	return d.conn.Publish(subject(d.opt.Run, p.id, strconv.Itoa(d.opt.Self)), append(b, payload...))
 }
 
+// versionGrace is the time for which packets of another version may arrive before an agent ends that
+// has certificates: one packet may be forged.
+const versionGrace = time.Minute
+
+// meetVersion handles a packet of another version of the protocol, about which err is. An agent to
+// which nobody is connected ends. An ask is answered, so that the other agent learns of it, too.
+func (d *Discovery) meetVersion(p *peer, kind byte, err error) {
+	now := time.Now()
+	if p.foreign.IsZero() {
+		p.foreign = now
+	}
+	if d.agent.Connected() == 0 && (d.opt.TLS == nil || now.Sub(p.foreign) > d.versionGrace) {
+		d.agent.Fail(&VersionError{err})
+	}
+	if kind == packetAsk && now.Sub(p.answered) > minAsk {
+		p.answered = now
+		_ = p.publish(packetOffer, 0, 0, encodeOffer(offer{})) // It asks again.
+	}
+}
+
+// VersionError reports an agent that uses another version of the protocol.
+type VersionError struct{ error }
+
+// ExitCode returns 2, the exit status for bad input.
+func (*VersionError) ExitCode() int { return 2 }
+
 // receive handles a NATS message.
 func (d *Discovery) receive(m *client.Msg) {
 	from, err := strconv.Atoi(m.Subject[strings.LastIndexByte(m.Subject, '.')+1:])
@@ -113,9 +140,7 @@ func (d *Discovery) receive(m *client.Msg) {
 	if err == nil && m.Data[4] != discover.Version {
 		err = fmt.Errorf("nats: agent %d uses version %d of the protocol, this one %d: use the same program on all "+
 			"machines", from, m.Data[4], discover.Version)
-		if d.opt.TLS == nil && d.agent.Connected() == 0 { // With certificates, packets are not trusted.
-			d.agent.Fail(err)
-		}
+		d.meetVersion(d.peers[from], m.Data[5], err)
 	}
 	if err == nil {
 		le := binary.LittleEndian

@@ -1,4 +1,5 @@
-package train
+// Package control pauses runs.
+package control
 
 import (
 	"context"
@@ -7,8 +8,7 @@ import (
 )
 
 // Control pauses and resumes a run, and requests checkpoints. It never changes a result. To stop a
-// run, cancel the context of Run. Make one with NewControl; all methods are safe for concurrent
-// use.
+// run, cancel the context of Run. Make one with New; all methods are safe for concurrent use.
 type Control struct {
 	mu    sync.Mutex
 	gate  atomic.Pointer[chan struct{}] // nil: the run is not paused
@@ -16,8 +16,8 @@ type Control struct {
 	saves chan struct{}
 }
 
-// NewControl makes a Control whose run is not paused.
-func NewControl() *Control { return &Control{saves: make(chan struct{}, 1)} }
+// New makes a Control whose run is not paused.
+func New() *Control { return &Control{saves: make(chan struct{}, 1)} }
 
 // Pause makes each agent wait at the head of its next iteration. The wall time of the run goes on.
 // A run that is stopping cannot be paused.
@@ -51,16 +51,16 @@ func (c *Control) Checkpoint() {
 	}
 }
 
-// release ends a pause: the run is stopping, and cannot be paused again.
-func (c *Control) release() {
+// Release ends a pause: the run is stopping, and cannot be paused again.
+func (c *Control) Release() {
 	c.mu.Lock()
 	c.over = true
 	c.mu.Unlock()
 	c.Resume()
 }
 
-// wait returns when the run is not paused, or when ctx ends.
-func (c *Control) wait(ctx context.Context) {
+// Wait returns when the run is not paused, or when ctx ends.
+func (c *Control) Wait(ctx context.Context) {
 	if gate := c.gate.Load(); gate != nil {
 		select {
 		case <-*gate:
@@ -69,5 +69,5 @@ func (c *Control) wait(ctx context.Context) {
 	}
 }
 
-// asked delivers requests for checkpoints.
-func (c *Control) asked() <-chan struct{} { return c.saves }
+// Asked delivers requests for checkpoints.
+func (c *Control) Asked() <-chan struct{} { return c.saves }

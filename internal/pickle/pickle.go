@@ -1,4 +1,6 @@
-package weights
+// Package pickle reads pickles of Python without running anything: plain values, lists and
+// dictionaries, and objects of classes that the caller knows.
+package pickle
 
 import (
 	"bytes"
@@ -9,58 +11,65 @@ import (
 	"math"
 )
 
-// pickleDict is a dictionary, in the order of its entries.
-type pickleDict struct{ keys, values []any }
+// Dict is a dictionary, in the order of its entries.
+type Dict struct{ Keys, Values []any }
 
-// get returns the value of a name; nil: there is none.
-func (d *pickleDict) get(name string) any {
-	for i, k := range d.keys {
+// Get returns the value of a name; nil: there is none.
+func (d *Dict) Get(name string) any {
+	for i, k := range d.Keys {
 		if k == name {
-			return d.values[i]
+			return d.Values[i]
 		}
 	}
 	return nil
 }
 
-// pickleList is a list; pickleGlobal is the name of a class or function: "torch.FloatStorage".
-type (
-	pickleList   struct{ items []any }
-	pickleGlobal string
-)
+// List is a list.
+type List struct{ Items []any }
 
-// unpickle interprets a pickle of protocol 2, as torch.save writes it. It knows the operations of
-// plain values, lists and dictionaries; classes and functions are names that [construct] and
-// [storageOf] know or refuse. No length in the input makes it allocate more than the input holds.
-func unpickle(text []byte) (*pickleDict, error) {
-	m := pickle{r: bytes.NewReader(text), memo: map[uint32]any{}}
+// Global is the name of a class or function: "torch.FloatStorage".
+type Global string
+
+// Classes makes the objects of a pickle. It returns errors for classes that it does not know.
+type Classes interface {
+	// Construct applies a class or function to its arguments.
+	Construct(class Global, args []any) (any, error)
+	// Persistent returns the object of a persistent id.
+	Persistent(id any) (any, error)
+	// SetState sets the attributes of an object that Construct made.
+	SetState(object, state any) error
+}
+
+// Load reads a pickle of protocol 2 to 5. Numbers are int64 and float64, texts and bytes are
+// strings, tuples are []any. No length in the input makes it allocate more than the input holds.
+func Load(text []byte, c Classes) (any, error) {
+	m := machine{r: bytes.NewReader(text), memo: map[uint32]any{}, classes: c}
 	for {
 		more, err := m.step()
 		if err != nil {
 			return nil, fmt.Errorf("its pickle cannot be read: %w", err)
 		}
 		if !more {
-			break
+			return m.top(), nil
 		}
 	}
-	if d, ok := m.top().(*pickleDict); ok {
-		return d, nil
-	}
-	return nil, errors.New("it holds no dictionary of tensors")
 }
 
-// pickle is the state of the interpreter.
-type pickle struct {
+// machine is the state of the interpreter.
+type machine struct {
 	r     *bytes.Reader
 	stack []any
 	marks []int
 	memo  map[uint32]any
+
+	classes Classes
 }
 
-var errPickle = errors.New("it is damaged")
+var errDamaged = errors.New("it is damaged")
 
-func (m *pickle) push(v any) { m.stack = append(m.stack, v) }
+func (m *machine) push(v any) { m.stack = append(m.stack, v) }
 
-func (m *pickle) top() any {
+func (m *machine) top() any {
 	if len(m.stack) == 0 {
 		return nil
 	}
@@ -68,13 +77,13 @@ func (m *pickle) top() any {
 }
 
 // pop removes the last n values; ok is false if a mark or the bottom is in the way.
-func (m *pickle) pop(n int) (values []any, err error) {
+func (m *machine) pop(n int) (values []any, err error) {
 	low := 0
 	if len(m.marks) > 0 {
 		low = m.marks[len(m.marks)-1]
 	}
 	if len(m.stack)-n < low {
-		return nil, errPickle
+		return nil, errDamaged
 	}
 	values = append(values, m.stack[len(m.stack)-n:]...)
 	m.stack = m.stack[:len(m.stack)-n]
@@ -82,9 +91,9 @@ func (m *pickle) pop(n int) (values []any, err error) {
 }
 
 // popMark removes the values after the last mark, and the mark.
-func (m *pickle) popMark() ([]any, error) {
+func (m *machine) popMark() ([]any, error) {
 	if len(m.marks) == 0 {
-		return nil, errPickle
+		return nil, errDamaged
 	}
 	values, err := m.pop(len(m.stack) - m.marks[len(m.marks)-1])
 	m.marks = m.marks[:len(m.marks)-1]
@@ -92,7 +101,7 @@ func (m *pickle) popMark() ([]any, error) {
 }
 
 // number reads an integer of size bytes, little-endian.
-func (m *pickle) number(size int) uint64 {
+func (m *machine) number(size int) uint64 {
 	var b [8]byte
 	if _, err := io.ReadFull(m.r, b[:size]); err != nil {
 		m.r.Reset(nil) // so that the next operation fails
@@ -101,9 +110,9 @@ func (m *pickle) number(size int) uint64 {
 }
 
 // text reads size bytes.
-func (m *pickle) text(size uint64) (string, error) {
+func (m *machine) text(size uint64) (string, error) {
 	if size > uint64(m.r.Len()) {
-		return "", errPickle
+		return "", errDamaged
 	}
 	b := make([]byte, size)
 	_, err := io.ReadFull(m.r, b)
@@ -111,16 +120,20 @@ func (m *pickle) text(size uint64) (string, error) {
 }
 
 // step runs one operation; more is false after the last.
-func (m *pickle) step() (more bool, err error) {
+func (m *machine) step() (more bool, err error) {
 	op, err := m.r.ReadByte()
 	if err != nil {
-		return false, errPickle
+		return false, errDamaged
 	}
 	switch op {
 	case '.':
 		return false, nil
 	case 0x80: // PROTO
 		m.number(1)
+	case 0x95: // FRAME
+		m.number(8)
+	case 0x94: // MEMOIZE
+		m.memo[uint32(len(m.memo))] = m.top()
 	case '(':
 		m.marks = append(m.marks, len(m.stack))
 	case 'q', 'r': // BINPUT, LONG_BINPUT
@@ -128,7 +141,7 @@ func (m *pickle) step() (more bool, err error) {
 	case 'h', 'j': // BINGET, LONG_BINGET
 		v, ok := m.memo[uint32(m.number(map[byte]int{'h': 1, 'j': 4}[op]))]
 		if !ok {
-			return false, errPickle
+			return false, errDamaged
 		}
 		m.push(v)
 	case 's', 'u', 'a', 'e', 'b', 'R', 'Q', 't', 0x81, 0x85, 0x86, 0x87:
@@ -140,16 +153,16 @@ func (m *pickle) step() (more bool, err error) {
 }
 
 // value runs an operation that pushes a value.
-func (m *pickle) value(op byte) error {
+func (m *machine) value(op byte) error {
 	switch op {
 	case 'N':
 		m.push(nil)
 	case 0x88, 0x89: // NEWTRUE, NEWFALSE
 		m.push(op == 0x88)
 	case '}':
-		m.push(&pickleDict{})
+		m.push(&Dict{})
 	case ']':
-		m.push(&pickleList{})
+		m.push(&List{})
 	case ')':
 		m.push([]any{})
 	case 'K':
@@ -165,36 +178,51 @@ func (m *pickle) value(op byte) error {
 	case 0x8a: // LONG1
 		size := m.number(1)
 		if size > 8 {
-			return errPickle
+			return errDamaged
 		}
 		v := int64(m.number(int(size)))
 		if size > 0 && size < 8 { // extend the sign
 			v = v << (64 - 8*size) >> (64 - 8*size)
 		}
 		m.push(v)
-	case 'X': // BINUNICODE
-		s, err := m.text(m.number(4))
-		m.push(s)
-		return err
+	case 'X', 'T', 'B': // BINUNICODE, BINSTRING, BINBYTES
+		return m.pushText(4)
+	case 0x8c, 'U', 'C': // SHORT_BINUNICODE, SHORT_BINSTRING, SHORT_BINBYTES
+		return m.pushText(1)
+	case 0x8d, 0x8e: // BINUNICODE8, BINBYTES8
+		return m.pushText(8)
+	case 0x93: // STACK_GLOBAL
+		v, err := m.pop(2)
+		if err != nil {
+			return err
+		}
+		m.push(Global(fmt.Sprintf("%v.%v", v...)))
 	case 'c': // GLOBAL: two lines
 		var lines [2][]byte
 		for i := range lines {
 			for b, err := m.r.ReadByte(); b != '\n'; b, err = m.r.ReadByte() {
 				if err != nil {
-					return errPickle
+					return errDamaged
 				}
 				lines[i] = append(lines[i], b)
 			}
 		}
-		m.push(pickleGlobal(fmt.Sprintf("%s.%s", lines[0], lines[1])))
+		m.push(Global(fmt.Sprintf("%s.%s", lines[0], lines[1])))
 	default:
-		return fmt.Errorf("operation %#02x is not one of those that a dictionary of tensors needs", op)
+		return fmt.Errorf("operation %#02x is unknown", op)
 	}
 	return nil
 }
 
+// pushText pushes a text whose length has size bytes.
+func (m *machine) pushText(size int) error {
+	s, err := m.text(m.number(size))
+	m.push(s)
+	return err
+}
+
 // combine runs an operation on values of the stack.
-func (m *pickle) combine(op byte) (err error) {
+func (m *machine) combine(op byte) (err error) {
 	var v []any
 	switch op {
 	case 'u', 'e', 't':
@@ -213,38 +241,31 @@ func (m *pickle) combine(op byte) (err error) {
 	case 't', 0x85, 0x86, 0x87:
 		m.push(v)
 	case 's', 'u': // SETITEM, SETITEMS
-		d, ok := m.top().(*pickleDict)
+		d, ok := m.top().(*Dict)
 		if !ok || len(v)%2 != 0 {
-			return errPickle
+			return errDamaged
 		}
 		for i := 0; i < len(v); i += 2 {
-			d.keys, d.values = append(d.keys, v[i]), append(d.values, v[i+1])
+			d.Keys, d.Values = append(d.Keys, v[i]), append(d.Values, v[i+1])
 		}
 	case 'a', 'e': // APPEND, APPENDS
-		l, ok := m.top().(*pickleList)
+		l, ok := m.top().(*List)
 		if !ok {
-			return errPickle
+			return errDamaged
 		}
-		l.items = append(l.items, v...)
-	case 'b': // BUILD: the attributes of a dictionary, which are not needed
-		if _, ok := m.top().(*pickleDict); !ok {
-			return fmt.Errorf("it sets attributes of %T", m.top())
-		}
+		l.Items = append(l.Items, v...)
+	case 'b': // BUILD
+		return m.classes.SetState(m.top(), v[0])
 	case 'Q': // BINPERSID
-		v[0], err = storageOf(v[0])
+		v[0], err = m.classes.Persistent(v[0])
 		m.push(v[0])
-	case 0x81: // NEWOBJ
-		if g, ok := v[0].(pickleGlobal); ok {
-			return &objectError{g}
-		}
-		return errPickle
-	case 'R': // REDUCE
-		g, ok := v[0].(pickleGlobal)
+	case 'R', 0x81: // REDUCE, NEWOBJ
+		g, ok := v[0].(Global)
 		args, isTuple := v[1].([]any)
 		if !ok || !isTuple {
-			return errPickle
+			return errDamaged
 		}
-		v[0], err = construct(g, args)
+		v[0], err = m.classes.Construct(g, args)
 		m.push(v[0])
 	}
 	return err

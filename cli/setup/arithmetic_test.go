@@ -1,0 +1,41 @@
+package setup
+
+import (
+	"testing"
+
+	"fspda/cpu"
+	"fspda/train"
+)
+
+// The digest by which agents compare their programs is that of these bits, on every machine. Where
+// the bits of a build change, it changes, and its agents do not join those of others.
+func TestArithmetic(t *testing.T) {
+	c := train.Default()
+	c.Agents = 4
+	set, err := OpenData(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	digest := func(c train.Config) string {
+		t.Helper()
+		s, _, err := ResolveAgent(c, set, cpu.New())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := Arithmetic(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	const want = "79eefd0b570461d8"
+	if got := digest(c); got != want {
+		t.Errorf("the digest is %s, want %s", got, want)
+	}
+	other := c
+	other.Seed++
+	if digest(other) == digest(c) {
+		t.Error("other edges have the same digest")
+	}
+}
