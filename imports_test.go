@@ -31,8 +31,8 @@ var allowed = map[string][]string{
 		"device", "device/signature", "internal/rng",
 	},
 	"cpu": {
-		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/isa", "cpu/kernel", "cpu/norm", "cpu/vec", "device",
-		"device/signature", "internal/pages",
+		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/isa", "cpu/kernel", "cpu/norm", "cpu/tile", "cpu/vec",
+		"device", "device/signature", "internal/pages",
 	},
 	"cpu/attention":           {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
 	"cpu/embed":               {"cpu/kernel", "cpu/vec", "device"},
@@ -64,7 +64,8 @@ var allowed = map[string][]string{
 	"data/images/packed":    {"data/images", "data/images/arrow", "internal/bounded", "internal/wholefile"},
 	"data/images/parquet":   {"data/images", "data/images/arrow", "internal/bounded"},
 	"data/fetch":            {"internal/bounded", "internal/wholefile"},
-	"dist":                  {"device", "internal/bounded", "internal/rng", "internal/spelling"},
+	"dist/fewbits":          {},
+	"dist":                  {"device", "dist/fewbits", "internal/bounded", "internal/rng", "internal/spelling"},
 	"dist/discover":         {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
 	"dist/discover/nats":    {"dist/discover"},
 	"dist/link":             {"dist", "dist/discover", "internal/bounded"},

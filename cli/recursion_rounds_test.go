@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"iter"
 	"slices"
 
 	"fspda/dist"
@@ -114,12 +115,40 @@ func (r *recursion) moments(first, second int) func(round int) {
 
 // streamingDiLoCo takes the outer step of one part of the model after the other.
 func (r *recursion) streamingDiLoCo() {
-	every, parts, o := one(r, "local-steps", 1, 2), pick(r, 2, 4), r.newOuter()
+	every, parts, o := one(r, "local-steps", 1, 2, 4), pick(r, 2, 4), r.newOuter()
 	one(r, "density", 1/float64(parts))
+	delay, own := 0, 0.0
+	if every > 1 && pick(r, false, true) {
+		delay, own = param(r, "delay", 1, every-1), 0.5
+	}
+	if pick(r, false, true) {
+		own = param(r, "mix", 0, 0.3)
+	}
+	change := make([]float64, r.d)
 	for t := range r.times(1) {
 		if r.x = r.stepAll(nil); (t+1)%every == 0 {
-			f := t / every % parts
-			o.step(r.x, r.d*f/parts, r.d*(f+1)/parts)
+			average := mean(r.x)
+			for k := range r.part(t, every, parts) {
+				change[k] = o.phi[k] - average[k]
+			}
+		}
+		if taken := t - delay; taken >= 0 && (taken+1)%every == 0 {
+			for k := range r.part(taken, every, parts) {
+				o.b[k] = o.mu*o.b[k] + change[k]
+				o.phi[k] -= o.rate * (change[k] + o.mu*o.b[k])
+				for i := range r.x {
+					r.x[i][k] = (1-own)*o.phi[k] + own*r.x[i][k]
+				}
+			}
+		}
+	}
+}
+
+// part yields the coordinates of the part of iteration t.
+func (r *recursion) part(t, every, parts int) iter.Seq[int] {
+	return func(yield func(k int) bool) {
+		f := t / every % parts
+		for k := r.d * f / parts; k < r.d*(f+1)/parts && yield(k); k++ {
 		}
 	}
 }

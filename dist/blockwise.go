@@ -2,7 +2,8 @@ package dist
 
 import (
 	"fmt"
-	"math"
+
+	"fspda/dist/fewbits"
 )
 
 // blockwise rounds the numbers of each block of adjacent coordinates of a tensor to the nearest
@@ -21,23 +22,11 @@ import (
 // then the codes.
 type blockwise struct {
 	name   string
-	digits digits8
+	digits fewbits.Set
 	layout partition
 }
 
 var _ Compressor = (*blockwise)(nil)
-
-// digits8 are the numbers that a code of at most eight bits stands for.
-type digits8 interface {
-	bits() int
-	top() float64 // The largest number.
-	// nearest rounds a number to one that a code stands for.
-	nearest(x float64) float64
-	code(x float64) uint64 // The code of a number that nearest returned.
-	value(code uint64) float64
-	// delta is the contraction of a block of m coordinates.
-	delta(m int) float64
-}
 
 // maxBlock is the largest block.
 const maxBlock = 1 << 24
@@ -45,7 +34,7 @@ const maxBlock = 1 << 24
 // blockArg is the argument of compressors with blocks.
 var blockArg = Whole("block", 1, maxBlock, "expected the coordinates of a block, at least 1, not %q: 256")
 
-func newBlockwise(p Spec, of digits8, block int, o CompressorOptions) (Compressor, error) {
+func newBlockwise(p Spec, of fewbits.Set, block int, o CompressorOptions) (Compressor, error) {
 	layout, err := newPartition(p, o, block)
 	return &blockwise{name: p.String(), digits: of, layout: layout}, err
 }
@@ -54,7 +43,7 @@ func (c *blockwise) String() string { return c.name }
 func (*blockwise) Picked() Mask     { return nil }
 
 // Delta is the contraction of the largest block.
-func (c *blockwise) Delta() float64 { return c.digits.delta(c.layout.largest) }
+func (c *blockwise) Delta() float64 { return c.digits.Delta(c.layout.largest) }
 
 func (c *blockwise) Compress(p *Payload, v []float32, t, _, _ int) error {
 	if err := checkFinite(c.name, v); err != nil {
@@ -82,21 +71,21 @@ func (c *blockwise) block(dst, v []float32) float32 {
 	for _, x := range v {
 		most = max(most, x, -x)
 	}
-	scale := float32(float64(most) / c.digits.top())
+	scale := float32(float64(most) / c.digits.Top())
 	if scale < leastNorm {
 		clear(dst)
 		return 0
 	}
 	unit := float64(scale)
 	for i, x := range v {
-		dst[i] = float32(c.digits.nearest(float64(x)/unit) * unit)
+		dst[i] = float32(c.digits.Nearest(float64(x)/unit) * unit)
 	}
 	return scale
 }
 
 func (c *blockwise) Sent(p Payload) Sent {
 	part := c.layout.at(p.T)
-	return Sent{Values: part.dim, ValueBits: c.digits.bits(), ExtraBits: 32 * len(part.blocks), Mask: part.dim,
+	return Sent{Values: part.dim, ValueBits: c.digits.Bits(), ExtraBits: 32 * len(part.blocks), Mask: part.dim,
 		Dim: part.dim}
 }
 
@@ -108,15 +97,15 @@ func (c *blockwise) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte,
 	}
 	w := bitWriter{dst: dst}
 	writeFloats(&w, p.Vectors[1])
-	from, width := 0, c.digits.bits()
+	from, width := 0, c.digits.Bits()
 	for i, m := range part.blocks {
 		unit := float64(p.Vectors[1][i])
 		for _, x := range p.Vectors[0][from : from+m] {
 			at := 0.0
 			if unit > 0 {
-				at = c.digits.nearest(float64(x) / unit)
+				at = c.digits.Nearest(float64(x) / unit)
 			}
-			w.put(c.digits.code(at), width)
+			w.put(c.digits.Code(at), width)
 		}
 		from += m
 	}
@@ -124,7 +113,7 @@ func (c *blockwise) Encode(dst []byte, p Payload, _ Accounting, _ bool) ([]byte,
 }
 
 func (c *blockwise) Decode(p *Payload, src []byte, _ Accounting, _ bool) error {
-	part, width := c.layout.at(p.T), c.digits.bits()
+	part, width := c.layout.at(p.T), c.digits.Bits()
 	if err := checkSize(c.name, src, part.dim*width+32*len(part.blocks)); err != nil {
 		return err
 	}
@@ -137,76 +126,11 @@ func (c *blockwise) Decode(p *Payload, src []byte, _ Accounting, _ bool) error {
 	for i, m := range part.blocks {
 		unit := float64(p.Vectors[1][i])
 		for k := range p.Vectors[0][from : from+m] {
-			p.Vectors[0][from+k] = float32(c.digits.value(r.take(width)) * unit)
+			p.Vectors[0][from+k] = float32(c.digits.Value(r.take(width)) * unit)
 		}
 		from += m
 	}
 	return nil
-}
-
-// wholeDigits are the whole numbers of b bits with a sign, without the lowest one.
-type wholeDigits struct{ b int }
-
-func (d wholeDigits) bits() int    { return d.b }
-func (d wholeDigits) top() float64 { return float64(int(1)<<(d.b-1) - 1) }
-
-func (d wholeDigits) nearest(x float64) float64 {
-	return math.Max(-d.top(), math.Min(d.top(), math.RoundToEven(x))) + 0 // no negative zero
-}
-
-func (d wholeDigits) code(x float64) uint64     { return uint64(int64(x) + int64(d.top())) }
-func (d wholeDigits) value(code uint64) float64 { return float64(code) - d.top() }
-
-// delta follows from the errors of all coordinates but the largest, which are at most half a unit
-// and at most the coordinate.
-func (d wholeDigits) delta(m int) float64 {
-	most := 4 * d.top() * d.top()
-	return most / (most + float64(m-1))
-}
-
-// e4m3 are the finite numbers of the format of eight bits with four of them for the exponent.
-type e4m3 struct{}
-
-const (
-	e4m3Top   = 448.0
-	e4m3Least = 1.0 / 512 // The distance of numbers below 2^-6.
-)
-
-func (e4m3) bits() int    { return 8 }
-func (e4m3) top() float64 { return e4m3Top }
-
-func (e4m3) nearest(x float64) float64 {
-	_, exponent := math.Frexp(x) // |x| in [2^(exponent-1), 2^exponent)
-	unit := math.Max(e4m3Least, math.Ldexp(1, exponent-4))
-	return math.Max(-e4m3Top, math.Min(e4m3Top, math.RoundToEven(x/unit)*unit)) + 0
-}
-
-func (e4m3) code(x float64) (code uint64) {
-	if x < 0 {
-		code, x = 1<<7, -x
-	}
-	if x < 8*e4m3Least {
-		return code | uint64(x/e4m3Least)
-	}
-	fraction, exponent := math.Frexp(x)
-	return code | uint64(exponent+6)<<3 | uint64(16*fraction)&7
-}
-
-func (e4m3) value(code uint64) float64 {
-	exponent, x := int(code>>3&15), float64(code&7)
-	if exponent > 0 {
-		x = math.Ldexp(8+x, exponent-1)
-	}
-	if x *= e4m3Least; code>>7 == 1 {
-		x = -x
-	}
-	return x + 0
-}
-
-// delta follows from the relative error of 1/16, and from numbers below half of the least one.
-func (e4m3) delta(m int) float64 {
-	small := e4m3Least / 2 / e4m3Top
-	return 1 - 1.0/256 - float64(m)*small*small
 }
 
 // partition is how the coordinates of a vector, or of each of its parts, fall into blocks.

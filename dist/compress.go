@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"fspda/dist/fewbits"
 	spell "fspda/internal/spelling"
 )
 
@@ -111,11 +112,11 @@ var (
 			"int(8,256)"), blockArg},
 			Meaning: "whole numbers of b bits, times a scale for each block of adjacent coordinates of a tensor"},
 			Example: "int(8,256)", New: func(p Spec, o CompressorOptions) (Compressor, error) {
-				return newBlockwise(p, wholeDigits{p.Whole(0)}, p.Whole(1), o)
+				return newBlockwise(p, fewbits.Whole{B: p.Whole(0)}, p.Whole(1), o)
 			}},
 		{Form: Form{Name: "fp8", Args: []Arg{blockArg}, Meaning: "E4M3 numbers of eight bits, times such a scale"},
 			Example: "fp8(256)", New: func(p Spec, o CompressorOptions) (Compressor, error) {
-				return newBlockwise(p, e4m3{}, p.Whole(0), o)
+				return newBlockwise(p, fewbits.E4M3{}, p.Whole(0), o)
 			}},
 		{Form: Form{Name: "chunk-topk", Args: []Arg{sideArg, keepArg},
 			Meaning: "the k numbers of largest magnitude of each chunk of a tensor, of sides up to side"},

@@ -443,31 +443,6 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Numbers of eight bits: halves go to even ones, larger numbers become the largest, and
-// numbers below half of the smallest become zero. Every code stands for the number that has it.
-func TestE4M3(t *testing.T) {
-	for x, want := range map[float64]float64{17: 16, 18: 18, 19: 20, 460: 448, 1. / 512: 1. / 512, 1. / 1024: 0,
-		1./64 - 1./1024: 1. / 64, -19: -20, 0: 0} {
-		if got := (e4m3{}).nearest(x); got != want {
-			t.Errorf("%v becomes %v, want %v", x, got, want)
-		}
-	}
-	seen := map[float64]bool{}
-	for code := range uint64(256) {
-		x := (e4m3{}).value(code)
-		if code&127 == 127 { // no number
-			continue
-		}
-		if got := (e4m3{}).nearest(x); got != x || x != 0 && (e4m3{}).code(x) != code {
-			t.Errorf("code %d stands for %v, which becomes %v of code %d", code, x, got, (e4m3{}).code(x))
-		}
-		seen[x] = true
-	}
-	if len(seen) != 253 { // one zero
-		t.Errorf("%d numbers", len(seen))
-	}
-}
-
 // Blocks end with tensors, and with the parts that a mask takes in turn. A part has its own blocks,
 // and the codec writes as many bits as the ledger counts.
 func TestBlocksOfParts(t *testing.T) {

@@ -1,6 +1,10 @@
 package dist
 
-import "math"
+import (
+	"math"
+
+	"fspda/device"
+)
 
 // cycleMask draws one coordinate in each run of adjacent ones: the draws of as many exchanges as a
 // run is long have each coordinate once. A run begins anywhere in a cycle, by the stream of the
@@ -80,6 +84,52 @@ func (m partsMask) Draw(dst []uint32, t, i, j int) []uint32 {
 	return m.part(dst, m.Part(t))
 }
 
+// givenParts draws parts that are given, in turn.
+type givenParts struct {
+	maskBase
+	parts [][]uint32
+	every int
+}
+
+var _ InTurn = givenParts{}
+
+// NewParts returns the mask parts of a vector of length d with the given parts, of ranges that
+// ascend. Every coordinate is in one of them. No index is sent: agents know the parts.
+func NewParts(parts [][]device.Range, d int) InTurn {
+	m := givenParts{maskBase: maskBase{name: "parts", d: d, k: max(1, d/len(parts))}, every: 1}
+	for _, ranges := range parts {
+		var all []uint32
+		for _, r := range ranges {
+			for c := r.From; c < r.To; c++ {
+				all = append(all, uint32(c))
+			}
+		}
+		m.parts = append(m.parts, all)
+	}
+	return m
+}
+
+// Dense returns false: there are several parts.
+func (m givenParts) Dense() bool      { return false }
+func (m givenParts) Density() float64 { return 1 / float64(len(m.parts)) }
+
+// Parts implements [InTurn].
+func (m givenParts) Parts() int { return len(m.parts) }
+
+// Part implements [InTurn].
+func (m givenParts) Part(t int) int { return t / m.every % len(m.parts) }
+
+// Coordinates implements [InTurn].
+func (m givenParts) Coordinates(k int) []uint32 { return m.parts[k] }
+
+// Draw implements [Mask].
+func (m givenParts) Draw(dst []uint32, t, _, _ int) []uint32 {
+	return append(dst[:0], m.parts[m.Part(t)]...)
+}
+
+// Indexed reports whether a packed message of a mask would have indices.
+func Indexed(m Mask) bool { _, given := m.(givenParts); return !given }
+
 // Every returns the mask for exchanges in the last of each n iterations: masks with a cycle count
 // exchanges. Other masks stay as they are.
 func Every(m Mask, n int) Mask {
@@ -88,6 +138,9 @@ func Every(m Mask, n int) Mask {
 		c.every = max(1, n)
 		return c
 	case partsMask:
+		c.every = max(1, n)
+		return c
+	case givenParts:
 		c.every = max(1, n)
 		return c
 	}

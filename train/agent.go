@@ -46,7 +46,9 @@ type clock interface {
 	Gradient(k int)
 	Post(t, peer int, bits float64) (arrives float64)
 	Receive(arrives float64)
-	Await() // waits until everything received has arrived
+	Await()  // waits until everything received has arrived
+	Depart() // says that the messages posted in this iteration are awaited in a later one
+	Due()    // says that they are awaited now
 	End() float64
 	State() simnet.ClockState
 	Restore(simnet.ClockState)

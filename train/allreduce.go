@@ -44,9 +44,11 @@ type divided struct {
 }
 
 // initDivided divides the all-reduces between processes, if vectors are sent with all their bits.
+// Messages that may be late go to all others at once: a reduced part would travel only when the
+// others are awaited.
 func (x *exchange) initDivided() {
 	net, ok := x.run.net.(dist.Checked)
-	if s := x.run.setup; ok && s.Graph.N > 2 && x.codec.message == nil && s.WireFormat().Bits() == 32 {
+	if s := x.run.setup; ok && s.Graph.N > 2 && s.Traits.Delay == 0 && x.codec.message == nil && s.WireFormat().Bits() == 32 {
 		x.reduce.parts = &dist.Parts{Net: net, Pool: x.worker.pool, Self: x.id, Agents: s.Graph.N}
 	}
 }
@@ -108,7 +110,7 @@ func (x *exchange) countAllReduce() {
 		return
 	}
 	values := config.RingShare(x.id, s.Graph.N, l.Len*len(l.Sent))
-	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.id > 0})
+	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.id > 0 && dist.Indexed(s.Mask)})
 }
 
 // countTwoSteps enters the agent's share of an all-reduce of coded vectors in the ledger: each part

@@ -25,8 +25,9 @@ type exchange struct {
 	recv   func(ctx context.Context, link int) (dist.Message, error)
 	reduce divided // how an all-reduce is divided between processes
 	posts  []int   // messages posted in this iteration, by link
-	expect int     // messages that a link brings in an exchange
-	total  int     // messages that a link brings in an iteration
+	travelling
+	expect int // messages that a link brings in an exchange
+	total  int // messages that a link brings in an iteration
 
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
@@ -41,18 +42,18 @@ type exchange struct {
 // init sets the fields that do not change over the iterations.
 func (x *exchange) init() {
 	s, r := x.run.setup, &x.round
-	r.Acquire, r.Post, r.Retain = x.acquire, x.post, x.retain
+	r.Acquire, r.Post, r.Retain, x.flight.t = x.acquire, x.post, x.retain, -1
 	if s.WireFormat().Bits() == 32 {
 		r.Swap = x.swap // short values: the algorithm must keep the bits of its own vectors
 	}
 	x.recv = func(ctx context.Context, link int) (dist.Message, error) {
-		return x.run.net.Recv(ctx, x.id, x.round.Links[link].Peer, x.round.T)
+		return x.run.net.Recv(ctx, x.id, x.round.Links[link].Peer, x.awaited)
 	}
 	if net, ok := x.run.net.(dist.Checked); ok {
 		check := x.checkMessage
 		x.recv = func(ctx context.Context, link int) (dist.Message, error) {
 			x.checked, x.coming = link, nil
-			return net.RecvChecked(ctx, x.id, x.round.Links[link].Peer, x.round.T, check)
+			return net.RecvChecked(ctx, x.id, x.round.Links[link].Peer, x.awaited, check)
 		}
 	}
 	x.codec.message, x.expect, x.total = s.Codec(), s.Traits.MessagesPerLink(), s.Traits.MessagesPerIteration()
@@ -84,7 +85,7 @@ func (x *exchange) init() {
 // connect sets the round's links: this iteration's edges at the agent, each with the mask that both
 // ends derive.
 func (x *exchange) connect(t int) {
-	x.round.Links, x.round.Shared = x.round.Links[:0], nil
+	x.round.Links, x.round.Shared, x.awaited = x.round.Links[:0], nil, t
 	x.edges(t)
 }
 
@@ -142,7 +143,7 @@ func (x *exchange) exchangeOver(t int) {
 // connectTo makes the edge to a peer the round's only link.
 func (x *exchange) connectTo(peer int) *algo.Link {
 	s, t := x.run.setup, x.round.T
-	x.round.Links = x.round.Links[:0]
+	x.round.Links, x.awaited = x.round.Links[:0], t
 	if s.Mask.Dense() {
 		x.link(peer, nil, s.Dim, 0, 0)
 	} else {
@@ -223,7 +224,10 @@ func (x *exchange) post(link int, values ...device.Vector) {
 		sent, own := x.divide(b, l.Peer, len(l.Sent))
 		m.Values, l.Sent = append(m.Values, sent), append(l.Sent, own)
 	}
-	m.Arrives = x.clock.Post(m.T, l.Peer, x.messageBits(values))
+	if m.Arrives = x.clock.Post(m.T, l.Peer, x.messageBits(values)); x.again && x.logged() {
+		m.Release()
+		return
+	}
 	if err := x.run.net.Send(x.ctx, m); err != nil && x.sendErr == nil {
 		x.sendErr = err
 	}
@@ -335,7 +339,10 @@ func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
 // not used.
 func (x *exchange) account() {
 	s := x.run.setup
-	if s.InRing() {
+	switch {
+	case s.Traits.Delay > 0: // counted when they were posted
+		return
+	case s.InRing():
 		x.countAllReduce()
 		return
 	}
@@ -351,6 +358,17 @@ func (x *exchange) account() {
 			x.ledger.Overhead += 32 * uint64(l.Overhead)
 			x.ledger.WireBytes += 4 * uint64(l.Overhead)
 		}
+	}
+}
+
+// accountPosts enters the messages of this iteration in the ledger before they have arrived.
+func (x *exchange) accountPosts() {
+	if x.run.setup.InRing() {
+		x.countAllReduce()
+		return
+	}
+	for i := range x.round.Links {
+		x.accountCoded(i)
 	}
 }
 

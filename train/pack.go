@@ -135,7 +135,7 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 	for which >= len(p.own) {
 		p.own = append(p.own, nil)
 	}
-	t := x.round.T
+	t := x.awaited
 	if at := x.picks(which); at != nil {
 		return x.packPart(v, at), nil
 	}

@@ -135,6 +135,7 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 		states[i].Connect(s.Algo, s.Graph.Neighbours(i))
 	}
 	services := newPlainServices(s, m, dev)
+	var late []algo.Round
 	for it := range s.Config.Iterations {
 		rounds := make([]*algo.Round, n)
 		for i := range rounds {
@@ -147,6 +148,7 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 					t.Fatal(err)
 				}
 			}
+			late = lateRounds(s, rounds, late, it)
 			for i, r := range rounds {
 				for k := range r.Links {
 					for _, l := range rounds[r.Links[k].Peer].Links {
@@ -170,6 +172,27 @@ func lockstep(t *testing.T, s *Setup, m Model) [][]float32 {
 		dev.Read(out[i], states[i].X)
 	}
 	return out
+}
+
+// lateRounds takes the rounds of an iteration with links apart, if messages are awaited in a later
+// one, and puts those in their place that are awaited now.
+func lateRounds(s *Setup, rounds []*algo.Round, late []algo.Round, t int) (next []algo.Round) {
+	delay := s.Traits.Delay
+	if delay == 0 {
+		return nil
+	}
+	if next = late; len(rounds[0].Links) > 0 {
+		next = nil
+		for _, r := range rounds {
+			next = append(next, *r)
+		}
+	}
+	for i, r := range rounds {
+		if r.Links = nil; late != nil && late[i].T+delay == t {
+			r.T, r.Links, r.Shared = late[i].T, late[i].Links, late[i].Shared
+		}
+	}
+	return next
 }
 
 func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *algo.Round {

@@ -27,7 +27,11 @@ func (d *synchronous) repeatsEvaluations() bool                   { return true 
 func (d *synchronous) snapshotLimit() int                         { return snapshot.Circulating + 1 }
 
 func (d *synchronous) run(ctx context.Context, a *agent, first int) error {
-	return a.finish(ctx, d.r.absorb(d.iterate(ctx, a, first), 0))
+	err := a.exchange.relaunch(a.state, first)
+	if err == nil {
+		err = d.r.absorb(d.iterate(ctx, a, first), 0)
+	}
+	return a.finish(ctx, err)
 }
 
 // iterate runs iterations until [progress] says stop.
@@ -72,6 +76,7 @@ func (d *synchronous) step(a *agent, t int) error {
 		if err := post(a.state, &a.round); err != nil {
 			return err
 		}
+		a.exchange.depart()
 		if len(a.round.Links) > 0 {
 			a.releaseGradient()
 		}

@@ -202,6 +202,23 @@ var lines = []line{
 	{name: "streaming-diloco", edit: func(c *Config) {
 		c.Algo, c.LocalSteps, c.Density = "streaming-diloco", 2, 0.2
 	}, loss: 2.2},
+	{name: "streaming-diloco late", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 4, 0.25, Params{"delay": 2}
+	}, loss: 2.2},
+	{name: "streaming-diloco late whole", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 5, 1, Params{"delay": 4, "mix": 0.2}
+	}, loss: 2.2},
+	{name: "streaming-diloco layers", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density, c.Hidden = "streaming-diloco", 2, 0.5, Widths{8, 8}
+		c.Params = Params{"parts": "sequential", "mix": 0.1}
+	}, loss: 2.3},
+	{name: "streaming-diloco int8", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density = "streaming-diloco", 5, 0.25
+		c.Params = Params{"quantize": "int8", "block": 100, "delay": 3, "feedback": 0.9}
+	}, codec: true, loss: 2.2},
+	{name: "streaming-diloco int3", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 5, 0.25, Params{"quantize": "int3", "delay": 1}
+	}, codec: true, loss: 2.2},
 	{name: "demo", edit: func(c *Config) { c.Algo, c.Compress, c.Alpha = "demo", "dct(8,4)", 0.01 }, codec: true,
 		loss: 2.2},
 	{name: "fspda-sa adamw", edit: func(c *Config) {

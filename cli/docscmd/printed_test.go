@@ -153,7 +153,8 @@ func TestPrintedRecursionsDiverge(t *testing.T) {
 	if *update {
 		made = kept
 	}
-	if err := c.WriteImages(made, "svg"); err != nil {
+	c.Layout.Formats = []string{"svg"}
+	if err := c.WriteImages(made); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(made + ".svg")

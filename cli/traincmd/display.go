@@ -18,6 +18,7 @@ import (
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/data"
+	"fspda/device"
 	"fspda/train"
 )
 
@@ -129,11 +130,27 @@ func (d *display) what() []string {
 		lines = append(lines, fmt.Sprintf("graph %s, %s, %s %s of the coordinates", c.Graph, c.Edges, c.Mask,
 			command.Percent(d.setup.Mask.Density())))
 	}
+	if parts := d.setup.Traits.Parts; len(parts) > 1 {
+		lines = append(lines, fmt.Sprintf("%d parts by layers, the largest has %s of the coordinates", len(parts),
+			command.Percent(float64(largest(parts))/float64(d.setup.Dim))))
+	}
 	if share := d.setup.OptimizerShare; share > 0 {
 		lines = append(lines, fmt.Sprintf("%s, whose matrix products are %s of a gradient's", c.Optimizer,
 			command.Percent(share)))
 	}
 	return lines
+}
+
+// largest is the number of coordinates of the largest part.
+func largest(parts [][]device.Range) (most int) {
+	for _, ranges := range parts {
+		n := 0
+		for _, r := range ranges {
+			n += r.To - r.From
+		}
+		most = max(most, n)
+	}
+	return most
 }
 
 // decoded names the JPEG decoder of a data set that uses another than usual.

@@ -125,7 +125,8 @@ func (a DiLoCo) Local(s *State, r *Round) error {
 		s.combine(s.g, device.Term{A: 1, V: start}, device.Term{A: -1, V: s.X})
 		more, n := a.due(s, (r.T+1)/a.H)
 		by := reduction(a.Reduce)
-		return by.post(s, r, s.g, s.kept(by), more[:n]...)
+		kept := s.kept(by)
+		return by.post(s, r, by.fold(s, s.g, kept), kept, more[:n]...)
 	}
 	return nil
 }

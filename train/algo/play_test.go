@@ -33,6 +33,8 @@ type game struct {
 	prepare func(r *Round) // completes a round for an algorithm; may be nil
 	heard   func(r *Round) // completes what was received; may be nil
 
+	late []*Round // of the last iteration whose messages are awaited in a later one, by agent
+
 	ledger dist.Ledger
 	coded  func(l *Link, which int) dist.Sent // what a message of a broadcast sends
 }
@@ -130,6 +132,10 @@ func (g *game) step(tb testing.TB, t int) {
 				tb.Fatal(err)
 			}
 		}
+		delay := g.algo.Traits().Delay
+		if delay > 0 {
+			g.setApart(rounds, t, delay)
+		}
 		for i, r := range rounds {
 			for k := range r.Links {
 				peer := rounds[r.Links[k].Peer]
@@ -145,11 +151,34 @@ func (g *game) step(tb testing.TB, t int) {
 		}
 	}
 	for i, r := range rounds {
-		for k := range r.Links {
+		for k := 0; k < len(r.Links) && g.algo.Traits().Delay == 0; k++ {
 			g.count(i, &r.Links[k])
 		}
 		if err := g.algo.Mix(g.state[i], r); err != nil {
 			tb.Fatal(err)
+		}
+	}
+}
+
+// setApart takes the links of an iteration out of its rounds, and puts those into them whose messages
+// are awaited now.
+func (g *game) setApart(rounds []*Round, t, delay int) {
+	now := g.late
+	if len(rounds[0].Links) > 0 {
+		g.late = nil
+		for i, r := range rounds {
+			apart := *r
+			g.late = append(g.late, &apart)
+			for k := range r.Links {
+				g.count(i, &r.Links[k])
+			}
+		}
+	}
+	for i, r := range rounds {
+		if r.Links = nil; now != nil && now[i].T+delay == t {
+			r.Links = now[i].Links
+		} else {
+			r.Shared = nil
 		}
 	}
 }

@@ -13,9 +13,11 @@ type Reduction interface {
 	// declare adds to the traits how it communicates and, as the last of Aux, the vector that it keeps.
 	declare(t *Traits)
 	keeps() bool // It keeps a vector.
-	// post posts v, a pooled vector or the gradient vector, and behind it more. Kept is the vector
-	// that declare names, on the coordinates of v; nil: there is none. Without links s.g becomes the
-	// vector to post.
+	// fold returns v and the unsent part that kept has, the vector that declare names, on the
+	// coordinates of v; nil: there is none. It may be in kept.
+	fold(s *State, v, kept device.Vector) device.Vector
+	// post posts a folded vector, which is pooled or the gradient vector or kept, and behind it more.
+	// Without links s.g becomes the vector to post. kept becomes the unsent part; nil: it is not asked.
 	post(s *State, r *Round, v, kept device.Vector, more ...device.Vector) error
 	// sum returns a vector, and the factor that makes it the mean of those posted. All agents get the
 	// same bits. The vector is dst or a shared one, or without links the gradient vector.
@@ -43,6 +45,8 @@ type Exact struct{}
 
 func (Exact) declare(t *Traits) { t.Edges = AllReduce }
 func (Exact) keeps() bool       { return false }
+
+func (Exact) fold(_ *State, v, _ device.Vector) device.Vector { return v }
 
 func (Exact) post(s *State, r *Round, v, _ device.Vector, more ...device.Vector) error {
 	s.sendAll(r, v, more...)
@@ -82,11 +86,15 @@ func (q Quantized) declare(t *Traits) {
 
 func (q Quantized) keeps() bool { return q.Feedback > 0 }
 
-func (q Quantized) post(s *State, r *Round, v, kept device.Vector, _ ...device.Vector) error {
-	if kept != nil {
-		s.combine(kept, device.Term{A: q.Feedback, V: kept}, device.Term{A: 1, V: v})
-		v = kept
+func (q Quantized) fold(s *State, v, kept device.Vector) device.Vector {
+	if kept == nil {
+		return v
 	}
+	s.combine(kept, device.Term{A: q.Feedback, V: kept}, device.Term{A: 1, V: v})
+	return kept
+}
+
+func (q Quantized) post(s *State, r *Round, v, kept device.Vector, _ ...device.Vector) error {
 	c, err := r.Compress(v, 0)
 	if err != nil {
 		return err

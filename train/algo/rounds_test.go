@@ -91,6 +91,34 @@ func TestGoldenRounds(t *testing.T) {
 	}
 }
 
+// inThree exchanges the coordinates ≡ f modulo 3 in the f-th of three rounds of 2.
+func inThree(g *game) {
+	everyPair(g)
+	d := len(g.x(0))
+	g.mask = func(t, _, _ int) (c []uint32) {
+		for k := t / 2 % 3; k < d; k += 3 {
+			c = append(c, uint32(k))
+		}
+		return c
+	}
+}
+
+// Trajectories of streaming DiLoCo. In two accountings its bits have indices.
+func TestGoldenStreaming(t *testing.T) {
+	adam := Descent{Opt: AdamW{0.9, 0.99, 1e-8}, Decay: &Decay{Rate: 0.01}}
+	bits := [3]uint64{1152, 1152 + 6*3*2, 2304}
+	for _, c := range []goldenRow{
+		{name: "at once", algo: StreamingDiLoCo{Every: 2, Rate: 0.7, Mu: 0.9, Descent: adam}, T: [2]int{12, 12},
+			game: inThree, bits: bits, of: aux(0), want: [2]string{"1.87550584 2.41299191 2.31993080 5.21051921 " +
+				"2.27351825 2.61779375 2.31993080", "1.17039396 1.21387108 1.55486806 15.08499699"}},
+		{name: "delayed", algo: StreamingDiLoCo{Every: 2, Rate: 0.7, Mu: 0.9, Delay: 1, Own: 0.5, Descent: adam},
+			T: [2]int{12, 12}, game: inThree, bits: bits, of: aux(0), want: [2]string{"1.49690759 1.80982398 1.24448014 " +
+				"5.25083126 2.24483438 2.53342705 2.16861673", "1.10321573 1.79169679 1.08911838 15.90158171"}},
+	} {
+		t.Run(c.name, c.check)
+	}
+}
+
 // Averages of agents alike change nothing; the mean of the first average follows the mean gradient
 // whatever its period is; the second one is the mean of squares, and no square of a mean.
 func TestMomentsFollowTheirMeans(t *testing.T) {

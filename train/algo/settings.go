@@ -20,6 +20,8 @@ type Settings struct {
 	// Rate is the probability that an edge is active in an iteration, the same for all edges of a
 	// process that has all edges or none.
 	Rate float64
+	// Density is the share of the coordinates of a mask.
+	Density float64
 	// Agents is the number of agents.
 	Agents int
 	// Regular says that each agent sends to as many as it receives from, on a directed graph.

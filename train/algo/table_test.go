@@ -122,6 +122,7 @@ var table = []entry{
 	{algo: StreamingDiLoCo{Every: 4, Rate: 1}, static: true, when: every(4), follow: true},
 	{algo: StreamingDiLoCo{Every: 2, Rate: 0.7, Mu: 0.9, Descent: adamW(false)}, static: true, when: every(2),
 		adaptive: true},
+	{algo: StreamingDiLoCo{Every: 4, Rate: 0.7, Mu: 0.9, Own: 0.3, Descent: heavyBall(0.5)}, static: true, when: every(4)},
 	{algo: BEER{Theta: 0.2}, exact: true, follow: true, whole: true, dress: chatter},
 	{algo: CHOCO{Theta: 0.2, Early: true, Descent: heavyBall(0.5)}, mu: 0.5, follow: true, whole: true, dress: chatter},
 }

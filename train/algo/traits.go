@@ -70,6 +70,13 @@ type Exchange struct {
 	// MessageLen is the mean number of values that an agent sends over a link in an iteration; 0 if
 	// the messages hold whole vectors, or the coordinates of a mask.
 	MessageLen float64
+	// Delay is the number of iterations after which a message is received: the links to which Local
+	// posts in iteration t belong to Mix of iteration t + Delay, and Mix of t has none. It is at most
+	// Period, of an all-reduce without Between.
+	Delay int
+	// Repost posts the messages of an earlier iteration again from the vectors of an agent, with Delay,
+	// in a run that is resumed while they were on their way.
+	Repost Stage
 	// Between lists the parts of an iteration between its exchanges, if it has several: each reads
 	// what was received and posts the vectors of the next exchange.
 	Between []Stage
@@ -86,6 +93,9 @@ type Exchange struct {
 	Masks bool
 	// Mask is the mask that mask auto comes to in an all-reduce; empty if it is the usual one.
 	Mask string
+	// Parts are the parts of the model that exchanges have in turn, with the mask parts; nil: runs of
+	// coordinates of equal length.
+	Parts [][]device.Range
 	// Rank is the number of directions of which an exchange carries one; 0 if it carries coordinates.
 	Rank int
 	// Mixing says that the algorithm averages with the fixed matrix W: Link.FixedWeight is set.

@@ -85,7 +85,7 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"accumulate": {"{accumulate: 17, batch: 16}", "{accumulate: 16, batch: 16}"},
 	"command":    {"{command: x}", "{model: external, command: x}"},
 	"clients":    {"{clients: 2}", "{model: external, clients: 2}"},
-	"precision":  {"{device: cpu, precision: bf16}", "{device: cpu, precision: fp32}"},
+	"precision":  {"{device: cpu, precision: fp16}", "{device: cpu, precision: fp32}"},
 	"early":      {"{algo: beer, early: true}", "{algo: choco, early: true}"},
 }
 

@@ -20,10 +20,10 @@ func (s *Setup) ExpectedBits() float64 {
 			}
 			return messages * s.meanMessage() / float64(s.RoundLength())
 		}
-		bits := s.allReduceBits(s.Mask.Len()) / float64(s.RoundLength())
+		bits := s.meanAllReduce() / float64(s.RoundLength())
 		bits *= cmp.Or(s.Traits.MeanVectors, 1)
 		if every := s.Traits.WholeEvery; every > 0 {
-			bits += (s.allReduceBits(s.Dim) - s.allReduceBits(s.Mask.Len())) / float64(every)
+			bits += (s.allReduceBits(s.Dim) - s.meanAllReduce()) / float64(every)
 		}
 		return bits
 	}
@@ -65,9 +65,22 @@ func (s *Setup) allReduceBits(k int) float64 {
 	var l dist.Ledger
 	for i := range s.Graph.N {
 		l.Send(dist.Sent{Values: RingShare(i, s.Graph.N, k), ValueBits: s.WireFormat().Bits(), Mask: k, Dim: s.Dim,
-			Indices: i > 0})
+			Indices: i > 0 && dist.Indexed(s.Mask)})
 	}
 	return float64(s.Bits(l))
+}
+
+// meanAllReduce is the mean of allReduceBits over the exchanges of a mask.
+func (s *Setup) meanAllReduce() float64 {
+	m, inTurn := s.Mask.(dist.InTurn)
+	if !inTurn {
+		return s.allReduceBits(s.Mask.Len())
+	}
+	sum := 0.0
+	for k := range m.Parts() {
+		sum += s.allReduceBits(len(m.Coordinates(k)))
+	}
+	return sum / float64(m.Parts())
 }
 
 // meanMessage returns the mean number of bits that go over a link one way through a codec in an

@@ -30,7 +30,7 @@ func (s *Setup) settings() algo.Settings {
 // settings returns the settings of a method that follow from the configuration alone.
 func (r *Resolved) settings(m method) algo.Settings {
 	return algo.Settings{Values: r.values(m.keys()), Momentum: r.Momentum, Nesterov: r.optimizer().Nesterov, Agents: 2,
-		RoundSteps: max(1, r.LocalSteps), Rate: 1, Regular: true}
+		Density: r.Density, RoundSteps: max(1, r.LocalSteps), Rate: 1, Regular: true}
 }
 
 // optimizerSettings returns the settings from which an optimizer is made, for a model of that size.

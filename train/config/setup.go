@@ -273,6 +273,9 @@ func (s *Setup) connect(sizes []int) error {
 	if s.Mask, err = dist.ParseMask(cmp.Or(string(c.Mask), auto), c.Density, sizes, c.Seed); err != nil {
 		return &Error{Key: "mask", Err: err}
 	}
+	if len(s.Traits.Parts) > 1 {
+		s.Mask = dist.NewParts(s.Traits.Parts, s.Dim)
+	}
 	if s.AllReduces() {
 		s.Mask = dist.Every(s.Mask, c.LocalSteps)
 	}
