@@ -63,6 +63,7 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"decay_iterations":  {"{decay_iterations: 50}", "{schedule: cosine, decay_iterations: 50}"},
 	"client_timeout":    {"{client_timeout: 5}", "{model: external, client_timeout: 5}"},
 	"min_alpha":         {"{min_alpha: 0.001}", "{schedule: cosine, min_alpha: 0.001}"},
+	"clip_messages":     {"{algo: sgd, clip_messages: 1}", "{clip_messages: 1}"},
 
 	"eval_agents":   {"{agents: 10, eval_agents: 20}", "{agents: 10, eval_agents: 4}"},
 	"tokenizer":     {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},
