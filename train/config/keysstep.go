@@ -25,7 +25,6 @@ type StepKeys[N ~string] struct {
 	Milestones   string  `key:"milestones"`
 	StepFactor   float64 `key:"step_factor"`
 	ClipNorm     float64 `key:"clip_norm"`
-	ClipMessages float64 `key:"clip_messages"`
 	Freeze       string  `key:"freeze"`
 	LayerLR      string  `key:"layer_lr"`
 }
@@ -104,10 +103,6 @@ var stepKeys = []setting.Key{
 	{Name: "clip_norm", Topic: "method", Range: "[0, inf)", Want: "0, for no limit, or a norm above it",
 		Help: "largest norm of an agent's gradient, with algo sgd of the mean of all, before weight decay is added: " +
 			"larger gradients are scaled down to it; 0 is no limit"},
-	{Name: "clip_messages", Topic: "method", Range: "[0, inf)", Want: "0, for no limit, or a norm above it",
-		Needs: []setting.Need{needsDifferences}, Since: "0.2.0",
-		Help: "largest norm of the difference between a vector that is received and the agent's own: a larger one is " +
-			"scaled down to it, against an agent that sends wrong values; 0 is no limit"},
 	{Name: "freeze", Topic: "method", Default: "", Check: someNames, Since: "0.2.0",
 		Help: "tensors that are not trained, comma separated: names up to a dot, as conv1,layer1.0; * is any part " +
 			"of a name, and ! excepts: *,!fc"},
