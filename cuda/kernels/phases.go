@@ -69,8 +69,8 @@ func (p *phasePlanner) add(t task) (phase int) {
 	return at
 }
 
-// move moves sums of squares, which were planned for phases at, to the last phase before their sum is needed:
-// products of bytes leave them less space than a head.
+// move moves sums of squares, which were planned for phases at, to the last phase before their sum is
+// needed: products of bytes leave them less space than a head.
 func (p *phasePlanner) move(tasks []task, at []int) {
 	for i, t := range tasks {
 		if t.Call.Kernel.Name != "square_blocks" {
@@ -85,7 +85,9 @@ func (p *phasePlanner) move(tasks []task, at []int) {
 			}
 		}
 		if last < len(p.phases) && last > at[i] {
-			n := slices.IndexFunc(p.phases[at[i]], func(c Call) bool { return c.Kernel == t.Kernel && slices.Equal(c.Args, t.Args) })
+			n := slices.IndexFunc(p.phases[at[i]], func(c Call) bool {
+				return c.Kernel == t.Kernel && slices.Equal(c.Args, t.Args)
+			})
 			p.phases[at[i]] = slices.Delete(p.phases[at[i]], n, n+1)
 			p.phases[last] = append(p.phases[last], t.Call)
 		}
