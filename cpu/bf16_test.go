@@ -41,6 +41,9 @@ func TestBF16Bits(t *testing.T) {
 	for _, code := range divisible() {
 		want := runCode(t, New(BF16()), code)
 		for _, threads := range []int{2, 3, 7} {
+			if !FastBF16() && threads != 3 { // the loops in Go are slow
+				continue
+			}
 			d := New(BF16(), Threads(threads))
 			kerneltest.Compare(t, fmt.Sprintf("%s on %d threads", code.Name, threads), runCode(t, d, code), want)
 			if err := d.Close(); err != nil {
@@ -59,4 +62,29 @@ func TestBF16Bits(t *testing.T) {
 	if rounded < 50 { // all but convolutions of three channels, or with few products
 		t.Errorf("the factors of %d calls are rounded", rounded)
 	}
+}
+
+// Products and convolutions on tiles have the bits of their definition, for every number of
+// threads. The micro-kernels are a model, so that processors without AMX run the rest of the code.
+func TestBF16OnTiles(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	if !isa.Assembly() {
+		t.Skip("without assembly products are not packed")
+	}
+	tile.WithTileModel(func() {
+		for _, code := range divisible() {
+			if _, rounds := roundingKernels[code.Calls[0].Kernel]; !rounds {
+				continue
+			}
+			var want []float32
+			isa.With(isa.Go, func() { want = runCode(t, New(BF16()), code) })
+			for _, threads := range []int{1, 3} {
+				d := New(BF16(), Threads(threads))
+				kerneltest.Compare(t, fmt.Sprintf("%s on %d threads", code.Name, threads), runCode(t, d, code), want)
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
 }
