@@ -63,7 +63,8 @@ func TestDelayHidesExchanges(t *testing.T) {
 	}{{0.5, 0, "none"}, {0.5, 3, "none"}, {0.5, 1, "none"}, {0.02, 3, "none"}, {0.02, 2, "int4"}, {0.5, 3, "int2"}} {
 		l := late()
 		l.Agents, l.Params = 4, Params{"delay": c.delay, "quantize": c.quantize}
-		l.Links = withLinks(t, fmt.Sprintf("{gradient_ms: 100, default: {latency_ms: 20, bandwidth_mbit: %g}}", c.bandwidth))
+		l.Links = withLinks(t, fmt.Sprintf("{gradient_ms: 100, default: {latency_ms: 20, bandwidth_mbit: %g}}",
+			c.bandwidth))
 		s, _ := resolve(t, l)
 		now, ends := 0.0, math.Inf(1)
 		for it := range l.Iterations {

@@ -69,8 +69,8 @@ func newRounds(s Settings) DiLoCo {
 func outerSteps(r Run) ([]string, error) {
 	s := r.Settings()
 	if q := s.Choice("quantize"); q != "none" && newMoments(s) != (Moments{}) {
-		return nil, setting.Invalid("params.quantize", q, "quantizes changes of the model, and not the averages of the "+
-			"optimizer: use quantize none, or moment_rounds 0 and square_rounds 0")
+		return nil, setting.Invalid("params.quantize", q, "quantizes changes of the model, and not the averages of "+
+			"the optimizer: use quantize none, or moment_rounds 0 and square_rounds 0")
 	}
 	if _, err := momentsKept(r); err != nil {
 		return nil, err
