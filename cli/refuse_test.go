@@ -200,6 +200,7 @@ func TestRoundsRefuse(t *testing.T) {
 		{"train -c in.yaml --algo diloco --param quantize=int9", small, "expected none, int2, int3"},
 		{"train -c in.yaml --algo diloco --param quantize=int3,collective=two-step", small,
 			"use gather, or quantize int4"},
+		{"train -c in.yaml --algo diloco --param outer=eager,quantize=int4", small, "plain changes of the round before"},
 		{"train -c in.yaml --algo diloco --param block=64", small, "it needs quantize int2 to int8 or fp8"},
 		{"train -c in.yaml --algo diloco --param quantize=int4 --wire fp16", small, "wire fp32"},
 		{"train -c in.yaml --algo muloco --param quantize=int4,moment_rounds=1", small,
