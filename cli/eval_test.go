@@ -106,7 +106,7 @@ func TestEvalRefusesUnused(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	for flag, needs := range map[string]string{"--crop=32": "data imagenet", "--block=3": "model gpt-nano",
-		"--tokenizer=gpt2": "data text", "--precision=bf16": "a GPU"} {
+		"--tokenizer=gpt2": "data text", "--precision=fp16": "a GPU"} {
 		status, _, stderr := call(t, "eval", run, "--device", "cpu", flag)
 		if status != command.ExitBadInput || !strings.Contains(stderr, "no effect on this command: it needs "+needs) {
 			t.Errorf("%s: exit status %d, %s", flag, status, stderr)

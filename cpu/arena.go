@@ -63,17 +63,17 @@ func (a *arenaPool) release(x []float32) {
 func (d *Device) Footprint(code *device.Code) int {
 	pooled := 0
 	for i := range code.Calls {
-		pooled = max(pooled, kernels.Pooled(&code.Calls[i], d.threads))
+		pooled = max(pooled, d.kernels.Pooled(&code.Calls[i], d.threads))
 	}
-	return 4 * (kernel.Padded(code.Arena) + maxScratch(code, d.threads) + pooled)
+	return 4 * (kernel.Padded(code.Arena) + d.maxScratch(code) + pooled)
 }
 
 // maxScratch returns the numbers of scratch memory of the kernel that needs most, since kernels run
 // one after the other.
-func maxScratch(code *device.Code, threads int) int {
+func (d *Device) maxScratch(code *device.Code) int {
 	most := 0
 	for i := range code.Calls {
-		most = max(most, kernels.Scratch(&code.Calls[i], threads))
+		most = max(most, d.kernels.Scratch(&code.Calls[i], d.threads))
 	}
 	return most
 }
@@ -84,7 +84,7 @@ func (p *Program) allocate() {
 	p.spaces[device.Labels] = kernel.Aligned(p.code.Targets())
 	p.spaces[device.Momentum] = make([]float32, 1)
 	p.spaces[device.Key] = make([]float32, 4)
-	arena, scratch := kernel.Padded(p.code.Arena), maxScratch(p.code, p.device.threads)
+	arena, scratch := kernel.Padded(p.code.Arena), p.device.maxScratch(p.code)
 	if arena+scratch >= minSharedArena {
 		p.sharedSize = arena + scratch
 		return

@@ -5,6 +5,7 @@ import (
 
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
 	"fspda/cpu/vec"
 	"fspda/device"
 )
@@ -13,6 +14,8 @@ import (
 // concurrent use, and the vectors of one Device may be used with all.
 type Device struct {
 	vec.Ops
+	kernels kernel.Table
+	bf16    bool             // factors of products are rounded to bfloat16
 	threads int              // goroutines that a Program computes on, its own included
 	teams   *kernel.TeamPool // nil with one thread
 	arenas  arenaPool
@@ -27,6 +30,7 @@ type Option func(*options)
 
 type options struct {
 	threads int
+	bf16    bool
 	memory  func(n int) []float32
 }
 
@@ -34,6 +38,19 @@ type options struct {
 // default is 1. Use fewer if the agents keep all processors busy already. Results are bit-identical
 // for every n.
 func Threads(n int) Option { return func(o *options) { o.threads = n } }
+
+// BF16 makes Programs round the factors of products and of most convolutions to bfloat16, to the
+// nearest and to even. Sums, and all that lies in memory, are float32. This is faster where the
+// processor multiplies such numbers ([FastBF16]). Results are bit-identical on all processors with
+// the same [BF16Sums].
+func BF16() Option { return func(o *options) { o.bf16 = true } }
+
+// FastBF16 reports whether products with the option BF16 run in assembly on this processor.
+func FastBF16() bool { return tile.Pairs.Set() != nil }
+
+// BF16Sums names the order in which sums are rounded with the option BF16. Devices of the same name
+// give the same bits.
+func BF16Sums() string { return tile.PairOrder() }
 
 // Memory takes the memory of vectors from alloc, which returns n zeros that begin at a cache line;
 // nil stands for ordinary memory.
@@ -47,7 +64,10 @@ func New(opts ...Option) *Device {
 	for _, opt := range opts {
 		opt(&o)
 	}
-	d := &Device{threads: max(1, o.threads)}
+	d := &Device{threads: max(1, o.threads), kernels: kernels, bf16: o.bf16}
+	if o.bf16 {
+		d.kernels = pairKernels
+	}
 	if d.alloc = o.memory; d.alloc == nil {
 		d.alloc = d.slabs.alloc
 	}

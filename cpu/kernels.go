@@ -18,6 +18,13 @@ import (
 var kernels = merged(gemm.Kernels, conv.Kernels, norm.Kernels, vec.Kernels, attention.Kernels, embed.Kernels,
 	norm.LayerKernels, norm.GroupKernels, norm.BiasKernels)
 
+// roundingKernels are the kernels whose factors the option BF16 rounds, pairKernels all with that
+// option.
+var (
+	roundingKernels = merged(gemm.PairKernels, conv.PairKernels)
+	pairKernels     = merged(kernels, roundingKernels)
+)
+
 func merged(tables ...kernel.Table) kernel.Table {
 	all := kernel.Table{}
 	for _, t := range tables {

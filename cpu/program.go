@@ -62,11 +62,11 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	}
 	p := &Program{device: d, code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results)),
 		classes: code.Classes()}
-	p.examples.asBytes = readsBytes(code)
+	p.examples.asBytes = !d.bf16 && readsBytes(code)
 	p.allocate()
 	for i := range code.Calls {
 		c, s := &code.Calls[i], &p.steps[i]
-		s.run, s.Dims, s.Attr = kernels[c.Kernel].Run, c.Dims, c.Attr
+		s.run, s.Dims, s.Attr = d.kernels[c.Kernel].Run, c.Dims, c.Attr
 		s.Args.Workers, s.Bytes, s.Scratch = &p.workers, &p.examples.matrix, p.scratch
 		s.In, s.Out = p.operands(c.In), p.operands(c.Out)
 	}
@@ -106,7 +106,7 @@ func slice(space []float32, r device.Ref) []float32 { return space[r.Off : r.Off
 
 // Workspace returns the bytes of scratch memory, in addition to the arena: the largest
 // need of a kernel.
-func (p *Program) Workspace() int { return 4 * maxScratch(p.code, p.device.threads) }
+func (p *Program) Workspace() int { return 4 * p.device.maxScratch(p.code) }
 
 // Code returns the code that was loaded.
 func (p *Program) Code() *device.Code { return p.code }

@@ -60,7 +60,7 @@ var own = sync.OnceValue(func() []Named {
 	for _, name := range TransformerNames() {
 		all = append(all, namedTransformer(name))
 	}
-	return append(all, Named{ExternalName, nil, openExternal})
+	return append(all, Named{ExternalName, []string{"block"}, openExternal})
 })
 
 // Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50,

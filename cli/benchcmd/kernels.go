@@ -34,7 +34,7 @@ clock, where a large product is the measure of multiply-adds.`,
 			"conv,norm,vector",
 	}
 	cmd.Flags().StringVar(&c.Device, "device", c.Device, "cpu, cuda, cuda:N or auto, as in train")
-	cmd.Flags().StringVar(&c.Precision, "precision", c.Precision, "of a GPU, as in train")
+	cmd.Flags().StringVar(&c.Precision, "precision", c.Precision, "as in train")
 	cmd.Flags().StringVar(&o.Filter, "filter", "",
 		"only what has this, or one of several by commas, in group/name; groups: "+strings.Join(measure.Groups(), ", "))
 	cmd.Flags().DurationVar(&o.Each, "each", 300*time.Millisecond, "how long to measure each kernel and shape")

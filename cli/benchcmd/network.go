@@ -51,7 +51,7 @@ moved once.`,
 	fs.IntVar(&f.batch, "batch", 8, "images of a gradient, or windows")
 	fs.StringVar(&f.recompute, "recompute", "none", "none or blocks, as in train")
 	fs.StringVar(&f.device, "device", "cpu", "cpu, cuda, cuda:N or auto, as in train")
-	fs.StringVar(&f.precision, "precision", "fp32", "of a GPU, as in train")
+	fs.StringVar(&f.precision, "precision", "fp32", "as in train")
 	fs.StringVar(&f.optimizer, "optimizer", "auto", "of the step of a language model, as in train")
 	fs.IntVar(&f.threads, "threads", 0, "cores to use; 0 is all")
 	fs.DurationVar(&f.each, "time", 10*time.Second, "how long to measure")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	_ "fspda/cpu"  // registers the host
+	"fspda/cpu"
 	_ "fspda/cuda" // registers GPUs
 	"fspda/device"
 	"fspda/model"
@@ -130,6 +130,14 @@ func devices(all []device.Opened) *Devices {
 func firstSentence(text string) string {
 	text, _, _ = strings.Cut(text, ": ")
 	return text
+}
+
+// BF16Sums names the order of sums in bf16: runs on several machines do not mix two.
+func (e *Devices) BF16Sums() string {
+	if _, ok := e.Device.(*cpu.Device); ok {
+		return cpu.BF16Sums()
+	}
+	return "of a GPU"
 }
 
 // String names the first device and its note.

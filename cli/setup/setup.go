@@ -124,12 +124,18 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 	s.Batches = start.Batches
 	if _, ok := dev.(*cpu.Device); ok && !cpu.Assembly() {
 		s.Warnings = append(s.Warnings, slowKernels)
+	} else if ok && c.Precision == "bf16" && !cpu.FastBF16() {
+		s.Warnings = append(s.Warnings, slowBF16)
 	}
 	if shorter != "" {
 		s.Warnings = append(s.Warnings, shorter)
 	}
 	return s, m, nil
 }
+
+// slowBF16 is the warning for a processor without instructions on bfloat16 numbers.
+const slowBF16 = "products in bf16 run as loops in Go, about a hundred times slower than in fp32: this processor " +
+	"has neither AVX-512 BF16 nor AMX. Precision fp32 is faster here"
 
 // initialize gives a model the weights that c names, if it names some, and returns them. An external
 // model without such is asked for the ones that it draws from the seed.

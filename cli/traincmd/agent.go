@@ -285,6 +285,9 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	for _, id := range s.Identity(r.model.Describe().Sizes()) {
 		o.Identity = append(o.Identity, link.Field{Name: id[0], Value: id[1]})
 	}
+	if s.Config.Precision == "bf16" {
+		o.Identity = append(o.Identity, link.Field{Name: "sums in bf16", Value: r.devices.BF16Sums()})
+	}
 	if s.Config.Model == model.ExternalName { // each agent asks a program of its own for the first model
 		o.Identity = append(o.Identity, link.Field{Name: "first model", Value: firstModel(r.model, s.Config.Seed)})
 	}

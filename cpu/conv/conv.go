@@ -2,6 +2,7 @@ package conv
 
 import (
 	"fspda/cpu/kernel"
+	"fspda/cpu/tile"
 	"fspda/device"
 )
 
@@ -40,10 +41,12 @@ var Kernels = kernel.Table{
 type convolution struct {
 	n, h, w, c, k, r, s, stride, pad int
 	p, q                             int // height and width of the output
+	kind                             tile.Kind
 }
 
 func convolutionOf(dims []int) convolution {
-	v := convolution{dims[0], dims[1], dims[2], dims[3], dims[4], dims[5], dims[6], dims[7], dims[8], 0, 0}
+	v := convolution{n: dims[0], h: dims[1], w: dims[2], c: dims[3], k: dims[4], r: dims[5], s: dims[6],
+		stride: dims[7], pad: dims[8]}
 	v.p = (v.h+2*v.pad-v.r)/v.stride + 1
 	v.q = (v.w+2*v.pad-v.s)/v.stride + 1
 	return v

@@ -17,6 +17,7 @@ type correlation struct {
 	firstRow, firstCol   int // where the first tap of the first pixel reads; outside of the image there are zeros
 	// Pixel n,i,j is written at offset + n·imageStride + i·rowStride + j·pixelStride.
 	offset, imageStride, rowStride, pixelStride int
+	kind                                        tile.Kind
 	filter
 }
 
@@ -34,7 +35,7 @@ func (v *convolution) forward() correlation {
 		images: v.n, rows: v.h, cols: v.w, channels: v.c,
 		p: v.p, q: v.q, k: v.k, r: v.r, s: v.s,
 		stride: v.stride, firstRow: -v.pad, firstCol: -v.pad,
-		imageStride: v.p * v.q * v.k, rowStride: v.q * v.k, pixelStride: v.k,
+		imageStride: v.p * v.q * v.k, rowStride: v.q * v.k, pixelStride: v.k, kind: v.kind,
 		filter: filter{wRows: v.r, wCols: v.s, wChannels: v.c},
 	}
 }
@@ -49,7 +50,7 @@ func (v *convolution) backward(a, b int) correlation {
 		p: p, q: q, k: v.c, r: r, s: s,
 		stride: 1, firstRow: top, firstCol: left,
 		offset: (i*v.w + j) * v.c, imageStride: v.h * v.w * v.c,
-		rowStride: v.stride * v.w * v.c, pixelStride: v.stride * v.c,
+		rowStride: v.stride * v.w * v.c, pixelStride: v.stride * v.c, kind: v.kind,
 		filter: filter{flipped: true, wRows: v.r,
 			wCols: v.s, wChannels: v.c, tapRow: a + (r-1)*v.stride, tapCol: b + (s-1)*v.stride, tapStride: v.stride},
 	}

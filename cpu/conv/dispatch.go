@@ -7,7 +7,7 @@ import (
 )
 
 func correlate(l *correlation, src, w, out, scratch []float32) {
-	if s := tile.Active(); s == nil {
+	if s := l.kind.Set(); s == nil {
 		plainCorrelation(l, src, w, out, scratch)
 	} else {
 		packedCorrelation(s, l, src, w, out, scratch)
@@ -15,14 +15,14 @@ func correlate(l *correlation, src, w, out, scratch []float32) {
 }
 
 func correlationScratch(l *correlation) int {
-	if tile.Active() == nil {
+	if l.kind.Set() == nil {
 		return plainScratch(l)
 	}
 	return packedScratch(l)
 }
 
 func weightGradient(v *convolution, x, dy, dw, scratch []float32, part, of int) {
-	if s := tile.Active(); s == nil {
+	if s := v.kind.Set(); s == nil {
 		plainWeightGradient(v, x, dy, dw, scratch, part, of)
 	} else {
 		packedWeightGradient(s, v, x, dy, dw, scratch, part, of)
@@ -30,7 +30,7 @@ func weightGradient(v *convolution, x, dy, dw, scratch []float32, part, of int) 
 }
 
 func weightGradScratch(v *convolution) int {
-	if tile.Active() == nil {
+	if v.kind.Set() == nil {
 		return plainWeightGradScratch(v)
 	}
 	return packedWeightGradScratch(v)

@@ -43,13 +43,19 @@ func maxPartScratch(slides []correlation, of int) int {
 
 // convScratch returns the length of the scratch memory of conv on a number of threads.
 func convScratch(dims []int, threads int) int {
-	v := convolutionOf(dims)
+	return forwardScratch(convolutionOf(dims), threads)
+}
+
+func forwardScratch(v convolution, threads int) int {
 	return maxPartScratch([]correlation{v.forward()}, v.parallelParts(threads))
 }
 
 // convGradXScratch returns the numbers of scratch memory of convGradX.
 func convGradXScratch(dims []int, threads int) int {
-	v := convolutionOf(dims)
+	return backwardScratch(convolutionOf(dims), threads)
+}
+
+func backwardScratch(v convolution, threads int) int {
 	var slides []correlation
 	for i := range v.stride {
 		for j := range v.stride {
@@ -61,6 +67,9 @@ func convGradXScratch(dims []int, threads int) int {
 
 // convGradWScratch returns the numbers of scratch memory of convGradW.
 func convGradWScratch(dims []int, threads int) int {
-	v := convolutionOf(dims)
+	return gradientScratch(convolutionOf(dims), threads)
+}
+
+func gradientScratch(v convolution, threads int) int {
 	return kernel.Padded(weightGradScratch(&v)) * v.parallelParts(threads)
 }

@@ -21,7 +21,7 @@ func plainCorrelation(l *correlation, src, w, out, scratch []float32) {
 				for m := range l.chunks() {
 					part, before := l.chunk(m)
 					for k := 0; k < l.k; k += tile.PlainCols {
-						tile.Plain(rows, min(tile.PlainCols, l.k-k),
+						l.kind.Plain(rows, min(tile.PlainCols, l.k-k),
 							part.depth(), 1, a.From(0, before), b.From(before, k), betaOf(m), c.From(0, k))
 					}
 				}
@@ -82,11 +82,17 @@ func plainWeightGradient(v *convolution, x, dy, dw, scratch []float32, part, of 
 	images, rows, cols := v.pixelParts()
 	for m := range images * rows * cols {
 		now := v.pixelPart(m)
-		a := tile.ColMajor(dy[((now.n*v.p+now.i)*v.q+now.j)*v.k:], v.k)
+		a, count := tile.ColMajor(dy[((now.n*v.p+now.i)*v.q+now.j)*v.k:], v.k), now.count()
+		numbers, pairs := scratch, scratch[v.largestRows()*v.c:]
+		if v.kind != tile.Numbers {
+			all := now.pairs()
+			a, count, pairs = tile.ColMajor(pairs, v.k), all, pairs[all*v.k:]
+			v.pairsOfGradient(a.Data, dy, now)
+		}
 		for r := range v.r {
 			for s := range v.s {
-				b := tile.RowMajor(scratch, v.c)
-				to := scratch
+				b := tile.RowMajor(numbers, v.c)
+				to := numbers
 				for n := range now.images {
 					for i := range now.rows {
 						l.copyRow(to, x, now.n+n,
@@ -94,10 +100,14 @@ func plainWeightGradient(v *convolution, x, dy, dw, scratch []float32, part, of 
 						to = to[now.cols*v.c:]
 					}
 				}
+				if v.kind != tile.Numbers {
+					pairRows(pairs, numbers, now.images*now.rows, now.cols, v.c)
+					b.Data = pairs
+				}
 				c := tile.RowMajor(dw[(r*v.s+s)*v.c:], v.r*v.s*v.c)
 				for i := first; i < end; i += tile.PlainRows {
 					for j := 0; j < v.c; j += tile.PlainCols {
-						tile.Plain(min(tile.PlainRows, end-i), min(tile.PlainCols, v.c-j), now.count(), 1, a.From(i, 0),
+						v.kind.Plain(min(tile.PlainRows, end-i), min(tile.PlainCols, v.c-j), count, 1, a.From(i, 0),
 							b.From(0, j), betaOf(m), c.From(i, j))
 					}
 				}
@@ -106,4 +116,41 @@ func plainWeightGradient(v *convolution, x, dy, dw, scratch []float32, part, of 
 	}
 }
 
-func plainWeightGradScratch(v *convolution) int { return min(maxPixels, v.n*v.p*v.q) * v.c }
+// largestRows returns the most pixels of a part.
+func (v *convolution) largestRows() int { return min(maxPixels, v.n*v.p*v.q) }
+
+func plainWeightGradScratch(v *convolution) int {
+	n := v.largestRows() * v.c
+	if v.kind != tile.Numbers {
+		largest := v.pixelPart(0)
+		n += largest.pairs() * (v.k + v.c)
+	}
+	return n
+}
+
+// pairsOfGradient writes the pairs of a part of dy.
+func (v *convolution) pairsOfGradient(to, dy []float32, part pixels) {
+	for n := range part.images {
+		for i := range part.rows {
+			from := dy[(((part.n+n)*v.p+part.i+i)*v.q+part.j)*v.k:]
+			pairRows(to, from, 1, part.cols, v.k)
+			to = to[(part.cols+1)/2*v.k:]
+		}
+	}
+}
+
+// pairRows writes the pairs of neighbours in rows of some pixels of size numbers, with zeros behind an
+// odd number of pixels.
+func pairRows(to, from []float32, rows, pixels, size int) {
+	for range rows {
+		for j := 0; j < pixels; j += 2 {
+			next := []float32(nil)
+			if j+1 < pixels {
+				next = from[(j+1)*size:][:size]
+			}
+			tile.Between(to, from[j*size:][:size], next)
+			to = to[size:]
+		}
+		from = from[pixels*size:]
+	}
+}

@@ -21,7 +21,8 @@ type weightGrad struct {
 	tile            *tile.Args
 	x, dy, dw       []float32
 	block, blockBuf []float32 // where x is read, and where it is copied to
-	packed          []float32 // dy, if dW is computed transposed
+	packed          []float32 // dy, if dW is computed transposed, or pairs of dy
+	row             []float32 // a row of numbers that become pairs
 	prefetch        prefetcher
 	transposed      []float32 // dW transposed, if that fills vectors better
 	from, to        int       // the outputs to compute, or for the transpose the strips of all rows of the filter
@@ -31,7 +32,8 @@ type weightGrad struct {
 func (v *convolution) gradLayout() (l correlation, b layout, largest pixels) {
 	l, largest = v.forward(), v.pixelPart(0)
 	b = l.layout()
-	b.inPlace = b.inPlace && v.c%16 == 0 // or a vector that is not masked would read behind the end
+	// of another width a vector that is not masked would read behind the end
+	b.inPlace = b.inPlace && v.c%16 == 0 && v.kind == tile.Numbers
 	b.rowSize = b.colSize * ((largest.cols-1)*b.colStep + l.s)
 	b.images, b.rows = largest.images, largest.rows
 	return l, b, largest
@@ -56,7 +58,10 @@ func (v *convolution) transposesGradient() bool {
 func packedWeightGradScratch(v *convolution) int {
 	l, b, largest := v.gradLayout()
 	block := b.copySize(&l)
-	if v.transposesGradient() {
+	switch {
+	case v.kind != tile.Numbers:
+		return block + v.rowOfPairs(&b) + largest.pairs()*v.k
+	case v.transposesGradient():
 		return block + largest.count()*roundUp(v.k, maxPanel) + v.r*v.s*v.c*v.k
 	}
 	return block
@@ -68,11 +73,16 @@ func packedWeightGradient(s *tile.Set, v *convolution, x, dy, dw, scratch []floa
 	d := weightGrad{Set: s, v: *v, corr: l, layout: b, tile: tileArgsPool.Get().(*tile.Args), x: x, dy: dy, dw: dw}
 	size := b.copySize(&l)
 	d.blockBuf, d.packed = scratch[:size], scratch[size:]
-	if v.transposesGradient() {
+	switch {
+	case v.kind != tile.Numbers:
+		n := v.rowOfPairs(&b)
+		d.row, d.packed = d.packed[:n], d.packed[n:]
+		d.from, d.to = kernel.SplitUnits(part, of, v.k, 1)
+	case v.transposesGradient():
 		n := largest.count() * roundUp(v.k, maxPanel)
 		d.packed, d.transposed = d.packed[:n], d.packed[n:]
 		d.from, d.to = kernel.SplitUnits(part, of, l.r*d.strips(), 1)
-	} else {
+	default:
 		d.from, d.to = kernel.SplitUnits(part, of, v.k, 1)
 	}
 	if d.from < d.to {
@@ -96,6 +106,7 @@ func (d *weightGrad) run() {
 	for m := range all {
 		d.part = v.pixelPart(m)
 		d.loadBlock()
+		d.loadPairs()
 		if m+1 < all {
 			d.prefetch = d.prefetchFor(v.pixelPart(m + 1))
 		}
@@ -144,13 +155,18 @@ func (d *weightGrad) fill() {
 	cols := (d.part.cols-1)*d.layout.colStep + d.corr.s
 	d.layout.rowSize = cols * d.layout.colSize
 	to := d.block
+	write := d.corr.copyRow
+	if d.row != nil {
+		write = d.pairRow
+		d.layout.rowSize = ((d.part.cols-1)/2*2*d.layout.colStep + d.corr.s) * d.layout.colSize
+	}
 	for n := range d.part.images {
 		for m := range d.layout.height(&d.corr, d.part.rows) {
 			i := d.part.i*d.corr.stride + m
 			if d.corr.r == 1 {
 				i = (d.part.i + m) * d.corr.stride
 			}
-			d.corr.copyRow(to, d.x, d.part.n+n, d.corr.firstRow+i, d.corr.firstCol+d.part.j*d.corr.stride, cols,
+			write(to, d.x, d.part.n+n, d.corr.firstRow+i, d.corr.firstCol+d.part.j*d.corr.stride, cols,
 				d.layout.copyStride, d.layout.colSize)
 			to = to[d.layout.rowSize:]
 		}
@@ -160,8 +176,11 @@ func (d *weightGrad) fill() {
 // blockStrides returns the distances of pixels in the block, in bytes: from one to the next of a
 // row, the jump to the next row, and the gap between images.
 func (d *weightGrad) blockStrides() (next, jump, gap int) {
-	next = 4 * d.layout.colStep * d.layout.colSize
-	jump = 4*d.layout.rowStep*d.layout.rowSize - d.part.cols*next
+	next, cols := 4*d.layout.colStep*d.layout.colSize, d.part.cols
+	if d.row != nil {
+		next, cols = 2*next, (cols+1)/2
+	}
+	jump = 4*d.layout.rowStep*d.layout.rowSize - cols*next
 	gap = 4 * (d.layout.height(&d.corr, d.part.rows) - d.part.rows*d.layout.rowStep) * d.layout.rowSize
 	return next, jump, gap
 }
@@ -176,6 +195,9 @@ func (d *weightGrad) add() {
 	t.K, t.Runs, t.Groups = d.part.cols, d.part.rows, d.part.images
 	t.BRow, t.BJump, t.BGap = d.blockStrides()
 	wide, dy := 2*d.Lanes, d.dy[d.gradOffset():]
+	if d.row != nil {
+		t.K, dy = (d.part.cols+1)/2, d.packed
+	}
 	count := d.to - d.from
 	groups := (count + gradRows - 1) / gradRows
 	for group := range groups {

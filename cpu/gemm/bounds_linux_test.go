@@ -23,7 +23,7 @@ func TestGemmStaysInBounds(t *testing.T) {
 				copy(a.Data, kerneltest.Noise("a", len(a.Data)))
 				copy(b.Data, kerneltest.Noise("b", len(b.Data)))
 				want := make([]float32, m*n)
-				plainProduct(m, n, k, 1, a, b, 0, tile.RowMajor(want, n), epilogue{})
+				plainProduct(tile.Numbers, m, n, k, 1, a, b, 0, tile.RowMajor(want, n), epilogue{})
 				for _, with := range implementations() {
 					for _, beta := range []float32{0, 1} { // C is zero, so that both give the same
 						c := kerneltest.Fenced(t, m*n)

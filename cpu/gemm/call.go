@@ -21,6 +21,9 @@ type call struct {
 	epilogue       epilogue
 
 	bytesA, bytesB kernel.ByteMatrix // replace a or b if it has bytes
+
+	kind  tile.Kind // of a and b
+	words int       // numbers of scratch memory that hold the factors
 }
 
 // run computes the product on the calling goroutine.
@@ -46,7 +49,7 @@ func (g *call) run() {
 	default:
 		a.Check("A", g.m, g.k)
 		b.Check("B", g.k, g.n)
-		product(g.m, g.n, g.k, g.alpha, a, b, g.beta, c, g.epilogue)
+		product(g.kind, g.m, g.n, g.k, g.alpha, a, b, g.beta, c, g.epilogue)
 	}
 }
 

@@ -12,6 +12,8 @@
 // better (transposed.go). An operand may be a matrix of bytes, which is decoded while it is packed
 // (bytes.go). Without assembly a product is in Go (plain.go), with the same bits.
 //
+// [PairKernels] are the layers with factors that are rounded to bfloat16 (pairs.go).
+//
 // A product runs on the calling goroutine; [Kernels] divide C among the workers of a Program, which
 // pack a small factor that all of them read together (together.go).
 // [Peak] measures the limit that no product exceeds.

@@ -70,7 +70,7 @@ func twins(t *testing.T, p problem) {
 	t.Helper()
 	a, b, c, ldc := p.operands()
 	want := append([]float32{}, c...)
-	plainProduct(p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(want[p.skip:], ldc), epilogue{})
+	plainNumbers(p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(want[p.skip:], ldc), epilogue{})
 	for _, with := range implementations() {
 		got := kernel.Aligned(len(c)) // so that skip is the distance from a cache line
 		copy(got, c)
@@ -122,7 +122,7 @@ func TestGemmTwinsOfBlocks(t *testing.T) {
 			a, b := stored(l.transA, kerneltest.Noise("a", 1024*400), 1024), stored(l.transB,
 				kerneltest.Noise("b", 1024*1024), 1024)
 			want := append([]float32{}, c...)
-			plainProduct(p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(want, ldc), epilogue{})
+			plainNumbers(p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(want, ldc), epilogue{})
 			for _, with := range implementations() {
 				got := append([]float32{}, c...)
 				with.product(p.m, p.n, p.k, p.alpha, a, b, p.beta, tile.RowMajor(got, ldc), epilogue{})
@@ -238,7 +238,7 @@ func TestGemmOfSpecials(t *testing.T) {
 			}
 			a[3*k+1], b[n+1] = 0x1p-100, 0x1p-45 // a denormal product
 			want := make([]float32, m*n)
-			plainProduct(m, n, k, 1, tile.RowMajor(a, k), tile.RowMajor(b, n), 0, tile.RowMajor(want, n), epilogue{})
+			plainNumbers(m, n, k, 1, tile.RowMajor(a, k), tile.RowMajor(b, n), 0, tile.RowMajor(want, n), epilogue{})
 			for _, with := range implementations() {
 				got := make([]float32, m*n)
 				with.product(m, n, k, 1, tile.RowMajor(a, k), tile.RowMajor(b, n), 0, tile.RowMajor(got, n), epilogue{})
@@ -270,7 +270,7 @@ func TestGemmDenormals(t *testing.T) {
 		b[i] *= 0x1p-40
 	}
 	want, few := make([]float32, m*n), 0
-	plainProduct(m, n, k, 1, tile.RowMajor(a, k), tile.RowMajor(b, n), 0, tile.RowMajor(want, n), epilogue{})
+	plainNumbers(m, n, k, 1, tile.RowMajor(a, k), tile.RowMajor(b, n), 0, tile.RowMajor(want, n), epilogue{})
 	for _, v := range want {
 		if v != 0 && math.Abs(float64(v)) < 0x1p-126 {
 			few++
@@ -416,10 +416,15 @@ func TestGemmStaysOnItsGoroutine(t *testing.T) {
 	}
 }
 
+// plainNumbers is plainProduct of float32 numbers.
+func plainNumbers(m, n, k int, alpha float32, a, b tile.View, beta float32, c tile.View, then epilogue) {
+	plainProduct(tile.Numbers, m, n, k, alpha, a, b, beta, c, then)
+}
+
 // BenchmarkGemm reports the mean rate, the rate of the fastest product, and the latter as a part of
 // the peak of one core.
 func BenchmarkGemm(b *testing.B) {
-	for _, with := range append(implementations(), implementation{"go", plainProduct, func() float64 { return 0 }}) {
+	for _, with := range append(implementations(), implementation{"go", plainNumbers, func() float64 { return 0 }}) {
 		for _, s := range gemmShapes {
 			if with.name == "go" && s.m*s.n*s.k > 1<<25 {
 				continue

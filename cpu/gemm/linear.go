@@ -14,8 +14,8 @@ var Kernels = kernel.Table{
 	device.LinearGradX:        productKernel(toInput, linearGradX(noEpilogue)),
 	device.LinearGradXSigmoid: productKernel(toInput, linearGradX(timesSigmoidGrad)),
 	device.LinearGradXReLU:    productKernel(toInput, linearGradX(timesReLUGrad)),
-	device.LinearGradW:        {Run: linearGradW, Pooled: pooled(toWeights), Scratch: together(toWeights)},
-	device.LinearGradWDecay:   {Run: linearGradWDecay, Pooled: pooled(toWeights), Scratch: together(toWeights)},
+	device.LinearGradW:        linearGradW,
+	device.LinearGradWDecay:   withDecay(linearGradW),
 
 	device.Product:             productKernel(forward, linear(noEpilogue)),
 	device.ProductGradW:        productKernel(toWeights, gradW),
@@ -84,7 +84,7 @@ func productRun(call func(o *kernel.Args) call, more func(o *kernel.Args, part, 
 	}
 	pack := func(o *kernel.Args, part, of int) {
 		g := call(o)
-		g.packTogether(o.Scratch, part, of)
+		g.packTogether(o.Scratch[g.words:], part, of)
 		if g.m < g.n {
 			more(o, part, of)
 		}
@@ -94,11 +94,11 @@ func productRun(call func(o *kernel.Args) call, more func(o *kernel.Args, part, 
 		if g.m >= g.n {
 			more(o, part, of)
 		}
-		g.runPacked(o.Scratch, part, of)
+		g.runPacked(o.Scratch[g.words:], part, of)
 	}
 	return func(o *kernel.Args) error {
 		g, threads := call(o), o.Threads()
-		if size := g.togetherSize(threads); size > 0 && size <= len(o.Scratch) {
+		if size := g.togetherSize(threads); size > 0 && size <= len(o.Scratch)-g.words {
 			o.Parallel(threads, pack)
 			o.Parallel(threads*g.finer(threads), runPacked)
 		} else {
@@ -161,7 +161,8 @@ func gradW(o *kernel.Args) call {
 }
 
 // linearGradW: dW = dyᵀ·x, db = column sums of dy.
-var linearGradW = productRun(gradW, gradBias)
+var linearGradW = kernel.Kernel{Run: productRun(gradW, gradBias), Pooled: pooled(toWeights),
+	Scratch: together(toWeights)}
 
 // gradBias computes a part of the column sums.
 func gradBias(o *kernel.Args, part, of int) {
@@ -169,14 +170,18 @@ func gradBias(o *kernel.Args, part, of int) {
 	vec.ColumnSums(o.Out[1][from:to], o.In[1][from:], o.Dims[0], o.Dims[1])
 }
 
-// linearGradWDecay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is added in one pass over
-// dW: in pieces between the products it takes three times as long.
-func linearGradWDecay(o *kernel.Args) error {
-	if err := linearGradW(o); err != nil {
-		return err
+// withDecay returns linearGradW with a decay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is
+// added in one pass over dW: in pieces between the products it takes three times as long.
+func withDecay(gradW kernel.Kernel) kernel.Kernel {
+	without := gradW.Run
+	gradW.Run = func(o *kernel.Args) error {
+		if err := without(o); err != nil {
+			return err
+		}
+		o.ParallelRange(len(o.Out[0]), gradWDecayPart)
+		return nil
 	}
-	o.ParallelRange(len(o.Out[0]), gradWDecayPart)
-	return nil
+	return gradW
 }
 
 func gradWDecayPart(o *kernel.Args, part, of int) {

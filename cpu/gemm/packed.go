@@ -14,7 +14,7 @@ import (
 const (
 	blockRows    = 1120 // a multiple of the height of the highest tile
 	blockCols    = 256
-	maxStripRows = 16 // the height of the highest tile, in whole vectors of eight
+	maxStripRows = 32 // the height of the highest tile, in whole vectors of eight
 )
 
 // stripRows is the distance of the columns of a packed strip of A: the height of the highest tile,
@@ -89,7 +89,7 @@ func blockedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, e k
 	w.tile = tile.Args{CRow: 4 * c.RowStride, Runs: 1, Alpha: alpha}
 	parts := (m + blockRows - 1) / blockRows
 	j := job{Set: s, workspace: w, m: m, n: n, k: k, parts: parts, a: a, b: b, c: c, bytesB: e,
-		packA: packed.a != nil || shouldPackA(a, n), packed: packed,
+		packA: packed.a != nil || shouldPackA(s, a, n), packed: packed,
 		packB:    packed.b != nil || e.Bytes != nil || shouldPackB(b, m),
 		panelBuf: w.b, epilogue: then}
 	if j.packsWholeB() {
@@ -172,7 +172,10 @@ const crowdedFloats = 64
 // shouldPackA reports whether to pack op(A). The micro-kernels read it in place at nearly the same
 // speed, unless its rows compete for the same cache sets. If it is transposed, each product reads
 // from another row.
-func shouldPackA(a tile.View, n int) bool {
+func shouldPackA(s *tile.Set, a tile.View, n int) bool {
+	if s.RowsOnly {
+		return false
+	}
 	crowded := a.ColStride%crowdedFloats == 0 && a.RowStride == 1
 	return n >= 4*32 && (crowded || max(a.RowStride, a.ColStride)%pageFloats == 0)
 }

@@ -21,7 +21,7 @@ func TestProductPlain(t *testing.T) {
 							want[i*n+j] = definedElement(a[i*k:], b[j:], k, n, -1.5, beta, want[i*n+j])
 						}
 					}
-					plainProduct(m, n, k, -1.5, tile.RowMajor(a, k), tile.RowMajor(b, n), beta, tile.RowMajor(c, n),
+					plainNumbers(m, n, k, -1.5, tile.RowMajor(a, k), tile.RowMajor(b, n), beta, tile.RowMajor(c, n),
 						epilogue{})
 					for i := range c {
 						if !kerneltest.Same(c[i], want[i]) {

@@ -16,7 +16,7 @@ const mostTogether = 1 << 18
 // togetherSize returns the length of the memory for the factor that the goroutines pack together, 0
 // if they do not.
 func (g *call) togetherSize(threads int) int {
-	s, parts := tile.Active(), g.parts(threads)
+	s, parts := g.kind.Set(), g.parts(threads)
 	if s == nil || parts == 1 || g.bytesA.Bytes != nil || g.bytesB.Bytes != nil || g.beta != 0 || g.n%s.Lanes != 0 {
 		return 0
 	}
@@ -27,7 +27,7 @@ func (g *call) togetherSize(threads int) int {
 		}
 		return tile.Chunks(g.k) * j.panelsSize()
 	}
-	if g.m*g.k > mostTogether || g.m > blockRows || !shouldPackA(j.a, g.n/parts) {
+	if g.m*g.k > mostTogether || g.m > blockRows || !shouldPackA(s, j.a, g.n/parts) {
 		return 0
 	}
 	return tile.Chunks(g.k) * j.stripsSize()
@@ -41,7 +41,7 @@ func (g *call) packing(s *tile.Set) *job {
 
 // packTogether packs a part of the factor.
 func (g *call) packTogether(to []float32, part, of int) {
-	j := g.packing(tile.Active())
+	j := g.packing(g.kind.Set())
 	chunks, wide, pieces := tile.Chunks(g.k), 2*j.Lanes, j.strips(g.m)
 	if g.m >= g.n {
 		pieces, j.packed.b = (g.n+wide-1)/wide, to
@@ -68,7 +68,7 @@ func (g *call) finer(threads int) int {
 
 // runPacked computes a part of the product with the packed factor.
 func (g *call) runPacked(factor []float32, part, of int) {
-	s, packed := tile.Active(), packedFactors{b: factor}
+	s, packed := g.kind.Set(), packedFactors{b: factor}
 	if g.m < g.n {
 		packed = packedFactors{a: factor}
 	}

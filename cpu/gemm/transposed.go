@@ -21,7 +21,7 @@ var transposedBuffers = sync.Pool{New: func() any { return new(transposedBuffer)
 // to whole vectors, so that lanes would stay idle. Costs are in multiply-adds of whole vectors, two
 // of which a processor does at a time.
 func worthTransposing(s *tile.Set, m, n, k int, a, b tile.View, beta float32) bool {
-	if beta != 0 || m < 2*s.Lanes || n%s.Lanes == 0 || n > maxTransposedCols {
+	if s.RowsOnly || beta != 0 || m < 2*s.Lanes || n%s.Lanes == 0 || n > maxTransposedCols {
 		return false
 	}
 	const chains = 4 // rows of a tile that keep the multipliers busy

@@ -20,7 +20,7 @@ func TestTransposedTwins(t *testing.T) {
 				p := problem{s[0], s[1], s[2], l.transA, l.transB, -0.5, 0, pad, pad}
 				a, b, c, ldc := p.operands()
 				want := append([]float32{}, c...)
-				plainProduct(p.m, p.n, p.k, p.alpha, a, b, 0, tile.RowMajor(want[p.skip:], ldc), epilogue{})
+				plainNumbers(p.m, p.n, p.k, p.alpha, a, b, 0, tile.RowMajor(want[p.skip:], ldc), epilogue{})
 				for _, i := range isa.Available() {
 					set := tile.SetOf(i)
 					if set == nil {

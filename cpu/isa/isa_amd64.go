@@ -2,7 +2,12 @@
 
 package isa
 
-import "golang.org/x/sys/cpu"
+import (
+	"slices"
+	"sync"
+
+	"golang.org/x/sys/cpu"
+)
 
 // Available returns the instruction sets of this processor, fastest first.
 func Available() []ISA {
@@ -15,3 +20,12 @@ func Available() []ISA {
 	}
 	return []ISA{AVX2, Go}
 }
+
+// AMX reports whether the processor multiplies tiles of bfloat16 numbers, and the system lets this
+// process use them: Linux does when it is asked, and then saves tiles in signals too.
+var AMX = sync.OnceValue(func() bool {
+	return BF16() && cpu.X86.HasAMXTile && cpu.X86.HasAMXBF16 && permitTiles()
+})
+
+// BF16 reports whether the processor multiplies pairs of bfloat16 numbers (AVX-512 BF16).
+func BF16() bool { return cpu.X86.HasAVX512BF16 && slices.Contains(Available(), AVX512) }

@@ -30,5 +30,26 @@ var avx2 = Set{Lanes: isa.AVX2.Lanes(), peak: peakAVX2, Tiles: [][2]Func{
 	{tile6x8AVX2, tile6x16AVX2},
 }}
 
-// sets holds the micro-kernels by instruction set.
-var sets = [isa.Count]*Set{isa.AVX2: &avx2, isa.AVX512: &avx512}
+var avx512BF16 = Set{Lanes: isa.AVX512.Lanes(), Masked: isa.AVX512.Masked(), narrow: narrowAVX512BF16,
+	between: betweenAVX512BF16, sums: pairSums, Tiles: [][2]Func{
+		{tile1x16AVX512BF16, tile1x32AVX512BF16},
+		{tile2x16AVX512BF16, tile2x32AVX512BF16},
+		{tile3x16AVX512BF16, tile3x32AVX512BF16},
+		{tile4x16AVX512BF16, tile4x32AVX512BF16},
+		{tile5x16AVX512BF16, tile5x32AVX512BF16},
+		{tile6x16AVX512BF16, tile6x32AVX512BF16},
+		{tile7x16AVX512BF16, tile7x32AVX512BF16},
+		{tile8x16AVX512BF16, tile8x32AVX512BF16},
+		{tile9x16AVX512BF16, tile9x32AVX512BF16},
+		{tile10x16AVX512BF16, tile10x32AVX512BF16},
+		{tile11x16AVX512BF16, tile11x32AVX512BF16},
+		{tile12x16AVX512BF16, tile12x32AVX512BF16},
+		{tile13x16AVX512BF16, tile13x32AVX512BF16},
+		{tile14x16AVX512BF16, tile14x32AVX512BF16},
+	}}
+
+// sets holds the micro-kernels by instruction set, pairSets and dotSets the ones of pairs.
+var (
+	sets              = [isa.Count]*Set{isa.AVX2: &avx2, isa.AVX512: &avx512}
+	pairSets, dotSets = availablePairs()
+)

@@ -15,3 +15,6 @@ var neon = Set{Lanes: isa.NEON.Lanes(), peak: peakNEON, Tiles: [][2]Func{
 
 // sets holds the micro-kernels by instruction set.
 var sets = [isa.Count]*Set{isa.NEON: &neon}
+
+// pairSets and dotSets are empty: arm64 has no micro-kernels of pairs.
+var pairSets, dotSets [isa.Count]*Set

@@ -4,5 +4,5 @@ package tile
 
 import "fspda/cpu/isa"
 
-// sets is empty: this build has no micro-kernels.
-var sets [isa.Count]*Set
+// sets, pairSets and dotSets are empty: this build has no micro-kernels.
+var sets, pairSets, dotSets [isa.Count]*Set

@@ -250,6 +250,186 @@ func tile6x16AVX2(args *Args)
 // peakAVX2 does n times 14 fused multiply-adds of 8 numbers, between registers.
 func peakAVX2(x float32, n int)
 
+// tile1x16AVX512BF16 computes C = alpha·A·B + beta·C for 1 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile1x16AVX512BF16(args *Args)
+
+// tile1x32AVX512BF16 computes C = alpha·A·B + beta·C for 1 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile1x32AVX512BF16(args *Args)
+
+// tile2x16AVX512BF16 computes C = alpha·A·B + beta·C for 2 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile2x16AVX512BF16(args *Args)
+
+// tile2x32AVX512BF16 computes C = alpha·A·B + beta·C for 2 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile2x32AVX512BF16(args *Args)
+
+// tile3x16AVX512BF16 computes C = alpha·A·B + beta·C for 3 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile3x16AVX512BF16(args *Args)
+
+// tile3x32AVX512BF16 computes C = alpha·A·B + beta·C for 3 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile3x32AVX512BF16(args *Args)
+
+// tile4x16AVX512BF16 computes C = alpha·A·B + beta·C for 4 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile4x16AVX512BF16(args *Args)
+
+// tile4x32AVX512BF16 computes C = alpha·A·B + beta·C for 4 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile4x32AVX512BF16(args *Args)
+
+// tile5x16AVX512BF16 computes C = alpha·A·B + beta·C for 5 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile5x16AVX512BF16(args *Args)
+
+// tile5x32AVX512BF16 computes C = alpha·A·B + beta·C for 5 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile5x32AVX512BF16(args *Args)
+
+// tile6x16AVX512BF16 computes C = alpha·A·B + beta·C for 6 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile6x16AVX512BF16(args *Args)
+
+// tile6x32AVX512BF16 computes C = alpha·A·B + beta·C for 6 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile6x32AVX512BF16(args *Args)
+
+// tile7x16AVX512BF16 computes C = alpha·A·B + beta·C for 7 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile7x16AVX512BF16(args *Args)
+
+// tile7x32AVX512BF16 computes C = alpha·A·B + beta·C for 7 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile7x32AVX512BF16(args *Args)
+
+// tile8x16AVX512BF16 computes C = alpha·A·B + beta·C for 8 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile8x16AVX512BF16(args *Args)
+
+// tile8x32AVX512BF16 computes C = alpha·A·B + beta·C for 8 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile8x32AVX512BF16(args *Args)
+
+// tile9x16AVX512BF16 computes C = alpha·A·B + beta·C for 9 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile9x16AVX512BF16(args *Args)
+
+// tile9x32AVX512BF16 computes C = alpha·A·B + beta·C for 9 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile9x32AVX512BF16(args *Args)
+
+// tile10x16AVX512BF16 computes C = alpha·A·B + beta·C for 10 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile10x16AVX512BF16(args *Args)
+
+// tile10x32AVX512BF16 computes C = alpha·A·B + beta·C for 10 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile10x32AVX512BF16(args *Args)
+
+// tile11x16AVX512BF16 computes C = alpha·A·B + beta·C for 11 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile11x16AVX512BF16(args *Args)
+
+// tile11x32AVX512BF16 computes C = alpha·A·B + beta·C for 11 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile11x32AVX512BF16(args *Args)
+
+// tile12x16AVX512BF16 computes C = alpha·A·B + beta·C for 12 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile12x16AVX512BF16(args *Args)
+
+// tile12x32AVX512BF16 computes C = alpha·A·B + beta·C for 12 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile12x32AVX512BF16(args *Args)
+
+// tile13x16AVX512BF16 computes C = alpha·A·B + beta·C for 13 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile13x16AVX512BF16(args *Args)
+
+// tile13x32AVX512BF16 computes C = alpha·A·B + beta·C for 13 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile13x32AVX512BF16(args *Args)
+
+// tile14x16AVX512BF16 computes C = alpha·A·B + beta·C for 14 rows and 1 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile14x16AVX512BF16(args *Args)
+
+// tile14x32AVX512BF16 computes C = alpha·A·B + beta·C for 14 rows and 2 vectors of 16 columns, the
+// last vector with last columns.
+//
+//go:noescape
+func tile14x32AVX512BF16(args *Args)
+
+// narrowAVX512BF16 writes dst[i] = the pair of a[2i] and a[2i+1] for i < 16·blocks, rounded to
+// bfloat16. b is not used.
+//
+//go:noescape
+func narrowAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+
+// betweenAVX512BF16 writes dst[i] = the pair of a[i] and b[i] for i < 16·blocks, rounded to
+// bfloat16.
+//
+//go:noescape
+func betweenAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+
 // transpose8AVX2 writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a missing
 // row repeats the last one. It prefetches the next eight rows of src, which a processor does not
 // expect after short rows.

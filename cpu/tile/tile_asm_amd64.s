@@ -7944,6 +7944,5812 @@ again:
 	VZEROUPPER
 	RET
 
+// func tile1x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile1x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), DI
+	LEAQ   (DI)(DI*2), R8
+	LEAQ   (DI)(DI*4), DI
+	MOVQ   136(AX), DI
+	MOVQ   144(AX), R8
+	ADDQ   SI, DI
+	VPXORD Z0, Z0, Z0
+	MOVQ   64(AX), R11
+
+group:
+	MOVQ 56(AX), R10
+
+run:
+	MOVQ 48(AX), R9
+
+products:
+	PREFETCHT0   (DI)
+	ADDQ         R8, DI
+	VMOVUPS.Z    (CX), K1, Z1
+	VBROADCASTSS (SI), Z2
+	LONG $0x486ef262; WORD $0xc152 // VDPBF16PS Z1, Z2, Z0
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	DECQ         R9
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	DECQ         R10
+	JNZ          run
+	DECQ         R11
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z1
+	VBROADCASTSS 156(AX), Z2
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), AX
+	VMOVUPS.Z    (CX), K1, Z3
+	VMULPS       Z2, Z3, Z3
+	VFMADD231PS  Z1, Z0, Z3
+	VMOVUPS      Z3, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), AX
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile1x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile1x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), DI
+	LEAQ   (DI)(DI*2), R8
+	LEAQ   (DI)(DI*4), DI
+	MOVQ   136(AX), DI
+	MOVQ   144(AX), R8
+	ADDQ   SI, DI
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   64(AX), R11
+
+group:
+	MOVQ 56(AX), R10
+
+run:
+	MOVQ 48(AX), R9
+
+products:
+	PREFETCHT0   (DI)
+	ADDQ         R8, DI
+	VMOVUPS      (CX), Z2
+	VMOVUPS.Z    64(CX), K1, Z3
+	VBROADCASTSS (SI), Z4
+	LONG $0x485ef262; WORD $0xc252 // VDPBF16PS Z2, Z4, Z0
+	LONG $0x485ef262; WORD $0xcb52 // VDPBF16PS Z3, Z4, Z1
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	DECQ         R9
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	DECQ         R10
+	JNZ          run
+	DECQ         R11
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z2
+	VBROADCASTSS 156(AX), Z3
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), AX
+	VMOVUPS      (CX), Z4
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z2, Z0, Z4
+	VMOVUPS      Z4, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z3, Z0, Z0
+	VFMADD231PS  Z2, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), AX
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile2x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile2x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R8
+	MOVQ   136(AX), R8
+	MOVQ   144(AX), R9
+	ADDQ   SI, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	MOVQ   64(AX), R12
+
+group:
+	MOVQ 56(AX), R11
+
+run:
+	MOVQ 48(AX), R10
+
+products:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	VMOVUPS.Z    (CX), K1, Z2
+	VBROADCASTSS (SI), Z3
+	LONG $0x4866f262; WORD $0xc252 // VDPBF16PS Z2, Z3, Z0
+	VBROADCASTSS (DI), Z3
+	LONG $0x4866f262; WORD $0xca52 // VDPBF16PS Z2, Z3, Z1
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R10
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R11
+	JNZ          run
+	DECQ         R12
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z2
+	VBROADCASTSS 156(AX), Z3
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z4
+	VMULPS       Z3, Z4, Z4
+	VFMADD231PS  Z2, Z0, Z4
+	VMOVUPS      Z4, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z3, Z0, Z0
+	VFMADD231PS  Z2, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z2, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z2, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile2x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile2x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R8
+	MOVQ   136(AX), R8
+	MOVQ   144(AX), R9
+	ADDQ   SI, R8
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   64(AX), R12
+
+group:
+	MOVQ 56(AX), R11
+
+run:
+	MOVQ 48(AX), R10
+
+products:
+	PREFETCHT0   (R8)
+	ADDQ         R9, R8
+	VMOVUPS      (CX), Z4
+	VMOVUPS.Z    64(CX), K1, Z5
+	VBROADCASTSS (SI), Z6
+	LONG $0x484ef262; WORD $0xc452 // VDPBF16PS Z4, Z6, Z0
+	LONG $0x484ef262; WORD $0xcd52 // VDPBF16PS Z5, Z6, Z1
+	VBROADCASTSS (DI), Z6
+	LONG $0x484ef262; WORD $0xd452 // VDPBF16PS Z4, Z6, Z2
+	LONG $0x484ef262; WORD $0xdd52 // VDPBF16PS Z5, Z6, Z3
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R10
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R11
+	JNZ          run
+	DECQ         R12
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z4
+	VBROADCASTSS 156(AX), Z5
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z6
+	VMULPS       Z5, Z6, Z6
+	VFMADD231PS  Z4, Z0, Z6
+	VMOVUPS      Z6, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z5, Z0, Z0
+	VFMADD231PS  Z4, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z5, Z0, Z0
+	VFMADD231PS  Z4, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z5, Z0, Z0
+	VFMADD231PS  Z4, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z4, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z4, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z4, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z4, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile3x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile3x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
+	ADDQ   SI, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
+
+products:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS.Z    (CX), K1, Z3
+	VBROADCASTSS (SI), Z4
+	LONG $0x485ef262; WORD $0xc352 // VDPBF16PS Z3, Z4, Z0
+	VBROADCASTSS (SI)(R8*1), Z4
+	LONG $0x485ef262; WORD $0xcb52 // VDPBF16PS Z3, Z4, Z1
+	VBROADCASTSS (DI), Z4
+	LONG $0x485ef262; WORD $0xd352 // VDPBF16PS Z3, Z4, Z2
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R12
+	JNZ          run
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z3
+	VBROADCASTSS 156(AX), Z4
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z5
+	VMULPS       Z4, Z5, Z5
+	VFMADD231PS  Z3, Z0, Z5
+	VMOVUPS      Z5, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z4, Z0, Z0
+	VFMADD231PS  Z3, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z4, Z0, Z0
+	VFMADD231PS  Z3, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z3, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z3, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z3, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile3x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile3x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
+	ADDQ   SI, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
+
+products:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (CX), Z6
+	VMOVUPS.Z    64(CX), K1, Z7
+	VBROADCASTSS (SI), Z8
+	LONG $0x483ef262; WORD $0xc652 // VDPBF16PS Z6, Z8, Z0
+	LONG $0x483ef262; WORD $0xcf52 // VDPBF16PS Z7, Z8, Z1
+	VBROADCASTSS (SI)(R8*1), Z8
+	LONG $0x483ef262; WORD $0xd652 // VDPBF16PS Z6, Z8, Z2
+	LONG $0x483ef262; WORD $0xdf52 // VDPBF16PS Z7, Z8, Z3
+	VBROADCASTSS (DI), Z8
+	LONG $0x483ef262; WORD $0xe652 // VDPBF16PS Z6, Z8, Z4
+	LONG $0x483ef262; WORD $0xef52 // VDPBF16PS Z7, Z8, Z5
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R12
+	JNZ          run
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z6
+	VBROADCASTSS 156(AX), Z7
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z8
+	VMULPS       Z7, Z8, Z8
+	VFMADD231PS  Z6, Z0, Z8
+	VMOVUPS      Z8, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z7, Z0, Z0
+	VFMADD231PS  Z6, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z7, Z0, Z0
+	VFMADD231PS  Z6, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z7, Z0, Z0
+	VFMADD231PS  Z6, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z7, Z0, Z0
+	VFMADD231PS  Z6, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z7, Z0, Z0
+	VFMADD231PS  Z6, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z6, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z6, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z6, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z6, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z6, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z6, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile4x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile4x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
+	ADDQ   SI, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
+
+products:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS.Z    (CX), K1, Z4
+	VBROADCASTSS (SI), Z5
+	LONG $0x4856f262; WORD $0xc452 // VDPBF16PS Z4, Z5, Z0
+	VBROADCASTSS (SI)(R8*1), Z5
+	LONG $0x4856f262; WORD $0xcc52 // VDPBF16PS Z4, Z5, Z1
+	VBROADCASTSS (DI), Z5
+	LONG $0x4856f262; WORD $0xd452 // VDPBF16PS Z4, Z5, Z2
+	VBROADCASTSS (DI)(R8*1), Z5
+	LONG $0x4856f262; WORD $0xdc52 // VDPBF16PS Z4, Z5, Z3
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R12
+	JNZ          run
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z4
+	VBROADCASTSS 156(AX), Z5
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z6
+	VMULPS       Z5, Z6, Z6
+	VFMADD231PS  Z4, Z0, Z6
+	VMOVUPS      Z6, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z5, Z0, Z0
+	VFMADD231PS  Z4, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z5, Z0, Z0
+	VFMADD231PS  Z4, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z5, Z0, Z0
+	VFMADD231PS  Z4, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z4, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z4, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z4, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z4, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile4x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile4x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
+	ADDQ   SI, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
+
+products:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (CX), Z8
+	VMOVUPS.Z    64(CX), K1, Z9
+	VBROADCASTSS (SI), Z10
+	LONG $0x482ed262; WORD $0xc052 // VDPBF16PS Z8, Z10, Z0
+	LONG $0x482ed262; WORD $0xc952 // VDPBF16PS Z9, Z10, Z1
+	VBROADCASTSS (SI)(R8*1), Z10
+	LONG $0x482ed262; WORD $0xd052 // VDPBF16PS Z8, Z10, Z2
+	LONG $0x482ed262; WORD $0xd952 // VDPBF16PS Z9, Z10, Z3
+	VBROADCASTSS (DI), Z10
+	LONG $0x482ed262; WORD $0xe052 // VDPBF16PS Z8, Z10, Z4
+	LONG $0x482ed262; WORD $0xe952 // VDPBF16PS Z9, Z10, Z5
+	VBROADCASTSS (DI)(R8*1), Z10
+	LONG $0x482ed262; WORD $0xf052 // VDPBF16PS Z8, Z10, Z6
+	LONG $0x482ed262; WORD $0xf952 // VDPBF16PS Z9, Z10, Z7
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R12
+	JNZ          run
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z8
+	VBROADCASTSS 156(AX), Z9
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z10
+	VMULPS       Z9, Z10, Z10
+	VFMADD231PS  Z8, Z0, Z10
+	VMOVUPS      Z10, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z8, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z8, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z8, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z8, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z8, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z8, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z8, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z8, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile5x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile5x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
+	ADDQ   SI, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
+
+products:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS.Z    (CX), K1, Z5
+	VBROADCASTSS (SI), Z6
+	LONG $0x484ef262; WORD $0xc552 // VDPBF16PS Z5, Z6, Z0
+	VBROADCASTSS (SI)(R8*1), Z6
+	LONG $0x484ef262; WORD $0xcd52 // VDPBF16PS Z5, Z6, Z1
+	VBROADCASTSS (SI)(R8*2), Z6
+	LONG $0x484ef262; WORD $0xd552 // VDPBF16PS Z5, Z6, Z2
+	VBROADCASTSS (DI), Z6
+	LONG $0x484ef262; WORD $0xdd52 // VDPBF16PS Z5, Z6, Z3
+	VBROADCASTSS (DI)(R8*1), Z6
+	LONG $0x484ef262; WORD $0xe552 // VDPBF16PS Z5, Z6, Z4
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R12
+	JNZ          run
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z5
+	VBROADCASTSS 156(AX), Z6
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z7
+	VMULPS       Z6, Z7, Z7
+	VFMADD231PS  Z5, Z0, Z7
+	VMOVUPS      Z7, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z6, Z0, Z0
+	VFMADD231PS  Z5, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z6, Z0, Z0
+	VFMADD231PS  Z5, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z6, Z0, Z0
+	VFMADD231PS  Z5, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z6, Z0, Z0
+	VFMADD231PS  Z5, Z4, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z5, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z5, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z5, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z5, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z5, Z4, Z4
+	VMOVUPS Z4, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile5x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile5x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
+	ADDQ   SI, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
+
+products:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (CX), Z10
+	VMOVUPS.Z    64(CX), K1, Z11
+	VBROADCASTSS (SI), Z12
+	LONG $0x481ed262; WORD $0xc252 // VDPBF16PS Z10, Z12, Z0
+	LONG $0x481ed262; WORD $0xcb52 // VDPBF16PS Z11, Z12, Z1
+	VBROADCASTSS (SI)(R8*1), Z12
+	LONG $0x481ed262; WORD $0xd252 // VDPBF16PS Z10, Z12, Z2
+	LONG $0x481ed262; WORD $0xdb52 // VDPBF16PS Z11, Z12, Z3
+	VBROADCASTSS (SI)(R8*2), Z12
+	LONG $0x481ed262; WORD $0xe252 // VDPBF16PS Z10, Z12, Z4
+	LONG $0x481ed262; WORD $0xeb52 // VDPBF16PS Z11, Z12, Z5
+	VBROADCASTSS (DI), Z12
+	LONG $0x481ed262; WORD $0xf252 // VDPBF16PS Z10, Z12, Z6
+	LONG $0x481ed262; WORD $0xfb52 // VDPBF16PS Z11, Z12, Z7
+	VBROADCASTSS (DI)(R8*1), Z12
+	LONG $0x481e5262; WORD $0xc252 // VDPBF16PS Z10, Z12, Z8
+	LONG $0x481e5262; WORD $0xcb52 // VDPBF16PS Z11, Z12, Z9
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R12
+	JNZ          run
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z10
+	VBROADCASTSS 156(AX), Z11
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z12
+	VMULPS       Z11, Z12, Z12
+	VFMADD231PS  Z10, Z0, Z12
+	VMOVUPS      Z12, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z8, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z9, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z10, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z10, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z10, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z10, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z10, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z10, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMULPS  Z10, Z9, Z9
+	VMOVUPS Z9, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile6x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile6x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
+	ADDQ   SI, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
+
+products:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS.Z    (CX), K1, Z6
+	VBROADCASTSS (SI), Z7
+	LONG $0x4846f262; WORD $0xc652 // VDPBF16PS Z6, Z7, Z0
+	VBROADCASTSS (SI)(R8*1), Z7
+	LONG $0x4846f262; WORD $0xce52 // VDPBF16PS Z6, Z7, Z1
+	VBROADCASTSS (SI)(R8*2), Z7
+	LONG $0x4846f262; WORD $0xd652 // VDPBF16PS Z6, Z7, Z2
+	VBROADCASTSS (DI), Z7
+	LONG $0x4846f262; WORD $0xde52 // VDPBF16PS Z6, Z7, Z3
+	VBROADCASTSS (DI)(R8*1), Z7
+	LONG $0x4846f262; WORD $0xe652 // VDPBF16PS Z6, Z7, Z4
+	VBROADCASTSS (DI)(R8*2), Z7
+	LONG $0x4846f262; WORD $0xee52 // VDPBF16PS Z6, Z7, Z5
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R12
+	JNZ          run
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z6
+	VBROADCASTSS 156(AX), Z7
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z8
+	VMULPS       Z7, Z8, Z8
+	VFMADD231PS  Z6, Z0, Z8
+	VMOVUPS      Z8, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z7, Z0, Z0
+	VFMADD231PS  Z6, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z7, Z0, Z0
+	VFMADD231PS  Z6, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z7, Z0, Z0
+	VFMADD231PS  Z6, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z7, Z0, Z0
+	VFMADD231PS  Z6, Z4, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z7, Z0, Z0
+	VFMADD231PS  Z6, Z5, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z6, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z6, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z6, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z6, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z6, Z4, Z4
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z6, Z5, Z5
+	VMOVUPS Z5, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile6x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile6x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R9
+	MOVQ   136(AX), R9
+	MOVQ   144(AX), R10
+	ADDQ   SI, R9
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   64(AX), R13
+
+group:
+	MOVQ 56(AX), R12
+
+run:
+	MOVQ 48(AX), R11
+
+products:
+	PREFETCHT0   (R9)
+	ADDQ         R10, R9
+	VMOVUPS      (CX), Z12
+	VMOVUPS.Z    64(CX), K1, Z13
+	VBROADCASTSS (SI), Z14
+	LONG $0x480ed262; WORD $0xc452 // VDPBF16PS Z12, Z14, Z0
+	LONG $0x480ed262; WORD $0xcd52 // VDPBF16PS Z13, Z14, Z1
+	VBROADCASTSS (SI)(R8*1), Z14
+	LONG $0x480ed262; WORD $0xd452 // VDPBF16PS Z12, Z14, Z2
+	LONG $0x480ed262; WORD $0xdd52 // VDPBF16PS Z13, Z14, Z3
+	VBROADCASTSS (SI)(R8*2), Z14
+	LONG $0x480ed262; WORD $0xe452 // VDPBF16PS Z12, Z14, Z4
+	LONG $0x480ed262; WORD $0xed52 // VDPBF16PS Z13, Z14, Z5
+	VBROADCASTSS (DI), Z14
+	LONG $0x480ed262; WORD $0xf452 // VDPBF16PS Z12, Z14, Z6
+	LONG $0x480ed262; WORD $0xfd52 // VDPBF16PS Z13, Z14, Z7
+	VBROADCASTSS (DI)(R8*1), Z14
+	LONG $0x480e5262; WORD $0xc452 // VDPBF16PS Z12, Z14, Z8
+	LONG $0x480e5262; WORD $0xcd52 // VDPBF16PS Z13, Z14, Z9
+	VBROADCASTSS (DI)(R8*2), Z14
+	LONG $0x480e5262; WORD $0xd452 // VDPBF16PS Z12, Z14, Z10
+	LONG $0x480e5262; WORD $0xdd52 // VDPBF16PS Z13, Z14, Z11
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R11
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R12
+	JNZ          run
+	DECQ         R13
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z12
+	VBROADCASTSS 156(AX), Z13
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z14
+	VMULPS       Z13, Z14, Z14
+	VFMADD231PS  Z12, Z0, Z14
+	VMOVUPS      Z14, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z8, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z9, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z10, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z11, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z12, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z12, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z12, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z12, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z12, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z12, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMULPS  Z12, Z9, Z9
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMULPS  Z12, Z11, Z11
+	VMOVUPS Z11, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile7x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile7x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
+	ADDQ   SI, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
+
+products:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	VMOVUPS.Z    (CX), K1, Z7
+	VBROADCASTSS (SI), Z8
+	LONG $0x483ef262; WORD $0xc752 // VDPBF16PS Z7, Z8, Z0
+	VBROADCASTSS (SI)(R8*1), Z8
+	LONG $0x483ef262; WORD $0xcf52 // VDPBF16PS Z7, Z8, Z1
+	VBROADCASTSS (SI)(R8*2), Z8
+	LONG $0x483ef262; WORD $0xd752 // VDPBF16PS Z7, Z8, Z2
+	VBROADCASTSS (SI)(R9*1), Z8
+	LONG $0x483ef262; WORD $0xdf52 // VDPBF16PS Z7, Z8, Z3
+	VBROADCASTSS (DI), Z8
+	LONG $0x483ef262; WORD $0xe752 // VDPBF16PS Z7, Z8, Z4
+	VBROADCASTSS (DI)(R8*1), Z8
+	LONG $0x483ef262; WORD $0xef52 // VDPBF16PS Z7, Z8, Z5
+	VBROADCASTSS (DI)(R8*2), Z8
+	LONG $0x483ef262; WORD $0xf752 // VDPBF16PS Z7, Z8, Z6
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R13
+	JNZ          run
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z7
+	VBROADCASTSS 156(AX), Z8
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z9
+	VMULPS       Z8, Z9, Z9
+	VFMADD231PS  Z7, Z0, Z9
+	VMOVUPS      Z9, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z8, Z0, Z0
+	VFMADD231PS  Z7, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z8, Z0, Z0
+	VFMADD231PS  Z7, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z8, Z0, Z0
+	VFMADD231PS  Z7, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z8, Z0, Z0
+	VFMADD231PS  Z7, Z4, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z8, Z0, Z0
+	VFMADD231PS  Z7, Z5, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z8, Z0, Z0
+	VFMADD231PS  Z7, Z6, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z7, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z7, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z7, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z7, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z7, Z4, Z4
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z7, Z5, Z5
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z7, Z6, Z6
+	VMOVUPS Z6, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile7x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile7x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
+	ADDQ   SI, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
+
+products:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (CX), Z14
+	VMOVUPS.Z    64(CX), K1, Z15
+	VBROADCASTSS (SI), Z16
+	LONG $0x407ed262; WORD $0xc652 // VDPBF16PS Z14, Z16, Z0
+	LONG $0x407ed262; WORD $0xcf52 // VDPBF16PS Z15, Z16, Z1
+	VBROADCASTSS (SI)(R8*1), Z16
+	LONG $0x407ed262; WORD $0xd652 // VDPBF16PS Z14, Z16, Z2
+	LONG $0x407ed262; WORD $0xdf52 // VDPBF16PS Z15, Z16, Z3
+	VBROADCASTSS (SI)(R8*2), Z16
+	LONG $0x407ed262; WORD $0xe652 // VDPBF16PS Z14, Z16, Z4
+	LONG $0x407ed262; WORD $0xef52 // VDPBF16PS Z15, Z16, Z5
+	VBROADCASTSS (SI)(R9*1), Z16
+	LONG $0x407ed262; WORD $0xf652 // VDPBF16PS Z14, Z16, Z6
+	LONG $0x407ed262; WORD $0xff52 // VDPBF16PS Z15, Z16, Z7
+	VBROADCASTSS (DI), Z16
+	LONG $0x407e5262; WORD $0xc652 // VDPBF16PS Z14, Z16, Z8
+	LONG $0x407e5262; WORD $0xcf52 // VDPBF16PS Z15, Z16, Z9
+	VBROADCASTSS (DI)(R8*1), Z16
+	LONG $0x407e5262; WORD $0xd652 // VDPBF16PS Z14, Z16, Z10
+	LONG $0x407e5262; WORD $0xdf52 // VDPBF16PS Z15, Z16, Z11
+	VBROADCASTSS (DI)(R8*2), Z16
+	LONG $0x407e5262; WORD $0xe652 // VDPBF16PS Z14, Z16, Z12
+	LONG $0x407e5262; WORD $0xef52 // VDPBF16PS Z15, Z16, Z13
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R13
+	JNZ          run
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z14
+	VBROADCASTSS 156(AX), Z15
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z16
+	VMULPS       Z15, Z16, Z16
+	VFMADD231PS  Z14, Z0, Z16
+	VMOVUPS      Z16, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z8, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z9, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z10, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z11, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z12, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z13, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z14, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z14, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z14, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z14, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z14, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z14, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMULPS  Z14, Z9, Z9
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMULPS  Z14, Z11, Z11
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMULPS  Z14, Z13, Z13
+	VMOVUPS Z13, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile8x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile8x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
+	ADDQ   SI, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
+
+products:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	VMOVUPS.Z    (CX), K1, Z8
+	VBROADCASTSS (SI), Z9
+	LONG $0x4836d262; WORD $0xc052 // VDPBF16PS Z8, Z9, Z0
+	VBROADCASTSS (SI)(R8*1), Z9
+	LONG $0x4836d262; WORD $0xc852 // VDPBF16PS Z8, Z9, Z1
+	VBROADCASTSS (SI)(R8*2), Z9
+	LONG $0x4836d262; WORD $0xd052 // VDPBF16PS Z8, Z9, Z2
+	VBROADCASTSS (SI)(R9*1), Z9
+	LONG $0x4836d262; WORD $0xd852 // VDPBF16PS Z8, Z9, Z3
+	VBROADCASTSS (DI), Z9
+	LONG $0x4836d262; WORD $0xe052 // VDPBF16PS Z8, Z9, Z4
+	VBROADCASTSS (DI)(R8*1), Z9
+	LONG $0x4836d262; WORD $0xe852 // VDPBF16PS Z8, Z9, Z5
+	VBROADCASTSS (DI)(R8*2), Z9
+	LONG $0x4836d262; WORD $0xf052 // VDPBF16PS Z8, Z9, Z6
+	VBROADCASTSS (DI)(R9*1), Z9
+	LONG $0x4836d262; WORD $0xf852 // VDPBF16PS Z8, Z9, Z7
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R13
+	JNZ          run
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z8
+	VBROADCASTSS 156(AX), Z9
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z10
+	VMULPS       Z9, Z10, Z10
+	VFMADD231PS  Z8, Z0, Z10
+	VMOVUPS      Z10, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z4, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z5, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z6, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z9, Z0, Z0
+	VFMADD231PS  Z8, Z7, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z8, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z8, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z8, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z8, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z8, Z4, Z4
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z8, Z5, Z5
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z8, Z6, Z6
+	VMOVUPS Z6, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z8, Z7, Z7
+	VMOVUPS Z7, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile8x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile8x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
+	ADDQ   SI, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
+
+products:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (CX), Z16
+	VMOVUPS.Z    64(CX), K1, Z17
+	VBROADCASTSS (SI), Z18
+	LONG $0x406eb262; WORD $0xc052 // VDPBF16PS Z16, Z18, Z0
+	LONG $0x406eb262; WORD $0xc952 // VDPBF16PS Z17, Z18, Z1
+	VBROADCASTSS (SI)(R8*1), Z18
+	LONG $0x406eb262; WORD $0xd052 // VDPBF16PS Z16, Z18, Z2
+	LONG $0x406eb262; WORD $0xd952 // VDPBF16PS Z17, Z18, Z3
+	VBROADCASTSS (SI)(R8*2), Z18
+	LONG $0x406eb262; WORD $0xe052 // VDPBF16PS Z16, Z18, Z4
+	LONG $0x406eb262; WORD $0xe952 // VDPBF16PS Z17, Z18, Z5
+	VBROADCASTSS (SI)(R9*1), Z18
+	LONG $0x406eb262; WORD $0xf052 // VDPBF16PS Z16, Z18, Z6
+	LONG $0x406eb262; WORD $0xf952 // VDPBF16PS Z17, Z18, Z7
+	VBROADCASTSS (DI), Z18
+	LONG $0x406e3262; WORD $0xc052 // VDPBF16PS Z16, Z18, Z8
+	LONG $0x406e3262; WORD $0xc952 // VDPBF16PS Z17, Z18, Z9
+	VBROADCASTSS (DI)(R8*1), Z18
+	LONG $0x406e3262; WORD $0xd052 // VDPBF16PS Z16, Z18, Z10
+	LONG $0x406e3262; WORD $0xd952 // VDPBF16PS Z17, Z18, Z11
+	VBROADCASTSS (DI)(R8*2), Z18
+	LONG $0x406e3262; WORD $0xe052 // VDPBF16PS Z16, Z18, Z12
+	LONG $0x406e3262; WORD $0xe952 // VDPBF16PS Z17, Z18, Z13
+	VBROADCASTSS (DI)(R9*1), Z18
+	LONG $0x406e3262; WORD $0xf052 // VDPBF16PS Z16, Z18, Z14
+	LONG $0x406e3262; WORD $0xf952 // VDPBF16PS Z17, Z18, Z15
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R13
+	JNZ          run
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z16
+	VBROADCASTSS 156(AX), Z17
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z18
+	VMULPS       Z17, Z18, Z18
+	VFMADD231PS  Z16, Z0, Z18
+	VMOVUPS      Z18, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z8, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z9, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z10, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z11, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z12, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z13, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z14, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z17, Z0, Z0
+	VFMADD231PS  Z16, Z15, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z16, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z16, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z16, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z16, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z16, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z16, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z16, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z16, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z16, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMULPS  Z16, Z9, Z9
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z16, Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMULPS  Z16, Z11, Z11
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z16, Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMULPS  Z16, Z13, Z13
+	VMOVUPS Z13, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z16, Z14, Z14
+	VMOVUPS Z14, (CX)
+	VMULPS  Z16, Z15, Z15
+	VMOVUPS Z15, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile9x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile9x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
+	ADDQ   SI, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
+
+products:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	VMOVUPS.Z    (CX), K1, Z9
+	VBROADCASTSS (SI), Z10
+	LONG $0x482ed262; WORD $0xc152 // VDPBF16PS Z9, Z10, Z0
+	VBROADCASTSS (SI)(R8*1), Z10
+	LONG $0x482ed262; WORD $0xc952 // VDPBF16PS Z9, Z10, Z1
+	VBROADCASTSS (SI)(R8*2), Z10
+	LONG $0x482ed262; WORD $0xd152 // VDPBF16PS Z9, Z10, Z2
+	VBROADCASTSS (SI)(R9*1), Z10
+	LONG $0x482ed262; WORD $0xd952 // VDPBF16PS Z9, Z10, Z3
+	VBROADCASTSS (SI)(R8*4), Z10
+	LONG $0x482ed262; WORD $0xe152 // VDPBF16PS Z9, Z10, Z4
+	VBROADCASTSS (DI), Z10
+	LONG $0x482ed262; WORD $0xe952 // VDPBF16PS Z9, Z10, Z5
+	VBROADCASTSS (DI)(R8*1), Z10
+	LONG $0x482ed262; WORD $0xf152 // VDPBF16PS Z9, Z10, Z6
+	VBROADCASTSS (DI)(R8*2), Z10
+	LONG $0x482ed262; WORD $0xf952 // VDPBF16PS Z9, Z10, Z7
+	VBROADCASTSS (DI)(R9*1), Z10
+	LONG $0x482e5262; WORD $0xc152 // VDPBF16PS Z9, Z10, Z8
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R13
+	JNZ          run
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z9
+	VBROADCASTSS 156(AX), Z10
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z11
+	VMULPS       Z10, Z11, Z11
+	VFMADD231PS  Z9, Z0, Z11
+	VMOVUPS      Z11, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z10, Z0, Z0
+	VFMADD231PS  Z9, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z10, Z0, Z0
+	VFMADD231PS  Z9, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z10, Z0, Z0
+	VFMADD231PS  Z9, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z10, Z0, Z0
+	VFMADD231PS  Z9, Z4, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z10, Z0, Z0
+	VFMADD231PS  Z9, Z5, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z10, Z0, Z0
+	VFMADD231PS  Z9, Z6, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z10, Z0, Z0
+	VFMADD231PS  Z9, Z7, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z10, Z0, Z0
+	VFMADD231PS  Z9, Z8, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z9, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z9, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z9, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z9, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z9, Z4, Z4
+	VMOVUPS Z4, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z9, Z5, Z5
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z9, Z6, Z6
+	VMOVUPS Z6, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z9, Z7, Z7
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z9, Z8, Z8
+	VMOVUPS Z8, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile9x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile9x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
+	ADDQ   SI, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
+
+products:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (CX), Z18
+	VMOVUPS.Z    64(CX), K1, Z19
+	VBROADCASTSS (SI), Z20
+	LONG $0x405eb262; WORD $0xc252 // VDPBF16PS Z18, Z20, Z0
+	LONG $0x405eb262; WORD $0xcb52 // VDPBF16PS Z19, Z20, Z1
+	VBROADCASTSS (SI)(R8*1), Z20
+	LONG $0x405eb262; WORD $0xd252 // VDPBF16PS Z18, Z20, Z2
+	LONG $0x405eb262; WORD $0xdb52 // VDPBF16PS Z19, Z20, Z3
+	VBROADCASTSS (SI)(R8*2), Z20
+	LONG $0x405eb262; WORD $0xe252 // VDPBF16PS Z18, Z20, Z4
+	LONG $0x405eb262; WORD $0xeb52 // VDPBF16PS Z19, Z20, Z5
+	VBROADCASTSS (SI)(R9*1), Z20
+	LONG $0x405eb262; WORD $0xf252 // VDPBF16PS Z18, Z20, Z6
+	LONG $0x405eb262; WORD $0xfb52 // VDPBF16PS Z19, Z20, Z7
+	VBROADCASTSS (SI)(R8*4), Z20
+	LONG $0x405e3262; WORD $0xc252 // VDPBF16PS Z18, Z20, Z8
+	LONG $0x405e3262; WORD $0xcb52 // VDPBF16PS Z19, Z20, Z9
+	VBROADCASTSS (DI), Z20
+	LONG $0x405e3262; WORD $0xd252 // VDPBF16PS Z18, Z20, Z10
+	LONG $0x405e3262; WORD $0xdb52 // VDPBF16PS Z19, Z20, Z11
+	VBROADCASTSS (DI)(R8*1), Z20
+	LONG $0x405e3262; WORD $0xe252 // VDPBF16PS Z18, Z20, Z12
+	LONG $0x405e3262; WORD $0xeb52 // VDPBF16PS Z19, Z20, Z13
+	VBROADCASTSS (DI)(R8*2), Z20
+	LONG $0x405e3262; WORD $0xf252 // VDPBF16PS Z18, Z20, Z14
+	LONG $0x405e3262; WORD $0xfb52 // VDPBF16PS Z19, Z20, Z15
+	VBROADCASTSS (DI)(R9*1), Z20
+	LONG $0x405ea262; WORD $0xc252 // VDPBF16PS Z18, Z20, Z16
+	LONG $0x405ea262; WORD $0xcb52 // VDPBF16PS Z19, Z20, Z17
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R13
+	JNZ          run
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z18
+	VBROADCASTSS 156(AX), Z19
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z20
+	VMULPS       Z19, Z20, Z20
+	VFMADD231PS  Z18, Z0, Z20
+	VMOVUPS      Z20, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z8, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z9, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z10, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z11, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z12, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z13, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z14, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z15, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z16, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z19, Z0, Z0
+	VFMADD231PS  Z18, Z17, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z18, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z18, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z18, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z18, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z18, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z18, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z18, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z18, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z18, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMULPS  Z18, Z9, Z9
+	VMOVUPS Z9, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z18, Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMULPS  Z18, Z11, Z11
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z18, Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMULPS  Z18, Z13, Z13
+	VMOVUPS Z13, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z18, Z14, Z14
+	VMOVUPS Z14, (CX)
+	VMULPS  Z18, Z15, Z15
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z18, Z16, Z16
+	VMOVUPS Z16, (CX)
+	VMULPS  Z18, Z17, Z17
+	VMOVUPS Z17, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile10x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile10x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
+	ADDQ   SI, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
+
+products:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	VMOVUPS.Z    (CX), K1, Z10
+	VBROADCASTSS (SI), Z11
+	LONG $0x4826d262; WORD $0xc252 // VDPBF16PS Z10, Z11, Z0
+	VBROADCASTSS (SI)(R8*1), Z11
+	LONG $0x4826d262; WORD $0xca52 // VDPBF16PS Z10, Z11, Z1
+	VBROADCASTSS (SI)(R8*2), Z11
+	LONG $0x4826d262; WORD $0xd252 // VDPBF16PS Z10, Z11, Z2
+	VBROADCASTSS (SI)(R9*1), Z11
+	LONG $0x4826d262; WORD $0xda52 // VDPBF16PS Z10, Z11, Z3
+	VBROADCASTSS (SI)(R8*4), Z11
+	LONG $0x4826d262; WORD $0xe252 // VDPBF16PS Z10, Z11, Z4
+	VBROADCASTSS (DI), Z11
+	LONG $0x4826d262; WORD $0xea52 // VDPBF16PS Z10, Z11, Z5
+	VBROADCASTSS (DI)(R8*1), Z11
+	LONG $0x4826d262; WORD $0xf252 // VDPBF16PS Z10, Z11, Z6
+	VBROADCASTSS (DI)(R8*2), Z11
+	LONG $0x4826d262; WORD $0xfa52 // VDPBF16PS Z10, Z11, Z7
+	VBROADCASTSS (DI)(R9*1), Z11
+	LONG $0x48265262; WORD $0xc252 // VDPBF16PS Z10, Z11, Z8
+	VBROADCASTSS (DI)(R8*4), Z11
+	LONG $0x48265262; WORD $0xca52 // VDPBF16PS Z10, Z11, Z9
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R13
+	JNZ          run
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z10
+	VBROADCASTSS 156(AX), Z11
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z12
+	VMULPS       Z11, Z12, Z12
+	VFMADD231PS  Z10, Z0, Z12
+	VMOVUPS      Z12, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z4, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z5, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z6, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z7, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z8, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z11, Z0, Z0
+	VFMADD231PS  Z10, Z9, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z10, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z4, Z4
+	VMOVUPS Z4, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z10, Z5, Z5
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z6, Z6
+	VMOVUPS Z6, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z7, Z7
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z8, Z8
+	VMOVUPS Z8, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z10, Z9, Z9
+	VMOVUPS Z9, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile10x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile10x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R10
+	MOVQ   144(AX), R11
+	ADDQ   SI, R10
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	MOVQ   64(AX), R14
+
+group:
+	MOVQ 56(AX), R13
+
+run:
+	MOVQ 48(AX), R12
+
+products:
+	PREFETCHT0   (R10)
+	ADDQ         R11, R10
+	VMOVUPS      (CX), Z20
+	VMOVUPS.Z    64(CX), K1, Z21
+	VBROADCASTSS (SI), Z22
+	LONG $0x404eb262; WORD $0xc452 // VDPBF16PS Z20, Z22, Z0
+	LONG $0x404eb262; WORD $0xcd52 // VDPBF16PS Z21, Z22, Z1
+	VBROADCASTSS (SI)(R8*1), Z22
+	LONG $0x404eb262; WORD $0xd452 // VDPBF16PS Z20, Z22, Z2
+	LONG $0x404eb262; WORD $0xdd52 // VDPBF16PS Z21, Z22, Z3
+	VBROADCASTSS (SI)(R8*2), Z22
+	LONG $0x404eb262; WORD $0xe452 // VDPBF16PS Z20, Z22, Z4
+	LONG $0x404eb262; WORD $0xed52 // VDPBF16PS Z21, Z22, Z5
+	VBROADCASTSS (SI)(R9*1), Z22
+	LONG $0x404eb262; WORD $0xf452 // VDPBF16PS Z20, Z22, Z6
+	LONG $0x404eb262; WORD $0xfd52 // VDPBF16PS Z21, Z22, Z7
+	VBROADCASTSS (SI)(R8*4), Z22
+	LONG $0x404e3262; WORD $0xc452 // VDPBF16PS Z20, Z22, Z8
+	LONG $0x404e3262; WORD $0xcd52 // VDPBF16PS Z21, Z22, Z9
+	VBROADCASTSS (DI), Z22
+	LONG $0x404e3262; WORD $0xd452 // VDPBF16PS Z20, Z22, Z10
+	LONG $0x404e3262; WORD $0xdd52 // VDPBF16PS Z21, Z22, Z11
+	VBROADCASTSS (DI)(R8*1), Z22
+	LONG $0x404e3262; WORD $0xe452 // VDPBF16PS Z20, Z22, Z12
+	LONG $0x404e3262; WORD $0xed52 // VDPBF16PS Z21, Z22, Z13
+	VBROADCASTSS (DI)(R8*2), Z22
+	LONG $0x404e3262; WORD $0xf452 // VDPBF16PS Z20, Z22, Z14
+	LONG $0x404e3262; WORD $0xfd52 // VDPBF16PS Z21, Z22, Z15
+	VBROADCASTSS (DI)(R9*1), Z22
+	LONG $0x404ea262; WORD $0xc452 // VDPBF16PS Z20, Z22, Z16
+	LONG $0x404ea262; WORD $0xcd52 // VDPBF16PS Z21, Z22, Z17
+	VBROADCASTSS (DI)(R8*4), Z22
+	LONG $0x404ea262; WORD $0xd452 // VDPBF16PS Z20, Z22, Z18
+	LONG $0x404ea262; WORD $0xdd52 // VDPBF16PS Z21, Z22, Z19
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R12
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R13
+	JNZ          run
+	DECQ         R14
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z20
+	VBROADCASTSS 156(AX), Z21
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z22
+	VMULPS       Z21, Z22, Z22
+	VFMADD231PS  Z20, Z0, Z22
+	VMOVUPS      Z22, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z8, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z9, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z10, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z11, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z12, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z13, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z14, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z15, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z16, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z17, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z18, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z21, Z0, Z0
+	VFMADD231PS  Z20, Z19, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z20, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z20, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z20, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z20, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z20, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z20, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z20, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z20, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z20, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMULPS  Z20, Z9, Z9
+	VMOVUPS Z9, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z20, Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMULPS  Z20, Z11, Z11
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z20, Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMULPS  Z20, Z13, Z13
+	VMOVUPS Z13, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z20, Z14, Z14
+	VMOVUPS Z14, (CX)
+	VMULPS  Z20, Z15, Z15
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z20, Z16, Z16
+	VMOVUPS Z16, (CX)
+	VMULPS  Z20, Z17, Z17
+	VMOVUPS Z17, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z20, Z18, Z18
+	VMOVUPS Z18, (CX)
+	VMULPS  Z20, Z19, Z19
+	VMOVUPS Z19, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile11x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile11x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
+	ADDQ   SI, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
+
+products:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	VMOVUPS.Z    (CX), K1, Z11
+	VBROADCASTSS (SI), Z12
+	LONG $0x481ed262; WORD $0xc352 // VDPBF16PS Z11, Z12, Z0
+	VBROADCASTSS (SI)(R8*1), Z12
+	LONG $0x481ed262; WORD $0xcb52 // VDPBF16PS Z11, Z12, Z1
+	VBROADCASTSS (SI)(R8*2), Z12
+	LONG $0x481ed262; WORD $0xd352 // VDPBF16PS Z11, Z12, Z2
+	VBROADCASTSS (SI)(R9*1), Z12
+	LONG $0x481ed262; WORD $0xdb52 // VDPBF16PS Z11, Z12, Z3
+	VBROADCASTSS (SI)(R8*4), Z12
+	LONG $0x481ed262; WORD $0xe352 // VDPBF16PS Z11, Z12, Z4
+	VBROADCASTSS (SI)(R10*1), Z12
+	LONG $0x481ed262; WORD $0xeb52 // VDPBF16PS Z11, Z12, Z5
+	VBROADCASTSS (DI), Z12
+	LONG $0x481ed262; WORD $0xf352 // VDPBF16PS Z11, Z12, Z6
+	VBROADCASTSS (DI)(R8*1), Z12
+	LONG $0x481ed262; WORD $0xfb52 // VDPBF16PS Z11, Z12, Z7
+	VBROADCASTSS (DI)(R8*2), Z12
+	LONG $0x481e5262; WORD $0xc352 // VDPBF16PS Z11, Z12, Z8
+	VBROADCASTSS (DI)(R9*1), Z12
+	LONG $0x481e5262; WORD $0xcb52 // VDPBF16PS Z11, Z12, Z9
+	VBROADCASTSS (DI)(R8*4), Z12
+	LONG $0x481e5262; WORD $0xd352 // VDPBF16PS Z11, Z12, Z10
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R14
+	JNZ          run
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z11
+	VBROADCASTSS 156(AX), Z12
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z13
+	VMULPS       Z12, Z13, Z13
+	VFMADD231PS  Z11, Z0, Z13
+	VMOVUPS      Z13, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z12, Z0, Z0
+	VFMADD231PS  Z11, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z12, Z0, Z0
+	VFMADD231PS  Z11, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z12, Z0, Z0
+	VFMADD231PS  Z11, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z12, Z0, Z0
+	VFMADD231PS  Z11, Z4, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z12, Z0, Z0
+	VFMADD231PS  Z11, Z5, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z12, Z0, Z0
+	VFMADD231PS  Z11, Z6, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z12, Z0, Z0
+	VFMADD231PS  Z11, Z7, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z12, Z0, Z0
+	VFMADD231PS  Z11, Z8, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z12, Z0, Z0
+	VFMADD231PS  Z11, Z9, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z12, Z0, Z0
+	VFMADD231PS  Z11, Z10, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z11, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z11, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z11, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z11, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z11, Z4, Z4
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z11, Z5, Z5
+	VMOVUPS Z5, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z11, Z6, Z6
+	VMOVUPS Z6, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z11, Z7, Z7
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z11, Z8, Z8
+	VMOVUPS Z8, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z11, Z9, Z9
+	VMOVUPS Z9, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z11, Z10, Z10
+	VMOVUPS Z10, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile11x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile11x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
+	ADDQ   SI, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
+
+products:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	VMOVUPS      (CX), Z22
+	VMOVUPS.Z    64(CX), K1, Z23
+	VBROADCASTSS (SI), Z24
+	LONG $0x403eb262; WORD $0xc652 // VDPBF16PS Z22, Z24, Z0
+	LONG $0x403eb262; WORD $0xcf52 // VDPBF16PS Z23, Z24, Z1
+	VBROADCASTSS (SI)(R8*1), Z24
+	LONG $0x403eb262; WORD $0xd652 // VDPBF16PS Z22, Z24, Z2
+	LONG $0x403eb262; WORD $0xdf52 // VDPBF16PS Z23, Z24, Z3
+	VBROADCASTSS (SI)(R8*2), Z24
+	LONG $0x403eb262; WORD $0xe652 // VDPBF16PS Z22, Z24, Z4
+	LONG $0x403eb262; WORD $0xef52 // VDPBF16PS Z23, Z24, Z5
+	VBROADCASTSS (SI)(R9*1), Z24
+	LONG $0x403eb262; WORD $0xf652 // VDPBF16PS Z22, Z24, Z6
+	LONG $0x403eb262; WORD $0xff52 // VDPBF16PS Z23, Z24, Z7
+	VBROADCASTSS (SI)(R8*4), Z24
+	LONG $0x403e3262; WORD $0xc652 // VDPBF16PS Z22, Z24, Z8
+	LONG $0x403e3262; WORD $0xcf52 // VDPBF16PS Z23, Z24, Z9
+	VBROADCASTSS (SI)(R10*1), Z24
+	LONG $0x403e3262; WORD $0xd652 // VDPBF16PS Z22, Z24, Z10
+	LONG $0x403e3262; WORD $0xdf52 // VDPBF16PS Z23, Z24, Z11
+	VBROADCASTSS (DI), Z24
+	LONG $0x403e3262; WORD $0xe652 // VDPBF16PS Z22, Z24, Z12
+	LONG $0x403e3262; WORD $0xef52 // VDPBF16PS Z23, Z24, Z13
+	VBROADCASTSS (DI)(R8*1), Z24
+	LONG $0x403e3262; WORD $0xf652 // VDPBF16PS Z22, Z24, Z14
+	LONG $0x403e3262; WORD $0xff52 // VDPBF16PS Z23, Z24, Z15
+	VBROADCASTSS (DI)(R8*2), Z24
+	LONG $0x403ea262; WORD $0xc652 // VDPBF16PS Z22, Z24, Z16
+	LONG $0x403ea262; WORD $0xcf52 // VDPBF16PS Z23, Z24, Z17
+	VBROADCASTSS (DI)(R9*1), Z24
+	LONG $0x403ea262; WORD $0xd652 // VDPBF16PS Z22, Z24, Z18
+	LONG $0x403ea262; WORD $0xdf52 // VDPBF16PS Z23, Z24, Z19
+	VBROADCASTSS (DI)(R8*4), Z24
+	LONG $0x403ea262; WORD $0xe652 // VDPBF16PS Z22, Z24, Z20
+	LONG $0x403ea262; WORD $0xef52 // VDPBF16PS Z23, Z24, Z21
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R14
+	JNZ          run
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z22
+	VBROADCASTSS 156(AX), Z23
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z24
+	VMULPS       Z23, Z24, Z24
+	VFMADD231PS  Z22, Z0, Z24
+	VMOVUPS      Z24, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z8, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z9, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z10, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z11, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z12, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z13, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z14, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z15, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z16, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z17, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z18, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z19, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z20, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z23, Z0, Z0
+	VFMADD231PS  Z22, Z21, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z22, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z22, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z22, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z22, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z22, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z22, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z22, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z22, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z22, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMULPS  Z22, Z9, Z9
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z22, Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMULPS  Z22, Z11, Z11
+	VMOVUPS Z11, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z22, Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMULPS  Z22, Z13, Z13
+	VMOVUPS Z13, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z22, Z14, Z14
+	VMOVUPS Z14, (CX)
+	VMULPS  Z22, Z15, Z15
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z22, Z16, Z16
+	VMOVUPS Z16, (CX)
+	VMULPS  Z22, Z17, Z17
+	VMOVUPS Z17, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z22, Z18, Z18
+	VMOVUPS Z18, (CX)
+	VMULPS  Z22, Z19, Z19
+	VMOVUPS Z19, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z22, Z20, Z20
+	VMOVUPS Z20, (CX)
+	VMULPS  Z22, Z21, Z21
+	VMOVUPS Z21, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile12x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile12x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
+	ADDQ   SI, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
+
+products:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	VMOVUPS.Z    (CX), K1, Z12
+	VBROADCASTSS (SI), Z13
+	LONG $0x4816d262; WORD $0xc452 // VDPBF16PS Z12, Z13, Z0
+	VBROADCASTSS (SI)(R8*1), Z13
+	LONG $0x4816d262; WORD $0xcc52 // VDPBF16PS Z12, Z13, Z1
+	VBROADCASTSS (SI)(R8*2), Z13
+	LONG $0x4816d262; WORD $0xd452 // VDPBF16PS Z12, Z13, Z2
+	VBROADCASTSS (SI)(R9*1), Z13
+	LONG $0x4816d262; WORD $0xdc52 // VDPBF16PS Z12, Z13, Z3
+	VBROADCASTSS (SI)(R8*4), Z13
+	LONG $0x4816d262; WORD $0xe452 // VDPBF16PS Z12, Z13, Z4
+	VBROADCASTSS (SI)(R10*1), Z13
+	LONG $0x4816d262; WORD $0xec52 // VDPBF16PS Z12, Z13, Z5
+	VBROADCASTSS (DI), Z13
+	LONG $0x4816d262; WORD $0xf452 // VDPBF16PS Z12, Z13, Z6
+	VBROADCASTSS (DI)(R8*1), Z13
+	LONG $0x4816d262; WORD $0xfc52 // VDPBF16PS Z12, Z13, Z7
+	VBROADCASTSS (DI)(R8*2), Z13
+	LONG $0x48165262; WORD $0xc452 // VDPBF16PS Z12, Z13, Z8
+	VBROADCASTSS (DI)(R9*1), Z13
+	LONG $0x48165262; WORD $0xcc52 // VDPBF16PS Z12, Z13, Z9
+	VBROADCASTSS (DI)(R8*4), Z13
+	LONG $0x48165262; WORD $0xd452 // VDPBF16PS Z12, Z13, Z10
+	VBROADCASTSS (DI)(R10*1), Z13
+	LONG $0x48165262; WORD $0xdc52 // VDPBF16PS Z12, Z13, Z11
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R14
+	JNZ          run
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z12
+	VBROADCASTSS 156(AX), Z13
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z14
+	VMULPS       Z13, Z14, Z14
+	VFMADD231PS  Z12, Z0, Z14
+	VMOVUPS      Z14, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z4, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z5, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z6, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z7, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z8, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z9, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z10, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z13, Z0, Z0
+	VFMADD231PS  Z12, Z11, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z12, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z4, Z4
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z5, Z5
+	VMOVUPS Z5, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z12, Z6, Z6
+	VMOVUPS Z6, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z7, Z7
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z8, Z8
+	VMOVUPS Z8, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z9, Z9
+	VMOVUPS Z9, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z10, Z10
+	VMOVUPS Z10, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z12, Z11, Z11
+	VMOVUPS Z11, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile12x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile12x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
+	ADDQ   SI, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
+
+products:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	VMOVUPS      (CX), Z24
+	VMOVUPS.Z    64(CX), K1, Z25
+	VBROADCASTSS (SI), Z26
+	LONG $0x402e9262; WORD $0xc052 // VDPBF16PS Z24, Z26, Z0
+	LONG $0x402e9262; WORD $0xc952 // VDPBF16PS Z25, Z26, Z1
+	VBROADCASTSS (SI)(R8*1), Z26
+	LONG $0x402e9262; WORD $0xd052 // VDPBF16PS Z24, Z26, Z2
+	LONG $0x402e9262; WORD $0xd952 // VDPBF16PS Z25, Z26, Z3
+	VBROADCASTSS (SI)(R8*2), Z26
+	LONG $0x402e9262; WORD $0xe052 // VDPBF16PS Z24, Z26, Z4
+	LONG $0x402e9262; WORD $0xe952 // VDPBF16PS Z25, Z26, Z5
+	VBROADCASTSS (SI)(R9*1), Z26
+	LONG $0x402e9262; WORD $0xf052 // VDPBF16PS Z24, Z26, Z6
+	LONG $0x402e9262; WORD $0xf952 // VDPBF16PS Z25, Z26, Z7
+	VBROADCASTSS (SI)(R8*4), Z26
+	LONG $0x402e1262; WORD $0xc052 // VDPBF16PS Z24, Z26, Z8
+	LONG $0x402e1262; WORD $0xc952 // VDPBF16PS Z25, Z26, Z9
+	VBROADCASTSS (SI)(R10*1), Z26
+	LONG $0x402e1262; WORD $0xd052 // VDPBF16PS Z24, Z26, Z10
+	LONG $0x402e1262; WORD $0xd952 // VDPBF16PS Z25, Z26, Z11
+	VBROADCASTSS (DI), Z26
+	LONG $0x402e1262; WORD $0xe052 // VDPBF16PS Z24, Z26, Z12
+	LONG $0x402e1262; WORD $0xe952 // VDPBF16PS Z25, Z26, Z13
+	VBROADCASTSS (DI)(R8*1), Z26
+	LONG $0x402e1262; WORD $0xf052 // VDPBF16PS Z24, Z26, Z14
+	LONG $0x402e1262; WORD $0xf952 // VDPBF16PS Z25, Z26, Z15
+	VBROADCASTSS (DI)(R8*2), Z26
+	LONG $0x402e8262; WORD $0xc052 // VDPBF16PS Z24, Z26, Z16
+	LONG $0x402e8262; WORD $0xc952 // VDPBF16PS Z25, Z26, Z17
+	VBROADCASTSS (DI)(R9*1), Z26
+	LONG $0x402e8262; WORD $0xd052 // VDPBF16PS Z24, Z26, Z18
+	LONG $0x402e8262; WORD $0xd952 // VDPBF16PS Z25, Z26, Z19
+	VBROADCASTSS (DI)(R8*4), Z26
+	LONG $0x402e8262; WORD $0xe052 // VDPBF16PS Z24, Z26, Z20
+	LONG $0x402e8262; WORD $0xe952 // VDPBF16PS Z25, Z26, Z21
+	VBROADCASTSS (DI)(R10*1), Z26
+	LONG $0x402e8262; WORD $0xf052 // VDPBF16PS Z24, Z26, Z22
+	LONG $0x402e8262; WORD $0xf952 // VDPBF16PS Z25, Z26, Z23
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R14
+	JNZ          run
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z24
+	VBROADCASTSS 156(AX), Z25
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z26
+	VMULPS       Z25, Z26, Z26
+	VFMADD231PS  Z24, Z0, Z26
+	VMOVUPS      Z26, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z8, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z9, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z10, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z11, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z12, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z13, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z14, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z15, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z16, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z17, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z18, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z19, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z20, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z21, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z22, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z25, Z0, Z0
+	VFMADD231PS  Z24, Z23, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z24, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z24, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z24, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z24, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z24, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z24, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z24, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z24, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z24, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMULPS  Z24, Z9, Z9
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z24, Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMULPS  Z24, Z11, Z11
+	VMOVUPS Z11, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z24, Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMULPS  Z24, Z13, Z13
+	VMOVUPS Z13, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z24, Z14, Z14
+	VMOVUPS Z14, (CX)
+	VMULPS  Z24, Z15, Z15
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z24, Z16, Z16
+	VMOVUPS Z16, (CX)
+	VMULPS  Z24, Z17, Z17
+	VMOVUPS Z17, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z24, Z18, Z18
+	VMOVUPS Z18, (CX)
+	VMULPS  Z24, Z19, Z19
+	VMOVUPS Z19, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z24, Z20, Z20
+	VMOVUPS Z20, (CX)
+	VMULPS  Z24, Z21, Z21
+	VMOVUPS Z21, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z24, Z22, Z22
+	VMOVUPS Z22, (CX)
+	VMULPS  Z24, Z23, Z23
+	VMOVUPS Z23, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile13x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile13x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
+	ADDQ   SI, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
+
+products:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	VMOVUPS.Z    (CX), K1, Z13
+	VBROADCASTSS (SI), Z14
+	LONG $0x480ed262; WORD $0xc552 // VDPBF16PS Z13, Z14, Z0
+	VBROADCASTSS (SI)(R8*1), Z14
+	LONG $0x480ed262; WORD $0xcd52 // VDPBF16PS Z13, Z14, Z1
+	VBROADCASTSS (SI)(R8*2), Z14
+	LONG $0x480ed262; WORD $0xd552 // VDPBF16PS Z13, Z14, Z2
+	VBROADCASTSS (SI)(R9*1), Z14
+	LONG $0x480ed262; WORD $0xdd52 // VDPBF16PS Z13, Z14, Z3
+	VBROADCASTSS (SI)(R8*4), Z14
+	LONG $0x480ed262; WORD $0xe552 // VDPBF16PS Z13, Z14, Z4
+	VBROADCASTSS (SI)(R10*1), Z14
+	LONG $0x480ed262; WORD $0xed52 // VDPBF16PS Z13, Z14, Z5
+	VBROADCASTSS (SI)(R9*2), Z14
+	LONG $0x480ed262; WORD $0xf552 // VDPBF16PS Z13, Z14, Z6
+	VBROADCASTSS (DI), Z14
+	LONG $0x480ed262; WORD $0xfd52 // VDPBF16PS Z13, Z14, Z7
+	VBROADCASTSS (DI)(R8*1), Z14
+	LONG $0x480e5262; WORD $0xc552 // VDPBF16PS Z13, Z14, Z8
+	VBROADCASTSS (DI)(R8*2), Z14
+	LONG $0x480e5262; WORD $0xcd52 // VDPBF16PS Z13, Z14, Z9
+	VBROADCASTSS (DI)(R9*1), Z14
+	LONG $0x480e5262; WORD $0xd552 // VDPBF16PS Z13, Z14, Z10
+	VBROADCASTSS (DI)(R8*4), Z14
+	LONG $0x480e5262; WORD $0xdd52 // VDPBF16PS Z13, Z14, Z11
+	VBROADCASTSS (DI)(R10*1), Z14
+	LONG $0x480e5262; WORD $0xe552 // VDPBF16PS Z13, Z14, Z12
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R14
+	JNZ          run
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z13
+	VBROADCASTSS 156(AX), Z14
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z15
+	VMULPS       Z14, Z15, Z15
+	VFMADD231PS  Z13, Z0, Z15
+	VMOVUPS      Z15, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z4, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z5, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z6, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z7, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z8, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z9, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z10, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z11, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z14, Z0, Z0
+	VFMADD231PS  Z13, Z12, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z13, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z4, Z4
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z5, Z5
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z6, Z6
+	VMOVUPS Z6, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z13, Z7, Z7
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z8, Z8
+	VMOVUPS Z8, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z9, Z9
+	VMOVUPS Z9, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z10, Z10
+	VMOVUPS Z10, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z11, Z11
+	VMOVUPS Z11, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z13, Z12, Z12
+	VMOVUPS Z12, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile13x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile13x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
+	ADDQ   SI, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
+
+products:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	VMOVUPS      (CX), Z26
+	VMOVUPS.Z    64(CX), K1, Z27
+	VBROADCASTSS (SI), Z28
+	LONG $0x401e9262; WORD $0xc252 // VDPBF16PS Z26, Z28, Z0
+	LONG $0x401e9262; WORD $0xcb52 // VDPBF16PS Z27, Z28, Z1
+	VBROADCASTSS (SI)(R8*1), Z28
+	LONG $0x401e9262; WORD $0xd252 // VDPBF16PS Z26, Z28, Z2
+	LONG $0x401e9262; WORD $0xdb52 // VDPBF16PS Z27, Z28, Z3
+	VBROADCASTSS (SI)(R8*2), Z28
+	LONG $0x401e9262; WORD $0xe252 // VDPBF16PS Z26, Z28, Z4
+	LONG $0x401e9262; WORD $0xeb52 // VDPBF16PS Z27, Z28, Z5
+	VBROADCASTSS (SI)(R9*1), Z28
+	LONG $0x401e9262; WORD $0xf252 // VDPBF16PS Z26, Z28, Z6
+	LONG $0x401e9262; WORD $0xfb52 // VDPBF16PS Z27, Z28, Z7
+	VBROADCASTSS (SI)(R8*4), Z28
+	LONG $0x401e1262; WORD $0xc252 // VDPBF16PS Z26, Z28, Z8
+	LONG $0x401e1262; WORD $0xcb52 // VDPBF16PS Z27, Z28, Z9
+	VBROADCASTSS (SI)(R10*1), Z28
+	LONG $0x401e1262; WORD $0xd252 // VDPBF16PS Z26, Z28, Z10
+	LONG $0x401e1262; WORD $0xdb52 // VDPBF16PS Z27, Z28, Z11
+	VBROADCASTSS (SI)(R9*2), Z28
+	LONG $0x401e1262; WORD $0xe252 // VDPBF16PS Z26, Z28, Z12
+	LONG $0x401e1262; WORD $0xeb52 // VDPBF16PS Z27, Z28, Z13
+	VBROADCASTSS (DI), Z28
+	LONG $0x401e1262; WORD $0xf252 // VDPBF16PS Z26, Z28, Z14
+	LONG $0x401e1262; WORD $0xfb52 // VDPBF16PS Z27, Z28, Z15
+	VBROADCASTSS (DI)(R8*1), Z28
+	LONG $0x401e8262; WORD $0xc252 // VDPBF16PS Z26, Z28, Z16
+	LONG $0x401e8262; WORD $0xcb52 // VDPBF16PS Z27, Z28, Z17
+	VBROADCASTSS (DI)(R8*2), Z28
+	LONG $0x401e8262; WORD $0xd252 // VDPBF16PS Z26, Z28, Z18
+	LONG $0x401e8262; WORD $0xdb52 // VDPBF16PS Z27, Z28, Z19
+	VBROADCASTSS (DI)(R9*1), Z28
+	LONG $0x401e8262; WORD $0xe252 // VDPBF16PS Z26, Z28, Z20
+	LONG $0x401e8262; WORD $0xeb52 // VDPBF16PS Z27, Z28, Z21
+	VBROADCASTSS (DI)(R8*4), Z28
+	LONG $0x401e8262; WORD $0xf252 // VDPBF16PS Z26, Z28, Z22
+	LONG $0x401e8262; WORD $0xfb52 // VDPBF16PS Z27, Z28, Z23
+	VBROADCASTSS (DI)(R10*1), Z28
+	LONG $0x401e0262; WORD $0xc252 // VDPBF16PS Z26, Z28, Z24
+	LONG $0x401e0262; WORD $0xcb52 // VDPBF16PS Z27, Z28, Z25
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R14
+	JNZ          run
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z26
+	VBROADCASTSS 156(AX), Z27
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z28
+	VMULPS       Z27, Z28, Z28
+	VFMADD231PS  Z26, Z0, Z28
+	VMOVUPS      Z28, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z8, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z9, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z10, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z11, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z12, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z13, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z14, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z15, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z16, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z17, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z18, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z19, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z20, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z21, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z22, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z23, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z24, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z27, Z0, Z0
+	VFMADD231PS  Z26, Z25, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z26, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z26, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z26, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z26, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z26, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMULPS  Z26, Z9, Z9
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMULPS  Z26, Z11, Z11
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMULPS  Z26, Z13, Z13
+	VMOVUPS Z13, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z26, Z14, Z14
+	VMOVUPS Z14, (CX)
+	VMULPS  Z26, Z15, Z15
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z16, Z16
+	VMOVUPS Z16, (CX)
+	VMULPS  Z26, Z17, Z17
+	VMOVUPS Z17, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z18, Z18
+	VMOVUPS Z18, (CX)
+	VMULPS  Z26, Z19, Z19
+	VMOVUPS Z19, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z20, Z20
+	VMOVUPS Z20, (CX)
+	VMULPS  Z26, Z21, Z21
+	VMOVUPS Z21, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z22, Z22
+	VMOVUPS Z22, (CX)
+	VMULPS  Z26, Z23, Z23
+	VMOVUPS Z23, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z26, Z24, Z24
+	VMOVUPS Z24, (CX)
+	VMULPS  Z26, Z25, Z25
+	VMOVUPS Z25, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+// func tile14x16AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile14x16AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
+	ADDQ   SI, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
+
+products:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	VMOVUPS.Z    (CX), K1, Z14
+	VBROADCASTSS (SI), Z15
+	LONG $0x4806d262; WORD $0xc652 // VDPBF16PS Z14, Z15, Z0
+	VBROADCASTSS (SI)(R8*1), Z15
+	LONG $0x4806d262; WORD $0xce52 // VDPBF16PS Z14, Z15, Z1
+	VBROADCASTSS (SI)(R8*2), Z15
+	LONG $0x4806d262; WORD $0xd652 // VDPBF16PS Z14, Z15, Z2
+	VBROADCASTSS (SI)(R9*1), Z15
+	LONG $0x4806d262; WORD $0xde52 // VDPBF16PS Z14, Z15, Z3
+	VBROADCASTSS (SI)(R8*4), Z15
+	LONG $0x4806d262; WORD $0xe652 // VDPBF16PS Z14, Z15, Z4
+	VBROADCASTSS (SI)(R10*1), Z15
+	LONG $0x4806d262; WORD $0xee52 // VDPBF16PS Z14, Z15, Z5
+	VBROADCASTSS (SI)(R9*2), Z15
+	LONG $0x4806d262; WORD $0xf652 // VDPBF16PS Z14, Z15, Z6
+	VBROADCASTSS (DI), Z15
+	LONG $0x4806d262; WORD $0xfe52 // VDPBF16PS Z14, Z15, Z7
+	VBROADCASTSS (DI)(R8*1), Z15
+	LONG $0x48065262; WORD $0xc652 // VDPBF16PS Z14, Z15, Z8
+	VBROADCASTSS (DI)(R8*2), Z15
+	LONG $0x48065262; WORD $0xce52 // VDPBF16PS Z14, Z15, Z9
+	VBROADCASTSS (DI)(R9*1), Z15
+	LONG $0x48065262; WORD $0xd652 // VDPBF16PS Z14, Z15, Z10
+	VBROADCASTSS (DI)(R8*4), Z15
+	LONG $0x48065262; WORD $0xde52 // VDPBF16PS Z14, Z15, Z11
+	VBROADCASTSS (DI)(R10*1), Z15
+	LONG $0x48065262; WORD $0xe652 // VDPBF16PS Z14, Z15, Z12
+	VBROADCASTSS (DI)(R9*2), Z15
+	LONG $0x48065262; WORD $0xee52 // VDPBF16PS Z14, Z15, Z13
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R14
+	JNZ          run
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z14
+	VBROADCASTSS 156(AX), Z15
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS.Z    (CX), K1, Z16
+	VMULPS       Z15, Z16, Z16
+	VFMADD231PS  Z14, Z0, Z16
+	VMOVUPS      Z16, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z1, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z2, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z3, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z4, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z5, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z6, Z0
+	VMOVUPS      Z0, K1, (CX)
+	MOVQ         112(AX), CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z7, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z8, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z9, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z10, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z11, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z12, Z0
+	VMOVUPS      Z0, K1, (CX)
+	ADDQ         DX, CX
+	VMOVUPS.Z    (CX), K1, Z0
+	VMULPS       Z15, Z0, Z0
+	VFMADD231PS  Z14, Z13, Z0
+	VMOVUPS      Z0, K1, (CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z14, Z0, Z0
+	VMOVUPS Z0, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z1, Z1
+	VMOVUPS Z1, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z2, Z2
+	VMOVUPS Z2, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z3, Z3
+	VMOVUPS Z3, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z4, Z4
+	VMOVUPS Z4, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z5, Z5
+	VMOVUPS Z5, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z6, Z6
+	VMOVUPS Z6, K1, (CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z14, Z7, Z7
+	VMOVUPS Z7, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z8, Z8
+	VMOVUPS Z8, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z9, Z9
+	VMOVUPS Z9, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z10, Z10
+	VMOVUPS Z10, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z11, Z11
+	VMOVUPS Z11, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z12, Z12
+	VMOVUPS Z12, K1, (CX)
+	ADDQ    DX, CX
+	VMULPS  Z14, Z13, Z13
+	VMOVUPS Z13, K1, (CX)
+	VZEROUPPER
+	RET
+
+// func tile14x32AVX512BF16(args *Args)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·tile14x32AVX512BF16(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	MOVQ  128(AX), CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	CMPQ  56(AX), $0x01
+	JNE   prefetchC
+	CMPQ  48(AX), $0x20
+	JLT   prefetchedC
+
+prefetchC:
+	MOVQ       104(AX), CX
+	MOVQ       120(AX), DX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	MOVQ       112(AX), CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+	ADDQ       DX, CX
+	PREFETCHT0 (CX)
+	PREFETCHT0 64(CX)
+
+prefetchedC:
+	MOVQ   32(AX), CX
+	MOVQ   40(AX), DX
+	MOVQ   24(AX), BX
+	MOVQ   (AX), SI
+	MOVQ   8(AX), DI
+	MOVQ   16(AX), R8
+	LEAQ   (R8)(R8*2), R9
+	LEAQ   (R8)(R8*4), R10
+	MOVQ   136(AX), R11
+	MOVQ   144(AX), R12
+	ADDQ   SI, R11
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	VPXORD Z5, Z5, Z5
+	VPXORD Z6, Z6, Z6
+	VPXORD Z7, Z7, Z7
+	VPXORD Z8, Z8, Z8
+	VPXORD Z9, Z9, Z9
+	VPXORD Z10, Z10, Z10
+	VPXORD Z11, Z11, Z11
+	VPXORD Z12, Z12, Z12
+	VPXORD Z13, Z13, Z13
+	VPXORD Z14, Z14, Z14
+	VPXORD Z15, Z15, Z15
+	VPXORD Z16, Z16, Z16
+	VPXORD Z17, Z17, Z17
+	VPXORD Z18, Z18, Z18
+	VPXORD Z19, Z19, Z19
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	VPXORD Z22, Z22, Z22
+	VPXORD Z23, Z23, Z23
+	VPXORD Z24, Z24, Z24
+	VPXORD Z25, Z25, Z25
+	VPXORD Z26, Z26, Z26
+	VPXORD Z27, Z27, Z27
+	MOVQ   64(AX), R15
+
+group:
+	MOVQ 56(AX), R14
+
+run:
+	MOVQ 48(AX), R13
+
+products:
+	PREFETCHT0   (R11)
+	ADDQ         R12, R11
+	VMOVUPS      (CX), Z28
+	VMOVUPS.Z    64(CX), K1, Z29
+	VBROADCASTSS (SI), Z30
+	LONG $0x400e9262; WORD $0xc452 // VDPBF16PS Z28, Z30, Z0
+	LONG $0x400e9262; WORD $0xcd52 // VDPBF16PS Z29, Z30, Z1
+	VBROADCASTSS (SI)(R8*1), Z30
+	LONG $0x400e9262; WORD $0xd452 // VDPBF16PS Z28, Z30, Z2
+	LONG $0x400e9262; WORD $0xdd52 // VDPBF16PS Z29, Z30, Z3
+	VBROADCASTSS (SI)(R8*2), Z30
+	LONG $0x400e9262; WORD $0xe452 // VDPBF16PS Z28, Z30, Z4
+	LONG $0x400e9262; WORD $0xed52 // VDPBF16PS Z29, Z30, Z5
+	VBROADCASTSS (SI)(R9*1), Z30
+	LONG $0x400e9262; WORD $0xf452 // VDPBF16PS Z28, Z30, Z6
+	LONG $0x400e9262; WORD $0xfd52 // VDPBF16PS Z29, Z30, Z7
+	VBROADCASTSS (SI)(R8*4), Z30
+	LONG $0x400e1262; WORD $0xc452 // VDPBF16PS Z28, Z30, Z8
+	LONG $0x400e1262; WORD $0xcd52 // VDPBF16PS Z29, Z30, Z9
+	VBROADCASTSS (SI)(R10*1), Z30
+	LONG $0x400e1262; WORD $0xd452 // VDPBF16PS Z28, Z30, Z10
+	LONG $0x400e1262; WORD $0xdd52 // VDPBF16PS Z29, Z30, Z11
+	VBROADCASTSS (SI)(R9*2), Z30
+	LONG $0x400e1262; WORD $0xe452 // VDPBF16PS Z28, Z30, Z12
+	LONG $0x400e1262; WORD $0xed52 // VDPBF16PS Z29, Z30, Z13
+	VBROADCASTSS (DI), Z30
+	LONG $0x400e1262; WORD $0xf452 // VDPBF16PS Z28, Z30, Z14
+	LONG $0x400e1262; WORD $0xfd52 // VDPBF16PS Z29, Z30, Z15
+	VBROADCASTSS (DI)(R8*1), Z30
+	LONG $0x400e8262; WORD $0xc452 // VDPBF16PS Z28, Z30, Z16
+	LONG $0x400e8262; WORD $0xcd52 // VDPBF16PS Z29, Z30, Z17
+	VBROADCASTSS (DI)(R8*2), Z30
+	LONG $0x400e8262; WORD $0xd452 // VDPBF16PS Z28, Z30, Z18
+	LONG $0x400e8262; WORD $0xdd52 // VDPBF16PS Z29, Z30, Z19
+	VBROADCASTSS (DI)(R9*1), Z30
+	LONG $0x400e8262; WORD $0xe452 // VDPBF16PS Z28, Z30, Z20
+	LONG $0x400e8262; WORD $0xed52 // VDPBF16PS Z29, Z30, Z21
+	VBROADCASTSS (DI)(R8*4), Z30
+	LONG $0x400e8262; WORD $0xf452 // VDPBF16PS Z28, Z30, Z22
+	LONG $0x400e8262; WORD $0xfd52 // VDPBF16PS Z29, Z30, Z23
+	VBROADCASTSS (DI)(R10*1), Z30
+	LONG $0x400e0262; WORD $0xc452 // VDPBF16PS Z28, Z30, Z24
+	LONG $0x400e0262; WORD $0xcd52 // VDPBF16PS Z29, Z30, Z25
+	VBROADCASTSS (DI)(R9*2), Z30
+	LONG $0x400e0262; WORD $0xd452 // VDPBF16PS Z28, Z30, Z26
+	LONG $0x400e0262; WORD $0xdd52 // VDPBF16PS Z29, Z30, Z27
+	ADDQ         DX, CX
+	ADDQ         BX, SI
+	ADDQ         BX, DI
+	DECQ         R13
+	JNZ          products
+	ADDQ         80(AX), CX
+	ADDQ         72(AX), SI
+	ADDQ         72(AX), DI
+	DECQ         R14
+	JNZ          run
+	DECQ         R15
+	JLE          sums
+	ADDQ         96(AX), CX
+	ADDQ         88(AX), SI
+	ADDQ         88(AX), DI
+	JMP          group
+
+sums:
+	VBROADCASTSS 152(AX), Z28
+	VBROADCASTSS 156(AX), Z29
+	MOVL         156(AX), CX
+	ADDL         CX, CX
+	JZ           part_overwrite
+	MOVQ         104(AX), CX
+	MOVQ         120(AX), DX
+	VMOVUPS      (CX), Z30
+	VMULPS       Z29, Z30, Z30
+	VFMADD231PS  Z28, Z0, Z30
+	VMOVUPS      Z30, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z1, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z2, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z3, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z4, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z5, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z6, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z7, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z8, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z9, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z10, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z11, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z12, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z13, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	MOVQ         112(AX), CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z14, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z15, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z16, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z17, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z18, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z19, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z20, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z21, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z22, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z23, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z24, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z25, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	ADDQ         DX, CX
+	VMOVUPS      (CX), Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z26, Z0
+	VMOVUPS      Z0, (CX)
+	VMOVUPS.Z    64(CX), K1, Z0
+	VMULPS       Z29, Z0, Z0
+	VFMADD231PS  Z28, Z27, Z0
+	VMOVUPS      Z0, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+part_overwrite:
+	MOVQ    104(AX), CX
+	MOVQ    120(AX), DX
+	VMULPS  Z28, Z0, Z0
+	VMOVUPS Z0, (CX)
+	VMULPS  Z28, Z1, Z1
+	VMOVUPS Z1, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z2, Z2
+	VMOVUPS Z2, (CX)
+	VMULPS  Z28, Z3, Z3
+	VMOVUPS Z3, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z4, Z4
+	VMOVUPS Z4, (CX)
+	VMULPS  Z28, Z5, Z5
+	VMOVUPS Z5, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z6, Z6
+	VMOVUPS Z6, (CX)
+	VMULPS  Z28, Z7, Z7
+	VMOVUPS Z7, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z8, Z8
+	VMOVUPS Z8, (CX)
+	VMULPS  Z28, Z9, Z9
+	VMOVUPS Z9, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z10, Z10
+	VMOVUPS Z10, (CX)
+	VMULPS  Z28, Z11, Z11
+	VMOVUPS Z11, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z12, Z12
+	VMOVUPS Z12, (CX)
+	VMULPS  Z28, Z13, Z13
+	VMOVUPS Z13, K1, 64(CX)
+	MOVQ    112(AX), CX
+	VMULPS  Z28, Z14, Z14
+	VMOVUPS Z14, (CX)
+	VMULPS  Z28, Z15, Z15
+	VMOVUPS Z15, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z16, Z16
+	VMOVUPS Z16, (CX)
+	VMULPS  Z28, Z17, Z17
+	VMOVUPS Z17, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z18, Z18
+	VMOVUPS Z18, (CX)
+	VMULPS  Z28, Z19, Z19
+	VMOVUPS Z19, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z20, Z20
+	VMOVUPS Z20, (CX)
+	VMULPS  Z28, Z21, Z21
+	VMOVUPS Z21, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z22, Z22
+	VMOVUPS Z22, (CX)
+	VMULPS  Z28, Z23, Z23
+	VMOVUPS Z23, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z24, Z24
+	VMOVUPS Z24, (CX)
+	VMULPS  Z28, Z25, Z25
+	VMOVUPS Z25, K1, 64(CX)
+	ADDQ    DX, CX
+	VMULPS  Z28, Z26, Z26
+	VMOVUPS Z26, (CX)
+	VMULPS  Z28, Z27, Z27
+	VMOVUPS Z27, K1, 64(CX)
+	VZEROUPPER
+	RET
+
+DATA between<>+0(SB)/2, $0x0000
+DATA between<>+2(SB)/2, $0x0010
+DATA between<>+4(SB)/2, $0x0001
+DATA between<>+6(SB)/2, $0x0011
+DATA between<>+8(SB)/2, $0x0002
+DATA between<>+10(SB)/2, $0x0012
+DATA between<>+12(SB)/2, $0x0003
+DATA between<>+14(SB)/2, $0x0013
+DATA between<>+16(SB)/2, $0x0004
+DATA between<>+18(SB)/2, $0x0014
+DATA between<>+20(SB)/2, $0x0005
+DATA between<>+22(SB)/2, $0x0015
+DATA between<>+24(SB)/2, $0x0006
+DATA between<>+26(SB)/2, $0x0016
+DATA between<>+28(SB)/2, $0x0007
+DATA between<>+30(SB)/2, $0x0017
+DATA between<>+32(SB)/2, $0x0008
+DATA between<>+34(SB)/2, $0x0018
+DATA between<>+36(SB)/2, $0x0009
+DATA between<>+38(SB)/2, $0x0019
+DATA between<>+40(SB)/2, $0x000a
+DATA between<>+42(SB)/2, $0x001a
+DATA between<>+44(SB)/2, $0x000b
+DATA between<>+46(SB)/2, $0x001b
+DATA between<>+48(SB)/2, $0x000c
+DATA between<>+50(SB)/2, $0x001c
+DATA between<>+52(SB)/2, $0x000d
+DATA between<>+54(SB)/2, $0x001d
+DATA between<>+56(SB)/2, $0x000e
+DATA between<>+58(SB)/2, $0x001e
+DATA between<>+60(SB)/2, $0x000f
+DATA between<>+62(SB)/2, $0x001f
+GLOBL between<>(SB), RODATA|NOPTR, $64
+
+// func narrowAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+// Requires: AVX, AVX512F, AVX512_BF16
+TEXT ·narrowAVX512BF16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ blocks+24(FP), CX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+
+blocks:
+	VMOVUPS     (DX), Z0
+	VMOVUPS     64(DX), Z1
+	ADDQ        $0x00000080, DX
+	VPXORD      Z2, Z2, Z2
+	LONG $0x4877f262; WORD $0xd072 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVUPS     Z2, (AX)
+	ADDQ        $0x40, AX
+	DECQ        CX
+	JNZ         blocks
+	VZEROUPPER
+	RET
+
+// func betweenAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+// Requires: AVX, AVX512BW, AVX512F, AVX512_BF16
+TEXT ·betweenAVX512BF16(SB), NOSPLIT, $0-32
+	MOVQ      dst+0(FP), AX
+	MOVQ      blocks+24(FP), CX
+	MOVQ      a+8(FP), DX
+	MOVQ      b+16(FP), BX
+	VMOVDQU16 between<>+0(SB), Z0
+
+blocks:
+	VMOVUPS     (DX), Z1
+	VMOVUPS     (BX), Z2
+	ADDQ        $0x40, DX
+	ADDQ        $0x40, BX
+	VPXORD      Z3, Z3, Z3
+	LONG $0x486ff262; WORD $0xd972 // VCVTNE2PS2BF16 Z1, Z2, Z3
+	VPERMW      Z3, Z0, Z3
+	VMOVUPS     Z3, (AX)
+	ADDQ        $0x40, AX
+	DECQ        CX
+	JNZ         blocks
+	VZEROUPPER
+	RET
+
 // func transpose8AVX2(dst *float32, ds int, src *float32, ss int, rows int, blocks int)
 // Requires: AVX, CMOV, MMX+
 TEXT ·transpose8AVX2(SB), NOSPLIT, $0-48

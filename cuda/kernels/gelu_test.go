@@ -27,7 +27,7 @@ const twiceTanh = 1.5957691216057308 // 2·√(2/π)
 
 func logistic(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 
-// GELU, its gradient, GELU after a bias, SwiGLU and its gradient are those of float64 up to the
+// GELU, its gradient, GELU after a bias, SwiGLU and its gradient equal float64 up to the
 // rounding of the result, for sizes of several blocks that are no multiple of a pack.
 func TestCurves(t *testing.T) {
 	h := onHost(t)
@@ -66,11 +66,11 @@ func TestCurves(t *testing.T) {
 		check("the gradient of SwiGLU", d, func(j int) float64 {
 			i := j/(2*f)*f + j%f
 			g, u := at2(i)
-			if s := logistic(g); j%(2*f) < f {
+			s := logistic(g)
+			if j%(2*f) < f {
 				return float64(dy[i]) * u * s * (1 + g*(1-s))
-			} else {
-				return float64(dy[i]) * g * s
 			}
+			return float64(dy[i]) * g * s
 		})
 	}
 }

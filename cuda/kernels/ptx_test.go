@@ -135,6 +135,12 @@ var plantedErrors = map[string]planted{
 		old: "block_sum(sum, sums, row & 1)", new: "block_sum(sum, sums, 0)"},
 	"layer norm: sums of another column": {file: "layernorm_half.cu", test: "^TestLayerNormRows$",
 		old: "sum + lines[k][lane]", new: "sum + lines[k][lane ^ 1]"},
+	"orthogonal: no barrier in a sum": {file: "orthogonal.cu", test: "^TestKernelChecks$/^orthogonal$",
+		old: "__syncthreads();\n  double s", new: "double s"},
+	"orthogonal: no barrier in a tile": {file: "orthogonal.cu", test: "^TestKernelChecks$/^orthogonal$",
+		old: "__syncthreads();\n  T *to", new: "T *to"},
+	"orthogonal: rows of another matrix": {file: "orthogonal.cu", test: "^TestKernelChecks$/^orthogonal$",
+		old: "(i64)(column + j) * rows", new: "(i64)(column + j) * columns"},
 	"loss: no barrier": {file: "loss_half.cu", test: "^TestWideLoss$",
 		old: "__syncthreads(); // d may be x", new: "// d may be x"},
 	"loss: the sums of one warp": {file: "loss_half.cu", test: "^TestWideLoss$",
@@ -149,10 +155,10 @@ var plantedErrors = map[string]planted{
 		old: "tb[t + 4][8 * j + g]", new: "tb[t + 4][8 * j + (g ^ 1)]"},
 	"products: no barrier": {file: "gemm_half.cuh", unit: "gemm_half.cu", test: "^TestGemmHalf$",
 		old: "block.sync();\n    la.fetch", new: "la.fetch"},
-	"products of bytes: another row": {file: "gemm_bytes.cuh", unit: "gemm_bytes.cu", test: "^TestKernelChecks$/^products$",
-		old: "256 * (i % 2) + 128 * r", new: "256 * (i % 2) + 128 * (1 - r)"},
-	"products of bytes: no barrier": {file: "gemm_bytes.cuh", unit: "gemm_bytes.cu", test: "^TestKernelChecks$/^products$",
-		old: "block.sync();", new: ";", nth: 1},
+	"products of bytes: another row": {file: "gemm_bytes.cuh", unit: "gemm_bytes.cu",
+		test: "^TestKernelChecks$/^products$", old: "256 * (i % 2) + 128 * r", new: "256 * (i % 2) + 128 * (1 - r)"},
+	"products of bytes: no barrier": {file: "gemm_bytes.cuh", unit: "gemm_bytes.cu",
+		test: "^TestKernelChecks$/^products$", old: "block.sync();", new: ";", nth: 1},
 }
 
 // All tests of kernels pass on an interpreter of PTX, without a race. They use tensor cores, which
@@ -208,14 +214,16 @@ func (n *interpreter) plant(t *testing.T, p planted) (folder string) {
 			unit = p.file
 		}
 		if s.Name != unit {
-			if err := os.Symlink(filepath.Join(n.folder, s.Name+".ptx"), filepath.Join(folder, s.Name+".ptx")); err != nil {
+			name := s.Name + ".ptx"
+			if err := os.Symlink(filepath.Join(n.folder, name), filepath.Join(folder, name)); err != nil {
 				t.Fatal(err)
 			}
 			continue
 		}
 		parts := strings.Split(kernels.Files()[p.file], p.old)
 		if len(parts) < p.nth+2 {
-			t.Fatalf("%s has %d places with %q, want more than %d: plant another error", p.file, len(parts)-1, p.old, p.nth)
+			t.Fatalf("%s has %d places with %q, want more than %d: plant another error", p.file, len(parts)-1, p.old,
+				p.nth)
 		}
 		text := strings.Join(parts[:p.nth+1], p.old) + p.new + strings.Join(parts[p.nth+1:], p.old)
 		if p.file == unit {

@@ -56,8 +56,8 @@ func (l *Library) Supports(arch string) bool {
 	return slices.ContainsFunc(l.archs, func(a int32) bool { return fmt.Sprintf("sm_%d", a) == arch })
 }
 
-// Compile compiles a source to a cubin, or to PTX for an architecture such as "compute_90". If the source does not compile, the error is a
-// *CompileError with the log.
+// Compile compiles a source to a cubin, or to PTX for an architecture such as "compute_90". If the
+// source does not compile, the error is a *CompileError with the log.
 func (l *Library) Compile(s Source) (Binary, error) {
 	program, err := l.create(s)
 	if err != nil {

@@ -131,7 +131,7 @@ class Memory:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
-        self._map: mmap.mmap | None = None
+        self._map: Any = None
         self._size = 0
 
     def array(self, place: dict[str, Any] | None) -> Any:
@@ -166,6 +166,8 @@ class Connection:
         """Answer requests until the other side ends."""
         with self.sock:
             self._run()
+        if self.memory is not None:
+            os.close(self.memory.fd)
 
     def _run(self) -> None:
         line, fds = b"", array.array("i")

@@ -25,9 +25,10 @@ def tensor(values: Any) -> torch.Tensor:
     """Return an array of the shared memory as a tensor of the same memory."""
     if isinstance(values, memoryview):
         kind = {"f": torch.float32, "i": torch.int32}[values.format]
+        shape = values.shape or ()
         if values.nbytes == 0:
-            return torch.empty(values.shape, dtype=kind)
-        return torch.frombuffer(values.cast("B"), dtype=kind).view(values.shape)
+            return torch.empty(shape, dtype=kind)
+        return torch.frombuffer(values.cast("B"), dtype=kind).view(shape)
     return torch.from_numpy(values)
 
 
@@ -61,14 +62,17 @@ class TorchModel(Model):
         collate: Callable[[list[Any]], Any] | None = None,
         tokens: bool = False,
     ) -> None:
-        self.make = None if isinstance(module, torch.nn.Module) else module
-        self.given = module if self.make is None else None
+        self.make: Callable[[], torch.nn.Module] | None = None
+        self.given: torch.nn.Module | None = None
+        if isinstance(module, torch.nn.Module):
+            self.given = module
+        else:
+            self.make = module
         self.loss = loss or torch.nn.functional.cross_entropy
         self.sets = {"train": train_set, "test": test_set}
         self.device, self.transform, self.tokens = torch.device(device), transform, tokens
         self.collate = collate or torch.utils.data.default_collate
         self.module: torch.nn.Module | None = None
-        self._names: dict[str, Sequence[str]] = {}
 
     def prepare(self, examples: Examples) -> None:
         if self.make is not None:
@@ -95,6 +99,7 @@ class TorchModel(Model):
         self.norms = [
             m for m in self.module.modules() if isinstance(m, torch.nn.modules.batchnorm._NormBase) and m.track_running_stats
         ]
+        self.momenta = {m: m.momentum for m in self.norms}
         names = {id(m): n for n, m in owners.items()}
         self.buffers, self.statistics = [], []
         for m in self.norms:
@@ -168,9 +173,7 @@ class TorchModel(Model):
         self.module.train(training)
         for m in self.norms:
             m.train(from_batch)
-            if not hasattr(m, "own_momentum"):
-                m.own_momentum = m.momentum
-            m.momentum = m.own_momentum if momentum is None else momentum
+            m.momentum = self.momenta[m] if momentum is None else momentum
 
     def grad(self, x: Any, g: Any, buffers: Any, batch: Batch) -> float:
         self.load(x, buffers)

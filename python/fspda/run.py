@@ -83,7 +83,7 @@ class Run:
 
     def weights(self, agent: int | None = None, best: bool = False) -> dict[str, Any]:
         """Return the model of an agent, the best mean model, or the last one."""
-        from .training import RunError, call
+        from .training import RunError, call, finish
 
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.safetensors")
@@ -93,7 +93,7 @@ class Run:
             if agent is not None:
                 arguments += ["--agent", str(agent)]
             process = call(self._model, arguments, stdout=subprocess.DEVNULL)
-            if status := process.wait():
+            if status := finish(process):
                 raise RunError(arguments, status)
             return read(path)
 
@@ -126,7 +126,7 @@ def array(part: memoryview, kind: str, shape: list[int]) -> Any:
 
         return numpy.frombuffer(part, {"F32": "float32", "I64": "int64"}[kind]).reshape(shape)
     except ImportError:
-        return part.cast({"F32": "f", "I64": "q"}[kind])
+        return part.cast("f") if kind == "F32" else part.cast("q")
 
 
 def runs(folder: str | os.PathLike[str] = "runs") -> Any:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
-import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 from typing import Any, Callable, Sequence
 
@@ -42,11 +38,19 @@ def main() -> int:
 
 
 def call(model: client.Model | None, arguments: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
-    """Start the program, which asks this process for the model."""
+    """Start the program, which asks this process for the model, and stops when its input is closed.
+
+    So it leaves a checkpoint when this process is interrupted, and ends with it in any case. Ctrl-C in a
+    terminal reaches this process alone.
+    """
+    options = {"stdin": subprocess.PIPE, "start_new_session": True, **options}
+    environment = {**os.environ, "FSPDA_STOP_AT_EOF": "1"}
     if model is None:
-        return subprocess.Popen([binary(), *arguments], **options)
+        return subprocess.Popen([binary(), *arguments], env=environment, **options)
+    if os.name == "nt":
+        raise NotImplementedError("Windows passes no memory between processes: train models of Python on Linux or macOS")
     ours, theirs = socket.socketpair()
-    environment = {**os.environ, "FSPDA_CONTROL": str(theirs.fileno())}
+    environment["FSPDA_CONTROL"] = str(theirs.fileno())
     process = subprocess.Popen([binary(), *arguments], pass_fds=[theirs.fileno()], env=environment, **options)
     theirs.close()
 
@@ -64,12 +68,23 @@ def call(model: client.Model | None, arguments: Sequence[str], **options: Any) -
 
 
 def finish(process: subprocess.Popen[Any]) -> int:
-    """Wait for the program. An interrupt, as of a notebook, lets it leave a checkpoint first."""
+    """Wait for the program. An interrupt lets it leave a checkpoint first; another one ends it at once."""
+    assert process.stdin is not None
     while True:
         try:
-            return process.wait()
+            status = process.wait()
+            break
         except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)
+            if process.stdin.closed:
+                process.kill()
+            process.stdin.close()
+    if not process.stdin.closed:
+        process.stdin.close()
+    return status
+
+
+STOPPED = 130
+"""The exit status of a run that was stopped, and has left a checkpoint."""
 
 
 def flags(settings: dict[str, Any]) -> list[str]:
@@ -109,6 +124,7 @@ def train(
     *,
     loss: Callable[..., Any] | None = None,
     device: Any = "cpu",
+    tokens: bool = False,
     out: str | os.PathLike[str] | None = None,
     resume: bool = False,
     quiet: bool = False,
@@ -124,11 +140,12 @@ def train(
     and so on). ``device`` is where the module computes. Other keywords are settings of ``fspda train``, with
     underscores: ``algo="fspda-sa", agents=8, partition="dirichlet(0.3)", density=0.01, seed=1``.
 
-    ``out`` is the run folder. With ``resume`` the run in it goes on, with the same bits. ``log_to`` follows
+    ``out`` is the run folder. An interrupt stops the run, with a checkpoint. With ``resume`` the run in it goes
+    on, with the same bits. ``tokens`` says that a module reads windows of tokens. ``log_to`` follows
     the run in "wandb" or "mlflow". In a process that fspda started as a ``--command`` the function answers its
     requests instead, and ends the process: so one file is both.
     """
-    options = {"device": device}
+    options: dict[str, Any] = {"device": device, "tokens": tokens}
     if transform is not None:
         options["transform"] = transform
     if collate is not None:
@@ -159,6 +176,8 @@ def train(
     status = finish(process)
     if follower is not None:
         follower.end()
+    if status == STOPPED:
+        raise KeyboardInterrupt(f"the run in {folder} was stopped: resume=True goes on")
     if status != 0:
         raise RunError([binary(), *arguments], status)
     return Run(folder, served)

@@ -6,9 +6,12 @@ FSPDA_BINARY names the program. `go test ./cli -run TestPython` runs them.
 import json
 import math
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import fspda
@@ -65,6 +68,10 @@ class Line(fspda.Model):
         for i, v in enumerate(sums):
             g[i] = v / len(batch)
         return total / len(batch)
+
+    def predict(self, x, out, buffers, batch):
+        for i, (point, _) in enumerate(self.rows(batch)):
+            out[i, 0], out[i, 1] = self.logits(x, point)
 
     def score(self, x, buffers, batch):
         scores = [(self.logits(x, p), y) for p, y in self.rows(batch)]
@@ -138,6 +145,63 @@ class TestTrain(Case):
             check=True,
         )
         self.assertEqual(self.vectors(fspda.Run(self.dir / "command")), self.vectors(fspda.Run(self.dir / "direct")))
+        report = json.loads(
+            subprocess.run(
+                [fspda.training.binary(), "eval", self.dir / "command", "--json"], check=True, stdout=subprocess.PIPE
+            ).stdout
+        )
+        accuracy = fspda.Run(self.dir / "direct").rows()[-1]["test_acc_avg"]
+        self.assertEqual((report["examples"], report["class_names"]), (30, ["below", "above"]))
+        self.assertAlmostEqual(report["models"][0]["accuracy"], accuracy)
+
+
+class Slow(Line):
+    """A model that takes some time."""
+
+    def grad(self, x, g, buffers, batch):
+        time.sleep(0.01)
+        return super().grad(x, g, buffers, batch)
+
+
+class TestInterrupt(Case):
+    def start(self, out):
+        """Train in a process of its own, and return it when it is under way."""
+        here = pathlib.Path(__file__).parent
+        code = (
+            f"import sys; sys.path[:0] = [{str(pathlib.Path(fspda.__file__).parent.parent)!r}, {str(here)!r}]\n"
+            "import fspda, test_fspda\n"
+            f"fspda.train(test_fspda.Slow(), data='external', out={str(out)!r}, **test_fspda.QUICK)"
+        )
+        process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(process.kill)
+        while len(fspda.Run(out).rows()) < 2:
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        return process
+
+    def check(self, out):
+        whole = fspda.train(Line(), data="external", out=self.dir / "whole", **QUICK)
+        run = fspda.train(Line(), out=out, resume=True, quiet=True)
+        self.assertEqual(self.vectors(run), self.vectors(whole))
+
+    def test_interrupt_leaves_a_checkpoint(self):
+        process = self.start(self.dir / "run")
+        process.send_signal(signal.SIGINT)
+        self.assertNotEqual(process.wait(60), 0)
+        self.assertTrue(list((self.dir / "run" / "checkpoints").glob("iter-*")))
+        self.check(self.dir / "run")
+
+    def test_killed_python_ends_the_program(self):
+        process = self.start(self.dir / "run")
+        process.kill()
+        process.wait()
+        for _ in range(600):  # resuming is refused while the program is running
+            try:
+                return self.check(self.dir / "run")
+            except fspda.RunError:
+                shutil.rmtree(self.dir / "whole", ignore_errors=True)
+                time.sleep(0.1)
+        self.fail("the program did not end")
 
 
 class TestRuns(Case):
@@ -212,6 +276,16 @@ class TestTorch(Case):
             run = fspda.train(net, *self.sets(), out=part, resume=True, iterations=40, quiet=True)
             self.assertEqual(self.vectors(run), self.vectors(whole), algo)
             self.assertLess(run.rows()[-1]["test_loss_avg"], run.rows()[0]["test_loss_avg"], algo)
+
+    def test_tokens(self):
+        """A language model on windows of text."""
+        nn = torch.nn
+        net = nn.Sequential(nn.Embedding(65, 8), nn.Linear(8, 65))
+        settings = {**QUICK, "data": "synthetic-text", "partition": "contiguous", "block": 8, "data_train": 2000}
+        run = fspda.train(net, tokens=True, out=self.dir / "run", data_test=500, **settings)
+        rows = run.rows()
+        self.assertLess(rows[-1]["test_loss_avg"], rows[0]["test_loss_avg"])
+        self.assertAlmostEqual(math.exp(rows[-1]["test_loss_avg"]), rows[-1]["perplexity"], 3)
 
     def test_model_is_a_state_dict(self):
         settings = {**QUICK, "algo": "sgd", "agents": 1, "alpha": 0.05, "bn": "local"}
@@ -302,7 +376,7 @@ class TestExamples(Case):
 
     def test_readme(self):
         code = (ROOT / "README.md").read_text().split("```python\n")[1].split("```")[0]
-        self.assertIn("test_acc_avg", self.run_code(code))
+        self.assertIn("iteration", self.run_code(code).split("finished")[1])
 
     def test_notebook(self):
         cells = json.loads((ROOT / "examples" / "notebook" / "own-model.ipynb").read_text())["cells"]

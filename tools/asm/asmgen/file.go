@@ -27,6 +27,8 @@ type File struct {
 	Emit func(c *build.Context)
 	// Direct has the instructions of functions for arm64 that Emit only declares.
 	Direct map[string]func(f *arm64.Func)
+	// Rewrite changes the assembly of amd64 unless it is nil.
+	Rewrite func(text []byte) []byte
 }
 
 // Architectures.
@@ -73,6 +75,9 @@ func (f File) Print() (map[string][]byte, error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: print %s: %w", f.Generator, asm, err)
+		}
+		if arch == amd64 && f.Rewrite != nil {
+			files[asm] = f.Rewrite(files[asm])
 		}
 		text, err := printer.NewStubs(config).Print(part)
 		if err != nil {

@@ -8,7 +8,8 @@ import (
 
 // file is the output of the generator.
 var file = asmgen.File{Generator: "fspda/tools/asm/tilegen", Package: "tile",
-	InTables: []string{"tile", "peak"}, Emit: emit, Direct: neonTiles()}
+	InTables: []string{"tile", "peak", "narrow", "between"}, Emit: emit, Direct: neonTiles(),
+	Rewrite: pairInstructions}
 
 func main() { asmgen.Main(file) }
 
@@ -23,8 +24,11 @@ func emit(c *build.Context) {
 				tile(c, s, rows, vectors)
 			}
 		}
-		peak(c, s)
+		if !s.pairs {
+			peak(c, s)
+		}
 	}
+	narrow(c)
 	transpose(c, "AVX2")
 	copyPieces(c, "AVX2")
 	for rows := 1; rows <= neon.rows; rows++ {

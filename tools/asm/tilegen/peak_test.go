@@ -6,6 +6,9 @@ import "testing"
 func TestPeakLoop(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {
+		if s.pairs {
+			continue
+		}
 		lines := all["peak"+s.name]
 		if n := count(lines, "again", "JNZ", "VFMADD231PS"); n != peakChains {
 			t.Errorf("%s has %d multiply-adds, want %d", s.name, n, peakChains)

@@ -21,6 +21,7 @@ type set struct {
 	lanes  int
 	rows   int
 	masked bool // loading part of a vector costs nothing, and a multiply-add can broadcast a number from memory
+	pairs  bool // a number of A and B is a pair of bfloat16 numbers
 	vector func(*build.Context) reg.VecVirtual
 	clear  func(c *build.Context, v reg.Register)
 }
@@ -29,9 +30,12 @@ type set struct {
 const maxVectors = 2
 
 var sets = []set{
-	{"AVX512", 16, 14, true, (*build.Context).ZMM, func(c *build.Context, v reg.Register) { c.VPXORD(v, v, v) }},
-	{"AVX2", 8, 6, false, (*build.Context).YMM, func(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }},
+	{"AVX512", 16, 14, true, false, (*build.Context).ZMM, clear512},
+	{"AVX2", 8, 6, false, false, (*build.Context).YMM, func(c *build.Context, v reg.Register) { c.VXORPS(v, v, v) }},
+	{"AVX512BF16", 16, 14, true, true, (*build.Context).ZMM, clear512},
 }
+
+func clear512(c *build.Context, v reg.Register) { c.VPXORD(v, v, v) }
 
 // args are the fields of tile.Args in their order; TestArgs compares the two. Each has eight bytes,
 // the last two have four.
@@ -220,14 +224,18 @@ func (t *tiler) products() {
 // each number once: there a multiply-add with a broadcast operand takes a cycle on Zen 4, and one
 // after a separate broadcast 1.4.
 func (t *tiler) addRow(i int, a operand.Mem, row []reg.VecVirtual) {
-	if t.masked && t.wide == 1 {
+	if t.masked && t.wide == 1 && !t.pairs {
 		t.asm.VFMADD231PS_BCST(a, row[0], t.acc[i][0])
 		return
 	}
 	x := t.vector(t.asm)
 	t.asm.VBROADCASTSS(a, x)
 	for v, acc := range t.acc[i] {
-		t.asm.VFMADD231PS(row[v], x, acc)
+		if t.pairs {
+			t.asm.VPMADD52LUQ(row[v], x, acc) // VDPBF16PS, see pairs.go
+		} else {
+			t.asm.VFMADD231PS(row[v], x, acc)
+		}
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // The loop of a micro-kernel has one multiply-add for each accumulator, one load for each number of
-// A and vector of B, and no spills. With one vector of AVX-512 the multiply-adds load the numbers
-// of A themselves.
+// A and vector of B, and no spills. With one vector of AVX-512 the multiply-adds of numbers load
+// A themselves.
 func TestTileLoops(t *testing.T) {
 	all := functions(t)
 	for _, s := range sets {
@@ -16,16 +16,18 @@ func TestTileLoops(t *testing.T) {
 				name := fmt.Sprintf("tile%dx%d%s", rows, vectors*s.lanes, s.name)
 				lines := all[name]
 				loads := count(lines, "products", "JNZ", "VMOVUPS") + count(lines, "products", "JNZ", "VMOVUPS.Z")
-				adds, inside, ways := rows*vectors, 0, 2
+				adds, inside, ways, add := rows*vectors, 0, 2, "VFMADD231PS"
 				if !s.masked { // rows of whole vectors, and others
 					ways = 4
 				}
-				if s.masked && vectors == 1 {
+				if s.pairs {
+					add = "VDPBF16PS"
+				} else if s.masked && vectors == 1 {
 					adds, inside = 0, rows
 				}
 				for what, c := range map[string][2]int{
-					"multiply-adds":     {count(lines, "products", "JNZ", "VFMADD231PS"), adds},
-					"broadcasting ones": {count(lines, "products", "JNZ", "VFMADD231PS.BCST"), inside},
+					"multiply-adds":     {count(lines, "products", "JNZ", add), adds},
+					"broadcasting ones": {count(lines, "products", "JNZ", add+".BCST"), inside},
 					"broadcasts":        {count(lines, "products", "JNZ", "VBROADCASTSS"), rows - inside},
 					"loads":             {loads, vectors},
 					"ways out":          {count(lines, "", "", "RET") + countLine(lines, "RET"), ways},

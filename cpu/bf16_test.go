@@ -1,0 +1,87 @@
+package cpu
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"fspda/cpu/internal/kerneltest"
+	"fspda/cpu/isa"
+	"fspda/cpu/tile"
+	"fspda/device/devicetest"
+)
+
+// roundBF16 rounds numbers to bfloat16.
+func roundBF16(v []float32) {
+	for i, x := range v {
+		v[i] = math.Float32frombits(math.Float32bits(tile.Pair(x, x)) & 0xffff0000)
+	}
+}
+
+// Every kernel whose factors are rounded is within the bounds of 16-bit arithmetic.
+func TestBF16Kernels(t *testing.T) {
+	bounds := devicetest.HalfPrecision{Round: roundBF16, Unit: 0x1p-8, Smallest: 0x1p-120}
+	for _, threads := range []int{1, 3} {
+		d := New(BF16(), Threads(threads))
+		for k := range roundingKernels {
+			devicetest.CheckHalfPrecision(t, d, k, bounds)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Results with BF16 are bit-identical on any instruction set, and for every number of threads.
+func TestBF16Bits(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	rounded := 0
+	for _, code := range divisible() {
+		want := runCode(t, New(BF16()), code)
+		for _, threads := range []int{2, 3, 7} {
+			d := New(BF16(), Threads(threads))
+			kerneltest.Compare(t, fmt.Sprintf("%s on %d threads", code.Name, threads), runCode(t, d, code), want)
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		isa.With(isa.Go, func() {
+			kerneltest.Compare(t, code.Name+" in Go", runCode(t, New(BF16()), code), want)
+		})
+		if _, rounds := roundingKernels[code.Calls[0].Kernel]; !slices.Equal(runCode(t, New(), code), want) {
+			if rounded++; !rounds {
+				t.Errorf("%s: the results are not those of float32", code.Name)
+			}
+		}
+	}
+	if rounded < 50 { // all but convolutions of three channels, or with few products
+		t.Errorf("the factors of %d calls are rounded", rounded)
+	}
+}
+
+// Products and convolutions on tiles have the bits of their definition, for every number of
+// threads. The micro-kernels are a model, so that processors without AMX run the rest of the code.
+func TestBF16OnTiles(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	if !isa.Assembly() {
+		t.Skip("without assembly products are not packed")
+	}
+	tile.WithTileModel(func() {
+		for _, code := range divisible() {
+			if _, rounds := roundingKernels[code.Calls[0].Kernel]; !rounds {
+				continue
+			}
+			var want []float32
+			isa.With(isa.Go, func() { want = runCode(t, New(BF16()), code) })
+			for _, threads := range []int{1, 3} {
+				d := New(BF16(), Threads(threads))
+				kerneltest.Compare(t, fmt.Sprintf("%s on %d threads", code.Name, threads), runCode(t, d, code), want)
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}
