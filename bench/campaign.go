@@ -13,6 +13,7 @@ import (
 	"fspda/train"
 	"fspda/train/config"
 	"fspda/train/memory"
+	"fspda/train/runfolder"
 )
 
 // Campaign is a list of runs, each in a subfolder of Folder. It can be stopped and run again:
@@ -31,9 +32,18 @@ type Campaign struct {
 	Metric   string  // metric of which every run must have numbers; empty: none
 	Panels   []Panel // panels; a run must have numbers for each
 
+	// Before is called with the unfinished runs when all are checked and none has started. An error ends the campaign. It may be nil.
+	Before func(ctx context.Context, runs []Unfinished) error
+
 	// Until, if above 0, is the share of their iterations that the runs make: they stop with a
 	// checkpoint after the first evaluation there or later, and their outcomes have the rows up to it
 	Until float64
+}
+
+// Unfinished is a run that a campaign is about to make or to resume.
+type Unfinished struct {
+	Config train.Config
+	From   int // From is the iteration of its latest checkpoint; 0 if it has none.
 }
 
 // Event is a progress report of a run.
@@ -90,6 +100,17 @@ func (c *Campaign) Run(ctx context.Context) ([]*Outcome, error) {
 	plans, err := c.plan()
 	if err != nil {
 		return nil, err
+	}
+	if c.Before != nil {
+		var runs []Unfinished
+		for _, p := range plans {
+			if !p.done && p.same < 0 {
+				runs = append(runs, Unfinished{p.job.Config, runfolder.LatestIteration(p.folder)})
+			}
+		}
+		if err := c.Before(ctx, runs); err != nil {
+			return nil, err
+		}
 	}
 	if err := os.MkdirAll(c.Folder, 0o777); err != nil {
 		return nil, &train.FolderError{Path: c.Folder, Got: "cannot be made", Err: err,

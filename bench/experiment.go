@@ -307,8 +307,10 @@ type StepSizes struct {
 // Columns returns the step sizes of a configuration over its run as the columns iteration, epoch,
 // lr and eta.
 func (f *StepSizes) Columns(c train.Config) map[string][]float64 {
-	s := train.Schedule{Alpha: c.Alpha, Eta: c.Eta.V, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
-		PerEpoch: f.PerEpoch, Epochs: float64(c.Iterations) / f.PerEpoch}
+	s := train.Schedule{Alpha: c.Alpha, Eta: c.Eta.V}
+	if c.Schedule == "cosine" {
+		s.Shape = train.CosineEpochs{Warmup: c.Warmup, Epochs: float64(c.Iterations) / f.PerEpoch, PerEpoch: f.PerEpoch}
+	}
 	const points = 400
 	columns := map[string][]float64{}
 	for k := range points + 1 {

@@ -47,6 +47,24 @@ func TestOpenFolder(t *testing.T) {
 	}
 }
 
+// Images that are far smaller than the crop are noted, with the crop that takes them as they are.
+func TestOpenFolderEnlarges(t *testing.T) {
+	for crop, want := range map[int]string{0: "20 pixels (the median of 6), and they are enlarged to 224; crop: " +
+		"20 takes " +
+		"them as they are, in about 1/125 of the time", 41: "enlarged to 41", 40: ""} {
+		s, err := Open("folder", OpenOptions{Dir: folderTree(t, "train", "val"), Crop: crop})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(s.Notes, "\n"); want == "" && notes != "" || !strings.Contains(notes, want) {
+			t.Errorf("crop %d: notes %q, want %q", crop, notes, want)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // Without test images the training images are used, with a note.
 func TestOpenFolderWithoutTests(t *testing.T) {
 	s, err := Open("folder", OpenOptions{Dir: folderTree(t, "train"), Crop: 16})

@@ -21,13 +21,14 @@ type Setup = config.Setup
 
 // Users of this package need these names of fspda/train/config most.
 type (
-	ConfigError = config.Error
-	AutoFloat   = config.AutoFloat
-	Widths      = config.Widths
-	Method      = config.Method
-	Param       = config.Param
-	Params      = config.Params
-	Schedule    = config.Schedule
+	ConfigError  = config.Error
+	AutoFloat    = config.AutoFloat
+	Widths       = config.Widths
+	Method       = config.Method
+	Param        = config.Param
+	Params       = config.Params
+	Schedule     = config.Schedule
+	CosineEpochs = config.CosineEpochs
 )
 
 // Control pauses and resumes a run, and requests checkpoints. Make one with NewControl.

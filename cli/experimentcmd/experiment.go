@@ -2,6 +2,7 @@ package experimentcmd
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,16 +22,22 @@ type flags struct {
 	file, flavour, accounting string
 	out                       string
 	dataFlags
-	scale                    bench.Scale
-	jobs, threads, points    int
-	seed                     uint64
-	seeds                    bench.Seeds
-	raw, quiet, noTime, json bool
+	scale                 bench.Scale
+	jobs, threads, points int
+	seed                  uint64
+	seeds                 bench.Seeds
+	dialogue
 	lists
 	queueFlags
 	layoutFlags
 	name  string         // name of the command
 	given *pflag.FlagSet // flags of the command, of which some were given
+}
+
+// dialogue says what is drawn, printed and asked.
+type dialogue struct {
+	raw, quiet, noTime, json, yes bool
+	stdin                         io.Reader // Answers come from it.
 }
 
 // dataFlags name another data set, or other files of it.
@@ -74,6 +81,7 @@ func (f *flags) declare(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.noTime, "no-time", false, "list: do not measure how long each figure takes")
 	fs.BoolVar(&f.json, "json", false, "print the list, the table, or the step sizes, as JSON")
+	fs.BoolVar(&f.yes, "yes", false, "do not ask before runs that take more than an hour")
 	f.queueFlags.declare(fs)
 	f.layoutFlags.declare(fs)
 }
@@ -89,7 +97,7 @@ type spelling struct {
 
 // Names of flags by topic.
 const (
-	runFlags    = " out jobs threads quiet json" + layoutNames
+	runFlags    = " out jobs threads quiet json yes" + layoutNames
 	seedFlags   = " seeds raw"
 	changeFlags = " scale only without eval-points data data-dir seed set"
 )
@@ -131,6 +139,7 @@ func (s spelling) command(root func() *cobra.Command) *cobra.Command {
 		return err
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		f.stdin = cmd.InOrStdin()
 		switch {
 		case s.isList(args):
 			return s.list(f, cmd)
@@ -221,7 +230,7 @@ func (f *flags) refuse(e *bench.Experiment, name string) error {
 		return command.OnlyFlags(f.given, "a figure that draws step sizes and trains nothing",
 			append(strings.Fields(layoutNames), "config", "flavour", "scale", "retune", "only", "without", "with",
 				"set", "out", "threads",
-				"quiet", "json")...)
+				"quiet", "json", "yes")...)
 	}
 	for _, flag := range strings.Fields(queueNames) {
 		if f.changed(flag) {

@@ -43,8 +43,12 @@ func (f *flags) run(ctx context.Context, e *bench.Experiment, stdout, stderr io.
 		return s.drawSchedule(jobs)
 	}
 	s.accounting = jobs[0].Config.Accounting // the file may have set it
-	c := bench.Campaign{Folder: s.folder, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: newOpener().open,
+	open := newOpener()
+	c := bench.Campaign{Folder: s.folder, Jobs: jobs, Parallel: f.jobs, Threads: f.threads, Open: open.open,
 		Panels: e.OwnPanels(), Once: e.Kind() == bench.Ranking}
+	if !f.quiet {
+		c.Before = (&forecast{open: open, yes: f.yes, stdin: f.stdin, stderr: stderr}).before
+	}
 	if e.Search != nil {
 		c.Metric, s.accounting = e.Search.Metric, e.Search.Accounting
 	}

@@ -66,8 +66,9 @@ holds the runs, paper.md with the comparison, and what fspda figure writes. The 
 		example: `  fspda replay list
   fspda replay base-graph
   fspda replay relaysgd --only dsgd-001,relay-001,sa-001 --scale 0.1 --data-dir DIR`,
-		args: "list, or the name of one experiment", flags: "seeds out jobs threads quiet" + layoutNames + changeFlags,
-		find: bench.FindReplay, list: listReplays},
+		args:  "list, or the name of one experiment",
+		flags: "seeds out jobs threads quiet yes" + layoutNames + changeFlags,
+		find:  bench.FindReplay, list: listReplays},
 	{use: "queue FILE.yaml",
 		short: "Run a queue of figures, searches and runs on idle cores; it survives restarts",
 		long: `Run a queue of figures, searches and runs on idle cores, one after the other by priority. This is another name of

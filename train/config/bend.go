@@ -171,8 +171,12 @@ func (s *Setup) bendLength() {
 // a smallest step size that was not set a tenth of the largest one if it is above that.
 func (s *Setup) bendSchedule() {
 	c := &s.Config
-	if c.Schedule != "cosine" {
+	if c.Schedule == scheduleConstant {
 		return
+	}
+	if c.Schedule == scheduleInverseRoot && c.WarmupT == 0 && s.bends("warmup_iterations") {
+		c.WarmupT = max(1, c.Iterations/10)
+		s.bent("warmup_iterations", 0, c.WarmupT, "is too small for schedule inverse-sqrt")
 	}
 	if c.MinAlpha > c.Alpha && s.bends("min_alpha") {
 		least := sixDigits(c.Alpha / 10)
@@ -183,8 +187,8 @@ func (s *Setup) bendSchedule() {
 		s.bent("warmup_iterations", c.WarmupT, end/10, "is not below %d, where alpha has fallen", end)
 		c.WarmupT = end / 10
 	}
-	if epochs := float64(c.Iterations) / s.PerEpoch(); !c.cosineByIterations() && c.Warmup >= epochs &&
-		s.bends("warmup") {
+	if epochs := float64(c.Iterations) / s.PerEpoch(); c.Schedule == scheduleCosine && !c.cosineByIterations() &&
+		c.Warmup >= epochs && s.bends("warmup") {
 		tenth := sixDigits(epochs / 10)
 		s.bent("warmup", c.Warmup, tenth, "is not below %.3g, the epochs of the run", epochs)
 		c.Warmup = tenth

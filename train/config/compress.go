@@ -222,14 +222,14 @@ func (s *Setup) usualTimes() float64 {
 // its distance whenever its edge is active lags behind its model, so that the mean of differences
 // between agents shrinks only if that ratio is below r, whatever the graph: the roots of s³/(r·P) +
 // s² + gamma·l·s + eta·beta·l, with l an eigenvalue of the mean Laplacian, have negative real parts
-// iff it is. For coordinates that are sent as they are it is half of their share. Other messages
-// disturb all coordinates, for which it was measured.
+// iff it is. Half of delta keeps away from that. For a compressor whose delta is a mean, as sign,
+// whose messages disturb also coordinates that are right, less was measured to be safe.
 func (s *Setup) copyRate() float64 {
 	delta := math.Min(1, s.usualTimes()*s.Compressor.Delta())
-	if kind, _ := dist.CompressorNamed(s.Compressor.String()); kind.Mask != dist.MaskUnused {
-		return delta / 2
+	if kind, _ := dist.CompressorNamed(s.Compressor.String()); kind.MeanDelta {
+		return (1 - math.Sqrt(1-delta)) / 8
 	}
-	return (1 - math.Sqrt(1-delta)) / 8
+	return delta / 2
 }
 
 // settleGamma makes gamma the usual gain over compressed copies, if it was not set.

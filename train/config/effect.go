@@ -60,8 +60,17 @@ var (
 		func(c Config) bool { return !slices.Contains(readSets, c.Data) && c.Data != external })
 	imagesOfAnySize = needs("data imagenet, folder or synthetic-images",
 		func(c Config) bool { return !slices.Contains(fixedSets, c.Data) })
-	needsText     = needsRun("data text or synthetic-text", (*Setup).readsText)
-	needsCosine   = needs("schedule cosine", func(c Config) bool { return c.Schedule != "constant" })
+	needsText   = needsRun("data text or synthetic-text", (*Setup).readsText)
+	needsCosine = needsSchedule(scheduleCosine)
+	needsFall   = needs("schedule cosine, linear or wsd", func(c Config) bool {
+		return slices.Contains([]string{scheduleCosine, scheduleLinear, scheduleWSD}, c.Schedule)
+	})
+	needsEnd = needs("schedule cosine or linear", func(c Config) bool {
+		return c.Schedule == scheduleCosine || c.Schedule == scheduleLinear
+	})
+	needsShape = needs("a schedule other than constant", func(c Config) bool {
+		return c.Schedule != scheduleConstant
+	})
 	needsExchange = needsRun(anExchange, func(s *Setup, _ Config) bool { return s.exchanges() })
 	needsRealTime = needsRun("clock real", func(s *Setup, _ Config) bool { return s.RealTime() })
 	needsNorms    = setting.Need{Says: normsWords, Holds: func(r setting.Run) bool {
@@ -70,6 +79,11 @@ var (
 	}}
 	needsBatchNorm = needsRun("a network with batch norm", func(s *Setup, _ Config) bool { return len(s.Buffers) > 0 })
 )
+
+// needsSchedule is the condition that the run has a schedule.
+func needsSchedule(name string) setting.Need {
+	return needs("schedule "+name, func(c Config) bool { return c.Schedule == name })
+}
 
 // normsWords names the compressors that send norms.
 func normsWords() string {

@@ -61,6 +61,10 @@ var effectCases = map[string]struct{ refused, accepted string }{
 
 	"warmup_iterations": {"{warmup_iterations: 5}", "{schedule: cosine, warmup_iterations: 5}"},
 	"decay_iterations":  {"{decay_iterations: 50}", "{schedule: cosine, decay_iterations: 50}"},
+	"decay_length":      {"{schedule: linear, decay_length: 50}", "{schedule: wsd, decay_length: 50}"},
+	"decay_shape":       {"{decay_shape: linear}", "{schedule: wsd, decay_shape: linear}"},
+	"milestones":        {"{milestones: '30'}", "{schedule: step, milestones: '30'}"},
+	"step_factor":       {"{step_factor: 0.5}", "{schedule: step, milestones: '30', step_factor: 0.5}"},
 	"client_timeout":    {"{client_timeout: 5}", "{model: external, client_timeout: 5}"},
 	"min_alpha":         {"{min_alpha: 0.001}", "{schedule: cosine, min_alpha: 0.001}"},
 

@@ -71,13 +71,12 @@ func (s *Setup) Continues(old Config) error {
 	switch {
 	case c.Iterations <= old.Iterations:
 		return Invalid("iterations", c.Iterations, "the run has %d and cannot become shorter", old.Iterations)
-	case c.Schedule == "cosine" && !(c.cosineByIterations() && c.DecayT > 0):
-		return Invalid("schedule", c.Schedule, "it led the step size to its end at iteration %d, and a run of %d "+
-			"iterations would have had other step sizes from the start: train anew with that length, or with "+
-			"decay_iterations", old.Iterations, c.Iterations)
 	case s.Asynchronous():
 		return Invalid("algo", c.Algo, "its agents ended at different times, and a longer run would have gone on at "+
 			"each of them: train anew with iterations %d", c.Iterations)
+	}
+	if err := s.continuesSchedule(old.Iterations); err != nil {
+		return err
 	}
 	for k := range count + 1 {
 		was := old.Iterations // the last one
@@ -103,6 +102,23 @@ func (s *Setup) Continues(old Config) error {
 			s.epochsAt(old.Iterations), s.EvalsBefore(old.Iterations), advice)
 	}
 	return nil
+}
+
+// continuesSchedule refuses to continue a run of another length, all of whose iterations have
+// passed, where the longer run had other step sizes in them.
+func (s *Setup) continuesSchedule(length int) error {
+	c := s.Config
+	at, err := s.differsBefore(length, length)
+	switch {
+	case err != nil || at == length:
+		return err
+	case c.Schedule == scheduleWSD:
+		return Invalid("schedule", c.Schedule, "its step size has fallen since iteration %d, and a run of %d "+
+			"iterations would not have begun to fall there: train anew with that length", at, c.Iterations)
+	}
+	return Invalid("schedule", c.Schedule, "it led the step size to its end at iteration %d, and a run of %d "+
+		"iterations would have had other step sizes from the start: train anew with that length, or with "+
+		"decay_iterations", length, c.Iterations)
 }
 
 // epochsAt returns the value of epochs of a shorter run that ends at an iteration.

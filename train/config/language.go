@@ -83,7 +83,7 @@ func (c Config) Defaults() Config {
 	d.Partition, d.Sampling, d.SampleTokens = "contiguous", "iid", of.sample
 	m, _ := c.findMethod()
 	c.setLanguageOptimizer(&d, m, of)
-	if named("schedule") && c.Schedule != "cosine" || m.traits.Constant {
+	if named("schedule") && c.Schedule == scheduleConstant || m.traits.Constant {
 		d.MinAlpha = 0
 	} else {
 		d.Schedule, d.WarmupT = "cosine", 100

@@ -30,7 +30,7 @@ func TestCosineIterations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Schedule{Alpha: g.Schedule.Rate, Eta: 2 * g.Schedule.Rate, Cosine: true, Iterations: &CosineIterations{
+	s := Schedule{Alpha: g.Schedule.Rate, Eta: 2 * g.Schedule.Rate, Shape: CosineIterations{
 		Warmup: g.Schedule.Warmup, End: g.Schedule.Decay, Min: g.Schedule.Min / g.Schedule.Rate}}
 	for _, at := range g.Schedule.At {
 		alpha, eta := s.At(int(at[0]))
@@ -127,7 +127,7 @@ func TestTextIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Window != 8 || s.Config.Metrics != MetricsFull || len(s.Shards) != 4 || s.Schedule.Iterations == nil ||
+	if s.Window != 8 || s.Config.Metrics != MetricsFull || len(s.Shards) != 4 || s.Schedule.Shape == nil ||
 		s.Skew() != 1 {
 		t.Errorf("%+v", s)
 	}

@@ -323,16 +323,7 @@ func (s *Setup) steps() error {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%s is stated for exact gradients and ends near the optimum "+
 			"only with sampling %s: sampling full takes the whole shard in every iteration", c.Algo, c.Sampling))
 	}
-	s.Schedule = Schedule{Alpha: c.Alpha, Eta: c.Eta, Cosine: c.Schedule == "cosine", Warmup: c.Warmup,
-		Uncoupled: c.EtaSchedule == "constant", PerEpoch: s.PerEpoch(), Epochs: float64(c.Iterations) / s.PerEpoch()}
-	if s.Schedule.Cosine && c.cosineByIterations() {
-		return s.scheduleByIterations()
-	}
-	if s.Schedule.Cosine && c.Warmup >= s.Schedule.Epochs {
-		return Invalid("warmup", c.Warmup, "the run has only %.3g epochs of %.4g iterations: warm up for fewer "+
-			"epochs, or train longer", s.Schedule.Epochs, s.PerEpoch())
-	}
-	return nil
+	return s.makeSchedule()
 }
 
 // settleEta resolves eta auto.
