@@ -30,8 +30,8 @@ func explainLoss(err error, folder string) error {
 		return &lostGPUError{withoutDuplicates(err), folder, saved}
 	}
 	if !saved {
-		return fmt.Errorf("%w\nthere was no checkpoint yet: correct the program, and start again with another --out, or "+
-			"with --resume from iteration 0", err)
+		return fmt.Errorf("%w\nthere was no checkpoint yet: correct the program, and start again with another --out, "+
+			"or with --resume from iteration 0", err)
 	}
 	return fmt.Errorf("%w\nfspda train --out %s --resume goes on from the last checkpoint; --command names another "+
 		"program of the same model", err, folder)
