@@ -93,7 +93,7 @@ var allowed = map[string][]string{
 	"train/simnet":      {"dist", "internal/bounded", "internal/rng", "internal/spelling", "train/algo"},
 	"train/snapshot":    {"device", "dist", "train/algo", "train/simnet"},
 	"train/vectorpool":  {"train/algo", "dist", "device"},
-	"train/clip":        {"train/config", "device"},
+	"train/clip":        {"train/config", "device", "dist"},
 	"train/control":     {},
 	"train/live":        {"train/algo", "dist", "device", "internal/rng"},
 	"train/process":     {"train/metric", "dist", "internal/wholefile", "train/snapshot"},

@@ -141,6 +141,47 @@ func TestUpIsTrain(t *testing.T) {
 }
 
 // The agents of "fspda up" in a job of a launcher, which has one process, are those of up.
+// The page of "up" shows the rows of the run while its agents train.
+func TestUpShowsItsPage(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shown")
+	cmd, said, err := startUp(nil, quick("--agents", "2", "--iterations", "10000000", "--eval-points", "100000",
+		"--out", dir,
+		"--web", "127.0.0.1:0")[1:]...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_, _ = io.Copy(io.Discard, said)
+		_ = cmd.Wait() // it was stopped
+	}()
+	address := regexp.MustCompile(`url (http[^,\s]+)`)
+	url := ""
+	for sc := bufio.NewScanner(said); url == "" && sc.Scan(); {
+		if m := address.FindStringSubmatch(sc.Text()); m != nil {
+			url = m[1]
+		}
+	}
+	if url == "" {
+		t.Fatal("no address of a page was logged")
+	}
+	go func() { _, _ = io.Copy(io.Discard, said) }()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		r, err := http.Get(url + "files/shown/metrics.jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := io.ReadAll(r.Body)
+		r.Body.Close()
+		if err == nil && r.StatusCode == http.StatusOK && bytes.Contains(rows, []byte(`"test_acc_avg"`)) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no rows: status %d, %.200s", r.StatusCode, rows)
+		}
+	}
+}
+
 func TestUpInJob(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts processes")

@@ -60,3 +60,28 @@ func TestBF16Bits(t *testing.T) {
 		t.Errorf("the factors of %d calls are rounded", rounded)
 	}
 }
+
+// Products and convolutions on tiles have the bits of their definition, for every number of
+// threads. The micro-kernels are a model, so that processors without AMX run the rest of the code.
+func TestBF16OnTiles(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	if !isa.Assembly() {
+		t.Skip("without assembly products are not packed")
+	}
+	tile.WithTileModel(func() {
+		for _, code := range divisible() {
+			if _, rounds := roundingKernels[code.Calls[0].Kernel]; !rounds {
+				continue
+			}
+			var want []float32
+			isa.With(isa.Go, func() { want = runCode(t, New(BF16()), code) })
+			for _, threads := range []int{1, 3} {
+				d := New(BF16(), Threads(threads))
+				kerneltest.Compare(t, fmt.Sprintf("%s on %d threads", code.Name, threads), runCode(t, d, code), want)
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+}

@@ -60,7 +60,8 @@ func (p *Parts) Gather(ctx context.Context, t, n int, own *Buffer) (*Buffer, err
 		}
 		m, err := p.Net.RecvChecked(ctx, p.Self, agent, t, func(m Message) error {
 			if len(m.Values) != 1 || m.Values[0].V.Len() != to-from {
-				return Invalidf("%d vectors of an all-reduce, expected the %d numbers of a part", len(m.Values), to-from)
+				return Invalidf("%d vectors of an all-reduce, expected the %d numbers of a part", len(m.Values),
+					to-from)
 			}
 			return nil
 		})

@@ -10,6 +10,7 @@ import (
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/algo"
+	"fspda/train/clip"
 )
 
 // exchange is an agent's communication: the links of an iteration, the messages sent and received
@@ -134,7 +135,7 @@ func (x *exchange) exchangeOver(t int) {
 		}
 		x.round.Links[len(x.round.Links)-1].Initiator = x.initiates(t, e)
 	}
-	if n := s.Graph.N; s.Mask.Dense() && len(now.events) == n*(n-1)/2 && len(x.round.Links) == n-1 {
+	if n := s.Graph.N; s.Mask.Dense() && s.Config.ClipMessages == 0 && len(now.events) == n*(n-1)/2 && len(x.round.Links) == n-1 {
 		x.round.Shared = x.sharedVector
 	}
 }
@@ -297,6 +298,9 @@ func (x *exchange) take(link int, m dist.Message) {
 	x.clock.Receive(m.Arrives)
 	for i, b := range m.Values {
 		b = x.toDevice(b)
+		if k := len(l.Received); k < len(l.Sent) {
+			b = clip.Message(x.worker.pool, b, l.Sent[k], x.run.setup.Config.ClipMessages)
+		}
 		m.Values[i] = b
 		x.received = append(x.received, b)
 		l.Received = append(l.Received, b.V)

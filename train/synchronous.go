@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 
 	"fspda/train/runfolder"
@@ -86,10 +87,7 @@ func (d *synchronous) step(a *agent, t int) error {
 		}
 		a.clock.Await()
 	}
-	if err := s.Algo.Mix(a.state, &a.round); err != nil {
-		return err
-	}
-	if err := a.exchange.sendErr; err != nil {
+	if err := cmp.Or(s.Algo.Mix(a.state, &a.round), a.exchange.sendErr); err != nil {
 		return err
 	}
 	a.exchange.account()

@@ -150,7 +150,7 @@ func (silentNetwork) WireBytes() uint64                              { return 0 
 func (silentNetwork) SilentFor(int) time.Duration                    { return 0 }
 func (silentNetwork) Advance(int, dist.Phase)                        {}
 func (silentNetwork) Position(int) (p dist.Advance)                  { return p }
-func (silentNetwork) Offence(int) (error, time.Duration)             { return nil, 0 }
+func (silentNetwork) Offence(int) (time.Duration, error)             { return 0, nil }
 func (silentNetwork) TakeReport(ctx context.Context, _ int, _ func(int, []byte) error) error {
 	<-ctx.Done()
 	return ctx.Err()

@@ -94,10 +94,10 @@ type job struct {
 func (o KernelsOptions) jobs() []job {
 	if o.Card != nil {
 		return slices.Concat(linearJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(),
-			vectorJobs(o.Device, sector), productJobs(o.Device), o.orthogonalJobs())
+			vectorJobs(o.Device, ofGPU), productJobs(o.Device), o.orthogonalJobs())
 	}
 	return slices.Concat(sgemmJobs(), convJobs(o.Batch), normJobs(o.Batch), poolJobs(o.Batch), elementJobs(),
-		vectorJobs(o.Device, cacheLine), productJobs(o.Device), o.orthogonalJobs(),
+		vectorJobs(o.Device, ofCPU), productJobs(o.Device), o.orthogonalJobs(),
 		maskJobs())
 }
 

@@ -24,7 +24,8 @@ func Arithmetic(s *train.Setup) (string, error) {
 	}{
 		{"mlp", model.Options{Shape: []int{37}, Classes: 5, Hidden: []int{19}, Activation: "sigmoid"}},
 		{"gn-lenet", model.Options{Shape: []int{16, 16, 3}, Classes: 5}},
-		{"gpt-nano", model.Options{Classes: 17, Transformer: model.Transformer{Layers: 1, Heads: 2, Width: 32, Block: 9}}},
+		{"gpt-nano", model.Options{Classes: 17,
+			Transformer: model.Transformer{Layers: 1, Heads: 2, Width: 32, Block: 9}}},
 	} {
 		x, err := trainedBriefly(n.name, n.Options)
 		if err != nil {

@@ -135,7 +135,7 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 
 // slowBF16 is the warning for a processor without instructions on bfloat16 numbers.
 const slowBF16 = "products in bf16 run as loops in Go, about a hundred times slower than in fp32: this processor " +
-	"lacks AVX-512 BF16. Precision fp32 is faster here"
+	"has neither AVX-512 BF16 nor AMX. Precision fp32 is faster here"
 
 // initialize gives a model the weights that c names, if it names some, and returns them. An external
 // model without such is asked for the ones that it draws from the seed.

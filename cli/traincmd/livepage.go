@@ -3,6 +3,7 @@ package traincmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -106,6 +107,37 @@ func (p *pageServer) serve(ctx context.Context, folder string, r *run) (context.
 	// errors are ignored: training goes on without its page
 	p.served.Go(func() { _ = web.Serve(serving, p.listener, p.server) })
 	return ctx, nil
+}
+
+// serveFiles serves the page of a run whose agents are other processes, until the function that it
+// returns is called. The page shows the files of the run as they grow, and has no buttons. An empty
+// address serves nothing.
+func serveFiles(address, folder string, log *zap.Logger) (end func(), err error) {
+	if address == "" {
+		return func() {}, nil
+	}
+	l, loopback, err := web.Listen(address)
+	if err != nil {
+		return nil, command.UsageErrorf("--web: %v", err)
+	}
+	o := shownRuns(folder)
+	o.Loopback, o.Share = loopback, LiveShare
+	s, err := web.NewServer(o)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	serving, stop := context.WithCancel(context.Background())
+	var served sync.WaitGroup
+	served.Go(func() { _ = web.Serve(serving, l, s) }) // errors are ignored: training goes on without its page
+	log.Info("page", zap.String("url", web.URL(l)))
+	return func() {
+		if s.Readers() > 0 {
+			time.Sleep(lastUpdate)
+		}
+		stop()
+		served.Wait()
+		_ = s.Close()
+	}, nil
 }
 
 // shownRuns returns the runs that the page of a run shows: all runs of the default folder, or else

@@ -306,7 +306,7 @@ func (o oneProcess) ready() error {
 		if !p.Connected {
 			missing = append(missing, p.Agent)
 		}
-		if reason, _ := o.node.Offence(p.Agent); reason != nil {
+		if _, reason := o.node.Offence(p.Agent); reason != nil {
 			trouble = append(trouble, fmt.Errorf("agent %d sends what is refused: %w", p.Agent, reason))
 		}
 	}

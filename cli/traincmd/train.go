@@ -58,6 +58,9 @@ func (f *trainFlags) add(fs *pflag.FlagSet, out string) {
 	setup.Topic(fs, "output", "out", "quiet", "json", "metrics-listen")
 }
 
+// webHelp is the help of --web.
+const webHelp = "serve the live page at HOST:PORT, such as :8080; without a host only to this machine"
+
 // metricsHelp is the help of --metrics-listen.
 const metricsHelp = "HOST:PORT, as 127.0.0.1:9100, for Prometheus (/metrics) and probes (/healthz, /readyz)"
 
@@ -91,8 +94,7 @@ algorithms, graphs, data sets and networks.`,
 		"more --iterations, a finished one continues beyond its end")
 	fs.BoolVar(&f.dry, "dry-run", false,
 		"time a few iterations, print how long the run would take and what it needs, and write nothing")
-	fs.StringVar(&f.web, "web", "",
-		"serve the live page at HOST:PORT, such as :8080; without a host only to this machine")
+	fs.StringVar(&f.web, "web", "", webHelp)
 	setup.Topic(fs, "run", "resume", "dry-run")
 	setup.Topic(fs, "output", "web")
 	help := func() bool { return fs.Lookup("algo").Value.String() == "help" }

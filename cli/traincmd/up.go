@@ -69,6 +69,7 @@ and resumes from its checkpoint.`,
 		"agents do not wait for each other: the same as --algo fspda-async --clock real")
 	fs.Lookup("metrics-listen").Usage = "HOST:PORT for Prometheus and probes, as in fspda agent: agent I has port " +
 		"PORT+I, or any free port if PORT is 0"
+	fs.StringVar(&f.web, "web", "", webHelp+"; its numbers are those of the run folder")
 	addTimeout(fs, &f.timeout, "")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return runUp(cmd.Context(), f, fs, cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -117,9 +118,15 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	log := newLogger(&f.trainFlags, stderr)
+	closePage, err := serveFiles(f.web, f.out, log)
+	if err != nil {
+		return err
+	}
+	defer closePage()
 	u := &agentProcesses{flags: f, agents: c.Agents, file: start.config(), explicit: setup.Flags(c),
 		certs: start.certs(), port: port, stdout: stdout, stderr: zapcore.Lock(zapcore.AddSync(stderr)),
-		log: newLogger(&f.trainFlags, stderr)}
+		log: log}
 	return u.run(ctx)
 }
 

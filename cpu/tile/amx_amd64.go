@@ -53,11 +53,14 @@ func amx() *Set {
 	return s
 }
 
-// availablePairs returns the micro-kernels of pairs that this processor has, twice: Pairs is to be
-// the fastest set. Tiles are not in use yet: they have not run on a processor that has them.
+// availablePairs returns the micro-kernels of pairs that this processor has: the fastest ones, and
+// the ones of AVX-512 BF16.
 func availablePairs() (pairs, dots [isa.Count]*Set) {
 	if isa.BF16() {
 		pairs[isa.AVX512], dots[isa.AVX512] = &avx512BF16, &avx512BF16
+	}
+	if isa.AMX() {
+		pairs[isa.AVX512] = amx()
 	}
 	return pairs, dots
 }

@@ -65,14 +65,8 @@ func tileSums(depth int, a View, row [PlainRows]int, b View, col [PlainCols]int)
 	for i, x := range row {
 		for j, y := range col {
 			for from := 0; from < depth; from += 16 {
-				first, second := float32(0), float32(0)
-				for p := from; p < min(from+16, depth); p++ {
-					u := math.Float32bits(a.Data[p*a.ColStride+x])
-					v := math.Float32bits(b.Data[p*b.RowStride+y])
-					first = flushed(float32(FMA(upper(u<<16), upper(v<<16), float64(first))))
-					second = flushed(float32(FMA(upper(u), upper(v), float64(second))))
-				}
-				s[i][j] = flushed(s[i][j] + flushed(first+second))
+				s[i][j] = addTile(s[i][j], min(16, depth-from), a.Data[from*a.ColStride+x:], a.ColStride,
+					b.Data[from*b.RowStride+y:], b.RowStride)
 			}
 		}
 	}

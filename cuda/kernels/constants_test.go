@@ -18,7 +18,7 @@ func TestConstants(t *testing.T) {
 		"BYTES_STEP": bytesStep, "BYTES_THREADS": wideThreads, "HEAD_THREADS": headThreads,
 		"HEAD_CLASSES": headClasses, "COMBINE_FOURS": combinedNumbers / 4, "NARROW_ROWS": narrowRows,
 		"COLUMN_BLOCK": columnBlock, "COLUMN_THREADS": columnThreads, "NORM_THREADS": normThreads,
-		"DIFFS_EACH": diffsEach, "WITHIN_EACH": withinEach, "SQUARES_BLOCK": squaresBlock, "MATRIX_TILE": matrixTile,
+		"WITHIN_EACH": withinEach, "SQUARES_BLOCK": squaresBlock, "MATRIX_TILE": matrixTile,
 		"NORM_ROWS": normRows, "NORM_LINES": normLines} {
 		if !regexp.MustCompile(fmt.Sprintf(`(?m)^#define %s %d\b`, name, value)).MatchString(
 			regexp.MustCompile(` +`).ReplaceAllString(all.String(), " ")) {

@@ -7,28 +7,13 @@ import (
 
 // hotKernels are the kernels that agents call many times per iteration. Their calls avoid the
 // lookup by name and the conversion of arguments.
-var hotKernels struct{ gather, scatterAdd, moveCopy, addDiff, addDiffMany *Kernel }
-
-// ManyCoordinates is how many selected coordinates keep a GPU busy in a launch of their own: the
-// threads of a megakernel, half a thousand on each multiprocessor, would take turns, and wait for
-// memory in each.
-const ManyCoordinates = 1 << 16
-
-// diffsEach is the coordinates of a thread of add_diff_many: DIFFS_EACH of vector.cu.
-const diffsEach = 4
-
-// Selects reports whether a call takes a coordinate in each thread.
-func (c Call) Selects() bool {
-	h := &hotKernels
-	return c.Kernel == h.gather || c.Kernel == h.scatterAdd || c.Kernel == h.moveCopy || c.Kernel == h.addDiff
-}
+var hotKernels struct{ gather, scatterAdd, moveCopy, addDiff *Kernel }
 
 func init() {
 	hotKernels.gather = table["gather"]
 	hotKernels.scatterAdd = table["scatter_add"]
 	hotKernels.moveCopy = table["move_copy"]
 	hotKernels.addDiff = table["add_diff"]
-	hotKernels.addDiffMany = table["add_diff_many"]
 }
 
 // call returns a call with encoded arguments.
@@ -64,10 +49,6 @@ func MoveCopy(q, copy, v, w, idx Address, k int) Call {
 // coordinates.
 func AddDiff(own, other, idx Address, k int, to ...Term) Call {
 	t := two("AddDiff", to)
-	kernel, l := hotKernels.addDiff, over(k)
-	if k > ManyCoordinates && t[0].V != t[1].V { // it reads both vectors before it writes one
-		kernel, l = hotKernels.addDiffMany, over((k+diffsEach-1)/diffsEach)
-	}
-	return kernel.call(l, uint64(own), uint64(other), uint64(idx), uint64(k),
+	return hotKernels.addDiff.call(over(k), uint64(own), uint64(other), uint64(idx), uint64(k),
 		uint64(t[0].V), coefficient(t[0].A), uint64(t[1].V), coefficient(t[1].A))
 }

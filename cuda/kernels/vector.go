@@ -25,7 +25,6 @@ var _ = define("vector.cu",
 	"scatter_add dst:p v:p a:f idx:p k:l",
 	"move_copy q:p copy:p v:p w:p idx:p k:l",
 	"add_diff own:p other:p idx:p k:l v0:p a0:f v1:p a1:f",
-	"add_diff_many own:p other:p idx:p k:l v0:p a0:f v1:p a1:f",
 	"add_diff_list own:p other:p idx:p k:l v:p a:p terms:i",
 	"add_diffs n:l start:p scale:f own:p others:i v0:p a0:f v1:p a1:f v2:p a2:f v3:p a3:f v4:p a4:f v5:p a5:f "+
 		"x:p b:f y:p c:f",

@@ -117,11 +117,7 @@ func (m *Megakernel) Accepts(c kernels.Call) bool {
 		return false
 	}
 	threads := uint64(c.Block[0]) * uint64(c.Grid[0]) * uint64(c.Grid[1]) * uint64(c.Grid[2])
-	most := m.MaxThreads
-	if c.Selects() {
-		most = min(most, kernels.ManyCoordinates)
-	}
-	return threads <= uint64(most)
+	return threads <= uint64(m.MaxThreads)
 }
 
 // AcceptsVectors implements executor.Collector.

@@ -46,6 +46,8 @@ type productsKey struct {
 // batchProducts is the three products of a step for a number of matrices.
 type batchProducts struct {
 	element kernels.Element
+	none    bool               // An algorithm does not compute this number of matrices.
+	exact   bool               // An algorithm does not compute single matrices: perhaps this number only.
 	by      [3]*cublas.Batched // By cuBLASLt; nil: cuBLAS multiplies one pair of matrices after the other.
 }
 
@@ -71,14 +73,30 @@ func (o *Orthogonalizer) Send(matrices []device.Orthogonal, list kernels.Address
 		for end < len(matrices) && ShapeOf(matrices[end]) == s {
 			end++
 		}
-		for part := range slices.Chunk(vectors, min(kernels.MostEach, s.most())) {
-			b := kernels.OrthogonalBatch{Vectors: part, Short: s.short, Long: s.long,
+		// The algorithms are chosen for as many matrices as divide those of a vector.
+		like := min(end-first, s.most())
+		for (end-first)%like != 0 {
+			like--
+		}
+		base, err := o.batchProducts(s, like, like)
+		if err != nil {
+			return err
+		}
+		together := min(kernels.MostEach, s.most())
+		if base.exact {
+			together = 1
+		}
+		for part := range slices.Chunk(vectors, together) {
+			b := kernels.OrthogonalBatch{Element: base.element, Vectors: part, Short: s.short, Long: s.long,
 				Stride: batchStride(s.short * s.long)}
 			each := max(1, s.most()/len(part))
+			if base.exact {
+				each = like
+			}
 			for at := first; at < end; at += each {
 				b.Matrices = min(each, end-at)
 				b.List = list + kernels.Address(at*kernels.OrthogonalListBytes)
-				if err := o.sendBatch(b, s, min(end-first, s.most())); err != nil {
+				if err := o.sendBatch(b, s, base, like); err != nil {
 					return err
 				}
 			}
@@ -89,14 +107,9 @@ func (o *Orthogonalizer) Send(matrices []device.Orthogonal, list kernels.Address
 }
 
 // sendBatch sends the orthogonalization of a batch of matrices of a shape. Its results have the
-// bits of a batch of `like` matrices.
-func (o *Orthogonalizer) sendBatch(b kernels.OrthogonalBatch, s Shape, like int) error {
+// bits of a batch of `like` matrices, whose products are base.
+func (o *Orthogonalizer) sendBatch(b kernels.OrthogonalBatch, s Shape, base *batchProducts, like int) error {
 	ex, count := o.Ex, b.Matrices*len(b.Vectors)
-	base, err := o.batchProducts(s, like, like)
-	if err != nil {
-		return err
-	}
-	b.Element = base.element
 	square := batchStride(s.short * s.short)
 	sums := 8 * count * b.SquareParts()
 	block, err := ex.Alloc(sums + b.Element.Size()*count*s.numbers() + 4*compiler.AlignBytes)
@@ -151,6 +164,9 @@ func (s Shape) products(element kernels.Element, compute cublas.Compute, count i
 func (o *Orthogonalizer) batchProducts(s Shape, count, like int) (*batchProducts, error) {
 	key := productsKey{s, count, like}
 	if there := o.products[key]; there != nil {
+		if there.none {
+			return nil, cublas.ErrUnsupported
+		}
 		return there, nil
 	}
 	made := &batchProducts{element: o.Element}
@@ -162,8 +178,8 @@ func (o *Orthogonalizer) batchProducts(s Shape, count, like int) (*batchProducts
 		}
 	}
 	err := made.choose(o, s, count, base)
-	if errors.Is(err, cublas.ErrUnsupported) && base == nil {
-		err, made = nil, &batchProducts{}
+	if errors.Is(err, cublas.ErrUnsupported) {
+		err, made = nil, &batchProducts{none: base != nil}
 	}
 	if err != nil {
 		return nil, err
@@ -172,11 +188,13 @@ func (o *Orthogonalizer) batchProducts(s Shape, count, like int) (*batchProducts
 		o.products = map[productsKey]*batchProducts{}
 	}
 	o.products[key] = made
+	if made.none {
+		return nil, cublas.ErrUnsupported
+	}
 	return made, nil
 }
 
-// choose has cuBLASLt choose algorithms, or takes the ones of base, whose count is another. An
-// algorithm that is chosen computes single matrices too.
+// choose has cuBLASLt choose algorithms, or takes the ones of base, whose count is another.
 func (b *batchProducts) choose(o *Orthogonalizer, s Shape, count int, base *batchProducts) error {
 	if o.LT == nil {
 		return cublas.ErrUnsupported
@@ -194,11 +212,14 @@ func (b *batchProducts) choose(o *Orthogonalizer, s Shape, count int, base *batc
 		b.by[i] = made
 		if base == nil && count != 1 {
 			p.Count = 1
-			alone, err := o.LT.NewBatched(p, made)
-			if err != nil {
+			switch alone, err := o.LT.NewBatched(p, made); {
+			case errors.Is(err, cublas.ErrUnsupported):
+				b.exact = true
+			case err != nil:
 				return err
+			default:
+				o.Ex.Track(alone)
 			}
-			o.Ex.Track(alone)
 		}
 	}
 	return nil

@@ -160,7 +160,8 @@ func bytesOf(numbers []float32) []byte {
 // decode reads the body of a message of iteration t into buffers of the pool. A large body of one
 // vector becomes a buffer without a copy. decode calls done when the body is not needed any more.
 // With finite it refuses values that are not finite.
-func (c *bodyCodec) decode(t int, body []byte, finite bool, done func()) (values []*dist.Buffer, arrives float64, err error) {
+func (c *bodyCodec) decode(t int, body []byte, finite bool, done func()) (values []*dist.Buffer, arrives float64,
+	err error) {
 	lengths, codec, rest, err := c.decodeHead(body)
 	if err != nil {
 		return nil, 0, err

@@ -90,8 +90,8 @@ func (h *header) append(dst []byte) []byte {
 // no sender of this version writes.
 func decodeHeader(b *[headerSize]byte, size int) (h header, err error) {
 	le := binary.LittleEndian
-	h = header{kind: frameKind(b[0]), flags: b[1], stream: b[2], phase: b[3], total: le.Uint32(b[4:]), raw: le.Uint32(b[8:]),
-		awaits: le.Uint32(b[12:]), seq: le.Uint64(b[16:]), t: le.Uint64(b[24:])}
+	h = header{kind: frameKind(b[0]), flags: b[1], stream: b[2], phase: b[3], total: le.Uint32(b[4:]),
+		raw: le.Uint32(b[8:]), awaits: le.Uint32(b[12:]), seq: le.Uint64(b[16:]), t: le.Uint64(b[24:])}
 	for s := range h.ack.next {
 		h.ack.next[s], h.ack.stable[s] = le.Uint64(b[32+16*s:]), le.Uint64(b[40+16*s:])
 		if h.ack.stable[s] > h.ack.next[s] {

@@ -42,7 +42,8 @@ type peer struct {
 
 func newPeer(n *Node, id int) *peer {
 	now := time.Now()
-	return &peer{node: n, id: id, changed: make(chan struct{}), lastHeard: now, seen: seenPosition{advances: advances{latest: now}}}
+	return &peer{node: n, id: id, changed: make(chan struct{}), lastHeard: now,
+		seen: seenPosition{advances: advances{latest: now}}}
 }
 
 // notify wakes all waiting goroutines. The caller holds the lock.

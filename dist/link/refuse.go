@@ -78,9 +78,9 @@ func (p *peer) holdOff() (wait time.Duration) {
 	return wait
 }
 
-// Offence returns why the messages of an agent are refused, and since when; nil if they are not. An
+// Offence returns since when and why the messages of an agent are refused; nil if they are not. An
 // agent that has sent one invalid frame counts for a minute.
-func (n *Node) Offence(agent int) (reason error, lasting time.Duration) {
+func (n *Node) Offence(agent int) (lasting time.Duration, reason error) {
 	p := n.peer(agent)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,7 @@ func (n *Node) Offence(agent int) (reason error, lasting time.Duration) {
 			lasting = max(lasting, time.Since(o.since))
 		}
 	}
-	return reason, lasting
+	return lasting, reason
 }
 
 // RecvChecked implements [dist.Checked].
@@ -107,7 +107,8 @@ func (n *Node) RecvChecked(ctx context.Context, self, from, t int, check func(di
 	for {
 		msg, err := p.peek(ctx, exchanges)
 		if err != nil {
-			return dist.Message{}, fmt.Errorf("link: agent %d awaiting iteration %d from agent %d: %w", self, t, from, err)
+			return dist.Message{}, fmt.Errorf("link: agent %d awaiting iteration %d from agent %d: %w", self, t, from,
+				err)
 		}
 		m, err := n.message(msg, from, t, true)
 		if err == nil {

@@ -17,8 +17,12 @@ var badMessages = map[string]struct {
 	want string
 	send func(ctx context.Context, n *Node) error
 }{
-	"iteration": {"iteration 8", func(ctx context.Context, n *Node) error { return send(ctx, n, 0, 8, ramp(1, 7, 5)) }},
-	"length":    {"want 5 values", func(ctx context.Context, n *Node) error { return send(ctx, n, 0, 7, ramp(1, 7, 4)) }},
+	"iteration": {"iteration 8", func(ctx context.Context, n *Node) error {
+		return send(ctx, n, 0, 8, ramp(1, 7, 5))
+	}},
+	"length": {"want 5 values", func(ctx context.Context, n *Node) error {
+		return send(ctx, n, 0, 7, ramp(1, 7, 4))
+	}},
 	"count": {"want one vector", func(ctx context.Context, n *Node) error {
 		return send(ctx, n, 0, 7, ramp(1, 7, 5), ramp(1, 7, 5))
 	}},
@@ -65,13 +69,13 @@ func TestBadMessageNamesItsSender(t *testing.T) {
 				}
 				time.Sleep(time.Millisecond)
 			}
-			reason, lasting := m[0].Offence(1)
+			lasting, reason := m[0].Offence(1)
 			if reason == nil || !strings.Contains(reason.Error(), bad.want) ||
 				!strings.Contains(reason.Error(), "agent 1") || lasting <= 0 {
 				t.Errorf("%v for %v, want agent 1 and %q", reason, lasting, bad.want)
 			}
 			for _, other := range []*Node{m[1], m[2]} {
-				if reason, _ := other.Offence(0); reason != nil {
+				if _, reason := other.Offence(0); reason != nil {
 					t.Errorf("agent %d accuses agent 0: %v", other.opt.Self, reason)
 				}
 			}
@@ -93,7 +97,7 @@ func TestBadMessageNamesItsSender(t *testing.T) {
 				t.Fatal(err)
 			}
 			got.Release()
-			if reason, _ := m[0].Offence(1); reason != nil || m[0].Failure() != nil {
+			if _, reason := m[0].Offence(1); reason != nil || m[0].Failure() != nil {
 				t.Errorf("after a valid message: %v, %v", reason, m[0].Failure())
 			}
 		})
@@ -111,7 +115,7 @@ func TestBadReportNamesItsSender(t *testing.T) {
 	go func() {
 		ended <- m[0].TakeReport(ctx, 1, func(int, []byte) error { return dist.Invalidf("nonsense") })
 	}()
-	for reason := error(nil); reason == nil; reason, _ = m[0].Offence(1) {
+	for reason := error(nil); reason == nil; _, reason = m[0].Offence(1) {
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
@@ -119,8 +123,8 @@ func TestBadReportNamesItsSender(t *testing.T) {
 		t.Error(err)
 	}
 	var text string
-	if err := m[0].TakeReport(testContext(t), 1, func(_ int, b []byte) error { text = string(b); return nil }); err != nil ||
-		text != "nonsense" {
+	keep := func(_ int, b []byte) error { text = string(b); return nil }
+	if err := m[0].TakeReport(testContext(t), 1, keep); err != nil || text != "nonsense" {
 		t.Errorf("the refused report came again as %q, %v", text, err)
 	}
 }
@@ -139,7 +143,7 @@ func TestBadValuesNameTheirSender(t *testing.T) {
 	if !ok || bad.From != 1 || bad.T != 7 || bad.At != 321 || !math.IsInf(float64(bad.Value), -1) {
 		t.Errorf("%v", err)
 	}
-	if reason, _ := m[0].Offence(1); reason == nil {
+	if _, reason := m[0].Offence(1); reason == nil {
 		t.Error("the sender is not named")
 	}
 }

@@ -1,4 +1,4 @@
-// Package clip shortens the gradients of an agent.
+// Package clip shortens the gradients of an agent, and messages that it receives.
 package clip
 
 import (

@@ -71,7 +71,9 @@ var (
 	needsShape = needs("a schedule other than constant", func(c Config) bool {
 		return c.Schedule != scheduleConstant
 	})
-	needsExchange = needsRun(anExchange, func(s *Setup, _ Config) bool { return s.exchanges() })
+	needsExchange    = needsRun(anExchange, func(s *Setup, _ Config) bool { return s.exchanges() })
+	needsDifferences = needsRun("an algorithm with iterations whose agents exchange whole or masked vectors, not "+
+		"compressed, over edges of a graph", func(s *Setup, _ Config) bool { return s.sendsVectors() })
 	needsRealTime = needsRun("clock real", func(s *Setup, _ Config) bool { return s.RealTime() })
 	needsNorms    = setting.Need{Says: normsWords, Holds: func(r setting.Run) bool {
 		kind, _ := dist.CompressorNamed(r.Given("compress").(string))
@@ -98,6 +100,12 @@ func (s *Setup) readsText(c Config) bool { return IsText(c.Data) || s.Set.Text !
 // exchanges reports whether the agents send anything over edges of a graph.
 func (s *Setup) exchanges() bool {
 	return !s.Traits.Edges.Collective && s.Graph.N > 1
+}
+
+// sendsVectors reports whether both ends of an edge send the same coordinates of their vectors.
+func (s *Setup) sendsVectors() bool {
+	return s.exchanges() && s.Compressor == nil && s.Lattice == nil && s.Directed() == nil && !s.Asynchronous() &&
+		s.Traits.MessageLen == 0 && !s.Traits.Tree
 }
 
 // masked reports whether the agents send vectors on which a mask could be.

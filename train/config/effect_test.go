@@ -67,6 +67,7 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"step_factor":       {"{step_factor: 0.5}", "{schedule: step, milestones: '30', step_factor: 0.5}"},
 	"client_timeout":    {"{client_timeout: 5}", "{model: external, client_timeout: 5}"},
 	"min_alpha":         {"{min_alpha: 0.001}", "{schedule: cosine, min_alpha: 0.001}"},
+	"clip_messages":     {"{algo: sgd, clip_messages: 1}", "{clip_messages: 1}"},
 
 	"eval_agents":   {"{agents: 10, eval_agents: 20}", "{agents: 10, eval_agents: 4}"},
 	"tokenizer":     {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},

@@ -30,12 +30,13 @@ var compressionKeys = []setting.Key{
 
 // ExchangeKeys choose the agents, their graph and the coordinates that an exchange carries.
 type ExchangeKeys[N ~string] struct {
-	Agents  int     `key:"agents"`
-	Graph   string  `key:"graph"`
-	Edges   N       `key:"edges"`
-	Mask    N       `key:"mask"`
-	Density float64 `key:"density"`
-	Wire    string  `key:"wire"`
+	Agents       int     `key:"agents"`
+	Graph        string  `key:"graph"`
+	Edges        N       `key:"edges"`
+	Mask         N       `key:"mask"`
+	Density      float64 `key:"density"`
+	Wire         string  `key:"wire"`
+	ClipMessages float64 `key:"clip_messages"`
 }
 
 var exchangeKeys = []setting.Key{
@@ -59,4 +60,8 @@ var exchangeKeys = []setting.Key{
 	{Name: "wire", Topic: "exchange", Default: "fp32", Names: dist.ValueFormats,
 		Help: "format in which the values of an exchange are sent, and to which both ends round them: fp32, fp16 or " +
 			"bf16"},
+	{Name: "clip_messages", Topic: "exchange", Range: "[0, inf)", Want: "0, for no limit, or a norm above it",
+		Needs: []setting.Need{needsDifferences}, Since: "0.2.0",
+		Help: "largest norm of the difference between a vector that is received and the agent's own: a larger one is " +
+			"scaled down to it, against an agent that sends wrong values; 0 is no limit"},
 }

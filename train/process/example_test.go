@@ -133,4 +133,4 @@ func (m *memory) TakeReport(ctx context.Context, from int, take func(t int, reco
 	}
 }
 
-func (m *memory) Offence(int) (reason error, lasting time.Duration) { return nil, 0 }
+func (m *memory) Offence(int) (lasting time.Duration, reason error) { return 0, nil }

@@ -95,7 +95,8 @@ func TestHungAgentEndsTheRun(t *testing.T) {
 			n.Serve(ctx, fail)
 			time.Sleep(30 * time.Second)
 			said := lines.All()
-			if len(said) != 1 || !strings.Contains(said[0].ContextMap()["where"].(string), "agent 1 ") || ctx.Err() != nil {
+			if len(said) != 1 || !strings.Contains(said[0].ContextMap()["where"].(string), "agent 1 ") ||
+				ctx.Err() != nil {
 				t.Errorf("after 30 s: %v, %v", said, context.Cause(ctx))
 			}
 			time.Sleep(60 * time.Second)

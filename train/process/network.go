@@ -42,9 +42,9 @@ type Network interface {
 	Advance(t int, phase dist.Phase)
 	// Position is how far an agent has come, the local one included.
 	Position(agent int) dist.Advance
-	// Offence returns why the messages of another agent are refused, and since when; nil if they are
+	// Offence returns since when and why the messages of another agent are refused; nil if they are
 	// not.
-	Offence(agent int) (reason error, lasting time.Duration)
+	Offence(agent int) (lasting time.Duration, reason error)
 	// WireBytes is the number of bytes of the agent's messages so far, each message counted once,
 	// without reports.
 	WireBytes() uint64

@@ -92,7 +92,7 @@ func (n *Node) watch(ctx context.Context) error {
 			if limit > 0 && silent > limit && n.needs(i) {
 				return n.blame(&SilentError{i, limit, !heard[i]})
 			}
-			if reason, lasting := n.opt.Network.Offence(i); reason != nil && limit > 0 && lasting > limit {
+			if lasting, reason := n.opt.Network.Offence(i); reason != nil && limit > 0 && lasting > limit {
 				return &OffenceError{i, limit, reason}
 			}
 			if late := silent > warnAfter; late != warned[i] {

@@ -39,7 +39,8 @@ func TestChangedRowIsNoticed(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "metrics.jsonl")
 	bad := bytes.Replace(line, []byte("0.75"), []byte("0.95"), 1)
-	if err := os.WriteFile(path, append(append(append(bytes.Clone(line), '\n'), bad...), "\n{}\n"...), 0o644); err != nil {
+	text := append(append(append(bytes.Clone(line), '\n'), bad...), "\n{}\n"...)
+	if err := os.WriteFile(path, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if rows, err := ReadMetrics(path, 1000); err == nil {

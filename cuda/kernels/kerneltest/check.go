@@ -38,7 +38,7 @@ func Checks() []Check {
 		{"lists/gradient pieces", gradPieces}, {"lists/moves", moves}, {"lists/penalties", penalties},
 		{"products/tensor cores", tensorProducts}, {"products/not finite", divergence},
 		{"products/bytes", byteSums}, {"products/exact factors", byteFactors},
-		{"products/bytes not finite", byteDivergence}, {"megakernel", megakernel},
+		{"products/bytes not finite", byteDivergence}, {"orthogonal", orthogonalEnds}, {"megakernel", megakernel},
 		{"megakernel sizes", megakernelSizes},
 	} {
 		all = append(all, Check{c.name, func(t testing.TB, r Runner) {

@@ -76,38 +76,6 @@ add_diff(const float *own, const float *other, const u32 *idx, i64 k, float *v0,
   add_diff_of(GridBlock(), own, other, idx, k, v0, a0, v1, a1);
 }
 
-// add_diff_many is add_diff for long lists of coordinates. A thread has DIFFS_EACH of them in
-// flight, at distances of the threads of a block, so that the lanes of a warp select adjacent
-// coordinates.
-#define DIFFS_EACH 4
-KERNEL(256)
-add_diff_many(const float *own, const float *other, const u32 *idx, i64 k, float *v0, float a0, float *v1, float a1) {
-  const i64 first = (i64)blockIdx.x * DIFFS_EACH * blockDim.x + threadIdx.x;
-  i64 i[DIFFS_EACH];
-  float d[DIFFS_EACH], x[DIFFS_EACH], y[DIFFS_EACH];
-  if (first >= k) return;
-  // the first stands for a coordinate that is not there, since loads with conditions are not all in
-  // flight
-#pragma unroll
-  for (int e = 0; e < DIFFS_EACH; e++) {
-    const i64 at = first + e * blockDim.x, j = at < k ? at : first;
-    i[e] = idx ? (i64)idx[j] : j;
-    d[e] = own[j] - other[j];
-  }
-#pragma unroll
-  for (int e = 0; e < DIFFS_EACH; e++) x[e] = v0[i[e]];
-  if (v1) {
-#pragma unroll
-    for (int e = 0; e < DIFFS_EACH; e++) y[e] = v1[i[e]];
-  }
-#pragma unroll
-  for (int e = 0; e < DIFFS_EACH; e++) {
-    if (first + e * blockDim.x >= k) break;
-    v0[i[e]] = x[e] + a0 * d[e];
-    if (v1) v1[i[e]] = y[e] + a1 * d[e];
-  }
-}
-
 // add_diff_list is add_diff for any number of terms, listed in device memory.
 KERNEL(256)
 add_diff_list(const float *own, const float *other, const u32 *idx, i64 k, float *const *v, const float *a, int terms) {
