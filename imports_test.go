@@ -31,8 +31,8 @@ var allowed = map[string][]string{
 		"device", "device/signature", "internal/rng",
 	},
 	"cpu": {
-		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/isa", "cpu/kernel", "cpu/norm", "cpu/tile", "cpu/vec",
-		"device", "device/signature", "internal/pages",
+		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/isa", "cpu/kernel", "cpu/norm", "cpu/tile",
+		"cpu/vec", "device", "device/signature", "internal/pages",
 	},
 	"cpu/attention":           {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
 	"cpu/embed":               {"cpu/kernel", "cpu/vec", "device"},
