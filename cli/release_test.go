@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,6 +32,13 @@ func TestVersion(t *testing.T) {
 	names := parts(t, []byte(must(call(t, "version", "--sbom"))))
 	if !slices.Contains(names, "std") {
 		t.Errorf("the parts are %v", names)
+	}
+	licences := must(call(t, "version", "--licenses"))
+	info, _ := debug.ReadBuildInfo()
+	for _, m := range info.Deps {
+		if want := "======== " + m.Path + " " + m.Version + ": "; !strings.Contains(licences, want) {
+			t.Errorf("the program does not print the licence of %s %s: run go generate ./cli/docscmd", m.Path, m.Version)
+		}
 	}
 }
 
