@@ -15,8 +15,8 @@ type Config struct {
 	AveragingKeys[AutoFloat, string]
 	CompressionKeys[string]
 	AsyncKeys[AutoFloat]
-	VariantKeys
 	StepKeys[string]
+	ScheduleKeys
 	ExchangeKeys[string]
 	BatchKeys
 	DeviceKeys

@@ -14,10 +14,10 @@ type Factor struct {
 }
 
 // Frozen lists the patterns of the key freeze.
-func (k StepKeys[N]) Frozen() []string { return split(k.Freeze) }
+func (k ScheduleKeys) Frozen() []string { return split(k.Freeze) }
 
 // Factors lists the factors of the key layer_lr, which Check has accepted.
-func (k StepKeys[N]) Factors() []Factor {
+func (k ScheduleKeys) Factors() []Factor {
 	all, _ := parseFactors("layer_lr", k.LayerLR)
 	return all
 }

@@ -23,8 +23,8 @@ var registeredKeys []setting.Key
 
 func init() {
 	own = slices.Concat(dataKeys, decodingKeys, networkKeys, lengthKeys, dualKeys, averagingKeys, compressionKeys,
-		asyncKeys, variantKeys, stepKeys, exchangeKeys, batchKeys, deviceKeys, computeKeys, evaluationKeys, outputKeys,
-		executionKeys)
+		asyncKeys, stepKeys, scheduleKeys, exchangeKeys, batchKeys, deviceKeys, computeKeys, evaluationKeys,
+		outputKeys, executionKeys)
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		if key, ok := f.Tag.Lookup("key"); ok {
 			fields[key] = f.Index

@@ -80,7 +80,7 @@ var averagingKeys = []setting.Key{
 	{Name: "kappa"},
 }
 
-// AsyncKeys belong to fspda-async.
+// AsyncKeys belong to fspda-async, and to variants of the other FSPDA algorithms.
 type AsyncKeys[F Number] struct {
 	Coef        string  `key:"coef"`
 	CMax        F       `key:"c_max"`
@@ -90,6 +90,9 @@ type AsyncKeys[F Number] struct {
 	Clock       string  `key:"clock"`
 	GiveUp      float64 `key:"give_up"`
 	DropAfter   float64 `key:"drop_after"`
+	Dual        string  `key:"dual"`
+	StormStart  string  `key:"storm_start"`
+	StormLambda string  `key:"storm_lambda"`
 }
 
 var asyncKeys = []setting.Key{
@@ -107,16 +110,6 @@ var asyncKeys = []setting.Key{
 	{Name: "clock"},
 	{Name: "give_up", Needs: []setting.Need{needsRealTime}},
 	{Name: "drop_after"},
-}
-
-// VariantKeys choose variants of the FSPDA algorithms.
-type VariantKeys struct {
-	Dual        string `key:"dual"`
-	StormStart  string `key:"storm_start"`
-	StormLambda string `key:"storm_lambda"`
-}
-
-var variantKeys = []setting.Key{
 	{Name: "dual"},
 	{Name: "storm_start"},
 	{Name: "storm_lambda"},

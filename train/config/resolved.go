@@ -20,8 +20,8 @@ type Resolved struct {
 	AveragingKeys[float64, Chosen]
 	CompressionKeys[Chosen]
 	AsyncKeys[float64]
-	VariantKeys
 	StepKeys[Chosen]
+	ScheduleKeys
 	ExchangeKeys[Chosen]
 	BatchKeys
 	ComputeKeys
@@ -98,6 +98,7 @@ func (r *Resolved) sections(config reflect.Value, each func(ours, theirs reflect
 type Network struct {
 	NetworkKeys
 	StepKeys[Chosen]
+	ScheduleKeys
 	Recompute string
 }
 
@@ -111,7 +112,7 @@ func (c Config) Network() (Network, error) {
 	}
 	r := resolving(c)
 	_, err := r.settleOptimizer(m)
-	return Network{r.NetworkKeys, r.StepKeys, r.Recompute}, err
+	return Network{r.NetworkKeys, r.StepKeys, r.ScheduleKeys, r.Recompute}, err
 }
 
 // L2 is the coefficient of the L2 term of the loss: weight_decay unless that is decoupled.

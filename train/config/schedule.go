@@ -166,7 +166,7 @@ const (
 )
 
 // cosineByIterations reports whether the cosine schedule is given in iterations.
-func (k StepKeys[N]) cosineByIterations() bool {
+func (k ScheduleKeys) cosineByIterations() bool {
 	return k.WarmupT > 0 || k.DecayT > 0 || k.MinAlpha > 0
 }
 
