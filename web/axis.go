@@ -151,6 +151,8 @@ func decimals(step float64) int {
 func plainLabel(v, step float64) string {
 	a := math.Abs(v)
 	switch {
+	case v == 0 && step < 1e-4: // without as many zeros as its neighbours have digits
+		return "0"
 	case step == 0 && isPower(v) && (a < 0.01 || a > 1000):
 		return "1e" + units.Minus(strconv.Itoa(int(math.Round(math.Log10(v)))))
 	case step == 0 || a != 0 && (a >= 1e5 || step < 1e-4):

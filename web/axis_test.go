@@ -43,6 +43,7 @@ func TestAxisLabels(t *testing.T) {
 		"many decades": {logAxis("", 1e-30, 1e5, plainLabel), []string{"1e−30", "1e−20", "1e−10", "1"}},
 		"loss":         {linearAxis("", 0.5, 2.3, plainLabel), []string{"0.5", "1.0", "1.5", "2.0"}},
 		"negative":     {linearAxis("", -2, 2, plainLabel), []string{"−2", "−1", "0", "1", "2"}},
+		"tiny steps":   {linearAxis("", 0, 5e-9, plainLabel), []string{"0", "1e−9", "2e−9", "3e−9", "4e−9", "5e−9"}},
 		"huge":         {linearAxis("", 0, 3e8, plainLabel), []string{"0", "1e8", "2e8", "3e8"}},
 		"all zero":     {linearAxis("", 0, 0, plainLabel), []string{"−1.0", "−0.5", "0.0", "0.5", "1.0"}},
 	} {
