@@ -25,14 +25,8 @@ func TestFrozenCoordinatesStay(t *testing.T) {
 		s, err := c.Resolve(labSet, m)
 		if s == nil {
 			t.Logf("%s: %v", l.name, err)
-<<<<<<< HEAD
-			refused := []string{"beer", "choco", "ticopd", "docom", "fspda-sa-ef", "fspda-sa-sketch", "gasloc",
-				"sparseloco", "powergossip", "relaysgd", "sgp", "swarm"}
-			if !slices.Contains(refused, c.Algo) && !strings.HasPrefix(l.name, "diloco ") {
-=======
 			if !slices.Contains([]string{"beer", "choco", "ticopd", "docom", "fspda-sa-ef", "fspda-sa-sketch", "gasloc",
 				"sparseloco", "powergossip", "relaysgd", "sgp", "swarm"}, c.Algo) && c.Params["quantize"] == nil {
->>>>>>> main
 				t.Errorf("%s is refused", l.name)
 			}
 			continue
