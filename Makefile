@@ -12,7 +12,7 @@ ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./da
 # Tests that compare all paths by themselves, or none.
 ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet|TestBorrowedArenas|TestFootprint|TestParallelAllocatesNothing
 
-.PHONY: help run test test-default test-paths test-long test-asm test-arm64 test-arm64-asm qemu soak test-cu race lint fuzz bench peers card generate cross release wheel module cover clean size
+.PHONY: help run test test-default test-paths test-long test-asm test-arm64 test-arm64-asm qemu soak test-cu race lint fuzz bench peers card generate cross release vulncheck wheel module cover clean size
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -131,6 +131,9 @@ cross: # build for every system we promise, and without our assembly
 release: # stripped programs, container files, checksums, bill of materials and licences, in .release
 	rm -rf .release
 	deploy/release.sh .release
+
+vulncheck: # known vulnerabilities in the modules that the program calls; needs the network, for govulncheck and its database
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./...
 
 wheel: # wheels of the Python package with the program for each system, in .wheels; needs python3
 	rm -rf .wheels

@@ -167,7 +167,7 @@ var allowed = map[string][]string{
 	"cli/traincmd": {
 		"internal/cgroup", "internal/lockfile", "internal/wholefile",
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
-		"internal/rng", "internal/units", "model", "train",
+		"internal/rng", "internal/units", "model", "model/external", "train",
 		"train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
 	"cli/weights": {"internal/bounded", "internal/pickle", "internal/wholefile", "model", "model/onnx", "train",

@@ -362,3 +362,22 @@ func TestExternalInExperiments(t *testing.T) {
 		}
 	}
 }
+
+// A program that fails for good ends the run with what it said and with advice, and the run goes on
+// with a program that works, to the bits of one that was not disturbed.
+func TestExternalProgramFails(t *testing.T) {
+	dir, own := t.TempDir(), ownModel(t)
+	broken, folder, whole := filepath.Join(dir, "broken"), filepath.Join(dir, "run"), filepath.Join(dir, "whole")
+	failing := fmt.Sprintf("[ -e '%s' ] && { echo 'the disk is gone'; exit 1; }; FAULT='exit@50@%[1]s' %s", broken, own)
+	more := []string{"--model", "external", "--iterations", "30", "--checkpoint-every", "0.001", "--command"}
+	mustCall(t, few(whole, append(more, own)...)...)
+	status, _, stderr := call(t, few(folder, append(more, failing)...)...)
+	if status != 1 || !strings.Contains(stderr, "it ended without an answer") ||
+		!strings.Contains(stderr, "the disk is gone") || !strings.Contains(stderr, "--resume goes on") {
+		t.Errorf("exit status %d, %s", status, stderr)
+	}
+	mustCall(t, "train", "--quiet", "--out", folder, "--resume", "--command", own)
+	if a, b := vectors(t, whole), vectors(t, folder); a != b {
+		t.Errorf("vectors %s, undisturbed %s", b, a)
+	}
+}

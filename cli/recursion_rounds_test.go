@@ -87,6 +87,31 @@ func (r *recursion) diloco() {
 	}
 }
 
+// lateDiLoCo takes the changes of the round before, with the agent's own newest one if it is eager.
+func (r *recursion) lateDiLoCo() {
+	h, eager := one(r, "local-steps", 2, 1), param(r, "outer", "delayed", "eager") == "eager"
+	o := r.newOuter()
+	phi, b, before := zeroes(r.n, r.d), zeroes(r.n, r.d), zeroes(r.n, r.d)
+	for i := range phi {
+		copy(phi[i], o.phi)
+	}
+	for t := range r.times(1) {
+		if r.x = r.stepAll(nil); (t+1)%h > 0 {
+			continue
+		}
+		old := mean(before)
+		for i := range phi {
+			change, d := plus(phi[i], -1, r.x[i]), old
+			if eager {
+				d = plus(plus(d, 1/float64(r.n), change), -1/float64(r.n), before[i])
+			}
+			b[i], before[i] = plus(scaled(o.mu, b[i]), 1, d), change
+			phi[i] = plus(plus(phi[i], -o.rate, d), -o.rate*o.mu, b[i])
+			r.x[i] = slices.Clone(phi[i])
+		}
+	}
+}
+
 // moments returns what averages the moving averages of the optimizer at the end of a round, if it
 // has some. The numbers are the defaults of the settings.
 func (r *recursion) moments(first, second int) func(round int) {

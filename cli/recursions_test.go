@@ -114,6 +114,7 @@ var replayed = []replayedMethod{
 	{algo: "diloco", form: "adamw", optimizers: []string{"adamw"}, collective: true, run: (*recursion).diloco},
 	{algo: "diloco", optimizers: anyOf, collective: true, run: (*recursion).diloco},
 	{algo: "diloco", form: "quantized", optimizers: anyOf, collective: true, run: (*recursion).quantizedDiLoCo},
+	{algo: "diloco", form: "late", optimizers: anyOf, collective: true, run: (*recursion).lateDiLoCo},
 	{algo: "sparseloco", optimizers: anyOf, collective: true, run: (*recursion).sparseLoCo},
 	{algo: "muloco", optimizers: onlyMuon, collective: true, run: (*recursion).diloco},
 	{algo: "noloco", optimizers: anyOf, edges: pairs, run: (*recursion).noloco},

@@ -3,12 +3,14 @@
 package cli
 
 import (
+	"crypto/sha256"
 	"debug/elf"
 	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,6 +32,13 @@ func TestVersion(t *testing.T) {
 	names := parts(t, []byte(must(call(t, "version", "--sbom"))))
 	if !slices.Contains(names, "std") {
 		t.Errorf("the parts are %v", names)
+	}
+	licences := must(call(t, "version", "--licenses"))
+	info, _ := debug.ReadBuildInfo()
+	for _, m := range info.Deps {
+		if want := "======== " + m.Path + " " + m.Version + ": "; !strings.Contains(licences, want) {
+			t.Errorf("the program does not print the licence of %s %s: run go generate ./cli/docscmd", m.Path, m.Version)
+		}
 	}
 }
 
@@ -129,6 +138,51 @@ func runInContainer(t *testing.T, dir string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// Programs that are built of equal sources in two folders, with caches of their own, are equal.
+func TestBuildsRepeat(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("building everything twice takes minutes: FSPDA_LONG=1 does")
+	}
+	var sums [2][32]byte
+	for i := range sums {
+		source := filepath.Join(t.TempDir(), "source")
+		list := exec.Command("git", "ls-files", "-z")
+		list.Dir = ".."
+		names, err := list.Output()
+		if err != nil {
+			t.Skip("skipped: not a checkout of git, whose files are copied")
+		}
+		for name := range strings.SplitSeq(strings.Trim(string(names), "\x00"), "\x00") {
+			text, err := os.ReadFile(filepath.Join("..", name))
+			if err == nil {
+				err = os.MkdirAll(filepath.Join(source, filepath.Dir(name)), 0o755)
+			}
+			if err == nil {
+				err = os.WriteFile(filepath.Join(source, name), text, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		program := filepath.Join(t.TempDir(), "fspda")
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", program,
+			"./cmd/fspda")
+		build.Dir = source
+		build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOCACHE="+filepath.Join(t.TempDir(), "cache"))
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		text, err := os.ReadFile(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = sha256.Sum256(text)
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("the programs have the checksums %x and %x", sums[0], sums[1])
 	}
 }
 

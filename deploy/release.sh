@@ -15,22 +15,10 @@ for t in $targets; do
 	export GOOS=${t%/*} GOARCH=${t#*/}
 	build "" "$out/fspda-$GOOS-$GOARCH$([ "$GOOS" != windows ] || echo .exe)"
 	[ "$GOOS" != linux ] || build static "$out/container/fspda-linux-$GOARCH"
-	go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/fspda
-done | sort -u >"$out/modules"
+done
 unset GOOS GOARCH
 go run -buildvcs=auto ./cmd/fspda version --sbom >"$out/sbom.cdx.json"
-licence() { # name, folder
-	files=$(find "$2" -maxdepth 1 -type f \( -iname 'licen[cs]e*' -o -iname 'copying*' -o -iname 'notice*' -o -iname 'patents' \) | sort)
-	[ -n "$files" ] || { echo "release.sh: $1 has no licence in $2" >&2; exit 1; }
-	for f in $files; do printf '\n======== %s: %s\n\n' "$1" "$(basename "$f")"; cat "$f"; done
-}
-{
-	licence fspda .
-	licence "Go $(go env GOVERSION)" "$(go env GOROOT)"
-	licence uPlot web/static/uplot
-	while read -r path version dir; do licence "$path $version" "$dir"; done <"$out/modules"
-} >"$out/LICENSES.txt"
-rm "$out/modules"
+deploy/licenses.sh >"$out/LICENSES.txt"
 cp "$out/LICENSES.txt" "$out/container"
 cp deploy/release.Dockerfile "$out/container/Dockerfile"
 touch "$out/container/runs/.keep"

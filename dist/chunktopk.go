@@ -45,18 +45,18 @@ type chunked struct {
 }
 
 // sent is how many numbers of the tensor are sent.
-func (c *chunked) sent() int { return c.chunks * c.keep }
+func (t *chunked) sent() int { return t.chunks * t.keep }
 
 // place returns the chunk of a coordinate of the tensor and its number in it.
-func (c *chunked) place(at int) (chunk, index int) {
-	row, col := (at-c.from)/c.cols, (at-c.from)%c.cols
-	return row/c.high*(c.cols/c.wide) + col/c.wide, row%c.high*c.wide + col%c.wide
+func (t *chunked) place(at int) (chunk, index int) {
+	row, col := (at-t.from)/t.cols, (at-t.from)%t.cols
+	return row/t.high*(t.cols/t.wide) + col/t.wide, row%t.high*t.wide + col%t.wide
 }
 
 // coordinate is the inverse of place.
-func (c *chunked) coordinate(chunk, index int) int {
-	across := c.cols / c.wide
-	return c.from + (chunk/across*c.high+index/c.wide)*c.cols + chunk%across*c.wide + index%c.wide
+func (t *chunked) coordinate(chunk, index int) int {
+	across := t.cols / t.wide
+	return t.from + (chunk/across*t.high+index/t.wide)*t.cols + chunk%across*t.wide + index%t.wide
 }
 
 var (
@@ -231,7 +231,8 @@ func (t *chunked) indexWidth(a Accounting) int {
 func (c *chunkTopK) Encode(dst []byte, p Payload, a Accounting, _ bool) ([]byte, error) {
 	if len(p.Vectors) != 1+min(1, c.bins) || len(p.Vectors[0]) != c.kept || len(p.Coords) != c.kept ||
 		c.bins > 0 && len(p.Vectors[1]) != len(c.tensors)*(c.bins+1) {
-		return nil, fmt.Errorf("dist: %s of %d numbers cannot encode a payload that it did not compress", c.name, c.kept)
+		return nil, fmt.Errorf("dist: %s of %d numbers cannot encode a payload that it did not compress", c.name,
+			c.kept)
 	}
 	w := bitWriter{dst: dst}
 	if c.bins > 0 {
@@ -312,8 +313,8 @@ func (c *chunkTopK) decodeIndices(p *Payload, r *bitReader, t *chunked, a Accoun
 				index = int(min(r.take(width), math.MaxInt32))
 			}
 			if index >= t.high*t.wide || index <= last {
-				return fmt.Errorf("dist: %s: an index of a chunk is %d after %d, expected ascending indices below %d; the "+
-					"message is damaged", c.name, index, last, t.high*t.wide)
+				return fmt.Errorf("dist: %s: an index of a chunk is %d after %d, expected ascending indices below %d; "+
+					"the message is damaged", c.name, index, last, t.high*t.wide)
 			}
 			last = index
 			p.Coords = append(p.Coords, uint32(t.coordinate(chunk, index)))

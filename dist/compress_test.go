@@ -185,7 +185,8 @@ func TestCompressedBits(t *testing.T) {
 		"int(8)": 40*8 + 32*(4+1+2+1), "int(2)": 40*2 + 32*4, "fp8": 40*8 + 32*(4+1+2+1),
 		"chunk-topk": 4*2*(32+3) + 2*(32+2) + 2*2*(32+3) + 2*32, "chunk-topk whole": 40 * 32,
 		"chunk-topk 4 bins": 3*3*(2+3) + 3*(2+2) + 2*3*(2+3) + 2*2 + 4*32*5,
-		"sign":              40 + 4*32, "sign flat": 40 + 32, "qsgd(1)": 40*2 + 4*32, "qsgd maximal levels": 40*17 + 4*32,
+		"sign":              40 + 4*32, "sign flat": 40 + 32, "qsgd(1)": 40*2 + 4*32,
+		"qsgd maximal levels": 40*17 + 4*32,
 	} {
 		var p Payload
 		s := rng.New(1, "bits")

@@ -48,7 +48,8 @@ type divided struct {
 // others are awaited.
 func (x *exchange) initDivided() {
 	net, ok := x.run.net.(dist.Checked)
-	if s := x.run.setup; ok && s.Graph.N > 2 && s.Traits.Delay == 0 && x.codec.message == nil && s.WireFormat().Bits() == 32 {
+	s := x.run.setup
+	if ok && s.Graph.N > 2 && s.Traits.Delay == 0 && x.codec.message == nil && s.WireFormat().Bits() == 32 {
 		x.reduce.parts = &dist.Parts{Net: net, Pool: x.worker.pool, Self: x.id, Agents: s.Graph.N}
 	}
 }

@@ -23,10 +23,16 @@ func late() Config {
 // coordinates travel.
 func TestResumesWhileMessagesTravel(t *testing.T) {
 	for name, edit := range map[string]func(c *Config){
-		"plain":  func(*Config) {},
-		"whole":  func(c *Config) { c.Density = 1 },
-		"bf16":   func(c *Config) { c.Wire = "bf16" },
-		"adamw":  func(c *Config) { c.Optimizer, c.Alpha = "adamw", 0.01 },
+		"plain": func(*Config) {},
+		"whole": func(c *Config) { c.Density = 1 },
+		"bf16":  func(c *Config) { c.Wire = "bf16" },
+		"adamw": func(c *Config) { c.Optimizer, c.Alpha = "adamw", 0.01 },
+		"eager": func(c *Config) {
+			c.Algo, c.Density, c.Params = "diloco", 1, Params{"outer": "eager", "outer_lr": 0.4, "outer_momentum": 0.3}
+		},
+		"delayed": func(c *Config) {
+			c.Algo, c.Links, c.Params = "diloco", withLinks(t, wan), Params{"outer": "delayed", "outer_lr": 0.4}
+		},
 		"int4":   func(c *Config) { c.Params = Params{"delay": 2, "quantize": "int4", "feedback": 0.9} },
 		"int2":   func(c *Config) { c.Params = Params{"delay": 3, "quantize": "int2"} },
 		"links":  func(c *Config) { c.Links = withLinks(t, wan) },
@@ -63,7 +69,8 @@ func TestDelayHidesExchanges(t *testing.T) {
 	}{{0.5, 0, "none"}, {0.5, 3, "none"}, {0.5, 1, "none"}, {0.02, 3, "none"}, {0.02, 2, "int4"}, {0.5, 3, "int2"}} {
 		l := late()
 		l.Agents, l.Params = 4, Params{"delay": c.delay, "quantize": c.quantize}
-		l.Links = withLinks(t, fmt.Sprintf("{gradient_ms: 100, default: {latency_ms: 20, bandwidth_mbit: %g}}", c.bandwidth))
+		l.Links = withLinks(t, fmt.Sprintf("{gradient_ms: 100, default: {latency_ms: 20, bandwidth_mbit: %g}}",
+			c.bandwidth))
 		s, _ := resolve(t, l)
 		now, ends := 0.0, math.Inf(1)
 		for it := range l.Iterations {

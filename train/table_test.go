@@ -186,6 +186,12 @@ var lines = []line{
 		c.Algo, c.LocalSteps = "diloco", 5
 		c.Params = Params{"quantize": "fp8", "collective": "gather", "feedback": 0.9}
 	}, codec: true, loss: 1.65},
+	{name: "diloco delayed", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Params = "diloco", 5, Params{"outer": "delayed", "outer_lr": 0.4, "outer_momentum": 0}
+	}, loss: 2},
+	{name: "diloco eager", edit: func(c *Config) {
+		c.Algo, c.LocalSteps, c.Params = "diloco", 5, Params{"outer": "eager", "outer_lr": 0.4, "outer_momentum": 0.2}
+	}, loss: 2},
 	{name: "sparseloco", edit: func(c *Config) {
 		c.Algo, c.LocalSteps, c.Params = "sparseloco", 5, Params{"side": 8, "k": 4}
 	}, codec: true, loss: 2},

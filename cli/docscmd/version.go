@@ -1,8 +1,12 @@
 package docscmd
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	_ "embed"
 	"fmt"
+	"io"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
@@ -11,25 +15,44 @@ import (
 )
 
 func newVersion() *cobra.Command {
-	var sbom bool
+	var sbom, licenses bool
 	cmd := command.Report(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version, the commit, the Go release and the features of this program, or its parts",
 		Long: `Print the version, the commit, the Go release and the features of this program. assembly: kernels in assembly;
 gpu: it can use NVIDIA GPUs if the machine has them; static: it needs no other file.
 
-With --sbom it prints the modules that it was built from, as CycloneDX 1.6 in JSON.`,
+With --sbom it prints the modules that it was built from, as CycloneDX 1.6 in JSON, and with --licenses their licences.`,
 		Args: command.NoArgs,
 	}, func(context.Context) (fmt.Stringer, error) { return command.ReadBuild(), nil })
 	report := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if licenses {
+			return printLicenses(cmd.OutOrStdout())
+		}
 		if sbom {
 			return command.PrintJSON(cmd.OutOrStdout(), billOfMaterials())
 		}
 		return report(cmd, args)
 	}
 	cmd.Flags().BoolVar(&sbom, "sbom", false, "print a software bill of materials")
+	cmd.Flags().BoolVar(&licenses, "licenses", false, "print the licences of the program and of all that is linked into it")
 	return cmd
+}
+
+// licenseText is the output of deploy/licenses.sh, compressed.
+//
+//go:generate sh -c "../../deploy/licenses.sh | gzip -n9 >licenses.txt.gz"
+//go:embed licenses.txt.gz
+var licenseText []byte
+
+// printLicenses prints the licences of the program and of all modules that are linked into it.
+func printLicenses(w io.Writer) error {
+	text, err := gzip.NewReader(bytes.NewReader(licenseText))
+	if err == nil {
+		_, err = io.Copy(w, text)
+	}
+	return err
 }
 
 // part is a component of a CycloneDX bill of materials.

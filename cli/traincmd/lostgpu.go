@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"fspda/device"
+	"fspda/model/external"
 )
 
 // lostGPUError reports a training that ended because a GPU was lost.
@@ -16,13 +17,24 @@ type lostGPUError struct {
 	saved  bool // there is a checkpoint
 }
 
-// explainLostGPU adds advice to the error of a training in a folder, if a GPU was lost.
-func explainLostGPU(err error, folder string) error {
-	if !device.Lost(err) {
+// explainLoss adds advice to the error of a training in a folder, if a GPU was lost, or the program
+// of an external model failed.
+func explainLoss(err error, folder string) error {
+	_, failed := errors.AsType[*external.Error](err)
+	if !failed && !device.Lost(err) {
 		return err
 	}
-	found, failed := filepath.Glob(filepath.Join(folder, "checkpoints", "iter-*"))
-	return &lostGPUError{withoutDuplicates(err), folder, failed == nil && len(found) > 0}
+	found, globErr := filepath.Glob(filepath.Join(folder, "checkpoints", "iter-*"))
+	saved := globErr == nil && len(found) > 0
+	if !failed {
+		return &lostGPUError{withoutDuplicates(err), folder, saved}
+	}
+	if !saved {
+		return fmt.Errorf("%w\nthere was no checkpoint yet: correct the program, and start again with another --out, "+
+			"or with --resume from iteration 0", err)
+	}
+	return fmt.Errorf("%w\nfspda train --out %s --resume goes on from the last checkpoint; --command names another "+
+		"program of the same model", err, folder)
 }
 
 func (e *lostGPUError) Unwrap() error { return e.err }

@@ -125,7 +125,7 @@ func runTrain(ctx context.Context, m *allAgents, fs *pflag.FlagSet, stdout, stde
 	if m.dry {
 		return dryRun(ctx, r, m, stdout)
 	}
-	return explainLostGPU(r.train(ctx, m), m.out)
+	return explainLoss(r.train(ctx, m), m.out)
 }
 
 // allAgents is the mode of fspda train: this process holds all agents of the run.

@@ -40,10 +40,10 @@ var megakernelCommands = []megakernelCommand{
 	{"gemm_tn_narrow", 64, "gemm_tn_narrow_of<%s>"},
 	{"bias_gradient", 64, "bias_gradient_of<%s>"},
 	{"add_decay", 64, "add_decay_of<%s>"},
-	{"square_blocks", 128, "square_blocks_of<%s>"},
+	{"square_blocks", 256, "square_blocks_of<%s>"},
 	{"combine3", 256, "combine3_of<%s>"},
 	{"collect", 256, "collect_of<%s>"},
-	{"gather", 256, "gather_of<%s>"},
+	{"gather", 128, "gather_of<%s>"},
 	{"add_diff", 256, "add_diff_of<%s>"},
 	{"copy_words", 256, "copy_words_of<%s>"},
 	{"fill", 256, "fill_of<%s>"},
@@ -246,14 +246,21 @@ func (m *CommandList) Bytes() []byte {
 
 // Places is where the blocks of a phase's calls go in a megakernel: place p is group p/blocks of
 // the threads of megakernel block p%blocks, of width slots of 64 threads.
-type Places struct{ blocks, skip, next, width int }
+type Places struct {
+	blocks, skip, next, width int
+	last                      *Kernel // of the call before
+}
+
+// crowded is more blocks than a place takes while a longer call runs beside it.
+const crowded = 8
 
 // NewPlaces returns the places of a phase in a megakernel of `blocks` blocks.
 func NewPlaces(blocks int) Places { return Places{blocks: blocks} }
 
 // Take returns the place of the first block of the next call. Its other blocks take those that follow,
 // from the last place on to place skip. Blocks as large as those before go on where these ended. Smaller
-// blocks begin a group that is free in all megakernel blocks, and skip those before, if there is one.
+// blocks begin a group that is free in all megakernel blocks, and skip those before, if there is one. Another
+// kernel, with fewer than crowded blocks for each free place, has free places only.
 func (p *Places) Take(c *Call) (first, skip int) {
 	const slots = MegakernelThreads / 64
 	width, n := int(c.Block[0])/64, int(c.Grid[0]*c.Grid[1]*c.Grid[2])
@@ -266,8 +273,11 @@ func (p *Places) Take(c *Call) (first, skip int) {
 			p.skip = group * p.blocks
 		}
 	}
+	if free := all - p.next; width == p.width && c.Kernel != p.last && free > 0 && n > free && n < crowded*free {
+		p.skip = p.next
+	}
 	first = p.skip + (p.next-p.skip)%(all-p.skip)
-	p.width, p.next = width, p.next+n
+	p.width, p.next, p.last = width, p.next+n, c.Kernel
 	return first, p.skip
 }
 
@@ -282,8 +292,8 @@ func (m *CommandList) write(b []byte, megakernelBlocks int) {
 	}
 	args := at + commandSize*m.count
 	for _, calls := range m.phases {
-		// Large blocks first: they are the longest, and small ones then find threads beside them.
-		slices.SortStableFunc(calls, func(a, b listedCall) int { return int(b.Block[0]) - int(a.Block[0]) })
+		// The longest first: others then find threads beside them.
+		slices.SortStableFunc(calls, func(a, b listedCall) int { return a.Kernel.command - b.Kernel.command })
 		free := NewPlaces(megakernelBlocks)
 		for k := range calls {
 			c := &calls[k]

@@ -308,7 +308,7 @@ func (f Group) squares(c *device.Call) (Call, error) {
 	if err != nil {
 		return Call{}, err
 	}
-	l := blocks(32*DotParts(c.Dims[0]), 128)
+	l := over(32 * DotParts(c.Dims[0]))
 	l.Grid[2] = uint32(f.Agents)
 	return call("square_blocks", l, f.Scratch, in[0].List, in[0].At, in[0].Offset, c.Dims[0]), nil
 }

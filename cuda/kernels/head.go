@@ -12,6 +12,7 @@ var _ = define("head.cu",
 const (
 	headThreads = 256 // HEAD_THREADS of head.cuh
 	headClasses = 16  // HEAD_CLASSES
+	headRows    = 24  // HEAD_ROWS
 	// multiprocessors is the number in an H100. The rows of a batch are divided among as many
 	// blocks.
 	multiprocessors = 132
@@ -92,10 +93,14 @@ func (h *head) isAligned() bool {
 	return c.Dims[2]%4 == 0 && c.In[0].Off%4 == 0 && c.In[1].Off%4 == 0 && back.Out[0].Off%4 == 0
 }
 
-// rows returns how many rows of each agent a block computes.
+// rows returns how many rows of each agent a block computes. Fewer than headRows would not be faster, and
+// leave no multiprocessors to a call for other agents.
 func (h *head) rows(agents int) int {
-	blocks := max(1, multiprocessors/agents) // blocks of one agent
-	return (h.code.Calls[h.last].Dims[0] + blocks - 1) / blocks
+	m, rows := h.code.Calls[h.last].Dims[0], headRows
+	for rows < m && agents*((m+rows-1)/rows) > multiprocessors {
+		rows += headRows
+	}
+	return rows
 }
 
 // partNumbers returns the numbers of float64 that the summands of an agent take at most.

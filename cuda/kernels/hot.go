@@ -30,7 +30,7 @@ func coefficient(a float32) uint64 { return uint64(math.Float32bits(a)) }
 
 // Gather is device.Device.Gather with k uint32 coordinates.
 func Gather(dst, src, idx Address, k int) Call {
-	return hotKernels.gather.call(over(k), uint64(dst), uint64(src), uint64(idx), uint64(k))
+	return hotKernels.gather.call(blocks(k, 128), uint64(dst), uint64(src), uint64(idx), uint64(k))
 }
 
 // ScatterAdd is device.Device.ScatterAdd for one part of k numbers. An idx of 0 stands for all

@@ -124,11 +124,16 @@ func Combine(dst Address, n int, terms ...Term) Call {
 	for _, t := range terms {
 		args = append(args, uint64(t.V), uint64(math.Float32bits(t.A)))
 	}
-	return Call{Kernel: combines[len(terms)], Launch: over((n + combinedNumbers - 1) / combinedNumbers), Args: args}
+	each := combinedNumbers
+	if len(terms) <= fewTerms {
+		each *= 2
+	}
+	return Call{Kernel: combines[len(terms)], Launch: over((n + each - 1) / each), Args: args}
 }
 
-// combinedNumbers is the numbers of a thread of combine: four times COMBINE_FOURS of vector.cuh.
-const combinedNumbers = 12
+// combinedNumbers is the numbers of a thread of combine: four times COMBINE_FOURS of vector.cuh. With at most
+// fewTerms terms there are twice as many, COMBINE_MOST.
+const combinedNumbers, fewTerms = 12, 3
 
 // combines holds the kernels by number of terms.
 var combines [MaxTerms + 1]*Kernel

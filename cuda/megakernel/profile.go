@@ -125,9 +125,7 @@ func alignedTimes(times []uint32, blocks, phases int) launchTimes {
 	for b := range blocks {
 		t.clocks[b].rate, begins[b] = 1, make([]float64, phases)
 		for i := range phases {
-			for w := range warps {
-				begins[b][i] += t.at(1+2*i, b*warps+w) / warps
-			}
+			begins[b][i] = t.at(1+2*i, b*warps)
 			averages[i] += begins[b][i] / float64(blocks)
 		}
 	}
@@ -169,12 +167,13 @@ func (t launchTimes) rates() (low, high float64) {
 	return low, high
 }
 
-// begin returns the average of the times at a point.
+// begin returns the average of the blocks' times at a point at which all have met. Only the first warp
+// looks for the other blocks: a warp that waits for it reads its clock before.
 func (t launchTimes) begin(point int) (sum float64) {
-	for w := range t.blocks * warps {
-		sum += t.at(point, w)
+	for b := range t.blocks {
+		sum += t.at(point, b*warps)
 	}
-	return sum / float64(t.blocks*warps)
+	return sum / float64(t.blocks)
 }
 
 // add adds the times of the launch that was measured.
@@ -198,8 +197,9 @@ func (p *profile) add(times []uint32) {
 			for k, s := range sums {
 				longest[k] = max(longest[k], s)
 			}
-			busiest, last = max(busiest, on.at(end, w)-start), max(last, on.at(begin, w)-start)
-			least = min(least, on.at(end, w)-on.at(begin, w))
+			first := on.at(begin, w/warps*warps)
+			busiest, last = max(busiest, on.at(end, w)-start), max(last, first-start)
+			least = min(least, on.at(end, w)-first)
 		}
 		whole := busiest // no barrier follows the last phase
 		if i < len(p.phases)-1 {

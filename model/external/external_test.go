@@ -47,6 +47,10 @@ type twin struct {
 	printed  *bytes.Buffer
 	gradient device.Vector
 	x        device.Vector
+
+	program   *external.Program
+	described external.Description
+	examples  external.Examples
 }
 
 func newTwin(t testing.TB, command string, timeout time.Duration) *twin {
@@ -75,6 +79,7 @@ func newTwin(t testing.TB, command string, timeout time.Duration) *twin {
 	if net, err = model.Open("external", external1); err != nil {
 		t.Fatal(err)
 	}
+	w.program, w.described, w.examples = p, d, e
 	w.theirs = external.NewEngine(net, p, d, e, w.dev)
 	if err := set.Train.Gather(&w.batch, []int32{0, 7, 3}); err != nil {
 		t.Fatal(err)
@@ -144,6 +149,36 @@ func TestEngineIsTheNetworkOfItsClient(t *testing.T) {
 	}
 	if x := w.theirs.Init(2); math.Abs(float64(x[1])-math.Sin(6)/10) > 1e-7 {
 		t.Errorf("initial number 1 is %g, want %g", x[1], math.Sin(6)/10)
+	}
+}
+
+// Frozen tensors and step sizes of tensors change gradients as those of our networks.
+func TestFactors(t *testing.T) {
+	w := newTwin(t, client(t, ""), time.Minute)
+	var got [2][]float64
+	for i, e := range []interface {
+		Layout() *model.Layout
+		WithFactors(frozen []string, factors []model.Factor) (*model.Network, error)
+	}{w.ours, w.theirs} {
+		net, err := e.WithFactors([]string{"fc1.bias"}, []model.Factor{{Pattern: "fc2", Factor: 0.5}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := interface {
+			Grad(dst, x device.Vector, b device.Batch) (float64, error)
+		}(model.NewEngine(net, w.dev))
+		if i == 1 {
+			m = external.NewEngine(net, w.program, w.described, w.examples, w.dev)
+		}
+		if _, err := m.Grad(w.gradient, w.x, w.batch); err != nil {
+			t.Fatal(err)
+		}
+		got[i] = wide(w.dev.Floats(w.gradient))
+	}
+	compare(t, "gradient", got[1], got[0])
+	bias, _ := w.ours.Layout().Tensor("fc1.bias")
+	if got[1][bias.Offset] != 0 || got[1][0] == 0 {
+		t.Errorf("the gradient of a frozen tensor begins with %g, of another with %g", got[1][bias.Offset], got[1][0])
 	}
 }
 

@@ -133,7 +133,8 @@ func TestGoldenCodedRounds(t *testing.T) {
 	adam := Descent{Opt: AdamW{0.9, 0.99, 1e-8}, Decay: &Decay{Rate: 0.01}}
 	sparse := SparseLoCo{H: 2, Keep: 0.9, Rate: 0.7}
 	quantized := func(twoSteps bool, feedback float64) DiLoCo {
-		return DiLoCo{H: 2, Rate: 0.7, Mu: 0.9, Reduce: Quantized{TwoSteps: twoSteps, Feedback: feedback}, Descent: adam}
+		by := Quantized{TwoSteps: twoSteps, Feedback: feedback}
+		return DiLoCo{H: 2, Rate: 0.7, Mu: 0.9, Reduce: by, Descent: adam}
 	}
 	in := func(bits int) dist.Sent { return dist.Sent{Values: 6, ValueBits: bits, ExtraBits: 96, Mask: 6, Dim: 6} }
 	four := dist.Sent{Values: 4, ValueBits: 32, Mask: 4, Dim: 6, IndexBits: 8, Indices: true, DataDependent: true}
@@ -168,9 +169,9 @@ func codedWorld(a Algorithm, w world, q quadratics, code coding) *game {
 	return g
 }
 
-// SparseLoCo that sends everything is DiLoCo without momentum. The numbers that it
-// sends and keeps in a round are the change of the model and the numbers kept before: with Keep 1 the slow model is the first one
-// minus all that was sent. Numbers in bins have the mean of the numbers.
+// SparseLoCo that sends everything is DiLoCo without momentum. The numbers that it sends and keeps in
+// a round are the change of the model and the numbers kept before: with Keep 1 the slow model is the
+// first one minus all that was sent. Numbers in bins have the mean of the numbers.
 func TestSparseLoCoKeepsWhatItDoesNotSend(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		all := codedWorld(SparseLoCo{H: 2, Keep: 0.9, Rate: 0.7, Descent: heavyBall(0.5)}, w, q, whole)

@@ -30,10 +30,15 @@ type DiLoCo struct {
 
 var _ Algorithm = DiLoCo{}
 
-var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps}, Check: outerSteps,
+var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps}, Check: outerInTime,
 	Params: slices.Concat([]setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
-		momentKeys(0, 0), reductionKeys()),
-	New: func(s Settings) Algorithm { return newRounds(s) }}
+		momentKeys(0, 0), reductionKeys(), []setting.Key{outerKey}),
+	New: func(s Settings) Algorithm {
+		if outer := s.Choice("outer"); outer != outerNow {
+			return LateDiLoCo{Eager: outer == outerEager, Agents: s.Agents, DiLoCo: newRounds(s)}
+		}
+		return newRounds(s)
+	}}
 
 // MuLoCo is DiLoCo with Muon inside of rounds (Thérien and others 2025). It has no recursion of its
 // own.
@@ -65,12 +70,23 @@ func newRounds(s Settings) DiLoCo {
 	return a
 }
 
+// outerInTime is outerSteps for a method whose outer steps may be late.
+func outerInTime(r Run) ([]string, error) {
+	s := r.Settings()
+	plain := s.Choice("quantize") == "none" && newMoments(s) == (Moments{})
+	if outer := s.Choice("outer"); outer != outerNow && !plain {
+		return nil, setting.Invalid("params.outer", outer, "takes plain changes of the round before: use quantize none, "+
+			"moment_rounds 0 and square_rounds 0, or outer now")
+	}
+	return outerSteps(r)
+}
+
 // outerSteps refuses settings of rounds that do not fit together.
 func outerSteps(r Run) ([]string, error) {
 	s := r.Settings()
 	if q := s.Choice("quantize"); q != "none" && newMoments(s) != (Moments{}) {
-		return nil, setting.Invalid("params.quantize", q, "quantizes changes of the model, and not the averages of the "+
-			"optimizer: use quantize none, or moment_rounds 0 and square_rounds 0")
+		return nil, setting.Invalid("params.quantize", q, "quantizes changes of the model, and not the averages of "+
+			"the optimizer: use quantize none, or moment_rounds 0 and square_rounds 0")
 	}
 	if _, err := momentsKept(r); err != nil {
 		return nil, err
@@ -139,15 +155,20 @@ func (a DiLoCo) Mix(s *State, r *Round) error {
 	if err != nil {
 		return err
 	}
+	a.outerStep(s, sum, share)
+	return a.average(s, r)
+}
+
+// outerStep takes the outer step of share times sum.
+func (a DiLoCo) outerStep(s *State, sum device.Vector, share float64) {
 	if a.Mu == 0 {
 		s.combine(s.X, device.Term{A: 1, V: s.Aux[dilocoStart]}, device.Term{A: -a.Rate * share, V: sum})
-		return a.average(s, r)
+		return
 	}
 	b := s.Aux[dilocoOuter]
 	s.combine(b, device.Term{A: a.Mu, V: b}, device.Term{A: share, V: sum})
 	s.combine(s.X, device.Term{A: 1, V: s.Aux[dilocoStart]}, device.Term{A: -a.Rate * share, V: sum},
 		device.Term{A: -a.Rate * a.Mu, V: b})
-	return a.average(s, r)
 }
 
 // average sets the vectors of the optimizer that came with the message to their means.

@@ -194,8 +194,8 @@ func (g *game) count(i int, l *Link) {
 			m.Values, m.ExtraBits = 2*m.Values, 2*m.ExtraBits
 			g.ledger.Send(m)
 		} else if i > 0 && l.Peer == 0 { // 2(n-1) vectors in all, indices n-1 times
-			g.ledger.Send(dist.Sent{Values: 2 * l.Len * len(l.Sent), ValueBits: 32, Mask: l.Len, Dim: g.state[i].X.Len(),
-				Indices: true})
+			g.ledger.Send(dist.Sent{Values: 2 * l.Len * len(l.Sent), ValueBits: 32, Mask: l.Len,
+				Dim: g.state[i].X.Len(), Indices: true})
 		}
 		return
 	}

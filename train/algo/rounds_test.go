@@ -3,6 +3,7 @@ package algo
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"fspda/device"
@@ -38,14 +39,15 @@ func (c goldenRow) check(t *testing.T) {
 	if c.at == nil {
 		c.at = []int{0, 1, 2}
 	}
-	if c.T[0] == 0 {
-		c.T = [2]int{6, 8}
+	length := c.T
+	if length[0] == 0 {
+		length = [2]int{6, 8}
 	}
 	for p := range c.d {
 		games, objectives := muonGames(c.algo, c.d[p])
 		g := games[p]
 		c.game(g)
-		for it := range c.T[p] {
+		for it := range length[p] {
 			g.step(t, it)
 		}
 		var got []float64
@@ -112,11 +114,63 @@ func TestGoldenStreaming(t *testing.T) {
 			game: inThree, bits: bits, of: aux(0), want: [2]string{"1.87550584 2.41299191 2.31993080 5.21051921 " +
 				"2.27351825 2.61779375 2.31993080", "1.17039396 1.21387108 1.55486806 15.08499699"}},
 		{name: "delayed", algo: StreamingDiLoCo{Every: 2, Rate: 0.7, Mu: 0.9, Delay: 1, Own: 0.5, Descent: adam},
-			T: [2]int{12, 12}, game: inThree, bits: bits, of: aux(0), want: [2]string{"1.49690759 1.80982398 1.24448014 " +
-				"5.25083126 2.24483438 2.53342705 2.16861673", "1.10321573 1.79169679 1.08911838 15.90158171"}},
+			T: [2]int{12, 12}, game: inThree, bits: bits, of: aux(0), want: [2]string{"1.49690759 1.80982398 " +
+				"1.24448014 5.25083126 2.24483438 2.53342705 2.16861673", "1.10321573 1.79169679 1.08911838 15.90158171"}},
+		{name: "rounds delayed", algo: LateDiLoCo{DiLoCo: DiLoCo{H: 2, Rate: 0.7, Mu: 0.9, Descent: adam}},
+			game: everyPair, bits: same(1728), of: aux(1), want: [2]string{"2.18280972 2.30397499 2.18245738 " +
+				"5.34490733 -0.10365685 -0.17881574 -0.10343860", "1.58586709 1.30201445 1.75198428 16.19218480"}},
+		{name: "rounds eager", algo: LateDiLoCo{Eager: true, DiLoCo: DiLoCo{H: 2, Rate: 0.7, Mu: 0.9, Descent: adam}},
+			game: func(g *game) {
+				everyPair(g)
+				a := g.algo.(LateDiLoCo)
+				a.Agents = len(g.state)
+				g.algo = a
+			}, bits: same(1728), of: aux(1), want: [2]string{"2.04720679 2.18162781 2.04622130 5.32429250 " +
+				"-0.05200077 -0.13726414 -0.05150637", "1.47164345 1.40730612 1.63692460 15.89549972"}},
 	} {
 		t.Run(c.name, c.check)
 	}
+}
+
+// One agent whose own change counts at once is DiLoCo. Of many agents, delayed slow models are equal
+// to the bit, and eager ones differ. An agent made anew posts the same message again.
+func TestLateOuterSteps(t *testing.T) {
+	forWorlds(t, func(t *testing.T, w world, q quadratics) {
+		const h = 3
+		inner := DiLoCo{H: h, Rate: 0.4, Mu: 0.5, Descent: heavyBall(0.5)}
+		of := func(a Algorithm, w world) *game {
+			g := outerWorld(a, w, q, h)
+			g.share = w.seed%2 == 0
+			return g
+		}
+		one := w
+		one.n = 1
+		alone, eagerAlone := of(inner, one), of(LateDiLoCo{Eager: true, Agents: 1, DiLoCo: inner}, one)
+		delayed := of(LateDiLoCo{Agents: w.n, DiLoCo: inner}, w)
+		eager := of(LateDiLoCo{Eager: true, Agents: w.n, DiLoCo: inner}, w)
+		alone.share, eagerAlone.share = false, false
+		for it := range 30 {
+			for _, g := range []*game{alone, eagerAlone, delayed, eager} {
+				g.step(t, it)
+			}
+			if e := distance(alone.x(0), eagerAlone.x(0)); e > 1e-12 {
+				t.Fatalf("iteration %d: one eager agent is %g from DiLoCo", it, e)
+			}
+			if (it+1)%h != 0 {
+				continue
+			}
+			for i := range w.n {
+				if !slices.Equal(delayed.x(i), delayed.x(0)) {
+					t.Fatalf("iteration %d: delayed agent %d has another slow model than agent 0", it, i)
+				}
+				if it > h && slices.Equal(eager.x(i), eager.x((i+1)%w.n)) {
+					t.Fatalf("iteration %d: eager agent %d has the slow model of the next", it, i)
+				}
+			}
+			checkRepost(t, delayed)
+			checkRepost(t, eager)
+		}
+	})
 }
 
 // Averages of agents alike change nothing; the mean of the first average follows the mean gradient

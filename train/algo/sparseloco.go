@@ -57,8 +57,8 @@ func sparse(r Run) ([]string, error) {
 			return nil, nil
 		}
 	}
-	return nil, setting.Invalid("params.k", k, "is all coordinates of every chunk of this network: use a smaller k, or "+
-		"algo diloco with outer_momentum 0, which that is")
+	return nil, setting.Invalid("params.k", k, "is all coordinates of every chunk of this network: use a smaller k, "+
+		"or algo diloco with outer_momentum 0, which that is")
 }
 
 // chunkSide is the largest divisor of n that is at most limit.

@@ -50,8 +50,8 @@ var streamingDiLoCo = Method{Name: "streaming-diloco", Keys: []setting.Key{Local
 		{Name: "mix", Default: setting.AutoFloat{Auto: true}, Range: "[0, 1]", Since: "0.2.0",
 			Help: "share of the agent's own model that an outer step keeps; auto: 0, and 0.5 with a delay"},
 		{Name: "parts", Choices: []string{byCoordinates, sequential, strided}, Since: "0.2.0",
-			Help: "parts of the model: runs of adjacent coordinates of equal length; or blocks of layers, in sequence or " +
-				"every so many"}}, reductionKeys()...),
+			Help: "parts of the model: runs of adjacent coordinates of equal length; or blocks of layers, in " +
+				"sequence or every so many"}}, reductionKeys()...),
 	New: func(s Settings) Algorithm {
 		a := StreamingDiLoCo{Every: s.Whole("local_steps"), Rate: s.Param("outer_lr"), Mu: s.Param("outer_momentum"),
 			Delay: s.Whole("delay"), Reduce: newReduction(s), Descent: s.Descent}
@@ -75,8 +75,8 @@ func inParts(r Run) ([]string, error) {
 			"use mask auto, and density 1/P for P parts")
 	}
 	if delay, every := s.Whole("delay"), s.Whole("local_steps"); delay >= every && delay > 0 {
-		return nil, setting.Invalid("params.delay", delay, "must be below local_steps, which is %d: an outer step is taken "+
-			"before the next one is sent", every)
+		return nil, setting.Invalid("params.delay", delay, "must be below local_steps, which is %d: an outer step is "+
+			"taken before the next one is sent", every)
 	}
 	if by := s.Choice("parts"); by != byCoordinates {
 		if _, err := layered(s, by == strided); err != nil {
@@ -127,8 +127,8 @@ func layered(s Settings, strided bool) (parts [][]device.Range, err error) {
 		parts[part] = joined(append(parts[part], device.Range{From: t.Offset, To: t.Offset + t.Rows*max(1, t.Cols)}))
 	}
 	if k := slices.IndexFunc(parts, func(r []device.Range) bool { return len(r) == 0 }); k >= 0 {
-		return nil, setting.Invalid("density", s.Density, "makes %d parts, of which part %d has no tensor, since one before "+
-			"is larger than a part: use a larger density, or parts coordinates", p, k)
+		return nil, setting.Invalid("density", s.Density, "makes %d parts, of which part %d has no tensor, since one "+
+			"before is larger than a part: use a larger density, or parts coordinates", p, k)
 	}
 	return parts, nil
 }
@@ -211,9 +211,10 @@ func (a StreamingDiLoCo) Mix(s *State, r *Round) error {
 	s.replace(s.Aux[dilocoOuter], part, b, b2)
 	s.replace(s.Aux[dilocoStart], part, phi, phi2)
 	x2 := phi2
-	if a.Own > 0 {
+	if a.Own > 0 { // by the difference, so that coordinates on which both agree stay
 		x2 = r.Acquire(n)
-		s.combine(x2, device.Term{A: 1 - a.Own, V: phi2}, device.Term{A: a.Own, V: x})
+		s.combine(x2, device.Term{A: 1, V: x}, device.Term{A: -1, V: phi2})
+		s.combine(x2, device.Term{A: 1, V: phi2}, device.Term{A: a.Own, V: x2})
 	}
 	s.replace(s.X, part, x, x2)
 	return nil

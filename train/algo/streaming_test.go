@@ -157,8 +157,8 @@ func TestPartsByLayers(t *testing.T) {
 			got = append(got, strings.Join(in, " "))
 		}
 		if strings.Join(got, "|") != c.want || c.want != "" && total != at {
-			t.Errorf("%v in %d parts, strided %v: %v with %d coordinates, want %q", c.names, c.parts, c.strided, got, total,
-				c.want)
+			t.Errorf("%v in %d parts, strided %v: %v with %d coordinates, want %q", c.names, c.parts, c.strided, got,
+				total, c.want)
 		}
 	}
 	if joined([]device.Range{{To: 2}, {From: 2, To: 3}})[0].To != 3 {

@@ -91,67 +91,50 @@ struct BytesWarp {
       for (int i = 0; i < 4; i++) v[i] = rest(v[i]);
   }
 
-  // add_step adds the products of a step. It needs the fragments of its rows and of its first two
-  // tiles of columns, and makes those of the next step. The numbers of these are in `next`, and
-  // those of the other two tiles in `all`.
-  template <class Operands>
-  ALWAYS_INLINE void add_step(const Operands &o, Columns &first, const Rows &rows, Rows &next_rows, Numbers &all,
-                              Numbers &next, int step, int steps) {
-    const bool more = step + 1 < steps;
-    typename Operands::Words words;
-    o.fetch(words, more ? step + 1 : step);
-    Columns second;
-#pragma unroll
-    for (int p = 0; p < SPLIT_INTO; p++)
-#pragma unroll
-      for (int j = 0; j < 2; j++) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[j][i], rows[i], first[j][p]);
-        split(second[j][p], all[2 + j], 2 + j, p, 1.0f);
-        if (p == 0 && j == 1) __syncwarp(), o.load(next, 2, step + 1, steps);
-        if (p == 1 && j == 1) __syncwarp(), o.load(all, 0, step + 2, steps);
-      }
-#pragma unroll
-    for (int i = 0; i < 4; i++) o.convert(next_rows, words, i);
-    u32 last[4];
-#pragma unroll
-    for (int r = 0; r < 4; r++) last[r] = warp & 1 ? rows[1][r] : rows[0][r];
-#pragma unroll
-    for (int p = 0; p < SPLIT_INTO; p++) {
-#pragma unroll
-      for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[2][i], rows[i], second[0][p]);
-      mma_half<BFloat>(last_sums, last, second[1][p]);
-#pragma unroll
-      for (int j = 0; j < 2; j++) split(first[j][p], next[j], j, p, more ? 1.0f : 0.0f);
-    }
-  }
-
-  // begin loads the first numbers, while the bytes are on their way.
-  template <class Operands> ALWAYS_INLINE void begin(const Operands &o, Numbers (&all)[2], int steps) {
-    o.load(all[0], 0, 0, steps);
-    o.load(all[0], 2, 0, steps);
-    all[1][0] = all[1][1] = Four{}; // of a step that may not be there: NaN times 0 would be NaN
-    o.load(all[1], 0, 1, steps);
-  }
-
-  // add_all adds all products, once the bytes are in shared memory.
-  template <class Operands> ALWAYS_INLINE void add_all(const Operands &o, Numbers (&all)[2], int steps) {
+  // add_all adds all products, once the bytes are in shared memory. In a step it uses fragments of two tiles
+  // of columns, and makes those of the other two, then the other way round, with the rows' of the next step.
+  template <class Operands> ALWAYS_INLINE void add_all(const Operands &o, Numbers &all, int steps) {
     Columns first;
-    Rows rows[2];
-#pragma unroll
-    for (int j = 0; j < 2; j++)
-#pragma unroll
-      for (int p = 0; p < SPLIT_INTO; p++) split(first[j][p], all[0][j], j, p, 1.0f);
+    Rows rows;
     typename Operands::Words words;
     o.fetch(words, 0);
 #pragma unroll
-    for (int i = 0; i < 4; i++) o.convert(rows[0], words, i);
+    for (int j = 0; j < 2; j++)
+#pragma unroll
+      for (int p = 0; p < SPLIT_INTO; p++) split(first[j][p], all[j], j, p, 1.0f);
+    o.load(all, 0, 1, steps);
+#pragma unroll
+    for (int i = 0; i < 4; i++) o.convert(rows, words, i);
 #pragma unroll 1
-    for (int step = 0;; step += 2) {
-      add_step(o, first, rows[0], rows[1], all[0], all[1], step, steps);
-      if (step + 1 >= steps) break;
-      add_step(o, first, rows[1], rows[0], all[1], all[0], step + 1, steps);
-      if (step + 2 >= steps) break;
+    for (int step = 0; step < steps; step++) {
+      const bool more = step + 1 < steps;
+      o.fetch(words, more ? step + 1 : step);
+      Columns second;
+#pragma unroll
+      for (int p = 0; p < SPLIT_INTO; p++)
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+#pragma unroll
+          for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[j][i], rows[i], first[j][p]);
+          split(second[j][p], all[2 + j], 2 + j, p, 1.0f);
+        }
+      __syncwarp();
+      o.load(all, 2, step + 1, steps);
+      u32 last[4];
+#pragma unroll
+      for (int r = 0; r < 4; r++) last[r] = warp & 1 ? rows[1][r] : rows[0][r];
+#pragma unroll
+      for (int p = 0; p < SPLIT_INTO; p++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) mma_half<BFloat>(sums[2][i], rows[i], second[0][p]);
+        mma_half<BFloat>(last_sums, last, second[1][p]);
+#pragma unroll
+        for (int j = 0; j < 2; j++) split(first[j][p], all[j], j, p, more ? 1.0f : 0.0f);
+      }
+      __syncwarp();
+      o.load(all, 0, step + 2, steps);
+#pragma unroll
+      for (int i = 0; i < 4; i++) o.convert(rows, words, i);
     }
 #pragma unroll
     for (int j = 0; j < tiles; j++) {
@@ -295,8 +278,9 @@ BODY gemm_nt_bytes_mma_of(const Block &block, const u8 *bytes, const int *rows, 
     for (int s = lane % 4; s < steps; s += 4, to += 64 * BYTES_ROWS, from += 4 * BYTES_STEP) copy_async(to, from, true);
   }
   end_copies();
-  BytesWarp::Numbers ahead[2];
-  w.begin(o, ahead, steps);
+  BytesWarp::Numbers ahead;
+  o.load(ahead, 0, 0, steps);
+  o.load(ahead, 2, 0, steps);
   __syncwarp(); // the loads begin before the wait
   wait_copies<0>();
   block.sync();
@@ -350,8 +334,9 @@ BODY gemm_tn_bytes_mma_of(const Block &block, OPERAND(const float, a), const u8 
         copy_async(to + 2048 * i, from + (u64)stored[i] * (u32)n, first + 32 * i < k && x < n);
   }
   end_copies();
-  BytesWarp::Numbers ahead[2];
-  w.begin(o, ahead, steps);
+  BytesWarp::Numbers ahead;
+  o.load(ahead, 0, 0, steps);
+  o.load(ahead, 2, 0, steps);
   __syncwarp(); // the loads begin before the wait
   wait_copies<0>();
   block.sync();

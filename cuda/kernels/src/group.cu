@@ -2,7 +2,7 @@
 // in one launch.
 #include "group.cuh"
 
-KERNEL(128) square_blocks(double *part, OPERAND(const float, x), i64 n) {
+KERNEL(256) square_blocks(double *part, OPERAND(const float, x), i64 n) {
   square_blocks_of(GridBlock(), part, PASS(x), n);
 }
 

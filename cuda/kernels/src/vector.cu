@@ -61,7 +61,7 @@ KERNEL(256) combine_list(float *dst, i64 n, const float *const *v, const float *
   dst[i] = s;
 }
 
-KERNEL(256) gather(float *dst, const float *src, const u32 *idx, i64 k) { gather_of(GridBlock(), dst, src, idx, k); }
+KERNEL(128) gather(float *dst, const float *src, const u32 *idx, i64 k) { gather_of(GridBlock(), dst, src, idx, k); }
 
 KERNEL(256) scatter_add(float *dst, const float *v, float a, const u32 *idx, i64 k) {
   scatter_add_of(GridBlock(), dst, v, a, idx, k);

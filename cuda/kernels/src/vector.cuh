@@ -28,24 +28,25 @@ template <int K> __device__ inline float combined(const float (&a)[K], const flo
 }
 
 #define COMBINE_FOURS 3 // of each vector that a thread has in flight
+#define COMBINE_MOST 6  // of each of at most three vectors
 
-// combine computes COMBINE_FOURS fours of numbers in a thread. Where another than the first is not there
+// combine computes FOURS fours of numbers in a thread. Where another than the first is not there
 // or not whole, it loads the first instead, since loads with conditions are not all in flight.
-template <int K, class Block>
+template <int FOURS, int K, class Block>
 __device__ inline void combine(const Block &block, float *dst, i64 n, const float *const (&v)[K], const float (&a)[K]) {
   u64 all = address(dst);
 #pragma unroll
   for (int k = 0; k < K; k++) all |= address(v[k]);
-  const i64 each = 4 * block.threads(), first = (i64)block.x() * COMBINE_FOURS * each + 4 * block.thread();
+  const i64 each = 4 * block.threads(), first = (i64)block.x() * FOURS * each + 4 * block.thread();
   const bool fours = first + 4 <= n && aligned16(all);
   if (fours) {
-    Four x[COMBINE_FOURS][K];
+    Four x[FOURS][K];
 #pragma unroll
-    for (int e = 0; e < COMBINE_FOURS; e++)
+    for (int e = 0; e < FOURS; e++)
 #pragma unroll
       for (int k = 0; k < K; k++) x[e][k] = load4(v[k] + (first + e * each + 4 <= n ? first + e * each : first));
 #pragma unroll
-    for (int e = 0; e < COMBINE_FOURS; e++) {
+    for (int e = 0; e < FOURS; e++) {
       Four out;
 #pragma unroll
       for (int j = 0; j < 4; j++) {
@@ -59,7 +60,7 @@ __device__ inline void combine(const Block &block, float *dst, i64 n, const floa
   }
   // the others, one by one
 #pragma unroll 1
-  for (int e = 0; e < COMBINE_FOURS; e++) {
+  for (int e = 0; e < FOURS; e++) {
     const i64 i = first + e * each;
     if (fours && i + 4 <= n) continue;
 #pragma unroll 1
@@ -76,34 +77,34 @@ __device__ inline void combine(const Block &block, float *dst, i64 n, const floa
 BODY combine1_of(const Block &block, float *dst, i64 n, const float *v0, float a0) {
   const float *v[1] = {v0};
   const float a[1] = {a0};
-  combine<1>(block, dst, n, v, a);
+  combine<COMBINE_MOST, 1>(block, dst, n, v, a);
 }
 
 BODY combine2_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1) {
   const float *v[2] = {v0, v1};
   const float a[2] = {a0, a1};
-  combine<2>(block, dst, n, v, a);
+  combine<COMBINE_MOST, 2>(block, dst, n, v, a);
 }
 
 BODY combine3_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1,
                  const float *v2, float a2) {
   const float *v[3] = {v0, v1, v2};
   const float a[3] = {a0, a1, a2};
-  combine<3>(block, dst, n, v, a);
+  combine<COMBINE_MOST, 3>(block, dst, n, v, a);
 }
 
 BODY combine4_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1,
                  const float *v2, float a2, const float *v3, float a3) {
   const float *v[4] = {v0, v1, v2, v3};
   const float a[4] = {a0, a1, a2, a3};
-  combine<4>(block, dst, n, v, a);
+  combine<COMBINE_FOURS, 4>(block, dst, n, v, a);
 }
 
 BODY combine5_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1,
                  const float *v2, float a2, const float *v3, float a3, const float *v4, float a4) {
   const float *v[5] = {v0, v1, v2, v3, v4};
   const float a[5] = {a0, a1, a2, a3, a4};
-  combine<5>(block, dst, n, v, a);
+  combine<COMBINE_FOURS, 5>(block, dst, n, v, a);
 }
 
 BODY combine6_of(const Block &block, float *dst, i64 n, const float *v0, float a0, const float *v1, float a1,
@@ -111,7 +112,7 @@ BODY combine6_of(const Block &block, float *dst, i64 n, const float *v0, float a
                  float a5) {
   const float *v[6] = {v0, v1, v2, v3, v4, v5};
   const float a[6] = {a0, a1, a2, a3, a4, a5};
-  combine<6>(block, dst, n, v, a);
+  combine<COMBINE_FOURS, 6>(block, dst, n, v, a);
 }
 
 // gather: dst[j] = src[idx[j]].
