@@ -101,8 +101,9 @@ var allowed = map[string][]string{
 	"train/tensorboard": {},
 	"train": {
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip", "train/config", "train/control",
-		"train/evaluate", "train/vectorpool", "train/live", "train/memory", "train/process", "train/runfolder",
+		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip",
+		"train/config", "train/control", "train/evaluate", "train/vectorpool", "train/live", "train/memory",
+		"train/process", "train/runfolder",
 		"train/setting", "train/simnet", "train/snapshot", "web",
 	},
 	"web": {
@@ -189,9 +190,10 @@ var allowed = map[string][]string{
 	"cuda/compiler":           {"cuda/cublas", "cuda/kernels", "device", "device/plan", "device/signature"},
 	"cuda/executor":           {"cuda/driver", "cuda/kernels", "cuda/nvrtc"},
 	"cuda/megakernel":         {"cuda/driver", "cuda/executor", "cuda/kernels"}, // apart: not every GPU runs it
-	"cuda/orthogonal":         {"cuda/compiler", "cuda/cublas", "cuda/driver", "cuda/executor", "cuda/kernels", "device"},
-	"cuda": {"cuda/orthogonal", "cuda/compiler", "cuda/executor", "cuda/megakernel", "cuda/dynlib", "cuda/nvrtc", "cuda/kernels",
-		"cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
+	"cuda/orthogonal": {"cuda/compiler", "cuda/cublas", "cuda/driver", "cuda/executor", "cuda/kernels",
+		"device"},
+	"cuda": {"cuda/orthogonal", "cuda/compiler", "cuda/executor", "cuda/megakernel", "cuda/dynlib", "cuda/nvrtc",
+		"cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
 
 	// for tests only, see TestProductHasNoStage
 	"internal/testing/fakecuda":   {"cuda/kernels", "internal/testing/hostrun"}, // NVIDIA's libraries on the host

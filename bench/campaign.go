@@ -32,7 +32,8 @@ type Campaign struct {
 	Metric   string  // metric of which every run must have numbers; empty: none
 	Panels   []Panel // panels; a run must have numbers for each
 
-	// Before is called with the unfinished runs when all are checked and none has started. An error ends the campaign. It may be nil.
+	// Before is called with the unfinished runs when all are checked and none has started. An error
+	// ends the campaign. It may be nil.
 	Before func(ctx context.Context, runs []Unfinished) error
 
 	// Until, if above 0, is the share of their iterations that the runs make: they stop with a

@@ -54,8 +54,8 @@ func TestExampleModule(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
-	if out, err := run("train", "--algo", "quasi-global", "--optimizer", "adamw", "--data-train", "400", "--data-test", "100",
-		"--iterations", "30", "--batch", "8", "--quiet", "--out", "adamw"); err != nil {
+	if out, err := run("train", "--algo", "quasi-global", "--optimizer", "adamw", "--data-train", "400", "--data-test",
+		"100", "--iterations", "30", "--batch", "8", "--quiet", "--out", "adamw"); err != nil {
 		t.Errorf("with AdamW: %v\n%s", err, out)
 	}
 	mine := withoutTimes(t, filepath.Join(work, "quasi-global"))

@@ -37,7 +37,8 @@ func TestVersion(t *testing.T) {
 	info, _ := debug.ReadBuildInfo()
 	for _, m := range info.Deps {
 		if want := "======== " + m.Path + " " + m.Version + ": "; !strings.Contains(licences, want) {
-			t.Errorf("the program does not print the licence of %s %s: run go generate ./cli/docscmd", m.Path, m.Version)
+			t.Errorf("the program does not print the licence of %s %s: run go generate ./cli/docscmd", m.Path,
+				m.Version)
 		}
 	}
 }

@@ -48,8 +48,8 @@ type targetFlags struct {
 
 // keys are the keys of the configuration that eval and predict have flags for.
 var keys = []string{"data", "data_dir", "data_train", "data_test", "crop", "image_size", "jpeg", "on_bad", "tokenizer",
-	"model", "command", "clients", "client_timeout", "hidden", "activation", "layers", "heads", "width", "block", "gelu", "bias", "device", "precision",
-	"threads"}
+	"model", "command", "clients", "client_timeout", "hidden", "activation", "layers", "heads", "width", "block",
+	"gelu", "bias", "device", "precision", "threads"}
 
 func (f *targetFlags) define(cmd *cobra.Command) {
 	c, all := train.Default(), pflag.NewFlagSet("", pflag.ContinueOnError)

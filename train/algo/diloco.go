@@ -75,8 +75,9 @@ func outerInTime(r Run) ([]string, error) {
 	s := r.Settings()
 	plain := s.Choice("quantize") == "none" && newMoments(s) == (Moments{})
 	if outer := s.Choice("outer"); outer != outerNow && !plain {
-		return nil, setting.Invalid("params.outer", outer, "takes plain changes of the round before: use quantize none, "+
-			"moment_rounds 0 and square_rounds 0, or outer now")
+		return nil, setting.Invalid("params.outer", outer,
+			"takes plain changes of the round before: use quantize none, "+
+				"moment_rounds 0 and square_rounds 0, or outer now")
 	}
 	return outerSteps(r)
 }

@@ -149,10 +149,11 @@ func reductionKeys() []setting.Key {
 		{Name: "block", Default: 256, Whole: true, Range: "[1, 16777216]", Since: "0.2.0",
 			Help: "quantize: adjacent coordinates of a tensor that have one scale"},
 		{Name: "collective", Choices: []string{setting.Auto, twoStep, gather}, Since: "0.2.0",
-			Help: "quantize: two-step, to the owners of parts and from them; gather, to all others; auto: gather below " +
-				"4 bits"},
+			Help: "quantize: two-step, to the owners of parts and from them; gather, to all others; auto: gather " +
+				"below 4 bits"},
 		{Name: "feedback", Default: setting.AutoFloat{Auto: true}, Range: "[0, 1]", Since: "0.2.0",
-			Help: "quantize: share of what was not sent that is added to the next message; auto: 0, and 1 below 4 bits"},
+			Help: "quantize: share of what was not sent that is added to the next message; auto: 0, and 1 below 4 " +
+				"bits"},
 	}
 }
 
