@@ -95,8 +95,8 @@ func PairUnit() string {
 	return "AVX-512 BF16"
 }
 
-// Tiles reports whether the sums of Pairs are those of AMX. Where there is AMX, Dots are no faster
-// than float32 numbers.
+// Tiles reports whether Pairs are added as AMX does it. Where there is AMX, Dots are no faster than
+// float32 numbers.
 func Tiles() bool {
 	for _, s := range pairSets {
 		if s != nil && s.RowsOnly {
