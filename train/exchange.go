@@ -135,7 +135,8 @@ func (x *exchange) exchangeOver(t int) {
 		}
 		x.round.Links[len(x.round.Links)-1].Initiator = x.initiates(t, e)
 	}
-	if n := s.Graph.N; s.Mask.Dense() && s.Config.ClipMessages == 0 && len(now.events) == n*(n-1)/2 && len(x.round.Links) == n-1 {
+	n, all := s.Graph.N, s.Mask.Dense() && s.Config.ClipMessages == 0
+	if all && len(now.events) == n*(n-1)/2 && len(x.round.Links) == n-1 {
 		x.round.Shared = x.sharedVector
 	}
 }
