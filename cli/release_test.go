@@ -148,8 +148,10 @@ func TestBuildsRepeat(t *testing.T) {
 		t.Skip("building everything twice takes minutes: FSPDA_LONG=1 does")
 	}
 	var sums [2][32]byte
-	for i := range sums {
+	var sources [2]string
+	for i := range sources { // Both are copied before the first is built.
 		source := filepath.Join(t.TempDir(), "source")
+		sources[i] = source
 		list := exec.Command("git", "ls-files", "-z")
 		list.Dir = ".."
 		names, err := list.Output()
@@ -168,6 +170,8 @@ func TestBuildsRepeat(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+	for i, source := range sources {
 		program := filepath.Join(t.TempDir(), "fspda")
 		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", program,
 			"./cmd/fspda")

@@ -59,7 +59,7 @@ func TestBF16Bits(t *testing.T) {
 			}
 		}
 	}
-	if rounded < 50 { // all but convolutions of three channels, or with few products
+	if rounded < 40 { // all products, and most convolutions
 		t.Errorf("the factors of %d calls are rounded", rounded)
 	}
 }

@@ -86,13 +86,16 @@ func (v *convolution) setKind(run, rows int) {
 	}
 }
 
+// fast reports whether products of the kind are faster than of float32 numbers.
+func (v *convolution) fast() bool { return v.kind != tile.Dots || !tile.Tiles() }
+
 // forwardPairs returns y = x ⋆ W of pairs of channels.
 func (v convolution) forwardPairs() (p convolution, images, weights int, ok bool) {
 	images, weights = v.n*v.h*v.w*v.c/2, v.k*v.r*v.s*v.c/2
 	p = v
 	p.c /= 2
 	p.setKind(p.s*p.c, p.r)
-	return p, images, weights, v.c%2 == 0 && v.worthRounding(2*(images+weights))
+	return p, images, weights, v.c%2 == 0 && p.fast() && v.worthRounding(2*(images+weights))
 }
 
 func narrowForward(o *kernel.Args, _ *convolution, images, weights []float32, part, of int) {
@@ -112,7 +115,7 @@ func (v convolution) backwardPairs() (p convolution, images, weights int, ok boo
 	p = v
 	p.k /= 2
 	p.setKind(p.k, v.r*v.s)
-	return p, images, weights, v.k%2 == 0 && v.worthRounding(2*(images+weights))
+	return p, images, weights, v.k%2 == 0 && p.fast() && v.worthRounding(2*(images+weights))
 }
 
 func narrowBackward(o *kernel.Args, v *convolution, images, weights []float32, part, of int) {
@@ -128,7 +131,7 @@ func narrowBackward(o *kernel.Args, v *convolution, images, weights []float32, p
 func (v convolution) weightPairs() (p convolution, images, weights int, ok bool) {
 	p = v
 	p.kind = tile.Dots
-	return p, 0, 0, !v.transposesGradient() && v.q > 1 && v.worthRounding(v.n*(v.h*v.w*v.c+v.p*v.q*v.k))
+	return p, 0, 0, p.fast() && !v.transposesGradient() && v.q > 1 && v.worthRounding(v.n*(v.h*v.w*v.c+v.p*v.q*v.k))
 }
 
 // pairs returns the number of pairs of neighbours in the rows of pixels.

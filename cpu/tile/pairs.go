@@ -95,6 +95,17 @@ func PairUnit() string {
 	return "AVX-512 BF16"
 }
 
+// Tiles reports whether Pairs are added as AMX does it. Where there is AMX, Dots are no faster than
+// float32 numbers.
+func Tiles() bool {
+	for _, s := range pairSets {
+		if s != nil && s.RowsOnly {
+			return true
+		}
+	}
+	return false
+}
+
 // PairOrder names the order of the sums of Pairs, which is the same for all units but AMX.
 func PairOrder() string {
 	if s := Pairs.Set(); s != nil && s.RowsOnly {

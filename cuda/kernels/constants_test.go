@@ -17,7 +17,7 @@ func TestConstants(t *testing.T) {
 		"MAX_COMMAND_WORDS": maxCommandWords, "CHUNK": chunk, "BYTES_ROWS": bytesRows, "BYTES_COLUMNS": bytesColumns,
 		"BYTES_STEP": bytesStep, "BYTES_THREADS": wideThreads, "HEAD_THREADS": headThreads,
 		"HEAD_CLASSES": headClasses, "COMBINE_FOURS": combinedNumbers / 4, "COMBINE_MOST": combinedNumbers / 2,
-		"NARROW_ROWS": narrowRows,
+		"NARROW_ROWS":  narrowRows,
 		"COLUMN_BLOCK": columnBlock, "COLUMN_THREADS": columnThreads, "NORM_THREADS": normThreads,
 		"WITHIN_EACH": withinEach, "SQUARES_BLOCK": squaresBlock, "MATRIX_TILE": matrixTile,
 		"NORM_ROWS": normRows, "NORM_LINES": normLines} {
