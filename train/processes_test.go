@@ -176,7 +176,10 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"noloco": func(c *Config) { c.Algo, c.LocalSteps, c.Graph = "noloco", 5, "complete" },
 		"gasloc": func(c *Config) { c.Algo, c.LocalSteps, c.Graph = "gasloc", 2, "base(1)" },
 		"sparta": func(c *Config) { c.Algo, c.Optimizer, c.Alpha = "sparta", "adamw", 0.01 },
-		"demo":   func(c *Config) { c.Algo, c.Alpha, c.Compress = "demo", 0.01, "dct(8,4)" },
+		"average": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Momentum, c.Average = "local-sgd", 5, 0.5, "ema(0.9)"
+		},
+		"demo": func(c *Config) { c.Algo, c.Alpha, c.Compress = "demo", 0.01, "dct(8,4)" },
 		"adamw": func(c *Config) {
 			c.Optimizer, c.Alpha, c.ClipNorm, c.WeightDecay, c.DecayTensors = "adamw", 0.01, 0.3, 0.01, "weights"
 		},

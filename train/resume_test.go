@@ -46,6 +46,8 @@ func TestResume(t *testing.T) {
 		func(c *Config) { c.Algo, c.Momentum = "dsgd", 0.9 },
 		func(c *Config) { c.Algo = "sgd" },
 		func(c *Config) { c.Dropout = 0.4 },
+		func(c *Config) { c.Average = "ema(0.9)" },
+		func(c *Config) { c.Algo, c.LocalSteps, c.Optimizer, c.Average = "diloco", 5, "adamw", "tail(20)" },
 	} {
 		c := small()
 		edit(&c)

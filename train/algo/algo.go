@@ -58,11 +58,14 @@ type State struct {
 	Dev     device.Device
 	X       device.Vector   // the model, length d
 	Aux     []device.Vector // named by Names, each of length d
-	Opt     []device.Vector // the end of Aux: the vectors of the optimizer
+	Opt     []device.Vector // the part of Aux that is the optimizer's
 	Count   int             // the number of directions that an optimizer with a count gave
 	Scalars []float64       // the numbers of Memory.Scalars
 	Edges   []*EdgeMemory   // the memory of Memory.EdgeVectors, by peer, ascending
 	Scratch any             // the working memory of Memory.NewScratch
+
+	own     int           // the number of vectors in Aux of the algorithm's own, which are first
+	average device.Vector // the last of Aux, of an [Averaged] algorithm
 
 	g device.Vector // gradient of the current iteration
 
@@ -111,7 +114,11 @@ func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 			s.Aux[k] = newVector()
 		}
 	}
-	s.Opt = s.Aux[len(t.Aux):]
+	s.own = len(t.Aux)
+	s.Opt = s.Aux[s.own : s.own+len(t.Descent.Optimizer().Vectors())]
+	if t.Averages {
+		s.average = s.Aux[len(s.Aux)-1]
+	}
 	if d := t.Descent.Decay; d != nil && len(d.Except) > 0 {
 		s.except, s.few = dev.NewIndex(d.Except, nil), dev.NewVector(len(d.Except))
 	}
@@ -121,9 +128,12 @@ func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 	return s
 }
 
-// Connect allocates the memory for the agent's edges of the graph, to the given peers, ascending.
-// The first model of the run is in X.
+// Connect allocates the memory for the agent's edges of the graph, to the given peers, ascending,
+// and starts an average. The first model of the run is in X.
 func (s *State) Connect(a Algorithm, peers []int) {
+	if s.average != nil {
+		s.copy(s.average, s.X)
+	}
 	s.Edges = NewEdges(a, s.Dev, s.X.Len(), peers)
 	if t := a.Traits(); t.EdgesFromModel {
 		for _, m := range s.Edges {

@@ -84,6 +84,12 @@ func goldenRun(t *testing.T, g *game, p int, objective func(x []float64) float64
 	if p == 0 {
 		got = append(got, more...)
 	}
+	compare(t, p, got, want)
+}
+
+// compare compares numbers of a golden problem with eight printed digits.
+func compare(t *testing.T, p int, got []float64, want string) {
+	t.Helper()
 	numbers, args := make([]float64, len(got)), make([]any, len(got))
 	for k := range numbers {
 		args[k] = &numbers[k]

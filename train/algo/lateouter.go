@@ -44,7 +44,7 @@ func (a LateDiLoCo) Traits() Traits {
 }
 
 // posted is the vector of the change that was posted last, the last one of the algorithm's own.
-func (a LateDiLoCo) posted(s *State) device.Vector { return s.Aux[len(s.Aux)-len(s.Opt)-1] }
+func (a LateDiLoCo) posted(s *State) device.Vector { return s.last() }
 
 func (a LateDiLoCo) repost(s *State, r *Round) error {
 	s.post(r, s.copied(r, a.posted(s)))

@@ -57,10 +57,17 @@ func (d Descent) inverseGain() float64 {
 	return d.Optimizer().InverseGain()
 }
 
-// Names lists the names of State.Aux: the vectors of the algorithm, then of its optimizer.
+// Names lists the names of State.Aux: the vectors of the algorithm, then of its optimizer, then the
+// average of weights, if there is one.
 func Names(a Algorithm) []string { return a.Traits().names() }
 
-func (t Traits) names() []string { return slices.Concat(t.Aux, t.Descent.Optimizer().Vectors()) }
+func (t Traits) names() []string {
+	names := slices.Concat(t.Aux, t.Descent.Optimizer().Vectors())
+	if t.Averages {
+		names = append(names, AverageName)
+	}
+	return names
+}
 
 // Direction computes the gradient at x and returns the direction u of the optimizer. The vector may
 // be one that the optimizer keeps, so that the caller only reads it. [Descent.Step] has the

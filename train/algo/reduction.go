@@ -37,7 +37,7 @@ func (s *State) kept(by Reduction) device.Vector {
 	if !by.keeps() {
 		return nil
 	}
-	return s.Aux[len(s.Aux)-len(s.Opt)-1]
+	return s.last()
 }
 
 // Exact is a [Reduction] by plain values, which all agents sum in the order of their numbers.

@@ -164,7 +164,7 @@ func (a STORM) move(s *State, r *Round) {
 	next, mg, ml := s.Aux[stormPrev], s.Aux[stormMG], s.Aux[stormML]
 	dual, fade := s.Aux[stormAhead], float64(r.Eta*a.kappa()) // -eta·lambda is -eta·dual + fade·ml
 	if a.Lagged {
-		average := s.Aux[len(s.Aux)-1]
+		average := s.last()
 		s.combine(average, device.Term{A: 1 - a.AX, V: average}, device.Term{A: a.AX, V: dual},
 			device.Term{A: -a.AX * a.kappa(), V: ml})
 		dual, fade = average, 0

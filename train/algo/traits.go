@@ -38,6 +38,8 @@ type Memory struct {
 	// ScratchVectors counts the vectors of the length of the model in the working memory that
 	// NewScratch does not allocate by newVector.
 	ScratchVectors int
+	// Averages says that an agent keeps an average of its weights; see [Averaged].
+	Averages bool
 	// Transient says that the algorithm needs the gradient's vector, [State.Gradient], within Local
 	// alone, or within one operation of an [Asynchronous] one. Until the next one the vector may be
 	// another agent's.

@@ -138,6 +138,8 @@ func TestRefusals(t *testing.T) {
 		"contacts": {func(c *Config) { c.Algo, c.Contacts = "fspda-async", 1e308 },
 			[]string{"contacts", "0 to 1e4"}},
 		"sample_tokens":  {func(c *Config) { c.SampleTokens = 1 << 30 }, []string{"sample_tokens", "to 65536"}},
+		"average":        {func(c *Config) { c.Average = "ema(1)" }, []string{"average", "ema(1)", "below 1"}},
+		"tail":           {func(c *Config) { c.Average = "tail(-1)" }, []string{"average", "tail(-1)", "at least 0"}},
 		"random windows": {func(c *Config) { c.EvalRandom = math.MaxInt }, []string{"eval_random", "expected at most"}},
 		"warmup":         {func(c *Config) { c.Schedule, c.Warmup = "cosine", 50 }, []string{"warmup 50", "epochs"}},
 	})

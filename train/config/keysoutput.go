@@ -15,6 +15,7 @@ type EvaluationKeys[N ~string] struct {
 	SampleTokens int     `key:"sample_tokens"`
 	BN           string  `key:"bn"`
 	BNBatches    int     `key:"bn_batches"`
+	Average      string  `key:"average"`
 	Accounting   string  `key:"accounting"`
 }
 
@@ -53,6 +54,11 @@ var evaluationKeys = []setting.Key{
 		Resume: setting.Recorded,
 		Help: "training batches of a recalibration; at most two passes over the training set, and one batch for " +
 			"each gradient of the run"},
+	{Name: "average", Topic: "output", Default: averageNone,
+		Choices: []string{averageNone, "ema(decay)", "tail(t)"}, Forms: true, Check: checkAverage,
+		Since: "0.2.0",
+		Help: "weights of the mean model: none (those of training), ema(decay) (the exponential average of each " +
+			"agent's, such as ema(0.999)) or tail(t) (their mean over the iterations after t)"},
 	{Name: "accounting", Topic: "output", Default: "shared-seed", Names: dist.Accountings, Resume: setting.Recorded,
 		Help: "what bits_total counts: shared-seed, packed or reference; all three are always kept"},
 }

@@ -128,7 +128,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if s.L2 = d.L2; d.L2 == nil {
 		s.L2 = func([]float32) float64 { return math.NaN() }
 	}
-	if err := errors.Join(s.measurePrograms(d), s.compareProducts(d), s.warnNorms(d)); err != nil {
+	if err := errors.Join(s.average(), s.measurePrograms(d), s.compareProducts(d), s.warnNorms(d)); err != nil {
 		return nil, err
 	}
 	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))

@@ -9,13 +9,14 @@ import (
 	"fspda/train/config"
 )
 
-// BatchNormMode returns the value of the key bn for the mean model at iteration t. At the end
-// pooled becomes recalibrate. It is "" if the network has no batch norm.
+// BatchNormMode returns the value of the key bn for the mean model at iteration t. At the end, and
+// for averages of weights, to which the statistics of no agent belong, pooled becomes recalibrate.
+// It is "" if the network has no batch norm.
 func BatchNormMode(s *config.Setup, t int) string {
 	switch c := s.Config; {
 	case len(s.Buffers) == 0:
 		return ""
-	case t == c.Iterations && c.BN == config.BNPooled:
+	case c.BN == config.BNPooled && (t == c.Iterations || s.Traits.Averages):
 		return config.BNRecalibrate
 	default:
 		return c.BN

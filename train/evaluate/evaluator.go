@@ -167,10 +167,7 @@ func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
 	sn := snapshot.Present(all)
 	models := View(sn, func(s *snapshot.Snapshot) device.Vector { return s.X })
 	mean := meanModel(models)
-	mean32 := make([]float32, e.setup.Dim)
-	for k, v := range mean {
-		mean32[k] = float32(v)
-	}
+	mean32 := e.evaluated(sn, mean)
 	tests, err := testsAt(e.setup, sn[0].T)
 	if err != nil {
 		return Evaluation{}, err
@@ -205,6 +202,19 @@ func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
 	}
 	r.Sample, err = e.sample(mean32, sn[0].T)
 	return r, err
+}
+
+// evaluated returns the mean model: the mean of the models of agents, or of their averages of
+// weights, if they keep some.
+func (e *Evaluator) evaluated(sn []*snapshot.Snapshot, mean []float64) []float32 {
+	if e.setup.Traits.Averages {
+		mean = meanModel(View(sn, func(s *snapshot.Snapshot) device.Vector { return s.Aux[len(s.Aux)-1] }))
+	}
+	mean32 := make([]float32, len(mean))
+	for k, v := range mean {
+		mean32[k] = float32(v)
+	}
+	return mean32
 }
 
 // View returns one vector of every snapshot on the host: its own memory, which must not be changed,

@@ -97,3 +97,15 @@ func TestTooManyAgents(t *testing.T) {
 		t.Error(Check(s))
 	}
 }
+
+// An average of weights is a vector of an agent and of its two snapshots.
+func TestMemoryOfAverages(t *testing.T) {
+	c := small()
+	plain, _ := resolve(t, c)
+	c.Average = "ema(0.99)"
+	averaged, _ := resolve(t, c)
+	more := agentVectors(averaged)[averaged.Dim] - agentVectors(plain)[plain.Dim]
+	if want := 3; more != want {
+		t.Errorf("%d vectors more, want %d", more, want)
+	}
+}

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"fspda/train/algo"
 	"fspda/train/config"
 	"fspda/train/evaluate"
 	"fspda/train/safetensors"
@@ -75,15 +77,22 @@ func (s *Saved) Agent(i int) (x, buffers []float32, err error) {
 	return x, buffers, err
 }
 
-// Mean reads the mean model. Its buffers come from the last row, or before the end of the run are
-// pooled from the agents; sizes are the lengths of the buffers, as in Setup.Buffers.
+// Mean reads the mean model, which is that of the averages of weights, if agents keep some. Its
+// buffers come from the last row, or before the end of the run are pooled from the agents; sizes
+// are the lengths of the buffers, as in Setup.Buffers.
 func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 	sum := make([]float64, s.ck.Dim)
 	var all [][]float32
+	averages := slices.Contains(s.ck.Aux, algo.AverageName)
 	for i := range s.Agents {
 		xi, bi, err := s.Agent(i)
 		if err != nil {
 			return nil, nil, err
+		}
+		if averages {
+			if xi, err = s.load(vectorName(i, algo.AverageName)); err != nil {
+				return nil, nil, err
+			}
 		}
 		for k, v := range xi {
 			sum[k] += float64(v)
@@ -102,6 +111,11 @@ func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 	if buffers, err = s.ck.meanBuffers(); err != nil {
 		return nil, nil, &CheckpointError{Path: s.ck.Path, Got: "cannot be read: batch norm of the mean model",
 			Err: err}
+	}
+	if buffers == nil && averages {
+		return nil, nil, &CheckpointError{Path: s.ck.Path,
+			Got:  "has no batch norm of the average of weights, which is measured at the end of the run",
+			Hint: "resume the run to its end, or choose the model of an agent"}
 	}
 	if buffers == nil {
 		buffers = evaluate.PoolBuffers(sizes, all)
