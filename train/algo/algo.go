@@ -64,14 +64,10 @@ type State struct {
 	Edges   []*EdgeMemory   // the memory of Memory.EdgeVectors, by peer, ascending
 	Scratch any             // the working memory of Memory.NewScratch
 
-	own     int           // the number of vectors in Aux of the algorithm's own, which are first
-	average device.Vector // the last of Aux, of an [Averaged] algorithm
-
 	g device.Vector // gradient of the current iteration
 
-	except device.Index  // coordinates without decoupled weight decay; nil: none
-	few    device.Vector // of as many numbers
-	ones   device.Vector // of a GTAdam
+	exceptions
+	ones device.Vector // of a GTAdam
 
 	// operand lists, reused so that an iteration allocates none
 	input []device.Term // the gradient as the optimizer gets it
@@ -81,8 +77,21 @@ type State struct {
 	parts []device.SparseTerm
 	old   device.Vector // to which a shared vector adds the parts
 	operations
+	layout
 
 	fill fillers
+}
+
+// exceptions are the coordinates without decoupled weight decay.
+type exceptions struct {
+	except device.Index  // the coordinates; nil: none
+	few    device.Vector // a vector of as many numbers
+}
+
+// layout says which of the vectors in Aux belong to whom.
+type layout struct {
+	own     int           // the number of vectors of the algorithm's own, which are first
+	average device.Vector // the last vector, of an [Averaged] algorithm; else nil
 }
 
 // EdgeMemory is what an agent keeps for one of its edges.

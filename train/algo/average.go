@@ -32,8 +32,8 @@ func (a Average) share(k int) float64 {
 	}
 }
 
-// Averaged is an algorithm whose agents also keep an average of their weights. Trajectory and
-// messages are those of the algorithm, to the bit.
+// Averaged is an algorithm whose agents also keep an average of their weights. It leaves trajectory
+// and messages of the algorithm alone, to the bit.
 type Averaged struct {
 	Algorithm
 	Average Average
@@ -60,5 +60,5 @@ func (a Averaged) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// last is the last vector of the algorithm's own, without those of its optimizer.
+// last is the last vector of the algorithm's own, before the vectors of its optimizer.
 func (s *State) last() device.Vector { return s.Aux[s.own-1] }

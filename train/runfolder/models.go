@@ -77,9 +77,9 @@ func (s *Saved) Agent(i int) (x, buffers []float32, err error) {
 	return x, buffers, err
 }
 
-// Mean reads the mean model, which is that of the averages of weights, if agents keep some. Its
-// buffers come from the last row, or before the end of the run are pooled from the agents; sizes
-// are the lengths of the buffers, as in Setup.Buffers.
+// Mean reads the mean model: the mean of the averages of weights, if agents keep some. Its buffers
+// come from the last row, or before the end of the run are pooled from the agents; sizes are the
+// lengths of the buffers, as in Setup.Buffers.
 func (s *Saved) Mean(sizes []int) (x, buffers []float32, err error) {
 	sum := make([]float64, s.ck.Dim)
 	var all [][]float32
