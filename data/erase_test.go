@@ -123,7 +123,7 @@ func TestEraseComesLast(t *testing.T) {
 
 // Digits in memory, to which batches only refer, are values where training erases them.
 func TestEraseInMemory(t *testing.T) {
-	s, err := Open("synthetic", OpenOptions{TrainSize: 50, TestSize: 10, Erase: 0.5})
+	s, err := Open("synthetic", OpenOptions{TrainSize: 130, TestSize: 10, Erase: 0.5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestEraseInMemory(t *testing.T) {
 // JPEG files on any number of goroutines and the same pixels stored raw give the same erased
 // batches, cropped and mirrored as without erasing.
 func TestEraseDecoded(t *testing.T) {
-	files := newShelf(t, 20)
+	files := newShelf(t, 60)
 	raw := &rawShelf{shelf: *files, images: make([]images.RGB, files.Len())}
 	for i := range raw.images {
 		if err := files.Image(&raw.images[i], i); err != nil {
@@ -153,7 +153,8 @@ func TestEraseDecoded(t *testing.T) {
 	}
 	for _, augment := range []Augment{None, CIFAR, ImageNet} {
 		make := func(source images.Source, p float64, workers int) []device.Batch {
-			s, err := FromImages("erased", 2, source, source, ImageOptions{Crop: 16, Augment: augment, Workers: workers})
+			o := ImageOptions{Crop: 16, Augment: augment, Workers: workers}
+			s, err := FromImages("erased", 2, source, source, o)
 			if err != nil {
 				t.Fatal(err)
 			}
