@@ -24,6 +24,12 @@ const (
 // Augments lists the names accepted by Open; auto selects the default of the set.
 func Augments() []string { return []string{"auto", string(None), string(CIFAR), string(ImageNet)} }
 
+// variation is how training varies an example.
+type variation struct {
+	augment Augment
+	erase   float64 // probability of random erasing
+}
+
 // resolve replaces auto and the empty name by the default of the set.
 func (a Augment) resolve(usual Augment) (Augment, error) {
 	switch {

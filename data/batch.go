@@ -65,7 +65,7 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	}
 	s.reserve(dst, examples)
 	if s.images != nil {
-		return s.images.gather(s, dst, examples, nil, None, augmentKey{}, nil)
+		return s.images.gather(s, dst, examples, nil, variation{augment: None}, augmentKey{}, nil)
 	}
 	f := s.Features()
 	for row, e := range examples {
@@ -75,21 +75,23 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	return nil
 }
 
-// GatherAugmented is Gather with the augmentation of training. Its random choices are a function of
-// seed, agent and step. An agent that has no Loader, such as -1, shares no random choices with any.
+// GatherAugmented is Gather with the augmentation of training, but without random erasing: the
+// statistics of batch norm are measured on whole images. Its random choices are a function of seed,
+// agent and step. An agent that has no Loader, such as -1, shares no random choices with any.
 func (s Split) GatherAugmented(dst *device.Batch, examples []int32, seed uint64, agent, step int) error {
+	s.erase = 0
 	return s.gatherAugmented(dst, examples, nil, augmentKey{seed, agent, step}, new(imageScratch), nil)
 }
 
-// gatherAugmented is Gather with the augmentation of training, see [decodedImages.gather] for spare.
+// gatherAugmented is Gather with the variation of training, see [decodedImages.gather] for spare.
 // It returns ErrClosed if stop is closed meanwhile.
 func (s Split) gatherAugmented(dst *device.Batch, examples, spare []int32, k augmentKey, buf *imageScratch,
 	stop <-chan struct{}) error {
 	switch {
 	case s.images != nil:
 		s.reserve(dst, examples)
-		return s.images.gather(s, dst, examples, spare, s.augment, k, stop)
-	case s.augment == None:
+		return s.images.gather(s, dst, examples, spare, s.variation, k, stop)
+	case s.augment == None && s.erase == 0:
 		return s.Gather(dst, examples)
 	}
 	s.reserve(dst, examples)
@@ -98,6 +100,7 @@ func (s Split) gatherAugmented(dst *device.Batch, examples, spare []int32, k aug
 		stream := k.stream(row)
 		s.augmented(buf, e, &stream)
 		s.norm.apply(dst.X[row*f:(row+1)*f], buf.pixels[:f], nil)
+		eraseRandomly(dst.X[row*f:(row+1)*f], s.shape, s.erase, &stream)
 		dst.Y[row] = s.Labels[e]
 	}
 	return nil
@@ -107,13 +110,16 @@ func (s Split) gatherAugmented(dst *device.Batch, examples, spare []int32, k aug
 func (s Split) augmented(buf *imageScratch, e int32, stream *rng.Stream) {
 	from := s.pixels(e)
 	buf.pixels = grown(buf.pixels, s.Features())
-	if s.augment == ImageNet {
+	switch s.augment {
+	case None:
+		copy(buf.pixels, from)
+	case ImageNet:
 		across, down := randomCrop(stream, s.shape[1], s.shape[0], s.shape[0])
 		buf.scale.set(s.shape[1], s.shape[0], across, down)
 		buf.scale.run(buf.pixels, from, 3*s.shape[1], image.Point{})
-		return
+	default:
+		shifted(buf.pixels, from, s.shape, stream)
 	}
-	shifted(buf.pixels, from, s.shape, stream)
 }
 
 // reserve sizes dst for the examples and sets their labels.
@@ -150,7 +156,9 @@ func (s Split) indexed() bool {
 }
 
 // Refers reports whether a batch of training only refers to the set's memory.
-func (s Split) Refers() bool { return (s.indexed() || s.windows != nil) && s.augment == None }
+func (s Split) Refers() bool {
+	return (s.indexed() || s.windows != nil) && s.augment == None && s.erase == 0
+}
 
 // reserveAny sizes dst for n examples of whatever kind.
 func (s Split) reserveAny(dst *device.Batch, n int) {

@@ -95,7 +95,7 @@ func newScratchPool(n int) chan *imageScratch {
 // gather fills dst with examples, on as many goroutines as the pool has scratch memory for. It
 // stops if stop is closed. Spare examples replace those of a batch that cannot be read at all; nil
 // means the whole split.
-func (p *decodedImages) gather(s Split, dst *device.Batch, examples, spare []int32, how Augment, key augmentKey,
+func (p *decodedImages) gather(s Split, dst *device.Batch, examples, spare []int32, how variation, key augmentKey,
 	stop <-chan struct{}) error {
 	f := s.Features()
 	numbers, labels := dst.X, dst.Y // dst itself would escape to the heap
@@ -117,7 +117,7 @@ func (p *decodedImages) gather(s Split, dst *device.Batch, examples, spare []int
 
 // decodeRow decodes the image of a row or, if that is bad and OnBad is Skip, of the next row with a
 // good one, or else of the next spare example. It returns the example used.
-func (p *decodedImages) decodeRow(buf *imageScratch, examples, spare []int32, row int, how Augment,
+func (p *decodedImages) decodeRow(buf *imageScratch, examples, spare []int32, row int, how variation,
 	key augmentKey) (int32, error) {
 	var first error
 	for k := 0; ; k++ {
@@ -162,20 +162,25 @@ func (p *decodedImages) candidate(examples, spare []int32, row, k int) (e int32,
 }
 
 // decode writes the values of image e, for training or evaluation, to buf.numbers.
-func (p *decodedImages) decode(buf *imageScratch, e int, how Augment, s *rng.Stream) error {
+func (p *decodedImages) decode(buf *imageScratch, e int, how variation, s *rng.Stream) error {
 	buf.pixels = grown(buf.pixels, 3*p.side*p.side)
-	v := view{p.side, p.short, how, s}
-	if how != CIFAR {
+	v, shape := view{p.side, p.short, how.augment, s}, [3]int{p.side, p.side, 3}
+	if how.augment != CIFAR {
 		buf.scale.norm, buf.scale.numbers = buf.norm, buf.numbers
 		defer func() { buf.scale.norm = nil }()
-		return p.scaled(buf, e, v)
+		if err := p.scaled(buf, e, v); err != nil {
+			return err
+		}
+		eraseRandomly(buf.numbers, shape, how.erase, s)
+		return nil
 	}
 	if err := p.scaled(buf, e, v); err != nil {
 		return err
 	}
 	buf.whole.Pix = append(buf.whole.Pix[:0], buf.pixels...)
-	shifted(buf.pixels, buf.whole.Pix, [3]int{p.side, p.side, 3}, s)
+	shifted(buf.pixels, buf.whole.Pix, shape, s)
 	buf.norm.apply(buf.numbers, buf.pixels, nil)
+	eraseRandomly(buf.numbers, shape, how.erase, s)
 	return nil
 }
 

@@ -39,8 +39,8 @@ func Indexed(name string, l Labels) (*Set, error) {
 		if err := checkLabels(half.labels, classes); err != nil {
 			return nil, fmt.Errorf("data: set %s: %w", name, err)
 		}
-		*half.to = Split{Labels: half.labels, shape: volume(s.Shape), norm: norm, augment: None,
-			store: new(device.CacheKey)}
+		*half.to = Split{Labels: half.labels, shape: volume(s.Shape), norm: norm,
+			variation: variation{augment: None}, store: new(device.CacheKey)}
 	}
 	s.print = sync.OnceValue(s.hash)
 	return s, nil

@@ -1,6 +1,7 @@
 package data
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,6 +20,7 @@ type OpenOptions struct {
 	Classes   int     // synthetic-images: 0 means 10
 	Seed      uint64  // synthetic sets: selects one of many sets of the same kind
 	Augment   Augment // augmentation of training; empty or auto selects the set's default
+	Erase     float64 // probability of random erasing of a training example; only for pictures
 
 	// For sets decoded on demand, see ImageOptions.
 	Crop, ImageSize int
@@ -142,7 +144,14 @@ func Recognize(dir string) string {
 func Open(name string, o OpenOptions) (*Set, error) {
 	for _, r := range registered {
 		if r.name == name {
-			return r.open(o)
+			s, err := r.open(o)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.randomErase(o.Erase); err != nil {
+				return nil, errors.Join(err, s.Close())
+			}
+			return s, nil
 		}
 	}
 	return nil, fmt.Errorf("data: set %q is not known, want %s", name, strings.Join(Names(), ", "))

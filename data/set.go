@@ -50,12 +50,12 @@ type Split struct {
 	Pixels []uint8
 	Labels []int32 // Len() class indices; nil of a text
 
-	shape   [3]int // rows, columns, channels
-	norm    *normalizer
-	augment Augment        // augmentation of training
-	images  *decodedImages // nil in memory
-	windows *textWindows   // nil: not a text
-	store   *device.CacheKey
+	shape     [3]int // rows, columns, channels
+	norm      *normalizer
+	variation                // of training
+	images    *decodedImages // nil in memory
+	windows   *textWindows   // nil: not a text
+	store     *device.CacheKey
 }
 
 // Examples are the images and labels for [New].
@@ -103,7 +103,7 @@ func NewChannels(name string, shape []int, classes int, mean, std []float32, tra
 			return nil, fmt.Errorf("data: set %s: %s examples: %w", name, half.name, err)
 		}
 		*half.to = Split{Pixels: half.from.Pixels, Labels: half.from.Labels, shape: volume(shape), norm: norm,
-			augment: None, store: new(device.CacheKey)}
+			variation: variation{augment: None}, store: new(device.CacheKey)}
 	}
 	s.print = sync.OnceValue(s.hash)
 	return s, nil

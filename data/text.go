@@ -89,8 +89,8 @@ func FromText(name string, c *text.Corpus, window int) (*Set, error) {
 				"next token: use a longer text or a shorter window (block)", name, half.name, len(half.from), window+1,
 				window)
 		}
-		*half.to = Split{shape: volume(s.Shape), augment: None, windows: newWindows(half.from, window,
-			int64(len(half.from)))}
+		*half.to = Split{shape: volume(s.Shape), variation: variation{augment: None},
+			windows: newWindows(half.from, window, int64(len(half.from)))}
 	}
 	if !c.Mapped() {
 		s.Memory = 2 * int64(len(c.Train)+len(c.Val))

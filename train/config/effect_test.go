@@ -72,6 +72,7 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"eval_agents":   {"{agents: 10, eval_agents: 20}", "{agents: 10, eval_agents: 4}"},
 	"tokenizer":     {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},
 	"augment":       {"{data: text, augment: none}", "{augment: none}"},
+	"random_erase":  {"{data: text, random_erase: 0.5}", "{random_erase: 0.5}"},
 	"sample_tokens": {"{sample_tokens: 3}", "{data: text, sample_tokens: 3}"},
 	"eval_random":   {"{eval_random: 3}", "{data: text, eval_random: 3}"},
 	"eval_test":     {"{data: text, eval_random: 3, eval_test: 5}", "{eval_test: 5}"},

@@ -35,11 +35,12 @@ var dataKeys = []setting.Key{
 
 // DecodingKeys say how the examples of a data set are read.
 type DecodingKeys struct {
-	Augment   string `key:"augment"`
-	Crop      int    `key:"crop"`
-	ImageSize int    `key:"image_size"`
-	JPEG      string `key:"jpeg"`
-	OnBad     string `key:"on_bad"`
+	Augment   string  `key:"augment"`
+	Erase     float64 `key:"random_erase"`
+	Crop      int     `key:"crop"`
+	ImageSize int     `key:"image_size"`
+	JPEG      string  `key:"jpeg"`
+	OnBad     string  `key:"on_bad"`
 
 	ImageColumn string `key:"image_column"`
 	LabelColumn string `key:"label_column"`
@@ -52,6 +53,10 @@ var decodingKeys = []setting.Key{
 			func(s *Setup, c Config) bool { return !s.readsText(c) })},
 		Help: "how training varies its examples: auto (as is usual for the set), none, cifar (moved by up to 4 " +
 			"pixels, mirrored), imagenet (a random box, scaled to the crop, mirrored)"},
+	{Name: "random_erase", Topic: "data", Range: "[0, 1]", Want: "a probability from 0 to 1", Since: "0.2.0",
+		Needs: []setting.Need{needsRun("a data set of pictures",
+			func(s *Setup, c Config) bool { return !s.readsText(c) && len(s.Set.Shape) > 1 })},
+		Help: "probability that a box of a training picture, 2 to 33 % of its area, becomes the mean colour"},
 	{Name: "crop", Topic: "data", Whole: true, Range: "[0, inf)", Want: "at least 0",
 		Needs: []setting.Need{imagesOfAnySize},
 		Help:  "side of the part of an image that the network sees, in pixels; 0 is 224"},
