@@ -28,6 +28,7 @@ func Augments() []string { return []string{"auto", string(None), string(CIFAR), 
 type variation struct {
 	augment Augment
 	erase   float64 // probability of random erasing
+	repeat  int     // appearances of an example beside each other in an epoch; 0 means 1
 }
 
 // resolve replaces auto and the empty name by the default of the set.
@@ -51,6 +52,18 @@ func (s *Set) augment(asked, usual Augment) error {
 		return fmt.Errorf("data: set %s: %w", s.Name, err)
 	}
 	s.Train.augment = how
+	return nil
+}
+
+// repeatEach sets how often training takes an example of an epoch.
+func (s *Set) repeatEach(times int) error {
+	switch {
+	case times < 0:
+		return fmt.Errorf("data: set %s: each example %d times an epoch, want at least 1", s.Name, times)
+	case times > 1 && len(s.Shape) < 2:
+		return fmt.Errorf("data: set %s: repeated augmentation of examples of shape %v, want pictures", s.Name, s.Shape)
+	}
+	s.Train.repeat = times
 	return nil
 }
 

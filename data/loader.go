@@ -68,6 +68,7 @@ func NewLoader(split Split, shard []int32, agent int, o LoaderOptions) (*Loader,
 	if err != nil {
 		return nil, err
 	}
+	order.repeat = split.repeat
 	if o.First < 0 || o.Ahead < 0 {
 		return nil, fmt.Errorf("data: agent %d: first step %d and %d batches ahead, want 0 or more", agent, o.First,
 			o.Ahead)

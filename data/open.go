@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,6 +22,9 @@ type OpenOptions struct {
 	Seed      uint64  // synthetic sets: selects one of many sets of the same kind
 	Augment   Augment // augmentation of training; empty or auto selects the set's default
 	Erase     float64 // probability of random erasing of a training example; only for pictures
+	// Repeat is how often an example appears in an epoch of sampling Epochs, each time with other
+	// random numbers, while as many fewer examples appear; 0 means 1; only for pictures.
+	Repeat int
 
 	// For sets decoded on demand, see ImageOptions.
 	Crop, ImageSize int
@@ -148,7 +152,7 @@ func Open(name string, o OpenOptions) (*Set, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := s.randomErase(o.Erase); err != nil {
+			if err := cmp.Or(s.randomErase(o.Erase), s.repeatEach(o.Repeat)); err != nil {
 				return nil, errors.Join(err, s.Close())
 			}
 			return s, nil

@@ -32,6 +32,8 @@ type Order struct {
 	sampling Sampling
 	seed     uint64
 
+	repeat int // appearances of an example beside each other in an epoch, with Epochs; 0 means 1
+
 	perm  []int32 // the permuted shard of epoch
 	epoch int     // -1: none yet
 }
@@ -112,5 +114,10 @@ func (o *Order) permute(epoch int) {
 	o.perm = append(o.perm[:0], o.shard...)
 	s := rng.New(o.seed, "batch", uint64(o.agent), uint64(epoch))
 	s.Permute(o.perm)
+	if o.repeat > 1 {
+		for i := len(o.perm) - 1; i > 0; i-- { // from the end: an entry is read before it is written
+			o.perm[i] = o.perm[i/o.repeat]
+		}
+	}
 	o.epoch = epoch
 }

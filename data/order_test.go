@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"fspda/device"
 )
 
 // shardOf is n example numbers with gaps.
@@ -135,4 +137,47 @@ func TestNewOrderRefuses(t *testing.T) {
 		}
 	}
 	mustPanic(t, "step -1", func() { mustOrder(t, shardOf(3), 0, 1, Epochs, 1).At(nil, -1) })
+}
+
+// With repetition place j of an epoch takes entry j div 3 of the permutation without it: an epoch
+// keeps its batches, and sees a third of the shard. A loader takes the repetition of its set.
+func TestRepeatedOrder(t *testing.T) {
+	const batch, repeat = 6, 3
+	plain, err := NewOrder(shardOf(20), 2, 20, Epochs, 9)
+	if err != nil {
+		t.Fatal(err)
+	}
+	split := coloured(t, 60, CIFAR).Train
+	split.repeat = repeat
+	l := mustLoader(t, split, shardOf(20), 2, LoaderOptions{Batch: batch, Seed: 9, Ahead: 2})
+	if l.StepsPerEpoch() != 4 || !slices.Equal(l.Sizes(), []int{6, 2}) {
+		t.Errorf("%d steps of sizes %v", l.StepsPerEpoch(), l.Sizes())
+	}
+	batches := play(t, l, 8)
+	var first, second []int32
+	for epoch := range 2 {
+		perm := plain.At(nil, epoch)
+		for j := range 20 {
+			step := 4*epoch + j/batch
+			var want device.Batch
+			key := augmentKey{9, 2, step}
+			examples := make([]int32, len(batches[step].Y))
+			for row := range examples {
+				examples[row] = perm[(j/batch*batch+row)/repeat]
+			}
+			if err := split.gatherAugmented(&want, examples, nil, key, new(imageScratch), nil); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(want.X, batches[step].X) || !slices.Equal(want.Y, batches[step].Y) {
+				t.Fatalf("step %d is not the batch of %v", step, examples)
+			}
+		}
+		first, second = second, perm[:7]
+	}
+	if slices.Equal(first, second) {
+		t.Error("two epochs see the same pictures")
+	}
+	if x := batches[0].X; slices.Equal(x[:90], x[90:180]) && slices.Equal(x[:90], x[180:270]) {
+		t.Error("an example appears with the same augmentation")
+	}
 }

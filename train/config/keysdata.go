@@ -37,6 +37,7 @@ var dataKeys = []setting.Key{
 type DecodingKeys struct {
 	Augment   string  `key:"augment"`
 	Erase     float64 `key:"random_erase"`
+	Repeat    int     `key:"repeat_augment"`
 	Crop      int     `key:"crop"`
 	ImageSize int     `key:"image_size"`
 	JPEG      string  `key:"jpeg"`
@@ -57,6 +58,13 @@ var decodingKeys = []setting.Key{
 		Needs: []setting.Need{needsRun("a data set of pictures",
 			func(s *Setup, c Config) bool { return !s.readsText(c) && len(s.Set.Shape) > 1 })},
 		Help: "probability that a box of a training picture, 2 to 33 % of its area, becomes the mean colour"},
+	{Name: "repeat_augment", Topic: "data", Default: 1, Whole: true, Range: "[1, inf)", Want: "at least 1",
+		Since: "0.2.0", Needs: []setting.Need{needsRun("a data set of pictures with sampling epochs",
+			func(s *Setup, c Config) bool {
+				return !s.readsText(c) && len(s.Set.Shape) > 1 && c.Sampling == string(data.Epochs)
+			})},
+		Help: "appearances of a training picture in an epoch, beside each other and augmented anew; an epoch keeps " +
+			"its length and takes as many fewer pictures"},
 	{Name: "crop", Topic: "data", Whole: true, Range: "[0, inf)", Want: "at least 0",
 		Needs: []setting.Need{imagesOfAnySize},
 		Help:  "side of the part of an image that the network sees, in pixels; 0 is 224"},
