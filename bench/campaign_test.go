@@ -213,8 +213,8 @@ func TestSweepOfEqualRuns(t *testing.T) {
 		c.Folder = filepath.Join(t.TempDir(), "other")
 		_, err = c.Run(context.Background())
 		if err == nil ||
-			err.Error() != "config: theta 0.3: has no effect on any of the 2 runs: it needs algo dsgd, beer "+
-				"or choco; leave it out, or choose what uses it" {
+			err.Error() != "config: theta 0.3: has no effect on any of the 2 runs: it needs algo dsgd, beer, "+
+				"choco, ticopd or docom; leave it out, or choose what uses it" {
 			t.Errorf("%v", err)
 		}
 	}

@@ -348,8 +348,8 @@ func TestBadInput(t *testing.T) {
 		"gamma of dsgd": {quick("--algo", "dsgd", "--gamma", "0.3"),
 			[]string{"gamma 0.3: has no effect on this run", "fspda-sa, fspda-storm, fspda-sa-sketch, fspda-sa-ef, " +
 				"fspda-async, fspda-async-storm or gasloc"}},
-		"theta in a file": {quick("-c", write("theta.yaml", "theta: 0.4")), []string{"theta 0.4", "dsgd, beer or " +
-			"choco"}},
+		"theta in a file": {quick("-c", write("theta.yaml", "theta: 0.4")), []string{"theta 0.4",
+			"dsgd, beer, choco, ticopd or docom"}},
 		"no schedule": {quick("--warmup", "2"), []string{"warmup 2", "needs schedule cosine"}},
 		"files of which set": {quick("--data-dir", empty), []string{"data_dir " + empty,
 			"add data, which is mnist, cifar10, cifar100, fashion-mnist, imagenet, folder, writers or text"}},

@@ -83,6 +83,7 @@ func TestModelOfIteration(t *testing.T) {
 	var all []float64
 	sum, count, phases := 0.0, 0, 0
 	typical := map[string]int{}
+	predicted := map[string][]float64{} // The times of all phases with a kernel.
 	for _, l := range launches {
 		iterations := 0
 		var s strings.Builder
@@ -95,10 +96,9 @@ func TestModelOfIteration(t *testing.T) {
 				}
 			}
 			total += modelBarrier + seconds
-			for name, measured := range modelPhases {
-				if slices.Contains(names, name) && math.Abs(seconds-measured) > modelError*measured {
-					t.Errorf("a phase of %v takes %.2f µs, want the measured %.2f within %.0f %%", names, seconds*1e6,
-						measured*1e6, 100*modelError)
+			for name := range modelPhases {
+				if slices.Contains(names, name) {
+					predicted[name] = append(predicted[name], seconds)
 				}
 			}
 			fmt.Fprintf(&s, "phase %d: %5.2f µs: %s\n", i, seconds*1e6, strings.Join(names, ", "))
@@ -120,6 +120,13 @@ func TestModelOfIteration(t *testing.T) {
 	}
 	if count == 0 {
 		t.Fatal("no launch has the gradients of all agents")
+	}
+	for name, measured := range modelPhases {
+		slices.Sort(predicted[name])
+		if p := predicted[name][len(predicted[name])/2]; math.Abs(p-measured) > modelError*measured {
+			t.Errorf("the median phase with %s takes %.2f µs, want the measured %.2f within %.0f %%", name, p*1e6,
+				measured*1e6, 100*modelError)
+		}
 	}
 	slices.Sort(all)
 	each := sum / float64(count)

@@ -48,7 +48,7 @@ func train(t *testing.T, dir string, more ...string) {
 	}
 }
 
-var varying = regexp.MustCompile(`"(wall_s|wire_bytes)":[^,}]*`)
+var varying = regexp.MustCompile(`,"(wall_s|wire_bytes|checksum)":[^,}]*`)
 
 // rows returns the metrics of a run but times and bytes sent.
 func rows(t *testing.T, dir string) string {
@@ -132,7 +132,7 @@ func TestBits(t *testing.T) {
 	var last struct {
 		Bits uint64 `json:"bits_total"`
 	}
-	if err := json.Unmarshal([]byte(strings.ReplaceAll(lines[len(lines)-1], ",,", ",")), &last); err != nil {
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil {
 		t.Fatal(err)
 	}
 	const d = 784*6 + 6 + 6*10 + 10

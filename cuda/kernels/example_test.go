@@ -13,6 +13,6 @@ func Example() {
 	fmt.Println(c.Kernel.Name, c.Kernel.Unit, c.Grid, c.Block)
 	fmt.Printf("%#x\n", c.Args)
 	// Output:
-	// gather vector.cu [4 1 1] [256 1 1]
+	// gather vector.cu [8 1 1] [128 1 1]
 	// [0x1000 0x2000 0x3000 0x3e8]
 }
