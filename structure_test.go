@@ -15,8 +15,8 @@ const (
 	maxFunctionLines = 60
 	maxStructFields  = 20
 	maxPackageLines  = 6500
-	maxTrainLines    = 4150 // of the package train itself: a run and its agents
-	maxMethodsLines  = 7500 // of train/algo, which has a file for each method
+	maxTrainLines    = 4150 // The package train itself: a run and its agents.
+	maxMethodsLines  = 7500 // The package train/algo has a file for each method.
 )
 
 // TestStructure holds functions, structs and packages to the limits above.

@@ -21,7 +21,7 @@ type goal struct {
 
 // milestone is an accuracy or a perplexity to reach.
 type milestone struct {
-	label, name string  // in heads of tables, and in names of columns
+	label, name string  // The words of heads of tables, and of names of columns.
 	least       float64 // the least score that reaches it
 }
 

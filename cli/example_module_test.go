@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The example module builds by itself, its figure compares its method with two others over seeds, and
-// its method computes the bits of the built-in one of the same recursion.
+// The example module builds by itself, its figure compares its method with two others over seeds,
+// and its method computes the bits of the built-in one of the same recursion.
 func TestExampleModule(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("linking one more program takes long: FSPDA_LONG=1 does")

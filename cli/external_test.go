@@ -74,8 +74,8 @@ func mustCall(t *testing.T, args ...string) (stdout, stderr string) {
 	return stdout, stderr
 }
 
-// An MLP in another program trains as the built-in one from the same weights, resumes to the same bits,
-// and is evaluated and exported as any network.
+// An MLP in another program trains as the built-in one from the same weights, resumes to the same
+// bits, and is evaluated and exported as any network.
 func TestExternalModel(t *testing.T) {
 	dir, own := t.TempDir(), ownModel(t)
 	path := func(name string) string { return filepath.Join(dir, name) }
@@ -142,8 +142,8 @@ func checkTrained(t *testing.T, run string) {
 	}
 }
 
-// The Python package: training, resuming, run folders and trackers, with the standard library alone.
-// FSPDA_PEERS names a python with PyTorch, which tests modules, too.
+// The Python package: training, resuming, run folders and trackers, with the standard library
+// alone. FSPDA_PEERS names a python with PyTorch, which tests modules, too.
 func TestPython(t *testing.T) {
 	python := os.Getenv("FSPDA_PEERS")
 	if python == "" {
@@ -170,8 +170,8 @@ func TestPython(t *testing.T) {
 	}
 }
 
-// A run whose program and whose clients are killed at any moment ends with the bits of one that nobody
-// disturbed, and leaves no process behind.
+// A run whose program and whose clients are killed at any moment ends with the bits of one that
+// nobody disturbed, and leaves no process behind.
 func TestExternalKills(t *testing.T) {
 	kills := 3
 	if os.Getenv("FSPDA_LONG") != "" {

@@ -269,7 +269,8 @@ func (r *recursion) beer() {
 	}
 }
 
-// ticopd is FSPDA-SA with the Laplacian I - W on public copies, which are compared before they move.
+// ticopd is FSPDA-SA with the Laplacian I - W on public copies, which are compared before they
+// move.
 func (r *recursion) ticopd() {
 	c, theta := r.newCompressor("randk", "topk", "qsgd(255)", "qsgd-scaled(63)", "sign", "identity"),
 		one(r, "theta", 0.05, 0.08)

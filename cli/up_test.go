@@ -520,8 +520,8 @@ func TestAgentCountDiffers(t *testing.T) {
 	}
 }
 
-// An agent with --resume does not start without a checkpoint, and a timeout that a busy process could
-// exceed is refused.
+// An agent with --resume does not start without a checkpoint, and a timeout that a busy process
+// could exceed is refused.
 func TestAgentResumeRefuses(t *testing.T) {
 	args := []string{
 		"agent",

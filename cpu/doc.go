@@ -33,8 +33,8 @@
 // together, as a fused multiply-add does.
 //
 // Kernels are assembly on amd64, in one version for AVX-512 and one for AVX2 with FMA, and on arm64
-// for NEON. Elsewhere, and with the build tag noasm, they are Go with the same bits; a matrix product
-// is then a hundred times slower.
+// for NEON. Elsewhere, and with the build tag noasm, they are Go with the same bits; a matrix
+// product is then a hundred times slower.
 //
 // The examples of a batch may be bytes (device.Batch). If only fully connected layers read them,
 // the products decode them while they pack their operand, and no float32 copy exists; else a

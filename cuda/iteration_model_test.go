@@ -20,20 +20,20 @@ import (
 // The model of an iteration of figure 1 on an H200, in seconds: what it adds up are the
 // calls that the engine sends, and where the megakernel places their blocks. The sources:
 //
-//   - modelBlocks: the time of a block in the megakernel, measured on an H200 (a22da8e8, raw times of
-//     FSPDA_CUDA_PHASES). Second runs of the same phase took 5 to 14 % less, which is what fetching
-//     code costs. Estimates from counted instructions were 1.5 to 3 times too low: a warp issues one in
-//     3.7 to 5.5 cycles, because its scheduler has one other warp at most.
-//   - the others: measured in the same way. A barrier takes 0.84 µs from the end of the last warp until the
-//     others go on; a command 0.25 µs until it starts; the list of a launch 3.2 µs; cooperative launches
-//     follow each other in 4.2 µs.
+//   - modelBlocks: the time of a block in the megakernel, measured on an H200 (a22da8e8, raw
+//     times of FSPDA_CUDA_PHASES). Second runs of the same phase took 5 to 14 % less, which is what
+//     fetching code costs. Estimates from counted instructions were 1.5 to 3 times too low: a warp
+//     issues one in 3.7 to 5.5 cycles, because its scheduler has one other warp at most.
+//   - the others: measured in the same way. A barrier takes 0.84 µs from the end of the last warp
+//     until the others go on; a command 0.25 µs until it starts; the list of a launch 3.2 µs;
+//     cooperative launches follow each other in 4.2 µs.
 const (
 	modelProcessors = 132
 	modelBarrier    = 0.84e-6
 	modelCommand    = 0.25e-6
 	modelLaunch     = 4.2e-6 // the time between the end of a launch and the start of the next
 	modelList       = 3.2e-6 // the time until four iterations' commands and rows are there
-	modelMost       = 40e-6  // of an iteration in a launch of its own
+	modelMost       = 40e-6  // the longest iteration that is expected in a launch of its own
 	modelError      = 0.2
 	modelBarriers   = 5.5 // barriers of an iteration: 5, and some more while agents are apart
 )
@@ -43,13 +43,13 @@ var modelBlocks = map[string]float64{"gemm_nt_bytes_mma": 7.3e-6, "gemm_tn_bytes
 	"gemm_tn_narrow": 3e-6, "bias_gradient": 1.8e-6, "add_decay": 2.9e-6, "square_blocks": 1.7e-6,
 	"combine3": 2.3e-6, "gather": 1e-6, "collect": 0.9e-6, "add_diff": 1.3e-6}
 
-// modelPhases is how long phases with these kernels took on an H200, from their start to the end of the last
-// warp (a22da8e8).
+// modelPhases is how long phases with these kernels took on an H200, from their start to the end of
+// the last warp (a22da8e8).
 var modelPhases = map[string]float64{"gemm_nt_bytes_mma": 7.87e-6, "head": 7.02e-6, "gemm_tn_bytes_mma": 9.39e-6,
 	"combine3": 2.59e-6}
 
-// phaseOf returns the kernels of a phase and its time. Its blocks are divided among the multiprocessors as in
-// the megakernel.
+// phaseOf returns the kernels of a phase and its time. Its blocks are divided among the
+// multiprocessors as in the megakernel.
 func phaseOf(t *testing.T, calls []kernels.Call) (names []string, seconds float64) {
 	var all [modelProcessors][kernels.MegakernelThreads / 64]float64
 	free := kernels.NewPlaces(modelProcessors)
@@ -76,8 +76,8 @@ func phaseOf(t *testing.T, calls []kernels.Call) (names []string, seconds float6
 	return names, seconds
 }
 
-// The model predicts the measured times of phases of figure 1, and five barriers. So a change that adds a
-// phase, or places calls behind others, fails here.
+// The model predicts the measured times of phases of figure 1, and five barriers. So a change that
+// adds a phase, or places calls behind others, fails here.
 func TestModelOfIteration(t *testing.T) {
 	launches := launchesOfFigure1(t)
 	var all []float64

@@ -70,7 +70,7 @@ type handles struct {
 	dnnErr  error         // why
 	choices *cudnn.ChoiceCache
 
-	workspace driver.Pointer // of blas and lt
+	workspace driver.Pointer // The memory that blas and lt compute in.
 }
 
 // blasWorkspace is the workspace of cuBLAS, in bytes: NVIDIA's advice for the largest GPUs.

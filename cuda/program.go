@@ -25,7 +25,7 @@ type Program struct {
 	plan   *compiler.Plan
 	steps  []step
 	routes []convRoute
-	mems   [maxBranches]*programMemory // by branch; nil: not used yet, but the first
+	mems   [maxBranches]*programMemory // The memory of each branch; nil if it was not used yet. The first is never nil.
 	layout layout
 	group  *group // nil: the program has launches of its own
 

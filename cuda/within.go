@@ -72,9 +72,9 @@ type batchedWithin struct {
 	ranges  kernels.Ranges
 	kind    device.Kind
 	out     kernels.Address
-	terms   []kernels.Term      // of a Combine
-	adam    device.Adam         // of an AdamW
-	vectors kernels.AdamVectors // of an AdamW
+	terms   []kernels.Term      // The terms of a Combine.
+	adam    device.Adam         // The settings of an AdamW.
+	vectors kernels.AdamVectors // The vectors of an AdamW.
 }
 
 func (c *batchedWithin) BatchesWith(other executor.Batchable) bool {

@@ -238,8 +238,8 @@ func TestBadImagesAreSkipped(t *testing.T) {
 	}
 }
 
-// With any bad images, batches of any size have good images of the agent's shard in their places, the
-// same after a resume; a shard without a good image is an error.
+// With any bad images, batches of any size have good images of the agent's shard in their places,
+// the same after a resume; a shard without a good image is an error.
 func TestAnyBadImages(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for n := range 60 {

@@ -29,8 +29,8 @@ func (s *Set) randomErase(p float64) error {
 	return nil
 }
 
-// eraseRandomly sets a random box of the normalized values of an example to 0, the mean colour, with
-// probability p. It draws nothing if p is 0.
+// eraseRandomly sets a random box of the normalized values of an example to 0, the mean colour,
+// with probability p. It draws nothing if p is 0.
 func eraseRandomly(values []float32, shape [3]int, p float64, s *rng.Stream) {
 	if p == 0 || s.Float64() >= p {
 		return

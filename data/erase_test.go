@@ -29,7 +29,8 @@ func TestEraseBox(t *testing.T) {
 }
 
 // Boxes have torchvision's distribution: a quarter of the pictures lose one, its area is uniform
-// between 2 and 33 %, its ratio of height to width log-uniform between 0.3 and 3.3, its place uniform.
+// between 2 and 33 %, its ratio of height to width log-uniform between 0.3 and 3.3, its place
+// uniform.
 func TestEraseIsUniform(t *testing.T) {
 	const side, draws = 200, 20000
 	shape := [3]int{side, side, 1}
@@ -78,8 +79,8 @@ func TestEraseIsUniform(t *testing.T) {
 	}
 }
 
-// Erasing draws after crop and mirror: outside of the box an example is the one without erasing, and
-// it is 0 inside. Batches of the evaluation and of batch norm's statistics are not erased.
+// Erasing draws after crop and mirror: outside of the box an example is the one without erasing,
+// and it is 0 inside. Batches of the evaluation and of batch norm's statistics are not erased.
 func TestEraseComesLast(t *testing.T) {
 	for _, augment := range []Augment{None, CIFAR} {
 		split := coloured(t, 30, augment).Train

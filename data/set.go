@@ -15,8 +15,8 @@ import (
 
 // Set is a labelled set of images, in memory or decoded on demand, or a text: training and test
 // examples. It is immutable and safe for concurrent use. Make one with [New], [Open], [LoadMNIST],
-// [LoadCIFAR10], [LoadCIFAR100], [LoadFashionMNIST], [LoadWriters], [Synthetic], [FromImages], [Indexed] or
-// [FromText].
+// [LoadCIFAR10], [LoadCIFAR100], [LoadFashionMNIST], [LoadWriters], [Synthetic], [FromImages],
+// [Indexed] or [FromText].
 type Set struct {
 	Name    string
 	Shape   []int // shape of one example: [28 28], or [H W C] with RGB channels last, or [T] tokens
@@ -52,7 +52,7 @@ type Split struct {
 
 	shape     [3]int // rows, columns, channels
 	norm      *normalizer
-	variation                // of training
+	variation                // How pictures of training vary.
 	images    *decodedImages // nil in memory
 	windows   *textWindows   // nil: not a text
 	store     *device.CacheKey

@@ -18,8 +18,8 @@ import (
 // Where a mask takes the parts of a vector in turn, the vector is the part of the iteration, and no
 // block has coordinates of two parts.
 //
-// A message has two vectors: the values as they arrive, and the scales. The codec writes the scales,
-// then the codes.
+// A message has two vectors: the values as they arrive, and the scales. The codec writes the
+// scales, then the codes.
 type blockwise struct {
 	name   string
 	digits fewbits.Set

@@ -8,9 +8,9 @@ import (
 )
 
 // chunkTopK sends the Keep largest numbers of each chunk of a tensor, among equal ones the first. A
-// matrix falls into chunks of chunkSide(rows) × chunkSide(columns), whose numbers count by rows, and
-// a vector into runs. With bins the numbers of each tensor that are sent are rounded to the means of
-// their bins: of n numbers,
+// matrix falls into chunks of chunkSide(rows) × chunkSide(columns), whose numbers count by rows,
+// and a vector into runs. With bins the numbers of each tensor that are sent are rounded to the
+// means of their bins: of n numbers,
 //
 //	shift = mean of v    c = v - shift    step = 6·(deviation of c, with n-1)/bins, or 1 if that is none
 //	code = clamp(round(c/step + bins/2), 0, bins-1)    table[code] = mean of the c with that code
@@ -20,8 +20,8 @@ import (
 // It is the compressor of sparseloco (Sarfi and others 2025).
 //
 // A message has the numbers as they arrive and, with bins, a vector of the table and the shift of
-// each tensor, one after the other. The codec writes these, then the indices within the chunks, then
-// the codes.
+// each tensor, one after the other. The codec writes these, then the indices within the chunks,
+// then the codes.
 type chunkTopK struct {
 	name    string
 	bins    int // 0: none.

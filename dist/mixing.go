@@ -169,11 +169,11 @@ func CheckMixing(w mat.Matrix) error {
 	return nil
 }
 
-// ActiveMixing holds the weights of the active edges: the own weights of a process that has some, else
-// Metropolis weights, 1/(1+max(a_i,a_j)) on an active edge, where a_i is the number of active edges
-// at i. The rest is on the diagonal. At every iteration the matrix is symmetric and its rows sum to
-// 1; a single active edge averages its two ends. It is scratch memory of one agent, updated by Set
-// at each iteration.
+// ActiveMixing holds the weights of the active edges: the own weights of a process that has some,
+// else Metropolis weights, 1/(1+max(a_i,a_j)) on an active edge, where a_i is the number of active
+// edges at i. The rest is on the diagonal. At every iteration the matrix is symmetric and its rows
+// sum to 1; a single active edge averages its two ends. It is scratch memory of one agent, updated
+// by Set at each iteration.
 type ActiveMixing struct {
 	process Process
 	degree  []int // active edges at each agent

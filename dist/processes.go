@@ -15,8 +15,8 @@ func (p process) Active(dst []Event, t int) []Event {
 	return p.active(dst[:0], t)
 }
 
-// Weighted, Weight, Period, Broadcasts, Senders and SendRate are those of a process of edges without
-// weights of their own that do not repeat.
+// Weighted, Weight, Period, Broadcasts, Senders and SendRate are those of a process of edges
+// without weights of their own that do not repeat.
 func (process) Weighted() bool                 { return false }
 func (process) Weight(Event, int) float64      { return 0 }
 func (process) Period() int                    { return 0 }

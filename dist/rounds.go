@@ -2,7 +2,8 @@ package dist
 
 // AtRoundEnds returns a process of rounds of the given number of steps. Iteration r of p happens in
 // the last iteration of round r, and no edge is active in the others. It has the String and the
-// weights of p, and neither broadcasts nor has a period. With rounds of one iteration it is p itself.
+// weights of p, and neither broadcasts nor has a period. With rounds of one iteration it is p
+// itself.
 func AtRoundEnds(p Process, steps int) Process {
 	if steps == 1 {
 		return p

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The last iteration of a round plays the round of the process, with its weights; the others have no
-// edge.
+// The last iteration of a round plays the round of the process, with its weights; the others have
+// no edge.
 func TestAtRoundEnds(t *testing.T) {
 	g := mustGraph(t, "base(1)", 6)
 	for _, spec := range []string{"base(1)", "matching", "one-edge"} {

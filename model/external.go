@@ -15,8 +15,8 @@ const ExternalName = "external"
 // and no graph.
 type External struct {
 	Name       string           // describes the network; "" stands for external
-	Parameters []ExternalTensor // in the order of the flat vector
-	Buffers    []ExternalTensor // of each batch norm its running mean, then its running variance
+	Parameters []ExternalTensor // They follow the order of the flat vector.
+	Buffers    []ExternalTensor // Each batch norm has its running mean, then its running variance.
 	Tokens     bool             // an example is a window of tokens, each with a label
 }
 

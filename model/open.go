@@ -65,8 +65,9 @@ var own = sync.OnceValue(func() []Named {
 
 // Open returns the network of that name: "mlp", or one of the residual networks "resnet18", 34, 50,
 // 101 and 152 for large images and "resnet20", 32, 44 and 56 for small ones, each also with "-gn"
-// for group norm and "-evonorm" for EvoNorm-S0; "gn-lenet", "vgg11", a language model, or "external".
-// See [MLP], [ResNet], [GNLeNet], [VGG11], [Transformer] and [External]. [Register] adds others.
+// for group norm and "-evonorm" for EvoNorm-S0; "gn-lenet", "vgg11", a language model, or
+// "external". See [MLP], [ResNet], [GNLeNet], [VGG11], [Transformer] and [External]. [Register]
+// adds others.
 func Open(name string, o Options) (*Network, error) {
 	all := Networks()
 	if at := slices.IndexFunc(all, func(k Named) bool { return k.Name == name }); at >= 0 {

@@ -31,9 +31,9 @@ func (t Target) memory() []Check {
 }
 
 // reopen counts the memory that each of several rounds costs. The driver and the libraries load
-// kernels at first use, now and then many MB, and keep them while the process has the GPU, and other
-// processes on the GPU take memory too; a leak comes back in every round. If each of the first rounds
-// costs memory, more are made.
+// kernels at first use, now and then many MB, and keep them while the process has the GPU, and
+// other processes on the GPU take memory too; a leak comes back in every round. If each of the
+// first rounds costs memory, more are made.
 func (t Target) reopen() (string, error) {
 	if err := t.workOnce(); err != nil {
 		return "", err

@@ -9,8 +9,8 @@ import (
 	"fspda/train/config"
 )
 
-// allReduceLinks links the agent to all others, in an iteration of an all-reduce. All links have the
-// mask of the iteration.
+// allReduceLinks links the agent to all others, in an iteration of an all-reduce. All links have
+// the mask of the iteration.
 func (x *exchange) allReduceLinks(t int) {
 	s := x.run.setup
 	x.reduce.now = false

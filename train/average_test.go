@@ -10,7 +10,7 @@ import (
 )
 
 // An average changes the columns of the mean model alone, and the models of the agents not at all.
-// The mean model of the run, of its best row and of its checkpoint is that of the averages.
+// The mean model of the run, of its best row and of its checkpoint is the mean of the averages.
 func TestAverage(t *testing.T) {
 	for name, edit := range map[string]func(c *Config){
 		"fspda-sa": func(*Config) {},

@@ -58,8 +58,9 @@ func TestResumesWhileMessagesTravel(t *testing.T) {
 	}
 }
 
-// Messages that arrive within the delay cost nothing: the run takes the time of its gradients. Those
-// that take longer delay an iteration by the rest. Without a delay each exchange costs its time.
+// Messages that arrive within the delay cost nothing: the run takes the time of its gradients.
+// Those that take longer delay an iteration by the rest. Without a delay each exchange costs its
+// time.
 func TestDelayHidesExchanges(t *testing.T) {
 	const gradient, latency, every = 0.1, 0.02, 4
 	for _, c := range []struct {

@@ -47,9 +47,9 @@ func (x *exchange) broadcast(t int) {
 	}
 }
 
-// locate adds the coordinates of a message that was received over a link without a mask. Coordinates
-// that follow from a seed do not travel and are the same for all messages of an iteration; other
-// coordinates came with the values.
+// locate adds the coordinates of a message that was received over a link without a mask.
+// Coordinates that follow from a seed do not travel and are the same for all messages of an
+// iteration; other coordinates came with the values.
 func (x *exchange) locate(link int, b *dist.Buffer) {
 	l := &x.round.Links[link]
 	which := len(l.Coords)

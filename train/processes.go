@@ -16,8 +16,8 @@ import (
 type Process struct {
 	Rank    int
 	Network process.Network
-	// Timeout is the longest time for which an agent that this one needs may be silent, or not advance,
-	// after which Run fails; 0: for ever.
+	// Timeout is the longest time for which an agent that this one needs may be silent, or not
+	// advance, after which Run fails; 0: for ever.
 	Timeout time.Duration
 	// FirstTimeout is the same for agents that this process has never heard; 0: Timeout
 	FirstTimeout time.Duration

@@ -508,7 +508,8 @@ func TestDamagedMetrics(t *testing.T) {
 }
 
 // A run of which a file was cut off or changed ends with the rows and the models that it would have
-// had, or is refused as input. It goes on where the damage leaves an older checkpoint with its rows.
+// had, or is refused as input. It goes on where the damage leaves an older checkpoint with its
+// rows.
 func TestDamagedFiles(t *testing.T) {
 	cfg, whole := long(), runFolder(t)
 	cfg.EvalPoints = 30

@@ -6,9 +6,9 @@ import (
 )
 
 // MeanCurve returns the curve of a setting that was run with several seeds: the means of the runs'
-// columns, evaluation by evaluation, with their sample standard deviations as its Spread. It ends where
-// the shortest run ends. A column that some run lacks, or a number that is not finite in some run, is
-// not a number. A single run is returned as it is.
+// columns, evaluation by evaluation, with their sample standard deviations as its Spread. It ends
+// where the shortest run ends. A column that some run lacks, or a number that is not finite in some
+// run, is not a number. A single run is returned as it is.
 func MeanCurve(name, group string, runs []Curve) Curve {
 	if len(runs) == 1 {
 		c := runs[0]

@@ -37,8 +37,8 @@ func TestMeanCurve(t *testing.T) {
 	}
 }
 
-// A mean has a band; its runs are drawn on request. A band that reaches below zero ends at the lower
-// edge of a logarithmic plot, and does not stretch its axis.
+// A mean has a band; its runs are drawn on request. A band that reaches below zero ends at the
+// lower edge of a logarithmic plot, and does not stretch its axis.
 func TestBand(t *testing.T) {
 	runs := runsOfSeeds()
 	runs[0].Columns["train_loss_worst"][1], runs[1].Columns["train_loss_worst"][2] = 900, 1.5

@@ -17,7 +17,8 @@ var update = flag.Bool("update", false, "write the picture of docs/departures.md
 // recursion is a step of all agents, with the gradients at x and the agents of the active edge.
 type recursion func(s *quadratics, g [][]float64, i, j int)
 
-// quadratics is the problem, agent i has f_i(x) = c_i/2·|x - a_i|², and the state of a method on it.
+// quadratics is the problem, agent i has f_i(x) = c_i/2·|x - a_i|², and the state of a method on
+// it.
 type quadratics struct {
 	curvature              []float64
 	centre, x, lambda      [][]float64 // by agent

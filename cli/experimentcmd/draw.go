@@ -58,7 +58,7 @@ func timeUnit(made []*bench.Outcome) string {
 	if slices.ContainsFunc(made, (*bench.Outcome).Timed) {
 		return "s"
 	}
-	return "mean gradients" // of asynchronous runs without simulated links
+	return "mean gradients" // Asynchronous runs without simulated links count these.
 }
 
 // writeCaption writes the title and the notes of a picture, for the text below it.

@@ -34,7 +34,7 @@ type flags struct {
 	given *pflag.FlagSet // flags of the command, of which some were given
 }
 
-// dialogue says what is drawn, printed and asked.
+// dialogue holds the layout of pictures, and whether questions are asked.
 type dialogue struct {
 	raw, quiet, noTime, json, yes bool
 	stdin                         io.Reader // Answers come from it.

@@ -188,8 +188,8 @@ func (t *target) openData(c train.Config, split string, classes int, stderr io.W
 	return err
 }
 
-// nameClasses sets the names of the classes: the model's, or the data set's if the model has none. It
-// refuses a set whose labels mean other classes by their names.
+// nameClasses sets the names of the classes: the model's, or the data set's if the model has none.
+// It refuses a set whose labels mean other classes by their names.
 func (t *target) nameClasses(name string, of []string) error {
 	own := t.set.ClassNames
 	if t.names = of; len(of) != t.set.Classes || isCount(of) && len(own) == len(of) {

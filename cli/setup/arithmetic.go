@@ -14,8 +14,8 @@ import (
 )
 
 // Arithmetic returns a digest of small computations: trainings of small networks, and the edges and
-// coordinates of the first iterations of a run. Programs with the same digest compute the same bits,
-// also if they were built of different sources.
+// coordinates of the first iterations of a run. Programs with the same digest compute the same
+// bits, also if they were built of different sources.
 func Arithmetic(s *train.Setup) (string, error) {
 	hash := sha256.New()
 	for _, n := range []struct {

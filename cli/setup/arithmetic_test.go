@@ -7,8 +7,8 @@ import (
 	"fspda/train"
 )
 
-// The digest by which agents compare their programs is that of these bits, on every machine. Where
-// the bits of a build change, it changes, and its agents do not join those of others.
+// The digest by which agents compare their programs is the digest of these bits, on every machine.
+// Where the bits of a build change, it changes, and its agents do not join those of others.
 func TestArithmetic(t *testing.T) {
 	c := train.Default()
 	c.Agents = 4

@@ -137,8 +137,8 @@ func ResolveAgent(c train.Config, set *data.Set, dev device.Device) (*train.Setu
 const slowBF16 = "products in bf16 run as loops in Go, about a hundred times slower than in fp32: this processor " +
 	"has neither AVX-512 BF16 nor AMX. Precision fp32 is faster here"
 
-// initialize gives a model the weights that c names, if it names some, and returns them. An external
-// model without such is asked for the ones that it draws from the seed.
+// initialize gives a model the weights that c names, if it names some, and returns them. An
+// external model without such is asked for the ones that it draws from the seed.
 func initialize(c train.Config, net *model.Network, m Model) (start weights.Weights, err error) {
 	other, isExternal := m.(*external.Engine)
 	if isExternal && (c.Init == "" || c.Head == config.HeadNew) {

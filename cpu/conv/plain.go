@@ -139,8 +139,8 @@ func (v *convolution) pairsOfGradient(to, dy []float32, part pixels) {
 	}
 }
 
-// pairRows writes the pairs of neighbours in rows of some pixels of size numbers, with zeros behind an
-// odd number of pixels.
+// pairRows writes the pairs of neighbours in rows of some pixels of size numbers, with zeros behind
+// an odd number of pixels.
 func pairRows(to, from []float32, rows, pixels, size int) {
 	for range rows {
 		for j := 0; j < pixels; j += 2 {

@@ -22,7 +22,7 @@ type call struct {
 
 	bytesA, bytesB kernel.ByteMatrix // replace a or b if it has bytes
 
-	kind  tile.Kind // of a and b
+	kind  tile.Kind // The kind of the numbers of a and b.
 	words int       // numbers of scratch memory that hold the factors
 }
 

@@ -170,8 +170,8 @@ func gradBias(o *kernel.Args, part, of int) {
 	vec.ColumnSums(o.Out[1][from:to], o.In[1][from:], o.Dims[0], o.Dims[1])
 }
 
-// withDecay returns linearGradW with a decay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay is
-// added in one pass over dW: in pieces between the products it takes three times as long.
+// withDecay returns linearGradW with a decay: dW = dyᵀ·x + c·W, db = column sums of dy. The decay
+// is added in one pass over dW: in pieces between the products it takes three times as long.
 func withDecay(gradW kernel.Kernel) kernel.Kernel {
 	without := gradW.Run
 	gradW.Run = func(o *kernel.Args) error {

@@ -10,8 +10,8 @@
 // A [View] is a matrix in memory. [PackTransposed] and [PackCopy] copy a part of one to where a
 // micro-kernel reads it contiguously.
 //
-// A number of A and B may be a pair of bfloat16 numbers ([Kind], pairs.go), for which there are other
-// micro-kernels.
+// A number of A and B may be a pair of bfloat16 numbers ([Kind], pairs.go), for which there are
+// other micro-kernels.
 //
 // Sums are cut into chunks of at most [Depth] products, [Chunks] of them. This is part of the
 // definition of every product: see fspda/cpu/gemm, which builds matrix products on this package,

@@ -31,8 +31,8 @@ type megakernelCommand struct {
 	body    string // %s stands for the block type
 }
 
-// megakernelCommands lists them. megakernel.cu refers to them by index. An iteration of figure 1 needs
-// the first ones, whose code so lies together.
+// megakernelCommands lists them. megakernel.cu refers to them by index. An iteration of figure 1
+// needs the first ones, whose code so lies together.
 var megakernelCommands = []megakernelCommand{
 	{"head", 256, "head_of<%s>"},
 	{"gemm_nt_bytes_mma", 128, "gemm_nt_bytes_mma_of<%s>"},
@@ -184,8 +184,8 @@ func (m *CommandList) commandBytes(phases, calls, args int) int {
 // commandSize is the size of a Command of megakernel.cu.
 const commandSize = 32
 
-// Fits reports whether the buffer, and the shared memory for commands, can hold more commands with a
-// number of arguments, in phases before limit, and more bytes of data.
+// Fits reports whether the buffer, and the shared memory for commands, can hold more commands with
+// a number of arguments, in phases before limit, and more bytes of data.
 func (m *CommandList) Fits(limit, calls, args, data int) bool {
 	commands := m.commandBytes(max(limit, len(m.phases)), m.count+calls, m.args+args)
 	return commands <= 8*maxCommandWords && m.data+align16(data)+commands <= len(m.buffer)
@@ -225,8 +225,9 @@ func (m *CommandList) AddWithData(phase int, c Call, data Address) {
 }
 
 // Call writes the list and returns the launch of the megakernel with a number of blocks. list is
-// the GPU's address of the buffer. count is a uint32 of device memory, 0 before its first use. times
-// is device memory for a uint32 of each warp at each of Points, the clock of its multiprocessor, or 0.
+// the GPU's address of the buffer. count is a uint32 of device memory, 0 before its first use.
+// times is device memory for a uint32 of each warp at each of Points, the clock of its
+// multiprocessor, or 0.
 func (m *CommandList) Call(list, count, times Address, blocks int) Call {
 	size := m.commandBytes(len(m.phases), m.count, m.args)
 	m.write(m.buffer[m.data:m.data+size], blocks)
@@ -236,7 +237,8 @@ func (m *CommandList) Call(list, count, times Address, blocks int) Call {
 }
 
 // Points returns the number of points of the launch at which the time is noted: its start, then the
-// start and the end of each phase, then of each call. Warps that have no part in a call do not note it.
+// start and the end of each phase, then of each call. Warps that have no part in a call do not note
+// it.
 func (m *CommandList) Points() int { return 1 + 2*len(m.phases) + 2*m.count }
 
 // Bytes returns the part of the buffer that the GPU copies, once Call has written it.
@@ -248,7 +250,7 @@ func (m *CommandList) Bytes() []byte {
 // the threads of megakernel block p%blocks, of width slots of 64 threads.
 type Places struct {
 	blocks, skip, next, width int
-	last                      *Kernel // of the call before
+	last                      *Kernel // The kernel of the call before.
 }
 
 // crowded is more blocks than a place takes while a longer call runs beside it.
@@ -257,10 +259,11 @@ const crowded = 8
 // NewPlaces returns the places of a phase in a megakernel of `blocks` blocks.
 func NewPlaces(blocks int) Places { return Places{blocks: blocks} }
 
-// Take returns the place of the first block of the next call. Its other blocks take those that follow,
-// from the last place on to place skip. Blocks as large as those before go on where these ended. Smaller
-// blocks begin a group that is free in all megakernel blocks, and skip those before, if there is one. Another
-// kernel, with fewer than crowded blocks for each free place, has free places only.
+// Take returns the place of the first block of the next call. Its other blocks take those that
+// follow, from the last place on to place skip. Blocks as large as those before go on where these
+// ended. Smaller blocks begin a group that is free in all megakernel blocks, and skip those before,
+// if there is one. Another kernel, with fewer than crowded blocks for each free place, has free
+// places only.
 func (p *Places) Take(c *Call) (first, skip int) {
 	const slots = MegakernelThreads / 64
 	width, n := int(c.Block[0])/64, int(c.Grid[0]*c.Grid[1]*c.Grid[2])

@@ -18,9 +18,9 @@ var _ = define("group.cu",
 
 // Group computes the gradients of several agents of one GPU with the same small network together:
 // each kernel call of the code is one launch for all agents. Small networks are limited by
-// launches, and one agent's products fill a small part of a GPU. An agent's results do not depend on
-// the others. Without TensorCores, TF32 and Half only the order of some sums differs from the CPU
-// engine's.
+// launches, and one agent's products fill a small part of a GPU. An agent's results do not depend
+// on the others. Without TensorCores, TF32 and Half only the order of some sums differs from the
+// CPU engine's.
 type Group struct {
 	Agents        int
 	Params, Grads Address // lists of the agents' vectors in device memory

@@ -86,15 +86,15 @@ func (h *head) moves(back *device.Call) bool {
 	return !back.Out[0].OverlapsAny(back.In) && !back.Out[0].OverlapsAny(h.code.Calls[h.last+1].Out)
 }
 
-// isAligned reports whether the operands of which a thread loads four numbers at once allow it. Vectors
-// and arenas are aligned.
+// isAligned reports whether the operands of which a thread loads four numbers at once allow it.
+// Vectors and arenas are aligned.
 func (h *head) isAligned() bool {
 	c, back := &h.code.Calls[h.last], &h.code.Calls[h.back]
 	return c.Dims[2]%4 == 0 && c.In[0].Off%4 == 0 && c.In[1].Off%4 == 0 && back.Out[0].Off%4 == 0
 }
 
-// rows returns how many rows of each agent a block computes. Fewer than headRows would not be faster, and
-// leave no multiprocessors to a call for other agents.
+// rows returns how many rows of each agent a block computes. Fewer than headRows would not be
+// faster, and leave no multiprocessors to a call for other agents.
 func (h *head) rows(agents int) int {
 	m, rows := h.code.Calls[h.last].Dims[0], headRows
 	for rows < m && agents*((m+rows-1)/rows) > multiprocessors {

@@ -22,8 +22,8 @@ const (
 )
 
 // OrthogonalBatch is matrices of up to MostEach vectors, with the same places and factors in each,
-// as a batch: those of the first vector come first. In the batch a matrix has Short rows and Long
-// columns. One that is higher than wide is transposed.
+// as a batch: the matrices of the first vector come first. In the batch a matrix has Short rows and
+// Long columns. One that is higher than wide is transposed.
 type OrthogonalBatch struct {
 	Element     Element // The number type of the batch: F32 or BF16.
 	Vectors     []Address

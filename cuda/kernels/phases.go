@@ -69,8 +69,8 @@ func (p *phasePlanner) add(t task) (phase int) {
 	return at
 }
 
-// move moves sums of squares, which were planned for phases at, to the last phase before their sum is
-// needed: products of bytes leave them less space than a head.
+// move moves sums of squares, which were planned for phases at, to the last phase before their sum
+// is needed: products of bytes leave them less space than a head.
 func (p *phasePlanner) move(tasks []task, at []int) {
 	for i, t := range tasks {
 		if t.Call.Kernel.Name != "square_blocks" {

@@ -131,8 +131,8 @@ func Combine(dst Address, n int, terms ...Term) Call {
 	return Call{Kernel: combines[len(terms)], Launch: over((n + each - 1) / each), Args: args}
 }
 
-// combinedNumbers is the numbers of a thread of combine: four times COMBINE_FOURS of vector.cuh. With at most
-// fewTerms terms there are twice as many, COMBINE_MOST.
+// combinedNumbers is the numbers of a thread of combine: four times COMBINE_FOURS of vector.cuh.
+// With at most fewTerms terms there are twice as many, COMBINE_MOST.
 const combinedNumbers, fewTerms = 12, 3
 
 // combines holds the kernels by number of terms.

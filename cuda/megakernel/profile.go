@@ -42,15 +42,15 @@ type phaseTimes struct {
 	longest []float64 // of the warp that was busy longest with the calls of a kernel
 	count   int
 	whole   float64 // from the start of the phase to the start of the next, on average of the warps
-	busiest float64 // from the start to the end of the last warp
+	busiest float64 // The time until the last warp ends.
 	least   float64 // of the warp that was busy shortest
-	last    float64 // from the start to the start of the last warp
+	last    float64 // The time until the last warp starts.
 }
 
 const warps = kernels.MegakernelThreads / 32
 
-// sampled is how many launches there are for each that is measured. It is odd, so that launches which
-// alternate are all measured at some time.
+// sampled is how many launches there are for each that is measured. It is odd, so that launches
+// which alternate are all measured at some time.
 const sampled = 15
 
 // StartProfile has launches measured from now on. name is the GPU's, and kHz its clock rate.
@@ -77,7 +77,8 @@ func (m *Megakernel) timesOf() kernels.Address {
 
 func (p *profile) bytes(points int) int { return 4 * points * p.blocks * warps }
 
-// launchMeasured launches a call of the list that notes times, and takes the times once they are there.
+// launchMeasured launches a call of the list that notes times, and takes the times once they are
+// there.
 func (m *Megakernel) launchMeasured(c kernels.Call) error {
 	p, bytes := m.profile, m.profile.bytes(m.Commands.Points())
 	if err := m.ex.SetBytes(p.device.At, 0, bytes); err != nil {
@@ -105,13 +106,13 @@ func (m *Megakernel) launchMeasured(c kernels.Call) error {
 	return nil
 }
 
-// launchTimes is the times that a launch noted, on one clock. The clocks of multiprocessors begin at
-// different times and may have different rates. The blocks leave a barrier at about the same time, so
-// that a line through these times tells both.
+// launchTimes is the times that a launch noted, on one clock. The clocks of multiprocessors begin
+// at different times and may have different rates. The blocks leave a barrier at about the same
+// time, so that a line through these times tells both.
 type launchTimes struct {
 	times  []uint32
 	blocks int
-	clocks []clock // of the blocks
+	clocks []clock // One clock for each block.
 }
 
 // clock is the average of a clock's times at the barriers, the same of all clocks, and its rate.
@@ -120,7 +121,7 @@ type clock struct{ own, all, rate float64 }
 // alignedTimes aligns the clocks of a launch with a number of phases.
 func alignedTimes(times []uint32, blocks, phases int) launchTimes {
 	t := launchTimes{times, blocks, make([]clock, blocks)}
-	begins := make([][]float64, blocks) // of each phase on the clock of the block
+	begins := make([][]float64, blocks) // When a phase begins, by the clock of the block.
 	averages, average := make([]float64, phases), 0.0
 	for b := range blocks {
 		t.clocks[b].rate, begins[b] = 1, make([]float64, phases)
@@ -153,7 +154,7 @@ const minPhases = 3
 // at returns the time of a warp at a point. A clock wraps.
 func (t launchTimes) at(point, warp int) float64 {
 	block := warp / warps
-	begin := t.times[t.blocks*warps+block*warps] // of the first phase
+	begin := t.times[t.blocks*warps+block*warps] // When the first phase begins.
 	c := t.clocks[block]
 	return (float64(int32(t.times[point*t.blocks*warps+warp]-begin))-c.own)/c.rate + c.all
 }
@@ -167,8 +168,8 @@ func (t launchTimes) rates() (low, high float64) {
 	return low, high
 }
 
-// begin returns the average of the blocks' times at a point at which all have met. Only the first warp
-// looks for the other blocks: a warp that waits for it reads its clock before.
+// begin returns the average of the blocks' times at a point at which all have met. Only the first
+// warp looks for the other blocks: a warp that waits for it reads its clock before.
 func (t launchTimes) begin(point int) (sum float64) {
 	for b := range t.blocks {
 		sum += t.at(point, b*warps)

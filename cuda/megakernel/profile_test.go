@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// The clocks of multiprocessors differ, also in their rates, and blocks leave barriers at slightly different
-// times. The time of a phase is divided into the work of the last block and the barrier all the same.
+// The clocks of multiprocessors differ, also in their rates, and blocks leave barriers at slightly
+// different times. The time of a phase is divided into the work of the last block and the barrier
+// all the same.
 func TestProfileAlignsClocks(t *testing.T) {
 	const blocks = 3
 	p := &profile{blocks: blocks, kHz: 1000, phases: [][]string{{"head"}, {"gather", "gather"}, {}}}

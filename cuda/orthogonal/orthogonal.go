@@ -73,7 +73,7 @@ func (o *Orthogonalizer) Send(matrices []device.Orthogonal, list kernels.Address
 		for end < len(matrices) && ShapeOf(matrices[end]) == s {
 			end++
 		}
-		// The algorithms are chosen for as many matrices as divide those of a vector.
+		// The algorithms are chosen for a number of matrices that divides the number of a vector.
 		like := min(end-first, s.most())
 		for (end-first)%like != 0 {
 			like--

@@ -98,8 +98,8 @@ func checkCount(t *testing.T, location string, files []file) {
 	}
 }
 
-// A folder, a tar and a zip of any tree are the same set, or are refused for the same reason, and each
-// picture is in the set or counted.
+// A folder, a tar and a zip of any tree are the same set, or are refused for the same reason, and
+// each picture is in the set or counted.
 func TestAnyTreeIsOneSet(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	words := []string{"train", "Train", "test", "val", "cat", "dog", "images", "masks", "0", "1", "10", "seg_train",

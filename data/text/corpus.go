@@ -33,7 +33,8 @@ type OpenOptions struct {
 
 // Open opens a text: a folder with the files train.bin and val.bin of nanoGPT, llm.c or [Prepare],
 // a folder of .txt files, or one such file. The .bin files win. Without meta.json, or nanoGPT's
-// meta.pkl, tokens below 256 have no known tokenizer unless the options name byte, and others are GPT-2's.
+// meta.pkl, tokens below 256 have no known tokenizer unless the options name byte, and others are
+// GPT-2's.
 func Open(path string, o OpenOptions) (*Corpus, error) {
 	train, val, err := binFiles(path)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// pickledChars is meta.pkl of nanoGPT's data/shakespeare_char/prepare.py for the characters "\n abé",
-// by the protocol in which Python wrote it.
+// pickledChars is meta.pkl of nanoGPT's data/shakespeare_char/prepare.py for the characters "\n
+// abé", by the protocol in which Python wrote it.
 var pickledChars = map[int]string{
 	2: "\x80\x02\x7d\x71\x00\x28\x58\x0a\x00\x00\x00\x76\x6f\x63\x61\x62\x5f\x73\x69\x7a\x65\x71\x01\x4b\x05\x58" +
 		"\x04\x00\x00\x00\x69\x74\x6f\x73\x71\x02\x7d\x71\x03\x28\x4b\x00\x58\x01\x00\x00\x00\x0a\x71\x04\x4b\x01" +

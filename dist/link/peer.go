@@ -33,7 +33,8 @@ type peer struct {
 	counted          int           // The bytes of out[exchanges] that the node's logBytes contains.
 	changed          chan struct{} // Closed and replaced whenever the state changes.
 
-	// first is the address that is dialed first, modulo their number. The goroutine that dials uses it.
+	// first is the address that is dialed first, modulo their number. The goroutine that dials uses
+	// it.
 	first int
 	// unreachable is the time at which a direct connection failed. The goroutine that dials uses
 	// it.

@@ -11,8 +11,8 @@ import (
 	"fspda/dist"
 )
 
-// offence is something invalid that a peer has sent. It ends when a valid message of the same stream
-// is taken.
+// offence is something invalid that a peer has sent. It ends when a valid message of the same
+// stream is taken.
 type offence struct {
 	reason        error
 	since, latest time.Time
@@ -38,8 +38,8 @@ func (p *peer) offends(stream int, err error) {
 	p.node.stats.dropped.Add(1)
 }
 
-// refuseMessage refuses the next message of a stream: it and those behind it are dropped, and the link
-// ends. After the next handshake the peer sends them again, as they are or valid.
+// refuseMessage refuses the next message of a stream: it and those behind it are dropped, and the
+// link ends. After the next handshake the peer sends them again, as they are or valid.
 func (p *peer) refuseMessage(stream int, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,8 +46,8 @@ func oneOfFive(m dist.Message) error {
 	return nil
 }
 
-// A message that no agent of the run sends closes its link, is counted, and its sender is named. The
-// receiver waits on, the others exchange as before, and a valid message is taken when it comes.
+// A message that no agent of the run sends closes its link, is counted, and its sender is named.
+// The receiver waits on, the others exchange as before, and a valid message is taken when it comes.
 func TestBadMessageNamesItsSender(t *testing.T) {
 	for name, bad := range badMessages {
 		t.Run(name, func(t *testing.T) {

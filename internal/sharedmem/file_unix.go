@@ -56,7 +56,8 @@ func (f *File) Floats(n int) ([]float32, error) {
 		return nil, fmt.Errorf("sharedmem: mapping %d bytes: %w", bytes, err)
 	}
 	f.regions[uintptr(at)] = Region{offset, bytes}
-	// The finalizer runs while the allocation still exists, so that nobody else gets pages of the file.
+	// The finalizer runs while the allocation still exists, so that nobody else gets pages of the
+	// file.
 	skip := uintptr(at) - uintptr(begin)
 	runtime.SetFinalizer((*byte)(begin), func(begin *byte) {
 		f.release(unsafe.Add(unsafe.Pointer(begin), skip), Region{offset, bytes})

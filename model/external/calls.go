@@ -15,7 +15,8 @@ type vectors struct {
 	buffers []float32 // nil: none
 }
 
-// staged are the vectors of a request in a client's memory: the ones of the training itself, or copies.
+// staged are the vectors of a request in a client's memory: the ones of the training itself, or
+// copies.
 type staged struct {
 	vectors
 	of vectors // the ones of the training
@@ -155,8 +156,8 @@ func (e *Engine) gradient(dst, x, buffers device.Vector, b device.Batch) (loss f
 	return a.loss() + e.regularize(dst, x), nil
 }
 
-// regularize adds the gradient of the L2 term at x to g, multiplies g by the factors of the tensors,
-// and returns the term.
+// regularize adds the gradient of the L2 term at x to g, multiplies g by the factors of the
+// tensors, and returns the term.
 func (e *Engine) regularize(g, x device.Vector) (l2 float64) {
 	if len(e.decayed) > 0 {
 		wd := e.WeightDecay()

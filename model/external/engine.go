@@ -36,7 +36,7 @@ type Examples struct {
 	Shape   []int
 	Classes int
 	Tokens  bool             // an example is a window of tokens
-	Test    *device.CacheKey // of the test examples, if the client loads the examples; else nil
+	Test    *device.CacheKey // The key of the test examples; nil if the client does not load examples.
 }
 
 // Description is the answer of a program to [Program.Ask].

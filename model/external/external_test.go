@@ -152,7 +152,7 @@ func TestEngineIsTheNetworkOfItsClient(t *testing.T) {
 	}
 }
 
-// Frozen tensors and step sizes of tensors change gradients as those of our networks.
+// Frozen tensors and step sizes of tensors change gradients, like the gradients of our networks.
 func TestFactors(t *testing.T) {
 	w := newTwin(t, client(t, ""), time.Minute)
 	var got [2][]float64

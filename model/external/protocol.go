@@ -49,7 +49,7 @@ type batch struct {
 	X     *array `json:"x,omitempty"` // float32, or int32 tokens
 	Y     *array `json:"y"`           // int32: the classes
 	Rows  *array `json:"rows,omitempty"`
-	Split string `json:"split,omitempty"` // with Rows: train or test
+	Split string `json:"split,omitempty"` // The split of Rows: train or test.
 	// Key seeds the random numbers of the batch, such as the masks of dropout; 0: there are none.
 	Key uint64 `json:"key,omitempty"`
 }

@@ -67,7 +67,7 @@ type State struct {
 	g device.Vector // gradient of the current iteration
 
 	exceptions
-	ones device.Vector // of a GTAdam
+	ones device.Vector // A vector of ones, which GTAdam needs.
 
 	// operand lists, reused so that an iteration allocates none
 	input []device.Term // the gradient as the optimizer gets it

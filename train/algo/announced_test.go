@@ -6,7 +6,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// Trajectories of TiCoPD and DoCoM that another program computed, and the bits of the first problem.
+// Trajectories of TiCoPD and DoCoM that another program computed, and the bits of the first
+// problem.
 func TestGoldenAnnounced(t *testing.T) {
 	lambda := func(g *game) []float64 { return g.aux(0, "lambda") }
 	tracker := func(g *game) []float64 { return g.aux(0, "tracker") }

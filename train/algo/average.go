@@ -10,8 +10,8 @@ import "fspda/device"
 //
 // The zero value is the mean of the models of all iterations.
 type Average struct {
-	// Decay is the factor of the average in an exponential one: share = 1 - min(Decay, (1+k)/(10+k)), so
-	// that it follows a short run. It is 0 in a tail average, which is the mean of the models after
+	// Decay is the factor of the average in an exponential one: share = 1 - min(Decay, (1+k)/(10+k)),
+	// so that it follows a short run. It is 0 in a tail average, which is the mean of the models after
 	// iteration After.
 	Decay float64
 	After int

@@ -46,7 +46,7 @@ func observes(t *testing.T, plain, g *game, average Average) {
 	for i, s := range g.state {
 		s.average = g.dev.NewVector(len(g.x(i)))
 		s.Aux = append(s.Aux, s.average)
-		s.copy(s.average, s.X) // as [State.Connect] does
+		s.copy(s.average, s.X) // [State.Connect] does the same.
 		want[i], sums[i] = slices.Clone(g.x(i)), make([]float64, len(g.x(i)))
 	}
 	for it := range 16 {

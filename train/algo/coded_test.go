@@ -13,8 +13,8 @@ import (
 // coordinates; nil: all.
 type coding func(v []float64) (values []float64, coords []uint32)
 
-// inCode sends vectors by a coding to all agents at the ends of rounds of 2. A message is counted as
-// sent says.
+// inCode sends vectors by a coding to all agents at the ends of rounds of 2. A message is counted
+// as sent says.
 func inCode(code coding, sent dist.Sent) func(g *game) {
 	return func(g *game) {
 		everyPair(g)
@@ -169,9 +169,9 @@ func codedWorld(a Algorithm, w world, q quadratics, code coding) *game {
 	return g
 }
 
-// SparseLoCo that sends everything is DiLoCo without momentum. The numbers that it sends and keeps in
-// a round are the change of the model and the numbers kept before: with Keep 1 the slow model is the
-// first one minus all that was sent. Numbers in bins have the mean of the numbers.
+// SparseLoCo that sends everything is DiLoCo without momentum. The numbers that it sends and keeps
+// in a round are the change of the model and the numbers kept before: with Keep 1 the slow model is
+// the first one minus all that was sent. Numbers in bins have the mean of the numbers.
 func TestSparseLoCoKeepsWhatItDoesNotSend(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		all := codedWorld(SparseLoCo{H: 2, Keep: 0.9, Rate: 0.7, Descent: heavyBall(0.5)}, w, q, whole)

@@ -16,7 +16,8 @@ import (
 //
 // which is PyTorch's Nesterov momentum with D as the gradient. All agents sum in the order of their
 // numbers, so their copies of phi and b stay bit-identical. The inner optimizer keeps its state
-// over rounds, and it is not averaged unless [Moments] says so. With Rate 1 and Mu 0 it is local SGD, x ← mean of x.
+// over rounds, and it is not averaged unless [Moments] says so. With Rate 1 and Mu 0 it is local
+// SGD, x ← mean of x.
 //
 // Departure: the step of the outer optimizer comes after exactly H local steps in every round.
 type DiLoCo struct {

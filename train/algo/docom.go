@@ -5,18 +5,18 @@ import (
 	"fspda/train/setting"
 )
 
-// DoCoM tracks estimates of variance-reduced gradients, with compressed differences of both trackers
-// and models in two exchanges (Yau and Wai 2022). G and H are public copies of the trackers and of
-// the models, known to all neighbours, and SG = W·G and SH = W·H are kept up to date. With Q the
-// compressor, and both gradients of an iteration of the same batch,
+// DoCoM tracks estimates of variance-reduced gradients, with compressed differences of both
+// trackers and models in two exchanges (Yau and Wai 2022). G and H are public copies of the
+// trackers and of the models, known to all neighbours, and SG = W·G and SH = W·H are kept up to
+// date. With Q the compressor, and both gradients of an iteration of the same batch,
 //
 //	v' = g(x) + (1-a)(v - g(x_old))    y = g + v' - v    v ← v'     G ← G + Q(y - G)
 //	after the first exchange:  g = y + theta·(SG - G)    x_old ← x
 //	                           y = x - alpha·g                      H ← H + Q(y - H)
 //	after the second:          x = y + theta·(SH - H)
 //
-// At the start v and g are zero, and v' is the gradient. With a = 1, Q the identity and theta = 1 it
-// is [DSGT] started at W·g.
+// At the start v and g are zero, and v' is the gradient. With a = 1, Q the identity and theta = 1
+// it is [DSGT] started at W·g.
 //
 // Invariants, for every contraction: the mean of g is the mean of v, SG = W·G, SH = W·H, and the
 // mean model moves by -alpha·mean(g). With exact gradients the agents reach the optimum.

@@ -9,8 +9,8 @@ import (
 // them. The values are the variables of this type, which [EdgeKinds] lists.
 type Edges struct {
 	Name string // The name of the variable.
-	// Auto is what edges auto comes to, given the graph and the number of local steps of a round. It is
-	// nil if the agents use no graph.
+	// Auto is what edges auto comes to, given the graph and the number of local steps of a round. It
+	// is nil if the agents use no graph.
 	Auto func(graph string, steps int) string
 	// Own says which edge processes that a graph brings along fit too. Edges auto comes to them.
 	Own OwnProcess

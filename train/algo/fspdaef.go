@@ -23,8 +23,8 @@ import (
 //
 // Invariants, for every compressor, graph and edge process: both ends of an edge hold the same two
 // vectors to the bit, so that they add exact negatives. Hence Σ lambda = 0, and the mean model
-// moves by -alpha·mean(u). With Q the identity it is FSPDA-SA on whole vectors. With exact gradients
-// and a contraction Q the agents reach the optimum if gamma and eta are small enough.
+// moves by -alpha·mean(u). With Q the identity it is FSPDA-SA on whole vectors. With exact
+// gradients and a contraction Q the agents reach the optimum if gamma and eta are small enough.
 //
 // The method is this program's own. We have no proof of its convergence.
 type EF struct {

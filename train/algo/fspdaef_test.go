@@ -211,8 +211,8 @@ func TestCopiesOfBothEndsAreEqual(t *testing.T) {
 	}
 }
 
-// Copies in plain loops, one for each direction of an edge, with random step sizes, local optimizers
-// and failing exchanges.
+// Copies in plain loops, one for each direction of an edge, with random step sizes, local
+// optimizers and failing exchanges.
 func TestCopiesAreTheirRecursion(t *testing.T) {
 	for _, inner := range []float64{0, 0.6, -1} {
 		for _, q := range []compression{top1, signOf} {

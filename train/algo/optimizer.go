@@ -12,9 +12,9 @@ import (
 type Optimizer interface {
 	// Vectors names the vectors that it keeps between calls, all zero at the start.
 	Vectors() []string
-	// Direct returns the direction for the gradient [State.CorrectedGradient]. Decay is the factor of x
-	// in the direction. The vectors are s.Opt, in the order of Vectors; s.Count is for the optimizer to
-	// count its calls. The last passes may be planned only.
+	// Direct returns the direction for the gradient [State.CorrectedGradient]. Decay is the factor of
+	// x in the direction. The vectors are s.Opt, in the order of Vectors; s.Count is for the optimizer
+	// to count its calls. The last passes may be planned only.
 	Direct(s *State, x device.Vector, decay float64) device.Vector
 	// InverseGain is 1 over the limit of u for a constant gradient of 1; 0 if u is not linear in
 	// the gradient.

@@ -33,7 +33,7 @@ type game struct {
 	prepare func(r *Round) // completes a round for an algorithm; may be nil
 	heard   func(r *Round) // completes what was received; may be nil
 
-	late []*Round // of the last iteration whose messages are awaited in a later one, by agent
+	late []*Round // The rounds whose messages are awaited in a later iteration, by agent.
 
 	ledger dist.Ledger
 	coded  func(l *Link, which int) dist.Sent // what a message of a broadcast sends
@@ -160,8 +160,8 @@ func (g *game) step(tb testing.TB, t int) {
 	}
 }
 
-// setApart takes the links of an iteration out of its rounds, and puts those into them whose messages
-// are awaited now.
+// setApart takes the links of an iteration out of its rounds, and puts those into them whose
+// messages are awaited now.
 func (g *game) setApart(rounds []*Round, t, delay int) {
 	now := g.late
 	if len(rounds[0].Links) > 0 {

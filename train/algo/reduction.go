@@ -10,14 +10,16 @@ import (
 
 // Reduction is how the agents of a method of rounds come to the mean of vectors that they have.
 type Reduction interface {
-	// declare adds to the traits how it communicates and, as the last of Aux, the vector that it keeps.
+	// declare adds to the traits how it communicates and, as the last of Aux, the vector that it
+	// keeps.
 	declare(t *Traits)
 	keeps() bool // It keeps a vector.
 	// fold returns v and the unsent part that kept has, the vector that declare names, on the
 	// coordinates of v; nil: there is none. It may be in kept.
 	fold(s *State, v, kept device.Vector) device.Vector
 	// post posts a folded vector, which is pooled or the gradient vector or kept, and behind it more.
-	// Without links s.g becomes the vector to post. kept becomes the unsent part; nil: it is not asked.
+	// Without links s.g becomes the vector to post. kept becomes the unsent part; nil: it is not
+	// asked.
 	post(s *State, r *Round, v, kept device.Vector, more ...device.Vector) error
 	// sum returns a vector, and the factor that makes it the mean of those posted. All agents get the
 	// same bits. The vector is dst or a shared one, or without links the gradient vector.
@@ -32,7 +34,8 @@ func reduction(by Reduction) Reduction {
 	return by
 }
 
-// kept is the vector that a reduction keeps, the last one of the algorithm's own; nil: it keeps none.
+// kept is the vector that a reduction keeps, the last one of the algorithm's own; nil: it keeps
+// none.
 func (s *State) kept(by Reduction) device.Vector {
 	if !by.keeps() {
 		return nil
@@ -59,8 +62,8 @@ func (Exact) sum(s *State, r *Round, name string, dst device.Vector) (device.Vec
 }
 
 // Quantized is a [Reduction] by numbers of few bits (Streaming DiLoCo, Douillard and others 2025;
-// MuLoCo, Thérien and others 2025). With Q the compressor, v the vector of an agent and e its unsent
-// part, which starts at zero,
+// MuLoCo, Thérien and others 2025). With Q the compressor, v the vector of an agent and e its
+// unsent part, which starts at zero,
 //
 //	e ← Feedback·e + v      q = Q(e)      e ← e - q       (without feedback q = Q(v))
 //	mean of q, of messages to all others;    or in two steps Q(mean of q)

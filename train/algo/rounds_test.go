@@ -133,8 +133,8 @@ func TestGoldenStreaming(t *testing.T) {
 	}
 }
 
-// One agent whose own change counts at once is DiLoCo. Of many agents, delayed slow models are equal
-// to the bit, and eager ones differ. An agent made anew posts the same message again.
+// One agent whose own change counts at once is DiLoCo. Of many agents, delayed slow models are
+// equal to the bit, and eager ones differ. An agent made anew posts the same message again.
 func TestLateOuterSteps(t *testing.T) {
 	forWorlds(t, func(t *testing.T, w world, q quadratics) {
 		const h = 3

@@ -15,9 +15,9 @@ import (
 //	                        q = Q(e on S)               e ← e - q
 //	                        phi ← phi - Rate·(mean of q over all agents)        x ← phi
 //
-// where Q rounds to a few bins, and e keeps the rounding too. All sum in the order of the agents, so
-// their phi stay bit-identical. With Keep 1 an agent's changes are all sent or kept. Keep acts as
-// the momentum, so that there is no outer one.
+// where Q rounds to a few bins, and e keeps the rounding too. All sum in the order of the agents,
+// so their phi stay bit-identical. With Keep 1 an agent's changes are all sent or kept. Keep acts
+// as the momentum, so that there is no outer one.
 //
 // Departures from the released program: the mean is over all agents, as printed, and not over those
 // that sent a coordinate, and messages are not shortened to their median length. Indices are not
@@ -26,7 +26,7 @@ type SparseLoCo struct {
 	H    int     // local steps of a round
 	Keep float64 // share of e that the next round keeps
 	Rate float64 // step size of the outer steps
-	Spec string  // of the compressor
+	Spec string  // The spec of the compressor.
 	Descent
 }
 

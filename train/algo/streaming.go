@@ -12,17 +12,17 @@ import (
 // (Douillard and others 2025), so that each all-reduce has one part only, and may take some
 // iterations. Each part of P has its own slow model phi, which is the same at all agents, and its
 // own outer momentum b. Its rounds have H = P·Every local steps, and the rounds of the parts end
-// Every steps after each other. With x the model, at the end of iteration t, where the round of part
-// k ends, and at the end of t + Delay,
+// Every steps after each other. With x the model, at the end of iteration t, where the round of
+// part k ends, and at the end of t + Delay,
 //
 //	t           D = mean of (phi[k] - x[k])
 //	t + Delay   b[k] ← Mu·b[k] + D        phi[k] ← phi[k] - Rate·(D + Mu·b[k])
 //	            x[k] ← (1-Own)·phi[k] + Own·x[k]
 //
 // So the next D of the part has the steps that x took while D was under way. All agents sum in the
-// order of their numbers: phi and b stay bit-identical. With one part, and neither Delay nor Own, it
-// is [DiLoCo]. Without agents to exchange with, no outer step is taken. Steps that are under way at
-// the end of a run are not taken.
+// order of their numbers: phi and b stay bit-identical. With one part, and neither Delay nor Own,
+// it is [DiLoCo]. Without agents to exchange with, no outer step is taken. Steps that are under way
+// at the end of a run are not taken.
 type StreamingDiLoCo struct {
 	Every  int              // local steps from one part's outer step to the next part's
 	Rate   float64          // step size of the outer optimizer

@@ -10,9 +10,9 @@ import (
 	"fspda/dist"
 )
 
-// Streaming DiLoCo with a delay, written out: the mean change of a part, taken where its round ends,
-// moves slow model and momentum some iterations later, and the model by its share. Agents that are
-// made anew from their state while messages travel post the same messages again.
+// Streaming DiLoCo with a delay, written out: the mean change of a part, taken where its round
+// ends, moves slow model and momentum some iterations later, and the model by its share. Agents
+// that are made anew from their state while messages travel post the same messages again.
 func TestLateStreamingDiLoCo(t *testing.T) {
 	const every, parts, rate, mu = 4, 3, 0.7, 0.8
 	for _, c := range []struct {
@@ -79,8 +79,8 @@ func checkRepost(t *testing.T, g *game) {
 	}
 }
 
-// With codes and feedback, messages that are posted again are the same too, and late steps leave the
-// same slow models at all agents.
+// With codes and feedback, messages that are posted again are the same too, and late steps leave
+// the same slow models at all agents.
 func TestLateQuantizedStreamingDiLoCo(t *testing.T) {
 	for _, by := range []Quantized{{}, {Feedback: 0.9}, {TwoSteps: true, Feedback: 0.5}} {
 		forWorlds(t, func(t *testing.T, w world, q quadratics) {
@@ -103,7 +103,7 @@ func TestLateQuantizedStreamingDiLoCo(t *testing.T) {
 	}
 }
 
-// Parts follow the blocks of a network, in sequence or every so many, and tensors without blocks.
+// Parts follow the blocks of a network, in sequence or strided, and tensors without blocks.
 func TestPartsByLayers(t *testing.T) {
 	gpt := []string{"wte.weight", "wpe.weight", "h.0.ln.weight", "h.0.mlp.weight", "h.1.ln.weight", "h.1.mlp.weight",
 		"h.2.mlp.weight", "ln_f.weight"}

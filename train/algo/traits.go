@@ -21,7 +21,8 @@ type Memory struct {
 	// Scalars are the numbers that an agent keeps as State.Scalars, as they are at the start.
 	Scalars []float64
 	// EdgeVectors are the lengths of the vectors that an agent keeps for each of its edges of the
-	// graph, in EdgeMemory.Vectors. They start at zero. ModelLength stands for the length of the model.
+	// graph, in EdgeMemory.Vectors. They start at zero. ModelLength stands for the length of the
+	// model.
 	EdgeVectors []int
 	// EdgesFromModel says that the vectors of the length of the model in EdgeVectors start at the
 	// first model, which all agents have in common.
@@ -66,8 +67,8 @@ type Exchange struct {
 	// MeanVectors is the mean number of vectors in a message, where not all of an all-reduce have
 	// Vectors; 0 stands for Vectors.
 	MeanVectors float64
-	// Messages counts the messages that an agent posts on each link before an exchange; 0 stands for 1.
-	// Their vectors follow each other in Link.Sent and Link.Received.
+	// Messages counts the messages that an agent posts on each link before an exchange; 0 stands for
+	// 1. Their vectors follow each other in Link.Sent and Link.Received.
 	Messages int
 	// MessageLen is the mean number of values that an agent sends over a link in an iteration; 0 if
 	// the messages hold whole vectors, or the coordinates of a mask.
@@ -76,8 +77,8 @@ type Exchange struct {
 	// posts in iteration t belong to Mix of iteration t + Delay, and Mix of t has none. It is at most
 	// Period, of an all-reduce without Between.
 	Delay int
-	// Repost posts the messages of an earlier iteration again from the vectors of an agent, with Delay,
-	// in a run that is resumed while they were on their way.
+	// Repost posts the messages of an earlier iteration again from the vectors of an agent, with
+	// Delay, in a run that is resumed while they were on their way.
 	Repost Stage
 	// Between lists the parts of an iteration between its exchanges, if it has several: each reads
 	// what was received and posts the vectors of the next exchange.

@@ -7,9 +7,9 @@ import (
 	"fspda/dist"
 )
 
-// Message returns b, a vector that an agent received, or one in its place whose difference from own,
-// the agent's vector, is not longer than a limit; 0: there is none. Both ends of an edge shorten a
-// difference by one factor. Message takes over a reference to b.
+// Message returns b, a vector that an agent received, or one in its place whose difference from
+// own, the agent's vector, is not longer than a limit; 0: there is none. Both ends of an edge
+// shorten a difference by one factor. Message takes over a reference to b.
 func Message(pool *dist.Pool, b *dist.Buffer, own device.Vector, limit float64) *dist.Buffer {
 	if limit == 0 {
 		return b

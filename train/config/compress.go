@@ -204,7 +204,7 @@ func (s *Setup) chocoLimit() float64 {
 // copyLimit returns the gossip gain above which differences between agents may grow if both ends of
 // an edge compare copies: a message removes a share delta of the squared distance of a copy. It
 // was measured on graphs of ten agents; top-k of usual vectors bears four times as much, since its
-// delta is that of the worst vector.
+// delta is the contraction of the worst vector.
 func (s *Setup) copyLimit() float64 {
 	delta := s.Compressor.Delta()
 	return sixDigits(s.usualTimes() * delta / (2 - delta))
@@ -218,12 +218,13 @@ func (s *Setup) usualTimes() float64 {
 	return 1
 }
 
-// copyRate bounds eta·beta/(gamma·P(edge)) over compressed copies. A copy that moves by a share r of
-// its distance whenever its edge is active lags behind its model, so that the mean of differences
-// between agents shrinks only if that ratio is below r, whatever the graph: the roots of s³/(r·P) +
-// s² + gamma·l·s + eta·beta·l, with l an eigenvalue of the mean Laplacian, have negative real parts
-// iff it is. Half of delta keeps away from that. For a compressor whose delta is a mean, as sign,
-// whose messages disturb also coordinates that are right, less was measured to be safe.
+// copyRate bounds eta·beta/(gamma·P(edge)) over compressed copies. A copy that moves by a share r
+// of its distance whenever its edge is active lags behind its model, so that the mean of
+// differences between agents shrinks only if that ratio is below r, whatever the graph: the roots
+// of s³/(r·P) + s² + gamma·l·s + eta·beta·l, with l an eigenvalue of the mean Laplacian, have
+// negative real parts iff it is. Half of delta keeps away from that. For a compressor whose delta
+// is a mean, as sign, whose messages disturb also coordinates that are right, less was measured to
+// be safe.
 func (s *Setup) copyRate() float64 {
 	delta := math.Min(1, s.usualTimes()*s.Compressor.Delta())
 	if kind, _ := dist.CompressorNamed(s.Compressor.String()); kind.MeanDelta {

@@ -224,7 +224,7 @@ func (s *Setup) shape(iterations int) (Shape, error) {
 	return shape, nil
 }
 
-// wsd makes the shape of the schedule wsd for a run of so many iterations.
+// wsd makes the shape of the schedule wsd for a run of the given number of iterations.
 func (s *Setup) wsd(iterations int, low float64) (Shape, error) {
 	c := s.Config
 	decay := int(c.DecayLength)

@@ -70,7 +70,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%T%+v:\n%s, want\n%s", c.shape, c.shape, s, c.want)
 		}
 	}
-	// With a smallest step they end at it, and it is what they tend to beyond the end.
+	// With a smallest step they end at it, and tend to it beyond the end.
 	for _, shape := range []Shape{WSD{10, 100, 20, 0.1, decaySqrt}, Linear{10, 100, 0.1}} {
 		if f := shape.Factor(100); math.Abs(f-0.1) > 1e-15 || shape.Factor(500) != f {
 			t.Errorf("%T ends at %v, and has %v later", shape, f, shape.Factor(500))

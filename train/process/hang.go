@@ -44,7 +44,8 @@ const (
 
 // Hanging returns the agents that have not advanced for at least a time, and for several of their
 // usual steps: those that work, or, if none works, those that wait for each other or for one that
-// has ended before. A time of 0 stands for 15 seconds. Agents that are not heard are not among them.
+// has ended before. A time of 0 stands for 15 seconds. Agents that are not heard are not among
+// them.
 func Hanging(all Positions, rank, agents int, after time.Duration) (working []Stall) {
 	if after == 0 {
 		after = hangAfter

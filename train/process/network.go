@@ -37,8 +37,8 @@ type Network interface {
 	// SilentFor is the time since another agent's process was last heard; a running process sends
 	// heartbeats. It counts from the start if nothing was heard.
 	SilentFor(agent int) time.Duration
-	// Advance tells the other processes that the local agent has done something in iteration t, and its
-	// phase. While it waits for a message of another agent, the Network tells that.
+	// Advance tells the other processes that the local agent has done something in iteration t, and
+	// its phase. While it waits for a message of another agent, the Network tells that.
 	Advance(t int, phase dist.Phase)
 	// Position is how far an agent has come, the local one included.
 	Position(agent int) dist.Advance

@@ -124,8 +124,8 @@ func (c *Clock) Await() {
 	c.now = math.Max(c.now, c.ready)
 }
 
-// Depart says that the messages posted in this iteration are awaited in a later one, in which Due is
-// called.
+// Depart says that the messages posted in this iteration are awaited in a later one, in which Due
+// is called.
 func (c *Clock) Depart() {
 	if c.again != nil {
 		c.flight, c.again = c.again, nil

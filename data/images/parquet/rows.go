@@ -33,7 +33,8 @@ type rows struct {
 	cache cache
 }
 
-// group is a part of a table, which begins with the row first of its file, and position a row of it.
+// group is a part of a table, which begins with the row first of its file, and position a row of
+// it.
 type (
 	group    struct{ shard, index, first int }
 	position struct{ group, row int32 }

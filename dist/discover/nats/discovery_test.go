@@ -289,8 +289,8 @@ func TestAsks(t *testing.T) {
 }
 
 // Packets that are not of the run, or of another version, are dropped. Without certificates an
-// agent that nobody is connected to ends if the others have another version, with certificates after
-// a minute.
+// agent that nobody is connected to ends if the others have another version, with certificates
+// after a minute.
 func TestForeignPackets(t *testing.T) {
 	m := openMesh(t, 2, nil)
 	m.check(t)

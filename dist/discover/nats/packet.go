@@ -104,8 +104,8 @@ func (p *peer) publish(kind byte, conn, seq uint64, payload []byte) error {
 	return d.conn.Publish(subject(d.opt.Run, p.id, strconv.Itoa(d.opt.Self)), append(b, payload...))
 }
 
-// versionGrace is the time for which packets of another version may arrive before an agent ends that
-// has certificates: one packet may be forged.
+// versionGrace is the time for which packets of another version may arrive before an agent ends
+// that has certificates: one packet may be forged.
 const versionGrace = time.Minute
 
 // meetVersion handles a packet of another version of the protocol, about which err is. An agent to

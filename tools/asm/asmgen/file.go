@@ -22,8 +22,8 @@ type File struct {
 	Generator string // import path, for the first line
 	Package   string
 	InTables  []string // prefixes of functions that are called through tables, not by Dispatch
-	// Emit writes all functions. Those whose names end in NEON are for arm64. They are written for AVX2
-	// and translated.
+	// Emit writes all functions. Those whose names end in NEON are for arm64. They are written for
+	// AVX2 and translated.
 	Emit func(c *build.Context)
 	// Direct has the instructions of functions for arm64 that Emit only declares.
 	Direct map[string]func(f *arm64.Func)

@@ -18,7 +18,7 @@ var standIn = regexp.MustCompile(`VPMADD52([LH])UQ +Z(\d+), Z(\d+), Z(\d+)`)
 
 var standsFor = map[string]struct {
 	name       string
-	prefix, op byte // of EVEX.512.0F38.W0
+	prefix, op byte // Two bytes of an instruction EVEX.512.0F38.W0.
 }{"L": {"VDPBF16PS", 2, 0x52}, "H": {"VCVTNE2PS2BF16", 3, 0x72}}
 
 // pairInstructions rewrites the instructions of a file.
