@@ -33,7 +33,7 @@ const (
 	modelCommand    = 0.25e-6
 	modelLaunch     = 4.2e-6 // the time between the end of a launch and the start of the next
 	modelList       = 3.2e-6 // the time until four iterations' commands and rows are there
-	modelMost       = 40e-6  // the longest iteration that is expected in a launch of its own
+	modelMost       = 40e-6  // the largest time of an iteration that the test accepts
 	modelError      = 0.2
 	modelBarriers   = 5.5 // barriers of an iteration: 5, and some more while agents are apart
 )

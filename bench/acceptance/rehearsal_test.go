@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -159,7 +160,11 @@ func stage(t *testing.T, script string, f fault, fails bool) string {
 	path := filepath.Join(dir, "script")
 	script = strings.NewReplacer("DIR", dir, "FAULT_AT", strconv.Itoa(at), "FAULT_IN", in, "FAULT",
 		does).Replace(script)
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+	// A process that starts meanwhile would inherit the open file, and starting the script would fail.
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte(script), 0o755)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Error(err)
 	}
 	return path

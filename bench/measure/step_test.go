@@ -79,7 +79,7 @@ func TestStepWithBuffers(t *testing.T) {
 	if got := buffered(withoutBuffers{m}.Model).InitBuffers(); len(got) == 0 {
 		t.Error("a model with batch norm lost it")
 	}
-	o.Model, o.Products, o.Each = m, nil, 5*time.Millisecond
+	o.Model, o.Products, o.Each = m, nil, 50*time.Millisecond // longer than a step on a busy machine
 	r, err := Step(context.Background(), o)
 	if err != nil {
 		t.Fatal(err)
