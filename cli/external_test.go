@@ -363,8 +363,8 @@ func TestExternalInExperiments(t *testing.T) {
 	}
 }
 
-// A program that fails for good ends the run with what it said and with advice, and the run goes on
-// with a program that works, to the bits of one that was not disturbed.
+// A program that always fails ends the run. The error has the program's last words and advice. With
+// a program that works the run continues, and ends with the bits of an undisturbed run.
 func TestExternalProgramFails(t *testing.T) {
 	dir, own := t.TempDir(), ownModel(t)
 	broken, folder, whole := filepath.Join(dir, "broken"), filepath.Join(dir, "run"), filepath.Join(dir, "whole")

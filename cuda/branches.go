@@ -63,8 +63,7 @@ func (v *Vector) branchOf() int {
 	return int(v.branch.Load() - 1)
 }
 
-// programRun is a run of a program with a branch, which is computed at the same time as those of
-// other agents.
+// programRun is a run of a program on a branch. Branches of several agents compute at the same time.
 type programRun struct {
 	executor.Op
 	program *Program

@@ -131,7 +131,8 @@ func TestModelOfGPT2(t *testing.T) {
 	}
 }
 
-// The logits of GPT-2 take at most 2 GiB: of 40 windows they are computed in two pieces, of 16 at once.
+// The logits of GPT-2 take at most 2 GiB. For 40 windows they are computed in two pieces, for 16
+// windows in one.
 func TestLossPieces(t *testing.T) {
 	net, err := model.Open("gpt2", model.Options{Classes: 50257})
 	if err != nil {

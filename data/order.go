@@ -115,7 +115,7 @@ func (o *Order) permute(epoch int) {
 	s := rng.New(o.seed, "batch", uint64(o.agent), uint64(epoch))
 	s.Permute(o.perm)
 	if o.repeat > 1 {
-		for i := len(o.perm) - 1; i > 0; i-- { // from the end: an entry is read before it is written
+		for i := len(o.perm) - 1; i > 0; i-- { // From the end on, an entry is read before it is written.
 			o.perm[i] = o.perm[i/o.repeat]
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // and a vector into runs. With bins the numbers of each tensor that are sent are rounded to the
 // means of their bins: of n numbers,
 //
-//	shift = mean of v    c = v - shift    step = 6·(deviation of c, with n-1)/bins, or 1 if that is none
+//	shift = mean of v    c = v - shift
+//	step = 6·(deviation of c, with n-1)/bins, or 1 if the deviation is 0
 //	code = clamp(round(c/step + bins/2), 0, bins-1)    table[code] = mean of the c with that code
 //	Q(v) = table[code] + shift
 //

@@ -8,7 +8,7 @@ import (
 )
 
 // The digest by which agents compare their programs is the digest of these bits, on every machine.
-// Where the bits of a build change, it changes, and its agents do not join those of others.
+// A build with other bits has another digest, and its agents cannot join agents of this build.
 func TestArithmetic(t *testing.T) {
 	c := train.Default()
 	c.Agents = 4

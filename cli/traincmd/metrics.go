@@ -35,8 +35,8 @@ type metrics interface {
 
 // observed is the source of metrics: all agents of a run, or the agent of this process.
 type observed interface {
-	// measure passes all numbers but those of evaluations to set: names of measures, and the values
-	// of their labels.
+	// measure calls set for each measure that no evaluation computes, with its name, its value and
+	// the values of its labels.
 	measure(set func(name string, v float64, labels ...string))
 	alive() error // the reason why the process cannot continue
 	ready() error // the reason why the run does not advance

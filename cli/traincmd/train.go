@@ -192,7 +192,7 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 	if ctx, err = m.page.serve(ctx, m.out, r); err != nil {
 		return ctx, errors.Join(err, folder.Close())
 	}
-	if r.options.Live == nil && m.metrics != "" { // without a page
+	if r.options.Live == nil && m.metrics != "" { // The metrics need the live state, which no page has made.
 		r.options.Live = train.NewLiveState(r.setup.Config.Agents)
 	}
 	watched.serve(wholeRun{r.options.Live, r.setup.Config.Iterations}, r.display.log)

@@ -20,7 +20,7 @@ type Set struct {
 	narrow, between func(dst, a, b *float32, blocks int)
 }
 
-// Kind says what a number of the factors of a product stands for.
+// Kind is the format of the factors of a product.
 type Kind uint8
 
 const (

@@ -90,7 +90,7 @@ func (p *Program) launch(c *client, socket *os.File) (end func() string, err err
 	cmd := exec.Command("/bin/sh", "-c", execute(p.o.Command))
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles, cmd.WaitDelay = out, out, []*os.File{socket}, patience
 	cmd.Env = append(os.Environ(), SocketVariable+"=3")
-	cmd.SysProcAttr = attributes() // of its own group, so that Ctrl-C in a terminal does not reach it
+	cmd.SysProcAttr = attributes() // Ctrl-C in a terminal does not reach another group of processes.
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // the system ends the process when the thread that started it ends

@@ -34,7 +34,7 @@ var docom = Method{Name: "docom", Keys: []setting.Key{Theta, primalWeight, compr
 	New: func(s Settings) Algorithm { return DoCoM{Theta: s.Param("theta"), A: s.Param("a_x")} }}
 
 const (
-	docomV        = iota // in State.Aux
+	docomV        = iota // The vectors of State.Aux begin with v.
 	docomTracker         // g
 	docomPrevious        // x_old
 	docomCopyG           // G

@@ -71,7 +71,7 @@ func chunkSide(n, limit int) int {
 }
 
 const (
-	sparseStart = iota // in State.Aux: phi
+	sparseStart = iota // The vectors of State.Aux begin with phi.
 	sparseError        // e
 )
 

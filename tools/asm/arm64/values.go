@@ -12,7 +12,7 @@ import (
 // condition on their numbers stay whole.
 func (f *Func) split() {
 	v := f.values()
-	names := map[int]Reg{} // of the first definition of each value
+	names := map[int]Reg{} // The first definition of each value has a register.
 	count := [2]int{}
 	name := func(r Reg, definition int) Reg {
 		first := v.of(definition)
