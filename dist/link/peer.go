@@ -17,12 +17,17 @@ type peer struct {
 	id   int
 
 	mu               sync.Mutex
-	link             *link // The connection; nil: none now.
+	started          bool      // The node has started.
+	wanted           bool      // There is to be a link to the agent.
+	link             *link     // The connection; nil: none now.
+	used             time.Time // The time of the latest message in either direction.
+	awaits           int       // The number of waits for a message of the agent, or for room to send one.
 	incarnation      uint64
 	pastIncarnations map[uint64]bool // Earlier processes of the agent, which are refused.
 	durable          bool            // The agent writes checkpoints: messages stay in the log until they are stable.
 	lastHeard        time.Time
 	seen             seenPosition
+	told             told   // What agent 0 has told of the agent. It counts while there is to be no link.
 	session          uint64 // The number on which both ends agreed; 0: none.
 	epoch            uint64 // The number of sessions so far. A session ends with its epoch.
 	sessionEpoch     uint64 // The epoch of the latest session that was opened.
@@ -81,8 +86,9 @@ func (p *peer) send(ctx context.Context, stream int, m sentMessage, epoch uint64
 		return (stream != sessions || epoch == p.epoch) && (stream != reports || p.link != nil) &&
 			!o.hasRoom(o.next, m.body.size())
 	}
+	p.want()
 	if stream != sessions && waits() {
-		defer p.node.await(p.id)()
+		defer p.await()()
 	}
 	for waits() {
 		if err := p.wait(ctx); err != nil {
@@ -117,8 +123,11 @@ func (p *peer) receive(ctx context.Context, stream int, epoch uint64) (*recvMess
 // arrival waits until a message is at the head of a stream. The caller holds the lock.
 func (p *peer) arrival(ctx context.Context, stream int, epoch uint64) error {
 	in := &p.in[stream]
+	if len(in.queue) == 0 {
+		p.want()
+	}
 	if stream == exchanges && len(in.queue) == 0 {
-		defer p.node.await(p.id)()
+		defer p.await()()
 	}
 	for {
 		if stream == sessions && p.epoch != epoch {
@@ -214,7 +223,7 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 		p.out[s].consumed, l.cursor[s] = h.Next[s], h.Arrived[s]
 		p.out[s].sent = max(p.out[s].sent, h.Arrived[s])
 	}
-	p.link = l
+	p.link, p.wanted = l, true
 	p.notify()
 	if again {
 		n.stats.reconnects.Add(1)
