@@ -169,7 +169,8 @@ func TestGPT2(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	texts := []string{"", strings.Repeat("ab", 3000), strings.Repeat(" ", 999) + "x", "I'll say it's <|endoftext|>\n\n ok"}
+	texts := []string{"", strings.Repeat("ab", 3000), strings.Repeat(" ", 999) + "x",
+		"I'll say it's <|endoftext|>\n\n ok"}
 	for range 300 {
 		s := make([]rune, 1+r.IntN(200))
 		top := []int{128, 0x250, 0x3000, 0x30000}[r.IntN(4)]
