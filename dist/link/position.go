@@ -109,6 +109,15 @@ func (p *peer) busy() bool {
 		at.Phase == dist.Waiting && at.Awaits == p.node.opt.Self
 }
 
+// use says that a message uses the link to the peer now. If it was not in use before, the heartbeats
+// become more frequent. The caller holds the lock.
+func (p *peer) use() {
+	if !p.busy() {
+		p.link.wakeUp()
+	}
+	p.used = time.Now()
+}
+
 // silentFor returns the time since the peer was heard. The caller holds the lock.
 func (p *peer) silentFor() time.Duration {
 	if !p.wanted {
