@@ -33,11 +33,7 @@ type Options struct {
 	// Wire is the format of plain values, to which senders have rounded them; "": float32.
 	Wire dist.ValueFormat
 
-	// Near are the agents to which there are links from the start; nil: all. To the others a link is
-	// made when a message is sent to them or awaited from them. Agent 0 is near all.
-	Near []int
-	// Pause is the time between two heartbeats of a link that no message uses; 0: five seconds.
-	Pause time.Duration
+	Links
 
 	// Discovery finds the other agents. The node closes it.
 	Discovery discover.Discovery
@@ -62,6 +58,15 @@ type Options struct {
 	intervals
 	chunk int
 	wrap  func(net.Conn) net.Conn // Wraps the connections to other agents.
+}
+
+// Links say which links a node has, and when they are heard.
+type Links struct {
+	// Near are the agents to which there are links from the start; nil: all. To the others a link is
+	// made when a message is sent to them or awaited from them. Agent 0 is near all.
+	Near []int
+	// Pause is the time between two heartbeats of a link that no message uses; 0: five seconds.
+	Pause time.Duration
 }
 
 // intervals are the default ones if they are 0.
