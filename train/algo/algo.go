@@ -41,10 +41,7 @@ func (r Rounds) RoundLength() int { return max(1, r.Period) }
 // AllScratchVectors returns the number of vectors of the length of the model in the working memory
 // of an agent and its optimizer.
 func (t Traits) AllScratchVectors() int {
-	n := t.ScratchVectors
-	if t.NewScratch != nil {
-		t.NewScratch(func() device.Vector { n++; return nil })
-	}
+	n := t.Work + t.ScratchVectors
 	if o, ok := t.Descent.Optimizer().(interface{ ScratchVectors() int }); ok {
 		n += o.ScratchVectors()
 	}
@@ -62,6 +59,7 @@ type State struct {
 	Count   int             // the number of directions that an optimizer with a count gave
 	Scalars []float64       // the numbers of Memory.Scalars
 	Edges   []*EdgeMemory   // the memory of Memory.EdgeVectors, by peer, ascending
+	Work    []device.Vector // the vectors of Memory.Work
 	Scratch any             // the working memory of Memory.NewScratch
 
 	g device.Vector // gradient of the current iteration
@@ -131,8 +129,11 @@ func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 	if d := t.Descent.Decay; d != nil && len(d.Except) > 0 {
 		s.except, s.few = dev.NewIndex(d.Except, nil), dev.NewVector(len(d.Except))
 	}
+	for range t.Work {
+		s.Work = append(s.Work, newVector())
+	}
 	if t.NewScratch != nil {
-		s.Scratch = t.NewScratch(newVector)
+		s.Scratch = t.NewScratch()
 	}
 	return s
 }
