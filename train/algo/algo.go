@@ -59,8 +59,7 @@ type State struct {
 	Count   int             // the number of directions that an optimizer with a count gave
 	Scalars []float64       // the numbers of Memory.Scalars
 	Edges   []*EdgeMemory   // the memory of Memory.EdgeVectors, by peer, ascending
-	Work    []device.Vector // the vectors of Memory.Work
-	Scratch any             // the working memory of Memory.NewScratch
+	Workspace
 
 	g device.Vector // gradient of the current iteration
 
@@ -78,6 +77,12 @@ type State struct {
 	layout
 
 	fill fillers
+}
+
+// Workspace is the working memory of an agent, which no checkpoint stores.
+type Workspace struct {
+	Work    []device.Vector // the vectors of Memory.Work
+	Scratch any             // the value of Memory.NewScratch
 }
 
 // exceptions are the coordinates without decoupled weight decay.
