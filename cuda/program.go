@@ -307,7 +307,7 @@ func (p *Program) sendCalls(ex *executor.Executor, m *programMemory, key program
 func (p *Program) env(ex *executor.Executor, m *programMemory, key programKey) *launchEnv {
 	env := &launchEnv{ex: ex, blas: p.device.handles.blas, scratch: key.arena + kernels.Address(p.layout.arena),
 		scalars: m.scalars(), math: p.device.compute(), scaler: key.scaler}
-	env.scalars.momentum = key.labels + 4*kernels.Address(p.code.Targets())
+	env.scalars.momentum = key.labels + 4*kernels.Address(p.code.LabelNumbers())
 	env.spaces = [spaces]kernels.Address{
 		device.Params:   key.params,
 		device.Grads:    key.grad,

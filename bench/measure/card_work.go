@@ -79,11 +79,19 @@ func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (b Bound,
 	placed.In, code.Dim = layout(device.Params, in)
 	placed.Out, code.Arena = layout(device.Arena, out)
 	batch := device.Batch{X: []float32{0}, Y: []int32{0}}
-	if call.Kernel == device.SoftmaxCrossEntropy || call.Kernel == device.Score {
+	switch call.Kernel {
+	case device.SoftmaxCrossEntropy, device.SoftmaxCrossEntropyMixed, device.Score:
+		m := call.Dims[0]
 		placed.In[1] = device.Ref{Space: device.Labels, Len: len(in[1])}
-		code.Batch, batch = len(in[1]), device.Batch{X: make([]float32, len(in[1])), Y: make([]int32, len(in[1]))}
-		for i, class := range in[1] {
-			batch.Y[i] = int32(class)
+		code.Batch, code.Mixed = m, call.Kernel == device.SoftmaxCrossEntropyMixed
+		batch = device.Batch{X: make([]float32, m), Y: make([]int32, m)}
+		each := len(in[1]) / m
+		for i := range batch.Y {
+			label := in[1][i*each:]
+			batch.Y[i] = int32(label[0])
+			if code.Mixed {
+				batch.Mix = append(batch.Mix, device.Mix{Partner: int32(label[1]), Weight: label[2]})
+			}
 		}
 	}
 	for range times {
