@@ -132,9 +132,11 @@ func TestScheduleFree(t *testing.T) {
 		"use average none":                func(c *Config) { c.Average = "tail(3)" },
 		"gradients would be taken at z":   func(c *Config) { c.Beta1 = 0 },
 		"takes this one (local-sgd, sgd)": func(c *Config) { c.Algo = "dsgd" },
-		"leaves the model z":              func(c *Config) { c.Algo, c.Params = "local-sgd", config.Params{"moment_rounds": 2} },
-		"does not use beta2 and eps":      func(c *Config) { c.Beta2 = 0.9 },
-		"warm up for fewer iterations":    func(c *Config) { c.WarmupT = 60; c.SetExplicit("warmup_iterations") },
+		"leaves the model z": func(c *Config) {
+			c.Algo, c.Params = "local-sgd", config.Params{"moment_rounds": 2}
+		},
+		"does not use beta2 and eps":   func(c *Config) { c.Beta2 = 0.9 },
+		"warm up for fewer iterations": func(c *Config) { c.WarmupT = 60; c.SetExplicit("warmup_iterations") },
 	} {
 		c := small()
 		c.Algo, c.Optimizer = "sgd", "schedule-free-sgd"

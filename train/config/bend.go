@@ -174,7 +174,8 @@ const usualUnitStep = 0.001
 // steps.
 func (s *Setup) bendAlpha() {
 	c := &s.Config
-	if c.Alpha <= largeUnitStep || !s.bends("alpha") || s.method.takesOne(func(o Optimizer) bool { return !o.UnitSteps }) {
+	others := s.method.takesOne(func(o Optimizer) bool { return !o.UnitSteps })
+	if c.Alpha <= largeUnitStep || others || !s.bends("alpha") {
 		return
 	}
 	s.bent("alpha", c.Alpha, usualUnitStep, "is too large for %s, which moves each weight by about alpha in an "+
