@@ -36,12 +36,12 @@ func momentsKept(r Run) ([]string, error) {
 	vectors := s.Descent.Optimizer().Vectors()
 	if o, ok := s.Descent.Optimizer().(ScheduleFree); ok {
 		if n := s.Whole("moment_rounds"); n != 1 {
-			return nil, setting.InsteadOf("params.moment_rounds", n, 1, "leaves the model z of optimizer %s with its agent, "+
-				"while the model y is averaged: it has to be 1", r.Text("optimizer"))
+			return nil, setting.InsteadOf("params.moment_rounds", n, 1, "leaves the model z of optimizer %s with its "+
+				"agent, while the model y is averaged: it has to be 1", r.Text("optimizer"))
 		}
 		if n := s.Whole("square_rounds"); n > 0 && len(o.Vectors()) == 1 {
-			return nil, setting.InsteadOf("params.square_rounds", n, 0, "averages exp_avg_sq, which optimizer %s does not "+
-				"keep: use 0, or optimizer %s", r.Text("optimizer"), scheduleFreeAdamWKind.Name)
+			return nil, setting.InsteadOf("params.square_rounds", n, 0, "averages exp_avg_sq, which optimizer %s does "+
+				"not keep: use 0, or optimizer %s", r.Text("optimizer"), scheduleFreeAdamWKind.Name)
 		}
 		return nil, nil
 	}

@@ -32,10 +32,11 @@ var scheduleFreeSGDKind = OptimizerKind{Name: "schedule-free-sgd", Rule: "y ← 
 	"z ← z − α·g, c = α²/Σα²", Keys: []string{"beta1"}, Constant: true, LanguageAlpha: 0.3, Check: checkScheduleFree,
 	New: func(s Settings) Optimizer { return ScheduleFree{Beta: s.Param("beta1"), Base: Plain{}} }}
 
-var scheduleFreeAdamWKind = OptimizerKind{Name: "schedule-free-adamw", Rule: "the same with g/(√(v/(1−β₂ˢ)) + ε) for g, " +
-	"v ← β₂·v + (1−β₂)·g²", Keys: []string{"beta1", "beta2", "eps"}, Constant: true, Adaptive: true, UnitSteps: true,
+var scheduleFreeAdamWKind = OptimizerKind{Name: "schedule-free-adamw", Rule: "the same with " +
+	"g/(√(v/(1−β₂ˢ)) + ε) for g, v ← β₂·v + (1−β₂)·g²", Keys: []string{"beta1", "beta2", "eps"}, Constant: true, Adaptive: true, UnitSteps: true,
 	Decoupled: true, Check: checkScheduleFree, New: func(s Settings) Optimizer {
-		return ScheduleFree{Beta: s.Param("beta1"), Base: unsmoothed{AdamW{Beta2: s.Param("beta2"), Eps: s.Param("eps")}}}
+		base := unsmoothed{AdamW{Beta2: s.Param("beta2"), Eps: s.Param("eps")}}
+		return ScheduleFree{Beta: s.Param("beta1"), Base: base}
 	}}
 
 // scheduleFree are the names of the optimizers that take the place of a schedule. Methods whose
@@ -44,8 +45,8 @@ var scheduleFree = []string{scheduleFreeSGDKind.Name, scheduleFreeAdamWKind.Name
 
 func checkScheduleFree(s Settings) ([]string, error) {
 	if beta := s.Param("beta1"); beta == 0 {
-		return nil, setting.Invalid("beta1", beta, "gradients would be taken at z, and the evaluated model could not be "+
-			"computed: expected above 0 and below 1")
+		return nil, setting.Invalid("beta1", beta, "gradients would be taken at z, and the evaluated model could not "+
+			"be computed: expected above 0 and below 1")
 	}
 	return nil, nil
 }
