@@ -33,7 +33,8 @@ var scheduleFreeSGDKind = OptimizerKind{Name: "schedule-free-sgd", Rule: "y ← 
 	New: func(s Settings) Optimizer { return ScheduleFree{Beta: s.Param("beta1"), Base: Plain{}} }}
 
 var scheduleFreeAdamWKind = OptimizerKind{Name: "schedule-free-adamw", Rule: "the same with " +
-	"g/(√(v/(1−β₂ˢ)) + ε) for g, v ← β₂·v + (1−β₂)·g²", Keys: []string{"beta1", "beta2", "eps"}, Constant: true, Adaptive: true, UnitSteps: true,
+	"g/(√(v/(1−β₂ˢ)) + ε) for g, v ← β₂·v + (1−β₂)·g²",
+	Keys: []string{"beta1", "beta2", "eps"}, Constant: true, Adaptive: true, UnitSteps: true,
 	Decoupled: true, Check: checkScheduleFree, New: func(s Settings) Optimizer {
 		base := unsmoothed{AdamW{Beta2: s.Param("beta2"), Eps: s.Param("eps")}}
 		return ScheduleFree{Beta: s.Param("beta1"), Base: base}
