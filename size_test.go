@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6800,
 	"selftest": 950,
-	"train":    28200,
+	"train":    28500,
 	"web":      5480,
 }
 
