@@ -123,7 +123,7 @@ func TestStepIsGradAndObserve(t *testing.T) {
 	if !slices.Equal(b.read(b.buffers), b.InitBuffers()) {
 		t.Error("Grad or Score has moved the buffers")
 	}
-	stepped, err := b.StartGrad(b.grad, b.x, b.buffers, batch)()
+	stepped, err := b.Step(b.grad, b.x, b.buffers, batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,9 +193,9 @@ func TestNetworkWithoutBuffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := b.read(b.grad)
-	if stepped, err := b.StartGrad(b.grad, b.x, b.buffers, batch)(); err != nil || stepped != loss ||
+	if stepped, err := b.Step(b.grad, b.x, b.buffers, batch); err != nil || stepped != loss ||
 		!slices.Equal(b.read(b.grad), want) {
-		t.Errorf("StartGrad: loss %v, error %v, want %v and the same gradient", stepped, err, loss)
+		t.Errorf("Step: loss %v, error %v, want %v and the same gradient", stepped, err, loss)
 	}
 	if err := b.Observe(b.x, b.buffers, batch, 0.5); err != nil {
 		t.Error(err)
@@ -213,7 +213,7 @@ func TestNetworkWithoutBuffers(t *testing.T) {
 // unchanged.
 func TestOneRowOfBatchNorm(t *testing.T) {
 	b := newBuffered(t, "resnet18") // its last stages reduce 6×6 to one pixel
-	if _, err := b.StartGrad(b.grad, b.x, b.buffers, b.batch(1, 0))(); err != nil {
+	if _, err := b.Step(b.grad, b.x, b.buffers, b.batch(1, 0)); err != nil {
 		t.Fatal(err)
 	}
 	got := b.read(b.buffers)

@@ -96,15 +96,21 @@ func (e *Engine) Grad(dst, x device.Vector, b device.Batch) (loss float64, err e
 // stepMomentum is PyTorch's momentum of running statistics.
 const stepMomentum = 0.1
 
+// Step is Grad as part of training: it also updates the buffers with the statistics of this batch,
+// with momentum 0.1.
+func (e *Engine) Step(dst, x, buffers device.Vector, b device.Batch) (loss float64, err error) {
+	return e.StartGrad(dst, x, buffers, b)()
+}
+
 // Async reports whether gradients are computed asynchronously: see StartGrad.
 func (e *Engine) Async() bool {
 	return e.dev.Features().Async
 }
 
-// StartGrad starts Grad, and returns once the batch may be overwritten; on a device that is not
-// asynchronous, once the gradient is finished. With buffers it is the training step: it also updates
-// them with the statistics of this batch, with momentum 0.1. wait waits for the loss; it must be
-// called exactly once. Later operations on the vectors come after the
+// StartGrad starts Grad, or Step if buffers is not nil, and returns once the batch may be
+// overwritten; on a device that is not asynchronous, once the gradient is finished. wait waits for
+// the loss; it must be called exactly once. Later operations on the vectors come after the
+// gradient. Later operations on the vectors come after the
 // gradient.
 func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
 	kind, momentum := Train, 0.0

@@ -67,7 +67,7 @@ func ExampleOpen() {
 	dev.Write(x, net.Init(1))
 	dev.Write(buffers, net.InitBuffers())
 	batch := device.Batch{X: make([]float32, 2*net.Inputs()), Y: []int32{3, 7}} // two black images
-	loss, err := engine.StartGrad(grad, x, buffers, batch)()
+	loss, err := engine.Step(grad, x, buffers, batch)
 	if err != nil {
 		fmt.Println(err)
 		return

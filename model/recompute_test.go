@@ -27,7 +27,7 @@ func TestRecomputeChangesNoBit(t *testing.T) {
 			p := mustPlan(t, n, batch, Step)
 			checkPlaces(t, n.name, p)
 			x, g, moved := vectorOf(dev, round(smallParams(n))), dev.NewVector(n.Dim()), vectorOf(dev, n.InitBuffers())
-			loss, err := NewEngine(n, dev).StartGrad(g, x, moved, b)()
+			loss, err := NewEngine(n, dev).Step(g, x, moved, b)
 			if err != nil {
 				t.Fatal(err)
 			}

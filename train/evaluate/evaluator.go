@@ -128,7 +128,8 @@ func New(s *config.Setup, workers []Worker) *Evaluator {
 
 func (e *Evaluator) newWorkspace(at int, d Worker) *workspace {
 	s := e.setup
-	w := &workspace{Worker: d, at: at, buffered: len(s.Buffers) > 0, x: d.Device.NewVector(s.Dim), buffers: d.Device.NewVector(s.BufferLen())}
+	w := &workspace{Worker: d, at: at, buffered: len(s.Buffers) > 0,
+		x: d.Device.NewVector(s.Dim), buffers: d.Device.NewVector(s.BufferLen())}
 	if e.full() {
 		w.g, w.host = d.Device.NewVector(s.Dim), make([]float32, s.Dim)
 		w.shard, w.full = make([]float64, s.Dim), make([]float64, s.Dim)
