@@ -43,8 +43,8 @@ func (t target) of(c int) float64 {
 	return 0
 }
 
-// targetAt returns the target of row i, of which labels has `each` numbers: the class alone, or
-// those of SoftmaxCrossEntropyMixed.
+// targetAt returns the target of row i, of which labels has `each` numbers: the class alone, or a
+// class, a second class and a weight.
 func targetAt(labels []float32, i, each, n int) (t target, err error) {
 	if each == 1 {
 		t.class, err = labelAt(labels, i, n)
