@@ -19,7 +19,7 @@ func newPrepareText() *cobra.Command {
 describes them. IN is a .txt file, or a folder of them; those in a subfolder have its name as their class.
 
 The first 90% of the characters are the training text, unless the folder has the files train.txt and val.txt. With the
-tokenizer gpt2 each of several files ends with the token 50256.`,
+tokenizer gpt2 each of several files ends with the token 50256, with a tokenizer.json with its token for the end of a text.`,
 		Example: "  fspda data prepare text input.txt --out shakespeare\n  fspda train --data text --data-dir " +
 			"shakespeare " +
 			"--model gpt-nano",
@@ -40,8 +40,8 @@ tokenizer gpt2 each of several files ends with the token 50256.`,
 		},
 	}
 	cmd.Flags().
-		StringVar(&tokenizer, "tokenizer", "char", "char (the characters of the text), byte, or gpt2 (the byte "+
-			"pairs of GPT-2)")
+		StringVar(&tokenizer, "tokenizer", "char", "char (the characters of the text), byte, gpt2 (the byte "+
+			"pairs of GPT-2), or the path of a tokenizer.json of Hugging Face")
 	cmd.Flags().StringVar(&out, "out", "", "folder of the files")
 	return cmd
 }
