@@ -190,8 +190,8 @@ func TestEraseRefuses(t *testing.T) {
 		name string
 		p    float64
 	}{"want pictures": {"synthetic-text", 0.5}, "want 0 to 1": {"synthetic", 1.5}} {
-		if _, err := Open(c.name, OpenOptions{TrainSize: 3000, TestSize: 1000, Vary: Variation{Erase: c.p}}); err == nil ||
-			!strings.Contains(err.Error(), want) {
+		_, err := Open(c.name, OpenOptions{TrainSize: 3000, TestSize: 1000, Vary: Variation{Erase: c.p}})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s, %v: %v", c.name, c.p, err)
 		}
 	}

@@ -57,7 +57,7 @@ func CheckPolicy(text string) error {
 	return err
 }
 
-// setPolicy sets what training does with the pixels of a picture.
+// setPolicy sets the changes of the pixels of training pictures.
 func (s *Set) setPolicy(text string) error {
 	p, err := parsePolicy(text)
 	if channels := s.Train.shape[2]; err == nil && p.ops > 0 && (len(s.Shape) < 2 || channels != 1 && channels != 3) {
@@ -156,8 +156,8 @@ var operations = []operation{
 	{name: "Equalize", run: func(p picture, _ float64) { p.equalize() }},
 }
 
-// move takes the pixel of each place from another place, the nearest to what of returns for the
-// middles of pixels, numbered from 0; outside of the picture is black.
+// move takes the pixel of each place from the one nearest to the place that of returns. The middles
+// of pixels are numbered from 0, and there is black outside of the picture.
 func (p picture) move(of func(y, x float64) (fromY, fromX float64)) {
 	copy(p.spare, p.pix)
 	for y := range p.rows {
@@ -174,8 +174,8 @@ func (p picture) move(of func(y, x float64) (fromY, fromX float64)) {
 	}
 }
 
-// nearest returns the nearest whole number. Halves, and what rounding makes of them, go to the even
-// one.
+// nearest returns the nearest whole number. Halves, within the error of their rounding, go to the
+// even one.
 func nearest(v float64) int {
 	low := math.Floor(v)
 	if part := v - low; math.Abs(part-0.5) < 1e-9 {

@@ -25,7 +25,7 @@ func labelAt(labels []float32, i, n int) (int, error) {
 	return 0, &LabelError{Row: i, Value: float64(v), Classes: n}
 }
 
-// target is what a loss compares a row of logits with: a class, which has a weight, and a second
+// target is the wanted result of a row of logits: a class, which has a weight, and a second
 // class, which has the rest. The second is another class, unless the weight is 1.
 type target struct {
 	class, other int
