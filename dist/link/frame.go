@@ -19,8 +19,8 @@ import (
 //	24  t                   uint64, iteration
 //	32  next, stable        uint64 each, for each stream: acknowledgement of the receiver's messages
 //
-// An acknowledgement or a frame with news tells the position of the sender's agent: phase, awaits, t, and in seq the
-// steps of [dist.Position]. In other frames phase and awaits are zero.
+// An acknowledgement or a frame with news tells the position of the sender's agent: phase, awaits,
+// t, and in seq the steps of [dist.Position]. In other frames phase and awaits are zero.
 const headerSize = 32 + 16*numStreams
 
 type frameKind uint8
