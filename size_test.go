@@ -19,7 +19,7 @@ var sizes = map[string]int{
 	"bench":    10520,
 	"cli":      13610,
 	"cmd":      40,
-	"cpu":      11490,
+	"cpu":      11520,
 	"cuda":     20500,
 	"data":     18000,
 	"device":   6570,
