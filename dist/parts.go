@@ -1,6 +1,9 @@
 package dist
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Parts divides the vectors of an all-reduce between processes: each agent owns a part of them. An
 // agent sends to each other one that one's part of its vector. The owner reduces the numbers that
@@ -9,18 +12,31 @@ type Parts struct {
 	Net          Checked
 	Pool         *Pool
 	Self, Agents int
+	Pieces       []Piece // The codecs of the parts, by agent; nil: float32.
 
 	host []float32 // Scratch.
 }
 
-// bounds returns where the part of an agent is in a vector of n numbers.
-func (p *Parts) bounds(agent, n int) (from, to int) {
+// bounds returns where the part of an agent is in a vector of n numbers, one of the vectors of a
+// message of iteration t.
+func (p *Parts) bounds(t, vector, agent, n int) (from, to int) {
+	if p.Pieces != nil {
+		return p.Pieces[agent].Span(t, vector)
+	}
 	return int(int64(n) * int64(agent) / int64(p.Agents)), int(int64(n) * int64(agent+1) / int64(p.Agents))
 }
 
-// Part returns the part of an agent of b, with one reference. It may share the memory of b.
-func (p *Parts) Part(b *Buffer, agent int) *Buffer {
-	from, to := p.bounds(agent, b.V.Len())
+// Mark makes m a message of the part of an agent.
+func (p *Parts) Mark(m *Message, agent int) {
+	if p.Pieces != nil {
+		m.Codec, m.Piece = p.Pieces[agent], agent+1
+	}
+}
+
+// Part returns the part of an agent of b, one of the vectors of a message of iteration t, with one
+// reference. It may share the memory of b.
+func (p *Parts) Part(t, vector int, b *Buffer, agent int) *Buffer {
+	from, to := p.bounds(t, vector, agent, b.V.Len())
 	if all, ok := p.Pool.Floats(b); ok {
 		b.Retain(1)
 		part, _ := p.Pool.Wrap(all[from:to], b.Release)
@@ -33,16 +49,21 @@ func (p *Parts) Part(b *Buffer, agent int) *Buffer {
 	return part
 }
 
-// Gather sends own, this agent's part of a vector of n numbers, to all others, and returns the
-// vector of all parts. It takes over a reference to own.
-func (p *Parts) Gather(ctx context.Context, t, n int, own *Buffer) (*Buffer, error) {
-	defer own.Release()
+// Gather sends this agent's part of a vector of n numbers to all others, and returns the vector of
+// all parts. The part is the first of own, before what its codec needs beside it. It takes over a
+// reference to each.
+func (p *Parts) Gather(ctx context.Context, t, n int, own ...*Buffer) (*Buffer, error) {
+	defer Message{Values: own}.Release()
 	for peer := range p.Agents {
 		if peer == p.Self {
 			continue
 		}
-		own.Retain(1)
-		if err := p.Net.Send(ctx, Message{T: t, From: p.Self, To: peer, Values: []*Buffer{own}}); err != nil {
+		m := Message{T: t, From: p.Self, To: peer, Values: slices.Clone(own)}
+		p.Mark(&m, p.Self)
+		for _, b := range own {
+			b.Retain(1)
+		}
+		if err := p.Net.Send(ctx, m); err != nil {
 			return nil, err
 		}
 	}
@@ -53,13 +74,13 @@ func (p *Parts) Gather(ctx context.Context, t, n int, own *Buffer) (*Buffer, err
 		all = p.host
 	}
 	for agent := range p.Agents {
-		from, to := p.bounds(agent, n)
+		from, to := p.bounds(t, 0, agent, n)
 		if agent == p.Self {
-			dev.Read(all[from:to], own.V)
+			dev.Read(all[from:to], own[0].V)
 			continue
 		}
 		m, err := p.Net.RecvChecked(ctx, p.Self, agent, t, func(m Message) error {
-			if len(m.Values) != 1 || m.Values[0].V.Len() != to-from {
+			if len(m.Values) != len(own) || m.Values[0].V.Len() != to-from {
 				return Invalidf("%d vectors of an all-reduce, expected the %d numbers of a part", len(m.Values),
 					to-from)
 			}

@@ -225,6 +225,9 @@ func (x *exchange) post(link int, values ...device.Vector) {
 		sent, own := x.divide(b, l.Peer, len(l.Sent))
 		m.Values, l.Sent = append(m.Values, sent), append(l.Sent, own)
 	}
+	if x.reduce.now {
+		x.reduce.parts.Mark(&m, l.Peer)
+	}
 	if m.Arrives = x.clock.Post(m.T, l.Peer, x.messageBits(values)); x.again && x.logged() {
 		m.Release()
 		return
