@@ -332,32 +332,60 @@ func openText(path string, o OpenOptions) (*Corpus, error) {
 func (c *Corpus) write(dir string) (*Meta, error) {
 	m := &Meta{description: describe(c.Tokenizer), Files: c.parts,
 		Train: Size{int64(len(c.Train)), c.Bytes(c.Train)}, Val: Size{int64(len(c.Val)), c.Bytes(c.Val)}}
+	if len(c.Train) == 0 || len(c.Val) == 0 || c.Vocabulary < 2 {
+		return nil, m.tooShort(dir)
+	}
+	meta, err := m.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFolder(dir, meta); err != nil {
+		return nil, err
+	}
+	if err := makeFolder(dir); err != nil {
+		return nil, err
+	}
+	err = errors.Join(WriteBin(filepath.Join(dir, "train.bin"), c.Train),
+		WriteBin(filepath.Join(dir, "val.bin"), c.Val))
+	if err != nil {
+		return nil, fmt.Errorf("text: writing to %s: %w", dir, err)
+	}
+	return m, m.publish(dir)
+}
+
+// tooShort is the error of streams without tokens.
+func (m *Meta) tooShort(dir string) error {
+	return &FormatError{Path: dir, Got: fmt.Sprintf("its text would be %d training and %d validation tokens, "+
+		"of a vocabulary of %d", m.Train.Tokens, m.Val.Tokens, m.Vocabulary),
+		Want: "some of each, and a vocabulary of 2", Hint: "use a longer text"}
+}
+
+func (m *Meta) encode() ([]byte, error) {
 	meta, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("text: %w", err)
 	}
-	if len(c.Train) == 0 || len(c.Val) == 0 || c.Vocabulary < 2 {
-		return nil, &FormatError{Path: dir, Got: fmt.Sprintf("its text would be %d training and %d validation tokens, "+
-			"of a vocabulary of %d", len(c.Train), len(c.Val), c.Vocabulary),
-			Want: "some of each, and a vocabulary of 2", Hint: "use a longer text"}
-	}
-	meta = append(meta, '\n')
-	if err := checkFolder(dir, meta); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, &FormatError{Path: dir, Got: "it cannot be made: " + err.Error(), Want: "a folder",
-			Hint: "choose another", Err: err}
-	}
-	err = errors.Join(WriteBin(filepath.Join(dir, "train.bin"), c.Train),
-		WriteBin(filepath.Join(dir, "val.bin"), c.Val))
+	return append(meta, '\n'), nil
+}
+
+// publish writes meta.json, which makes a folder of tokens complete.
+func (m *Meta) publish(dir string) error {
+	meta, err := m.encode()
 	if err == nil {
 		err = wholefile.Publish(filepath.Join(dir, metaFile), meta)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("text: writing to %s: %w", dir, err)
+		return fmt.Errorf("text: writing to %s: %w", dir, err)
 	}
-	return m, nil
+	return nil
+}
+
+func makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return &FormatError{Path: dir, Got: "it cannot be made: " + err.Error(), Want: "a folder",
+			Hint: "choose another", Err: err}
+	}
+	return nil
 }
 
 // checkFolder refuses a folder with anything but texts, hidden files and the same preparation,
