@@ -12,8 +12,8 @@ func TestFrom(t *testing.T) {
 	dir := t.TempDir()
 	stem, other := filepath.Join(dir, "stem"), filepath.Join(dir, "other")
 	mustCall(t, quick("--schedule", "wsd", "--decay-length", "10", "--quiet", "--out", stem)...)
-	_, _, stderr := call(t, "train", "--from", stem, "--at", "30", "--iterations", "50", "--decay-length", "20", "--out",
-		other)
+	_, _, stderr := call(t, "train", "--from", stem, "--at", "30", "--iterations", "50", "--decay-length", "20",
+		"--out", other)
 	if !strings.Contains(stderr, "resumed at iteration 30 of 50") {
 		t.Errorf("it says %s", stderr)
 	}

@@ -116,10 +116,12 @@ func TestBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, edit := range map[string]func(c *Config){
-		"shorter, linear": func(c *Config) { c.Iterations, c.EvalPoints, c.DecayLength, c.DecayShape = 45, 3, 5, "linear" },
-		"longer":          func(c *Config) { c.Iterations, c.EvalPoints, c.DecayLength = 90, 6, 30 },
-		"constant":        func(c *Config) { *c = small() },
-		"step":            func(c *Config) { *c = small(); c.Schedule, c.Milestones = "step", "40,50" },
+		"shorter, linear": func(c *Config) {
+			c.Iterations, c.EvalPoints, c.DecayLength, c.DecayShape = 45, 3, 5, "linear"
+		},
+		"longer":   func(c *Config) { c.Iterations, c.EvalPoints, c.DecayLength = 90, 6, 30 },
+		"constant": func(c *Config) { *c = small() },
+		"step":     func(c *Config) { *c = small(); c.Schedule, c.Milestones = "step", "40,50" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := decaying()

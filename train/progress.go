@@ -80,7 +80,8 @@ func (p *progress) enter(i, t int) order {
 	if t >= p.broken {
 		return order{stop: t > p.broken, valid: t == p.broken, halt: true}
 	}
-	return order{stop: t >= p.stop, save: t == p.stop || t == p.pinned && t > 0 || slices.Contains(p.saves, t), valid: true}
+	pinned := t == p.pinned && t > 0
+	return order{stop: t >= p.stop, save: t == p.stop || pinned || slices.Contains(p.saves, t), valid: true}
 }
 
 // cross records that agent i has gone beyond logical time t, in a run that skips times. The first

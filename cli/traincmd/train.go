@@ -37,7 +37,8 @@ type trainFlags struct {
 func (f *trainFlags) config(fs *pflag.FlagSet) (train.Config, error) {
 	switch {
 	case f.from != "" && f.resume:
-		return train.Config{}, config.Invalid("--from", f.from, "--resume continues the run in --out: leave one of them out")
+		return train.Config{}, config.Invalid("--from", f.from, "--resume continues the run in --out: "+
+			"leave one of them out")
 	case f.from != "":
 		old, err := train.ReadConfig(f.from)
 		if err != nil {
@@ -46,8 +47,8 @@ func (f *trainFlags) config(fs *pflag.FlagSet) (train.Config, error) {
 		c, err := setup.ReadConfig(f.file, f.from, fs)
 		return c, errors.Join(err, c.Branch(old))
 	case f.at != 0:
-		return train.Config{}, config.Invalid("--at", f.at, "it is the iteration of a checkpoint of another run: name the "+
-			"run with --from")
+		return train.Config{}, config.Invalid("--at", f.at, "it is the iteration of a checkpoint of another "+
+			"run: name the run with --from")
 	case !f.resume:
 		return setup.ReadConfig(f.file, "", fs)
 	}
@@ -91,10 +92,10 @@ Without a flag: FSPDA-SA trains an MLP on built-in drawn digits, over ten agents
 random edge at a time, a tenth of the coordinates an exchange. The run folder holds metrics, plots, checkpoints and
 report.html.
 
-Every flag but --config, --resume, --from, --at, --dry-run, --out, --quiet, --json, --web and --metrics-listen is also a key of the
-YAML file given with -c (dashes become underscores); flags win. Names that other programs use (--lr, --workers,
---topology, --dataset, --batch-size, --world-size) are understood, and upper and lower case are the same in names of
-algorithms, graphs, data sets and networks.`,
+Every flag but --config, --resume, --from, --at, --dry-run, --out, --quiet, --json, --web and --metrics-listen is also
+a key of the YAML file given with -c (dashes become underscores); flags win. Names that other programs use (--lr,
+--workers, --topology, --dataset, --batch-size, --world-size) are understood, and upper and lower case are the same in
+names of algorithms, graphs, data sets and networks.`,
 		Example: `  fspda train
   fspda train --algo help
   fspda train --algo dsgd --partition sorted --iterations 10000
@@ -109,8 +110,8 @@ algorithms, graphs, data sets and networks.`,
 	f.add(fs, "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
 	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out, or the latest unfinished one in runs/; with "+
 		"more --iterations, a finished one continues beyond its end")
-	fs.StringVar(&f.from, "from", "", "run folder: train a new run that goes on from a checkpoint of this one, with its "+
-		"configuration and the changes of the flags, such as another decay")
+	fs.StringVar(&f.from, "from", "", "run folder: train a new run that goes on from a checkpoint of this one, with "+
+		"its configuration and the changes of the flags, such as another decay")
 	fs.IntVar(&f.at, "at", 0, "with --from: iteration of the checkpoint; 0 is the newest that fits")
 	fs.BoolVar(&f.dry, "dry-run", false,
 		"time a few iterations, print how long the run would take and what it needs, and write nothing")
@@ -157,7 +158,7 @@ type allAgents struct {
 var _ mode = (*allAgents)(nil)
 
 func (m *allAgents) configure(fs *pflag.FlagSet) (train.Config, error) {
-	if m.resume && m.out == "" {
+	if m.resume && m.out == "" && m.from == "" {
 		out, err := latestUnfinished(command.RunsDir)
 		if err != nil {
 			return train.Config{}, err

@@ -50,8 +50,8 @@ func OpenBranch(run string, s *config.Setup, at int) (*Branch, error) {
 		bad.Got = strings.Replace(bad.Got, configNow, "this run", 1)
 		bad.Hint = "the two may differ in their length and their schedule alone: leave other flags out"
 	case bad.Hint == "":
-		bad.Hint = "choose another iteration, or the length and the schedule so that step sizes and evaluations before " +
-			"it are the same"
+		bad.Hint = "choose another iteration, or the length and the schedule so that step sizes and evaluations " +
+			"before it are the same"
 	}
 	return nil, bad
 }
@@ -59,7 +59,7 @@ func OpenBranch(run string, s *config.Setup, at int) (*Branch, error) {
 // Close closes the checkpoint.
 func (b *Branch) Close() error { return b.from.Close() }
 
-// CopyTo copies the checkpoint and what was measured before it to the folder of the new run. If it is
+// CopyTo copies the checkpoint, the rows and the samples to the folder of the new run. If it is
 // killed, the new run can be resumed all the same, from its start.
 func (b *Branch) CopyTo(f *Folder, s *config.Setup) error {
 	for _, name := range []string{"samples.jsonl", "metrics.jsonl"} { // later rows are dropped when they are opened

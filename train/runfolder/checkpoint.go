@@ -189,7 +189,8 @@ func (f *Folder) WriteCheckpoint(s *config.Setup, sv CheckpointData) (err error)
 	if err := f.Disk.MkdirAll(dir); err != nil {
 		return &CheckpointError{Path: final, Got: "cannot make its folder", Err: err}
 	}
-	err = publish(f.Disk, final, s.Config.Keep, s.DecayStart(), func(tmp string) error { return f.fillCheckpoint(tmp, s, sv) })
+	err = publish(f.Disk, final, s.Config.Keep, s.DecayStart(),
+		func(tmp string) error { return f.fillCheckpoint(tmp, s, sv) })
 	if err != nil {
 		return &CheckpointError{Path: final, Got: "cannot be written", Err: err,
 			Hint: "earlier checkpoints are untouched: " + writeHint(err, "resume with --resume")}
@@ -579,7 +580,7 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 	return nil
 }
 
-// otherSteps is what is wrong with a checkpoint of a run whose step sizes had differed before.
+// otherSteps refuses a checkpoint of a run whose step sizes had differed before.
 const otherSteps = "had other step sizes"
 
 // belongs refuses a checkpoint that is none of the run of s: neither its own, nor one of a run with
@@ -607,7 +608,7 @@ func (c *Checkpoint) belongs(s *config.Setup) *CheckpointError {
 		s.Config.Iterations, at)}
 }
 
-// What is wrong with a checkpoint of another configuration, and which one it is compared with.
+// The words for a checkpoint of another configuration, and for the one that it is compared with.
 const (
 	otherConfig = "belongs to another configuration"
 	configNow   = "config.yaml says now"
