@@ -239,7 +239,8 @@ func masksOn(s *config.Setup, dev device.Device, agents int) int {
 	n := agents * linksAtOnce(s)
 	_, samples := dev.(device.IndexSampler)
 	if _, ok := s.Mask.(dist.DeviceMask); ok && samples {
-		n += MasksDrawnAtOnce
+		_, kept := DrawnMasks(s.Mask.Len())
+		n += masksDrawnAtOnce + kept
 	}
 	return n
 }
