@@ -84,7 +84,7 @@ func TestModelOfIteration(t *testing.T) {
 		host       float64 // the time until the host begins the next iteration of all agents
 		iterations float64 // in a launch, on average, at least
 		each       float64 // the most time of an iteration
-	}{{10e-6, 3.5, 34e-6}, {25e-6, 3.5, 34e-6}, {36e-6, 1.25, 37e-6}} {
+	}{{10e-6, 3.5, 34e-6}, {25e-6, 3.5, 34e-6}, {30e-6, 3, 34.5e-6}, {36e-6, 1.25, 37e-6}} {
 		t.Run(fmt.Sprintf("host of %.0f µs", c.host*1e6), func(t *testing.T) {
 			r := pacedFigure1(t, c.host)
 			sum, phases := 0, 0
@@ -169,12 +169,13 @@ const (
 )
 
 // pacedRun is a run of figure 1 on a fake GPU that computes nothing and takes the time of the
-// model. Its host begins an iteration of all agents in equal intervals of a clock that is not the
-// machine's: it goes on once all agents are before their next gradient and the executor waits.
+// model. Its host begins the gradients of the agents one after the other, in equal intervals of a
+// clock that is not the machine's: it goes on once the next agent is before its gradient and the
+// executor waits.
 type pacedRun struct {
 	t      *testing.T
 	device *Device
-	host   float64 // the interval, in seconds
+	host   float64 // seconds from an iteration to the next
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -187,7 +188,8 @@ type pacedRun struct {
 	polls    int                      // answers that the GPU has not reached an event
 	asleep   bool                     // the executor waits for operations
 
-	arrived, left chan struct{} // an agent is before a gradient, and goes on
+	agents        map[device.Vector]int      // by the vectors of their gradients
+	arrived, left [pacedAgents]chan struct{} // an agent is before a gradient, and goes on
 }
 
 // pacedFigure1 runs figure 1.
@@ -212,7 +214,10 @@ func pacedFigure1(t *testing.T, host float64) *pacedRun {
 		t.Fatal(err)
 	}
 	r := &pacedRun{t: t, device: d, host: host, ready: true, times: map[driver.Event]float64{},
-		arrived: make(chan struct{}), left: make(chan struct{})}
+		agents: map[device.Vector]int{}}
+	for i := range pacedAgents {
+		r.arrived[i], r.left[i] = make(chan struct{}), make(chan struct{})
+	}
 	r.changed.L = &r.mu
 	if err := d.exec.Do(func() error { r.replace(p.api); return nil }); err != nil {
 		t.Fatal(err)
@@ -222,8 +227,13 @@ func pacedFigure1(t *testing.T, host float64) *pacedRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go r.pace()
-	res, err := train.Run(t.Context(), s, train.Options{Device: d, Model: m})
+	evaluated := make(chan struct{}, 2)
+	go func() {
+		<-evaluated // an evaluation splits launches
+		r.pace()
+	}()
+	res, err := train.Run(t.Context(), s, train.Options{Device: d, Model: m,
+		OnRow: func(train.Row) { evaluated <- struct{}{} }})
 	if err != nil || res.Status != train.Finished {
 		t.Fatalf("the run is %s, %v", res.Status, err)
 	}
@@ -237,25 +247,34 @@ type pacedModel struct {
 }
 
 func (m pacedModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
-	m.run.arrived <- struct{}{}
-	<-m.run.left
+	m.run.await(dst)
 	return m.Engine.StartGrad(dst, x, buffers, b)
 }
 
-// pace begins the iterations of the host.
+// await waits for the time of a gradient.
+func (r *pacedRun) await(grad device.Vector) {
+	r.mu.Lock()
+	i, known := r.agents[grad]
+	if !known {
+		i = len(r.agents)
+		r.agents[grad] = i
+	}
+	r.mu.Unlock()
+	r.arrived[i] <- struct{}{}
+	<-r.left[i]
+}
+
+// pace begins the gradients.
 func (r *pacedRun) pace() {
-	begin := 0.0
+	due := 0.0
 	for i := range pacedIterations {
-		for range pacedAgents {
-			<-r.arrived
-		}
-		if i > 0 {
-			begin = r.passTo(begin+r.host, pacedAgents*(i-pacedAhead))
-		} else {
-			r.setReady(false)
-		}
-		for range pacedAgents {
-			r.left <- struct{}{}
+		for a := range pacedAgents {
+			if <-r.arrived[a]; i == 0 && a == 0 {
+				r.setReady(false)
+			} else {
+				due = r.passTo(due+r.host/pacedAgents, pacedAgents*(i-pacedAhead))
+			}
+			r.left[a] <- struct{}{}
 		}
 	}
 	r.setReady(true)

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"slices"
 	"sync"
 
 	"fspda/device"
@@ -91,7 +92,8 @@ func (m *masks) at(key comingMask) *mask {
 func (m *masks) fresh(key comingMask, some int) *mask {
 	x := &mask{}
 	if len(m.idle) > some {
-		x, m.idle = m.idle[0], append(m.idle[:0], m.idle[1:]...)
+		x = m.idle[0]
+		m.idle = slices.Delete(m.idle, 0, 1)
 	}
 	x.key, x.users, x.fill = key.maskKey, key.users, sync.Once{}
 	m.drawn[x.key] = x

@@ -82,7 +82,7 @@ const megakernelPart = "selftest/megakernel"
 // megakernel checks cooperative launches, whose blocks wait for each other: if they hang, nothing
 // else works either. It also compiles the kernels, and so tells whether the GPU can be used at all.
 func (o *Options) megakernel() Part {
-	return Part{Name: megakernelPart, Limit: o.limit(25 * time.Second), Run: func(ctx context.Context, b *job) error {
+	return Part{Name: megakernelPart, Limit: o.limit(25 * time.Second), Alone: true, Run: func(ctx context.Context, b *job) error {
 		text, err := b.program(ctx, "selftest", "--device", b.Device, "--only", "kernels/megakernel")
 		seen := b.readChecks(string(text))
 		// A time-out before the first line is no proof of a hang, since kernels are compiled first. But if

@@ -168,7 +168,7 @@ func TestPTX(t *testing.T) {
 		t.Skip("interprets all other tests: set FSPDA_LONG=1")
 	}
 	library := buildInterpreter(t)
-	for _, arch := range []string{"80", "90"} {
+	for _, arch := range []string{"70", "80", "90"} {
 		t.Run("sm_"+arch, func(t *testing.T) {
 			n := newInterpreter(t, library, arch)
 			if out, pass := n.run(n.folder, "."); !pass {
