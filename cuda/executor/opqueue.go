@@ -68,8 +68,8 @@ func (p *Op) declare(all ...Access) {
 // level the order does not matter, so that equal operations of several agents can share a launch.
 //
 // When the executor has nothing else to do and the GPU has few launches before it, the levels of
-// one iteration are sent, and those of the next ones that are complete: each launch of the
-// megakernel takes some time, however many iterations it has. While the GPU computes, agents that
+// one iteration are sent, and next iterations that are complete: each launch of the megakernel
+// takes some time, however many iterations it has. While the GPU computes, agents that
 // run ahead of it queue the iterations of the next launch. It is sent once it is full, or once the
 // GPU has nothing else to do. Results are bit-identical however operations are grouped.
 //
@@ -81,7 +81,7 @@ type opQueue struct {
 	count      int      // the number of operations
 	freeLevels []*level // empty, kept for their memory
 
-	agents int  // how many gradients make an iteration complete: those of an earlier one
+	agents int  // how many gradients make an iteration complete: as many as an earlier one had
 	ahead  int  // above 0: agents queue gradients before their earlier ones are computed
 	joined bool // the last gradients were sent in a launch of the megakernel
 
@@ -292,8 +292,8 @@ func (ex *Executor) flush() {
 	}
 }
 
-// sendIteration sends the levels up to the end of an iteration, and those of the next iterations
-// that join it.
+// sendIteration sends the levels up to the end of an iteration, and the next iterations that join
+// it.
 func (ex *Executor) sendIteration() {
 	q := &ex.ops
 	if now := q.levels[0].gradients(); q.complete() == 0 && now > 0 {
