@@ -69,9 +69,9 @@ func (p *Op) declare(all ...Access) {
 //
 // When the executor has nothing else to do and the GPU has few launches before it, the levels of
 // one iteration are sent, and next iterations that are complete: each launch of the megakernel
-// takes some time, however many iterations it has. While the GPU computes, agents that
-// run ahead of it queue the iterations of the next launch. It is sent once it is full, or once the
-// GPU has nothing else to do. Results are bit-identical however operations are grouped.
+// takes some time, however many iterations it has. While the GPU computes, agents that run ahead of
+// it queue the iterations of the next launch. It is sent once it is full, or once the GPU has
+// nothing else to do. Results are bit-identical however operations are grouped.
 //
 // Invariant: sent < level of every queued operation ≤ sent + len(levels).
 type opQueue struct {
