@@ -61,8 +61,8 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// compareGroup compares the gradients and results of agents with a CPU program, and returns them, agent by
-// agent.
+// compareGroup compares the gradients and results of agents with a CPU program, and returns them,
+// agent by agent.
 func compareGroup(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes, listedCall,
 	tensorCores bool) (got [][]float32) {
 	const agents, stored = 3, 50
