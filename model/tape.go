@@ -62,7 +62,9 @@ func (t *Tape) Dim() int { return t.layout.dim }
 func (t *Tape) Layout() *Layout { return &t.layout }
 
 // Describe lists the parameter tensors, as vectors: only Forward knows what their axes are.
-func (t *Tape) Describe() Description { return Description{Tensors: Vectors(t.layout.sizes()...)} }
+func (t *Tape) Describe() Description {
+	return Description{Tensors: Vectors(t.layout.sizes()...), Mixed: true}
+}
 
 // Init returns a new parameter vector, drawn from the stream "init" of the run seed as described at
 // [Param].
@@ -77,7 +79,7 @@ func (t *Tape) Grad(dst, x device.Vector, b device.Batch) (loss float64, err err
 	if err != nil {
 		return 0, err
 	}
-	s, slope := scoreLogits(logits, b.Y, t.opt.Classes)
+	s, slope := scoreLogits(logits, b.Y, b.Mix, t.opt.Classes)
 	grad, err := t.pull(params, b, slope)
 	if err != nil {
 		return 0, err
@@ -100,9 +102,29 @@ func (t *Tape) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	s, _ := scoreLogits(logits, b.Y, t.opt.Classes)
+	s, _ := scoreLogits(logits, b.Y, nil, t.opt.Classes)
 	return s.loss, s.hits, s.hits5, nil
 }
+
+// StartGrad is Grad, which is finished when StartGrad returns. There are no buffers.
+func (t *Tape) StartGrad(dst, x, _ device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
+	loss, err := t.Grad(dst, x, b)
+	return func() (float64, error) { return loss, err }
+}
+
+// Async is false.
+func (*Tape) Async() bool { return false }
+
+// InitBuffers returns nil.
+func (*Tape) InitBuffers() []float32 { return nil }
+
+// ScoreWith is Score.
+func (t *Tape) ScoreWith(x, _ device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
+	return t.Score(x, b)
+}
+
+// Observe does nothing.
+func (*Tape) Observe(_, _ device.Vector, _ device.Batch, _ float64) error { return nil }
 
 // logits runs the network forward.
 func (t *Tape) logits(params []float32, b device.Batch) (logits []float32, err error) {

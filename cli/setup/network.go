@@ -14,7 +14,7 @@ import (
 // Model is a network on a device: a [model.Engine], or an [external.Engine] that another program
 // computes.
 type Model interface {
-	train.Buffered
+	train.Model
 	// Name describes the network: "mlp 784-100-10 sigmoid".
 	Name() string
 	// Inputs is the number of features of an example.
@@ -114,6 +114,11 @@ func makeNetwork(c train.Config, shape []int, classes int, described model.Exter
 	net, err := model.Open(c.Model, o)
 	if err != nil {
 		return nil, &train.ConfigError{Key: "model", Got: c.Model, Err: err}
+	}
+	if c.Mixup > 0 || c.Cutmix > 0 {
+		if net, err = net.WithMixed(); err != nil {
+			return nil, &train.ConfigError{Key: "mixup or cutmix", Err: err}
+		}
 	}
 	var factors []model.Factor
 	for _, f := range of.Factors() {

@@ -21,6 +21,7 @@ type link struct {
 	err    error // The reason why the link has ended. It is valid when done is closed.
 
 	partial *recvMessage // The message that the reading goroutine assembles.
+	writing sync.Mutex   // The goroutine that writes to the stream holds it.
 
 	// The lock of the peer guards these.
 	cursor [numStreams]uint64 // The number of the message of each stream that is written next.
@@ -92,7 +93,9 @@ func (l *link) run() error {
 	case <-l.done:
 	case <-written:
 	}
-	if c, ok := l.stream.(interface{ CloseSend() error }); ok && l.open() && c.CloseSend() == nil {
+	c, ok := l.stream.(interface{ CloseSend() error })
+	// The lock is kept, so that no sender writes after the end of the stream.
+	if ok && l.open() && l.writing.TryLock() && c.CloseSend() == nil {
 		select { // The server reads everything that was sent.
 		case <-l.done:
 		case <-time.After(drainTimeout):
@@ -121,8 +124,9 @@ func (l *link) open() bool {
 // write writes until the link ends or the node closes.
 func (l *link) write() error {
 	n := l.peer.node
-	heartbeat := time.NewTicker(n.opt.heartbeat)
+	heartbeat := time.NewTimer(0)
 	defer heartbeat.Stop()
+	var latest, due time.Time // Of heartbeats.
 	for closing := false; ; {
 		for {
 			some, err := l.writeNext(closing)
@@ -136,12 +140,11 @@ func (l *link) write() error {
 		if closing {
 			return errDrained
 		}
+		fired := false
 		select {
 		case <-l.wake:
 		case <-heartbeat.C:
-			l.peer.mu.Lock()
-			l.beatDue = true
-			l.peer.mu.Unlock()
+			fired = true
 		case <-l.done:
 			return l.err
 		case <-n.open.Done():
@@ -150,18 +153,42 @@ func (l *link) write() error {
 			l.peer.mu.Unlock()
 			closing = true
 		}
+		now, next := time.Now(), latest.Add(l.interval())
+		if !next.After(now) {
+			l.peer.mu.Lock()
+			l.beatDue = true
+			l.peer.mu.Unlock()
+			latest = now
+			next = now.Add(l.interval())
+		}
+		if fired || next.Before(due) {
+			due = next
+			heartbeat.Reset(next.Sub(now))
+		}
 	}
+}
+
+// interval returns the time between two heartbeats as of now.
+func (l *link) interval() time.Duration {
+	l.peer.mu.Lock()
+	defer l.peer.mu.Unlock()
+	if l.peer.busy() {
+		return l.peer.node.opt.heartbeat
+	}
+	return l.peer.node.opt.Pause
 }
 
 // writeNext writes the next message, or an acknowledgement if one is due, and reports whether there
 // was anything to write.
 func (l *link) writeNext(closing bool) (some bool, err error) {
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	p := l.peer
 	p.mu.Lock()
 	if l.beatDue {
 		l.beatDue = false
 		p.mu.Unlock()
-		return true, l.writeAck()
+		return true, l.writeBeat()
 	}
 	for s := range p.out {
 		o := &p.out[s]
@@ -169,11 +196,7 @@ func (l *link) writeNext(closing bool) (some bool, err error) {
 		if !ok || !o.hasRoom(m.seq, m.size) {
 			continue
 		}
-		if l.cursor[s]++; m.seq < o.sent {
-			p.node.stats.resent.Add(1)
-		}
-		o.sent = max(o.sent, l.cursor[s])
-		m.memory.retain()
+		l.advance(s, m)
 		p.mu.Unlock()
 		defer m.memory.release()
 		return true, l.writeMessage(s, m)
@@ -186,11 +209,61 @@ func (l *link) writeNext(closing bool) (some bool, err error) {
 	return !closing, l.writeAck()
 }
 
+// advance moves the cursor of a stream beyond a message, which the caller writes and then releases.
+// The caller holds the lock of the peer.
+func (l *link) advance(stream int, m sentMessage) {
+	o := &l.peer.out[stream]
+	if l.cursor[stream]++; m.seq < o.sent {
+		l.peer.node.stats.resent.Add(1)
+	}
+	o.sent = max(o.sent, l.cursor[stream])
+	l.peer.use()
+	m.memory.retain()
+}
+
+// maxOwnWrite is the size of the largest message that its sender writes itself. gRPC takes it
+// without waiting unless as many bytes wait in its buffers.
+const maxOwnWrite = 64 << 10
+
+// claim reports whether the caller, who has appended a message, writes it itself by writeClaimed: it
+// is short, nothing goes before it, and nobody else writes. The message then needs no switch to the
+// writing goroutine. The caller holds the lock of the peer.
+func (l *link) claim(stream int, m sentMessage) bool {
+	if l == nil || m.size > maxOwnWrite || l.cursor[stream] != m.seq || l.beatDue || !l.open() ||
+		!l.peer.out[stream].hasRoom(m.seq, m.size) || !l.writing.TryLock() {
+		return false
+	}
+	l.advance(stream, m)
+	return true
+}
+
+// writeClaimed writes a message that the caller has claimed. The caller does not hold the lock of
+// the peer.
+func (l *link) writeClaimed(stream int, m sentMessage) {
+	defer m.memory.release()
+	defer l.writing.Unlock()
+	if err := l.writeMessage(stream, m); err != nil && !errors.Is(err, io.EOF) { // The reading goroutine learns why.
+		l.end(err)
+	}
+}
+
 // writeAck writes an acknowledgement, with the position of the agent.
 func (l *link) writeAck() error {
 	h := header{kind: kindAck}
 	l.peer.node.setPosition(&h)
 	return l.writeFrame(&h, nil, nil)
+}
+
+// writeBeat writes a heartbeat: an acknowledgement, or one with news of other agents.
+func (l *link) writeBeat() error {
+	n := l.peer.node
+	if !n.tells() {
+		return l.writeAck()
+	}
+	text := n.latestNews()
+	h := header{kind: kindNews, total: uint32(len(text)), raw: uint32(len(text))}
+	n.setPosition(&h)
+	return l.writeFrame(&h, text, nil)
 }
 
 // writeMessage writes the fragments of a message. A fragment lies within one segment of the body.
@@ -285,7 +358,7 @@ func (l *link) handle(f *inFrame) error {
 	if l.direct {
 		n.stats.direct.Add(1)
 	}
-	if err := l.progress(&h); err != nil {
+	if err := l.progress(&h, l.completes(&h, f)); err != nil {
 		return err
 	}
 	switch h.kind {
@@ -293,14 +366,26 @@ func (l *link) handle(f *inFrame) error {
 		return nil
 	case kindData:
 		return l.assemble(&h, f)
+	case kindNews:
+		return n.hear(l.peer.id, f.appendPayload(nil))
 	case kindRefuse: // A node that has dialed this one refuses the handshake that answered it.
 		return l.peer.refusedBy(f.appendPayload(nil))
 	}
 	return &FrameError{Got: fmt.Sprintf("kind %d after the handshake", h.kind)}
 }
 
-// progress applies the acknowledgements of a frame.
-func (l *link) progress(h *header) error {
+// completes reports whether a frame is the last fragment of its message.
+func (l *link) completes(h *header, f *inFrame) bool {
+	got := f.data.Len() - headerSize
+	if l.partial != nil {
+		got += len(l.partial.body)
+	}
+	return h.kind == kindData && got == int(h.total)
+}
+
+// progress applies the acknowledgements of a frame. It leaves it to the caller to notify waiting
+// goroutines if a message is complete.
+func (l *link) progress(h *header, complete bool) error {
 	p := l.peer
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -308,22 +393,28 @@ func (l *link) progress(h *header) error {
 		return errSuperseded
 	}
 	p.lastHeard = time.Now()
-	if h.kind == kindAck {
+	if h.kind == kindData {
+		p.use()
+	}
+	if h.kind == kindAck || h.kind == kindNews {
 		if err := p.follow(h); err != nil {
 			return err
 		}
 	}
-	changed := false
+	changed, waiting := false, false
 	for s := range p.out {
+		waiting = waiting || l.cursor[s] < p.out[s].next
 		if h.ack.next[s] > l.cursor[s] {
 			return &FrameError{Got: fmt.Sprintf("message %d of stream %d was consumed before it was sent",
 				h.ack.next[s], s)}
 		}
 		changed = p.out[s].acknowledge(h.ack.next[s], h.ack.stable[s]) || changed
 	}
-	if changed {
+	if changed && !complete {
 		p.notify()
-		l.wakeUp() // the window has room
+	}
+	if changed && waiting {
+		l.wakeUp() // The window has room.
 	}
 	if h.flags&flagFull != 0 {
 		select {

@@ -59,19 +59,21 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"eta_schedule":   {"{eta_schedule: constant}", "{schedule: cosine, warmup: 1, eta_schedule: constant}"},
 	"warmup":         {"{warmup: 1}", "{schedule: cosine, warmup: 1}"},
 
-	"warmup_iterations": {"{warmup_iterations: 5}", "{schedule: cosine, warmup_iterations: 5}"},
-	"decay_iterations":  {"{decay_iterations: 50}", "{schedule: cosine, decay_iterations: 50}"},
-	"decay_length":      {"{schedule: linear, decay_length: 50}", "{schedule: wsd, decay_length: 50}"},
-	"decay_shape":       {"{decay_shape: linear}", "{schedule: wsd, decay_shape: linear}"},
-	"milestones":        {"{milestones: '30'}", "{schedule: step, milestones: '30'}"},
-	"step_factor":       {"{step_factor: 0.5}", "{schedule: step, milestones: '30', step_factor: 0.5}"},
-	"client_timeout":    {"{client_timeout: 5}", "{model: external, client_timeout: 5}"},
-	"min_alpha":         {"{min_alpha: 0.001}", "{schedule: cosine, min_alpha: 0.001}"},
-	"clip_messages":     {"{algo: sgd, clip_messages: 1}", "{clip_messages: 1}"},
+	"decay_iterations": {"{decay_iterations: 50}", "{schedule: cosine, decay_iterations: 50}"},
+	"decay_length":     {"{schedule: linear, decay_length: 50}", "{schedule: wsd, decay_length: 50}"},
+	"decay_shape":      {"{decay_shape: linear}", "{schedule: wsd, decay_shape: linear}"},
+	"milestones":       {"{milestones: '30'}", "{schedule: step, milestones: '30'}"},
+	"step_factor":      {"{step_factor: 0.5}", "{schedule: step, milestones: '30', step_factor: 0.5}"},
+	"client_timeout":   {"{client_timeout: 5}", "{model: external, client_timeout: 5}"},
+	"min_alpha":        {"{min_alpha: 0.001}", "{schedule: cosine, min_alpha: 0.001}"},
+	"clip_messages":    {"{algo: sgd, clip_messages: 1}", "{clip_messages: 1}"},
 
 	"eval_agents":    {"{agents: 10, eval_agents: 20}", "{agents: 10, eval_agents: 4}"},
 	"tokenizer":      {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},
 	"augment":        {"{data: text, augment: none}", "{augment: none}"},
+	"auto_augment":   {"{data: text, auto_augment: randaugment}", "{auto_augment: randaugment}"},
+	"mixup":          {"{data: text, mixup: 0.2}", "{mixup: 0.2}"},
+	"cutmix":         {"{model: external, cutmix: 1}", "{cutmix: 1}"},
 	"random_erase":   {"{data: text, random_erase: 0.5}", "{random_erase: 0.5}"},
 	"repeat_augment": {"{sampling: iid, repeat_augment: 3}", "{repeat_augment: 3}"},
 	"sample_tokens":  {"{sample_tokens: 3}", "{data: text, sample_tokens: 3}"},
@@ -112,6 +114,7 @@ func resolveText(t *testing.T, text string) error {
 		t.Fatal(err)
 	}
 	of := small()
+	of.Mixup, of.Cutmix = c.Mixup, c.Cutmix
 	if _, err := c.Network(); err == nil {
 		of.Algo, of.Optimizer, of.WeightDecay = c.Algo, c.Optimizer, c.WeightDecay
 	}
