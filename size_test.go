@@ -17,7 +17,7 @@ import (
 var sizes = map[string]int{
 	".":        4,
 	"bench":    10580,
-	"cli":      13660,
+	"cli":      13720,
 	"cmd":      40,
 	"cpu":      11520,
 	"cuda":     20500,

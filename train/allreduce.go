@@ -5,6 +5,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/dist/allreduce"
 	"fspda/train/algo"
 	"fspda/train/config"
 )
@@ -38,8 +39,8 @@ func (x *exchange) allReduceLinks(t int) {
 // divided is an all-reduce in which each agent reduces its part of the vectors. Between processes
 // less is sent than if each agent sent all to all others.
 type divided struct {
-	parts *dist.Parts // nil: all vectors are sent to all others
-	now   bool        // it is so in this iteration
+	parts *allreduce.Parts // nil: all vectors are sent to all others
+	now   bool             // it is so in this iteration
 	own   []*dist.Buffer
 }
 
@@ -52,7 +53,7 @@ func (x *exchange) initDivided() {
 	if !ok || s.Graph.N <= 2 || s.Traits.Delay > 0 || s.WireFormat().Bits() != 32 {
 		return
 	}
-	parts := &dist.Parts{Net: net, Pool: x.worker.pool, Self: x.id, Agents: s.Graph.N}
+	parts := &allreduce.Parts{Net: net, Pool: x.worker.pool, Self: x.id, Agents: s.Graph.N}
 	if x.codec.message != nil {
 		d, ok := x.codec.message.(dist.Divisible)
 		if !ok || !s.InRing() {

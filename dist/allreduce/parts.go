@@ -1,18 +1,21 @@
-package dist
+// Package allreduce divides all-reduces between processes.
+package allreduce
 
 import (
 	"context"
 	"slices"
+
+	"fspda/dist"
 )
 
 // Parts divides the vectors of an all-reduce between processes: each agent owns a part of them. An
 // agent sends to each other one that one's part of its vector. The owner reduces the numbers that
 // it has and sends the result to all others. So an agent sends 2(n-1)/n vectors, and not n-1.
 type Parts struct {
-	Net          Checked
-	Pool         *Pool
+	Net          dist.Checked
+	Pool         *dist.Pool
 	Self, Agents int
-	Pieces       []Piece // The codecs of the parts, by agent; nil: float32.
+	Pieces       []dist.Piece // The codecs of the parts, by agent; nil: float32.
 
 	host []float32 // Scratch.
 }
@@ -27,7 +30,7 @@ func (p *Parts) bounds(t, vector, agent, n int) (from, to int) {
 }
 
 // Mark makes m a message of the part of an agent.
-func (p *Parts) Mark(m *Message, agent int) {
+func (p *Parts) Mark(m *dist.Message, agent int) {
 	if p.Pieces != nil {
 		m.Codec, m.Piece = p.Pieces[agent], agent+1
 	}
@@ -35,14 +38,14 @@ func (p *Parts) Mark(m *Message, agent int) {
 
 // Part returns the part of an agent of b, one of the vectors of a message of iteration t, with one
 // reference. It may share the memory of b.
-func (p *Parts) Part(t, vector int, b *Buffer, agent int) *Buffer {
+func (p *Parts) Part(t, vector int, b *dist.Buffer, agent int) *dist.Buffer {
 	from, to := p.bounds(t, vector, agent, b.V.Len())
 	if all, ok := p.Pool.Floats(b); ok {
 		b.Retain(1)
 		part, _ := p.Pool.Wrap(all[from:to], b.Release)
 		return part
 	}
-	p.host = grow(p.host, b.V.Len())
+	p.host = slices.Grow(p.host[:0], b.V.Len())[:b.V.Len()]
 	p.Pool.Device().Read(p.host, b.V)
 	part := p.Pool.Get(to - from)
 	p.Pool.Device().Write(part.V, p.host[from:to])
@@ -52,13 +55,13 @@ func (p *Parts) Part(t, vector int, b *Buffer, agent int) *Buffer {
 // Gather sends this agent's part of a vector of n numbers to all others, and returns the vector of
 // all parts. The part is the first of own, before what its codec needs beside it. It takes over a
 // reference to each.
-func (p *Parts) Gather(ctx context.Context, t, n int, own ...*Buffer) (*Buffer, error) {
-	defer Message{Values: own}.Release()
+func (p *Parts) Gather(ctx context.Context, t, n int, own ...*dist.Buffer) (*dist.Buffer, error) {
+	defer dist.Message{Values: own}.Release()
 	for peer := range p.Agents {
 		if peer == p.Self {
 			continue
 		}
-		m := Message{T: t, From: p.Self, To: peer, Values: slices.Clone(own)}
+		m := dist.Message{T: t, From: p.Self, To: peer, Values: slices.Clone(own)}
 		p.Mark(&m, p.Self)
 		for _, b := range own {
 			b.Retain(1)
@@ -70,7 +73,7 @@ func (p *Parts) Gather(ctx context.Context, t, n int, own ...*Buffer) (*Buffer, 
 	whole, dev := p.Pool.Get(n), p.Pool.Device()
 	all, shared := p.Pool.Floats(whole)
 	if !shared {
-		p.host = grow(p.host, n)
+		p.host = slices.Grow(p.host[:0], n)[:n]
 		all = p.host
 	}
 	for agent := range p.Agents {
@@ -79,9 +82,9 @@ func (p *Parts) Gather(ctx context.Context, t, n int, own ...*Buffer) (*Buffer, 
 			dev.Read(all[from:to], own[0].V)
 			continue
 		}
-		m, err := p.Net.RecvChecked(ctx, p.Self, agent, t, func(m Message) error {
+		m, err := p.Net.RecvChecked(ctx, p.Self, agent, t, func(m dist.Message) error {
 			if len(m.Values) != len(own) || m.Values[0].V.Len() != to-from {
-				return Invalidf("%d vectors of an all-reduce, expected the %d numbers of a part", len(m.Values),
+				return dist.Invalidf("%d vectors of an all-reduce, expected the %d numbers of a part", len(m.Values),
 					to-from)
 			}
 			return nil
