@@ -35,7 +35,7 @@ type Program struct {
 	results resultRange
 }
 
-var _ device.AsyncProgram = (*Program)(nil)
+var _ device.Program = (*Program)(nil)
 
 // step sends one task to the GPU.
 type step func(env *launchEnv) error
@@ -106,7 +106,7 @@ func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum floa
 	return p.Start(params, grad, buffers, momentum, b, out)()
 }
 
-// Start is RunBuffered that does not wait: see device.AsyncProgram.
+// Start is RunBuffered that does not wait: see device.Program.
 func (p *Program) Start(params, grad, buffers device.Vector, momentum float64, b device.Batch,
 	out []float64) (wait func() error) {
 	v := p.vectors(params, grad, buffers, momentum, out)

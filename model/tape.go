@@ -107,6 +107,26 @@ func (t *Tape) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64
 	return s.loss, s.hits, s.hits5, nil
 }
 
+// StartGrad is Grad, which is finished when StartGrad returns. There are no buffers.
+func (t *Tape) StartGrad(dst, x, _ device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
+	loss, err := t.Grad(dst, x, b)
+	return func() (float64, error) { return loss, err }
+}
+
+// Async is false.
+func (*Tape) Async() bool { return false }
+
+// InitBuffers returns nil.
+func (*Tape) InitBuffers() []float32 { return nil }
+
+// ScoreWith is Score.
+func (t *Tape) ScoreWith(x, _ device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
+	return t.Score(x, b)
+}
+
+// Observe does nothing.
+func (*Tape) Observe(_, _ device.Vector, _ device.Batch, _ float64) error { return nil }
+
 // logits runs the network forward.
 func (t *Tape) logits(params []float32, b device.Batch) (logits []float32, err error) {
 	err = t.run(keyOf(b, Score), params, b, func(g *tapeGraph) error {

@@ -52,13 +52,9 @@ func randomBatch(code *device.Code, classes int) device.Batch {
 // run and then waits for the previous one.
 func ahead(p device.Program, x, grad device.Vector, b device.Batch) func() error {
 	out := make([]float64, len(p.Code().Results))
-	s, ok := p.(device.AsyncProgram)
-	if !ok {
-		return func() error { return p.Run(x, grad, b, out) }
-	}
 	before := func() error { return nil }
 	return func() error {
-		wait := s.Start(x, grad, nil, 0, b, out)
+		wait := p.Start(x, grad, nil, 0, b, out)
 		err := before()
 		before = wait
 		return err
@@ -115,11 +111,7 @@ func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (b Bound,
 // routeOf returns the implementation that a program of one kernel uses, empty if the device does
 // not report it.
 func routeOf(p device.Program) string {
-	r, ok := p.(interface{ Routes() []string })
-	if !ok {
-		return ""
-	}
-	for _, route := range r.Routes() {
+	for _, route := range p.Routes() {
 		if _, how, ok := strings.Cut(route, ": "); ok {
 			return how
 		}

@@ -58,7 +58,7 @@ func (a Relay) Traits() Traits {
 	return Traits{
 		// The memory of an edge is its last message; EdgeMemory.Count is the message's count.
 		Memory: Memory{Aux: []string{"start"}, EdgeVectors: []int{ModelLength},
-			NewScratch: func(func() device.Vector) any { return &relayed{} }},
+			NewScratch: func() any { return &relayed{} }},
 		Exchange: Exchange{Edges: WholeGraph, Tree: true}, // The count beside a vector is a single number.
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
 		About: About{"a sum of models", "2·(n-1)·v·d", "1, and 1 an edge", exactOnSkew, "trees, all edges",

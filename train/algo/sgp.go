@@ -52,7 +52,7 @@ func (SGP) Name() string { return "sgp" }
 
 func (a SGP) Traits() Traits {
 	t := Traits{
-		Memory:   Memory{NewScratch: func(func() device.Vector) any { return &pushed{} }},
+		Memory:   Memory{NewScratch: func() any { return &pushed{} }},
 		Exchange: Exchange{Edges: OneWay},
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
 		About: About{"the model, one way; a weight on irregular graphs", "v·d an arc; + 32 with a weight", "0",

@@ -284,8 +284,7 @@ func (s *Setup) Directed() dist.Directed {
 	if !s.Traits.Edges.Directed {
 		return nil
 	}
-	d, _ := s.Process.(dist.Directed)
-	return d
+	return s.Process.Directed()
 }
 
 // settleWeights resolves weights auto: the edge process's where it has some.
