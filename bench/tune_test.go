@@ -187,7 +187,8 @@ func TestTuningBudgets(t *testing.T) {
 		t.Errorf("%+v, %+v", a, b)
 	}
 	var md strings.Builder
-	if err := s.WriteMarkdown(&md, results, strings.ToLower); err != nil || strings.Count(md.String(), "| dsgd |") != 2 ||
+	err = s.WriteMarkdown(&md, results, strings.ToLower)
+	if err != nil || strings.Count(md.String(), "| dsgd |") != 2 ||
 		!strings.Contains(md.String(), "**At the last evaluation within 9 s of virtual time**") {
 		t.Errorf("%v\n%s", err, md.String())
 	}
