@@ -26,9 +26,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"fspda/dist/discover"
-	"fspda/dist/disttest"
 	"fspda/dist/link"
 	"fspda/internal/rng"
+	"fspda/internal/testing/disttest"
 )
 
 // mesh holds the Discovery of each agent of a run, in one process. The agents answer each relayed

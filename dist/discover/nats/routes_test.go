@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 )
 
 // flipper forwards connections to an address, and flips a bit in some of the chunks that pass.
