@@ -73,6 +73,16 @@ type readerFunc func(b []byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
+// restart replaces the server by one at the same address, which joins the others as a new one. The
+// client in this process connects to it by itself.
+func (e *embeddedServer) restart(o Options) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	o.Server.Listen = e.listen
+	stop(e.now)
+	return e.start(o)
+}
+
 // A server that stops and starts again joins the others, and relays connections again, also those
 // of agents that it does not join.
 func TestServerRejoins(t *testing.T) {
