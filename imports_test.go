@@ -74,10 +74,11 @@ var allowed = map[string][]string{
 	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
 		"data", "dist", "internal/bounded", "internal/cgroup", "internal/rng", "internal/spelling", "model",
-		"train/algo", "train/setting", "train/simnet",
+		"train/algo", "train/membership", "train/setting", "train/simnet",
 	},
-	"train/setting": {"internal/spelling"},
-	"train/metric":  {},
+	"train/membership": {},
+	"train/setting":    {"internal/spelling"},
+	"train/metric":     {},
 	"train/evaluate": {
 		"train/metric",
 		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",

@@ -195,7 +195,7 @@ func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 		if s.BatchPerGradient() && ck != nil {
 			batch = (ck.Grads[i] + s.GradientsPerBatch() - 1) / s.GradientsPerBatch()
 		}
-		a, err := newAgent(r, i, batch)
+		a, err := newAgent(r, i, first, batch)
 		if err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func (r *run) runAgents(ctx context.Context, cancel context.CancelCauseFunc, fir
 	}
 	for _, a := range r.agents {
 		running.Go(func() {
-			defer a.gradients.loader.Close()
+			defer func() { a.gradients.loader.Close() }()
 			if err := r.driver.run(ctx, a, first); err != nil {
 				cancel(err)
 			}

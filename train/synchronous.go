@@ -41,6 +41,9 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 			return context.Cause(ctx)
 		}
 		d.r.opt.Control.Wait(ctx)
+		if err := d.assemble(a, t, first); err != nil {
+			return err
+		}
 		d.r.live.enter(a.id, t)
 		o := d.r.progress.await(a.ctx, a.id, t)
 		if o.halt {
@@ -57,10 +60,32 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 		if a.id == 0 && d.r.opt.OnStep != nil {
 			d.r.opt.OnStep(t)
 		}
+		if !d.r.setup.Members.Present(a.id, t) {
+			continue
+		}
 		if err := d.step(a, t); err != nil {
 			return err
 		}
 	}
+}
+
+// assemble takes an agent over a change of the members at the head of iteration t, unless the run
+// was resumed behind it. An absent agent waits until some member gets as far.
+func (d *synchronous) assemble(a *agent, t, first int) error {
+	members := d.r.setup.Members
+	switch member := members.Present(a.id, t); {
+	case !member || t > first && !members.Present(a.id, t-1):
+		a.releaseGradient()
+		if !d.r.progress.follow(a.ctx, t) || !member {
+			return nil
+		}
+	case members.Change(t) != nil:
+		d.r.progress.approach(t)
+	}
+	if t == first {
+		return nil
+	}
+	return a.regroup(t)
 }
 
 // step is one iteration: the local half, the exchange, the mixing half. Some algorithms have
@@ -85,6 +110,7 @@ func (d *synchronous) step(a *agent, t int) error {
 				return err
 			}
 		}
+		a.exchange.settle()
 		a.clock.Await()
 	}
 	if err := cmp.Or(s.Algo.Mix(a.state, &a.round), a.exchange.sendErr); err != nil {

@@ -111,6 +111,10 @@ var (
 		Help: "clock real: seconds of silence after which an agent is dropped from the run; 0 is never"}
 )
 
+// noIterations says why the members of an asynchronous run do not change at an iteration.
+var noIterations = Membership{Rigid: "has no iterations in common at which members could change; with clock real, " +
+	"drop_after drops agents of fspda-async"}
+
 // neverOrLong refuses a silence of less than a second.
 func neverOrLong(key string, value any) error {
 	if v := value.(float64); v != 0 && v < 1 {
@@ -153,7 +157,7 @@ func (a Async) Traits() Traits {
 	t := a.SA.Traits()
 	t.Aux, t.Mailbox = append(t.Aux, "mail"), []int{asyncMail}
 	t.Edges, t.Asynchronous, t.RealTime = Clocks, a, a
-	t.Updates, t.Constant = Updates{}, true
+	t.Updates, t.Constant, t.Membership = Updates{}, true, noIterations
 	t.About = About{"k values of the model", "2·v·k·|E_t|", "2", exactOnSkew, "any graph, a clock on every edge",
 		"FSPDA, appendix on asynchronous implementation"}
 	return t

@@ -28,6 +28,7 @@ type Resolved struct {
 	EvaluationKeys[Chosen]
 	OutputKeys
 	ExecutionKeys
+	MembershipKeys
 
 	given Config // The configuration that was resolved.
 }
