@@ -101,6 +101,7 @@ var allowed = map[string][]string{
 	"train/safetensors": {"internal/bounded"},
 	"train/tensorboard": {},
 	"train": {
+		"train/membership",
 		"train/metric",
 		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip",
 		"train/config", "train/control", "train/evaluate", "train/vectorpool", "train/live", "train/memory",

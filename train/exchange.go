@@ -26,8 +26,8 @@ type exchange struct {
 	reduce divided // how an all-reduce is divided between processes
 	posts  []int   // messages posted in this iteration, by link
 	travelling
-	expect int // messages that a link brings in an exchange
-	total  int // messages that a link brings in an iteration
+	expect int  // messages that a link brings in an exchange
+	total  int  // messages that a link brings in an iteration
 	left   bool // a link of this iteration leads to an agent that will leave
 
 	masks     []device.Index // one per link of a broadcast, memory reused
@@ -303,14 +303,15 @@ func (x *exchange) settle() {
 		return
 	}
 	x.left = false
-	kept := x.round.Links[:0]
-	for i, l := range x.round.Links {
-		if !x.run.setup.Members.Idle(x.id, l.Peer, x.round.T) {
-			x.posts[len(kept)] = x.posts[i]
-			kept = append(kept, l)
+	links, kept := x.round.Links, 0
+	for i := range links {
+		if !x.run.setup.Members.Idle(x.id, links[i].Peer, x.round.T) {
+			links[i], links[kept] = links[kept], links[i] // a later iteration uses the memory of both
+			x.posts[i], x.posts[kept] = x.posts[kept], x.posts[i]
+			kept++
 		}
 	}
-	x.round.Links, x.posts = kept, x.posts[:len(kept)]
+	x.round.Links, x.posts = links[:kept], x.posts[:kept]
 }
 
 // selfWeight is the weight of the agent itself in the mixing matrix of the members from iteration t

@@ -12,7 +12,7 @@ import (
 	"fspda/train/snapshot"
 )
 
-// regrouping is one agent in a change of the members. Its messages travel before those of the
+// regrouping is one agent in a change of the members. Its messages travel before the messages of the
 // iteration, in the same streams.
 type regrouping struct {
 	*agent
@@ -109,7 +109,7 @@ func (r *regrouping) receive(state []device.Vector) error {
 	return nil
 }
 
-// reopen opens the agent's batches from iteration t on: those of its examples from then on.
+// reopen opens the agent's batches from iteration t on, of the examples that it has from then on.
 func (a *agent) reopen(t int) error {
 	s := a.run.setup
 	step := t

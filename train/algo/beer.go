@@ -57,8 +57,8 @@ func (a BEER) Traits() Traits {
 	}
 }
 
-// regroup makes each tracker its agent's own newest gradient and begins the public copies anew:
-// those of the models as the models themselves, those of the trackers at zero, as at the start.
+// regroup makes each tracker its agent's own newest gradient and begins the public copies anew. The
+// copy of a model is the model itself, and the copy of a tracker zero, as at the start.
 func (BEER) regroup(s *State, g *Group) error {
 	if err := restart(beerP, beerCopyV, beerSumV)(s, g); err != nil {
 		return err

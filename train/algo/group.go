@@ -28,7 +28,7 @@ type Group struct {
 	// Sum sets dst to the sum of v over the members that were there before, in the order of their
 	// numbers, in plain float32. All members get the same bits. dst may be v.
 	Sum func(dst, v device.Vector) error
-	// Copy sets vectors of new members to those of the donor.
+	// Copy sets vectors of new members to the donor's.
 	Copy func(vs ...device.Vector) error
 	// Mix sets dst to the average of v over the member and its neighbours among the members, with the
 	// weights of the mixing matrix, where absent neighbours have the member's own values.
@@ -82,9 +82,8 @@ func (s *State) republish(g *Group, v, public, sum device.Vector) error {
 	return g.Mix(sum, v)
 }
 
-// Reset gives an agent that joins the vectors of the start, besides those of its optimizer and its
-// average, and begins the memory of edges to new members anew at both ends. donated is the donor's
-// model.
+// Reset sets the algorithm's own vectors of an agent that joins to what they are at the start, and
+// begins the memory of edges to new members anew at both ends. donated is the donor's model.
 func (s *State) Reset(a Algorithm, g *Group, donated device.Vector) {
 	t := a.Traits()
 	if g.Joins() {

@@ -24,7 +24,6 @@ type Config struct {
 	EvaluationKeys[string]
 	OutputKeys
 	ExecutionKeys
-	MembershipKeys
 
 	values   map[string]any // The values of registered keys that are set: see RegisterKey.
 	explicit []string       // The keys that the user set: see SetExplicit.

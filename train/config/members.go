@@ -12,12 +12,6 @@ import (
 	"fspda/train/simnet"
 )
 
-// MembershipKeys say whether agents may leave and join during a run.
-type MembershipKeys struct {
-	Membership string `key:"membership"`
-	Orphans    string `key:"orphans"`
-}
-
 // fixedMembers is the value of membership of a run whose agents are all present.
 const fixedMembers = "fixed"
 
@@ -34,8 +28,10 @@ var membershipKeys = []setting.Key{
 		Help: "which agents take part: fixed, all of them all the time; or a file of the epochs at which agents leave " +
 			"and join, which is simulated"},
 	{Name: "orphans", Topic: "exchange", Choices: []string{"leave", spreadOrphans},
-		Needs: []setting.Need{needsChanges, needsRun("data that is not text",
-			func(s *Setup, c Config) bool { return c.Orphans == "leave" || !s.readsText(c) })}, Since: "0.3.0",
+		Needs: []setting.Need{needsChanges, needsRun("data that is not text, and objective agents",
+			func(s *Setup, c Config) bool {
+				return c.Orphans == "leave" || !s.readsText(c) && c.Objective == "agents"
+			})}, Since: "0.3.0",
 		Help: "examples of absent agents: leave, they are left out; spread, the members train on them, too"},
 }
 
@@ -130,7 +126,7 @@ func (s *Setup) connects(members []int) bool {
 }
 
 // ShardAt lists the training examples of an agent from iteration t on: its own, and with orphans
-// spread a share of those of absent agents.
+// spread a share of the absent agents' examples.
 func (s *Setup) ShardAt(agent, t int) []int32 {
 	own := s.Shards[agent]
 	if s.Config.Orphans != spreadOrphans || !s.Members.Present(agent, t) {

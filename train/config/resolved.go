@@ -28,7 +28,6 @@ type Resolved struct {
 	EvaluationKeys[Chosen]
 	OutputKeys
 	ExecutionKeys
-	MembershipKeys
 
 	given Config // The configuration that was resolved.
 }

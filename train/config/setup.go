@@ -24,18 +24,18 @@ type Setup struct {
 
 	data.Division
 	Simulated
-	Weight       []float64 // The weight of each f_i in F; weights sum to 1.
-	Graph        *dist.Graph
-	Process      dist.Process
-	Mask         dist.Mask
-	Mixing       *dist.Mixing    // The fixed matrix W; nil if the algorithm uses none.
-	Compressor   dist.Compressor // It codes broadcast vectors; nil if the algorithm has none.
-	Lattice      *dist.Lattice   // It codes the vectors of pairs; nil if they travel uncoded.
-	Algo         algo.Algorithm
-	Traits       algo.Traits       // The traits of Algo.
-	Files        map[string]string // digests of files that the configuration names, by key
-	Schedule     Schedule
-	Threads      int
+	Weight     []float64 // The weight of each f_i in F; weights sum to 1.
+	Graph      *dist.Graph
+	Process    dist.Process
+	Mask       dist.Mask
+	Mixing     *dist.Mixing    // The fixed matrix W; nil if the algorithm uses none.
+	Compressor dist.Compressor // It codes broadcast vectors; nil if the algorithm has none.
+	Lattice    *dist.Lattice   // It codes the vectors of pairs; nil if they travel uncoded.
+	Algo       algo.Algorithm
+	Traits     algo.Traits       // The traits of Algo.
+	Files      map[string]string // digests of files that the configuration names, by key
+	Schedule   Schedule
+	Threads    int
 	ModelSize
 
 	method method
