@@ -87,7 +87,8 @@ var allowed = map[string][]string{
 	"train/memory":   {"internal/cgroup", "device", "dist", "train/algo", "train/config"},
 	"train/generate": {"device", "internal/rng"},
 	"train/runfolder": {
-		"train/metric", "data/text", "device", "dist", "internal/bounded", "internal/lockfile", "internal/rng",
+		"train/membership", "train/metric", "data/text", "device", "dist", "internal/bounded", "internal/lockfile",
+		"internal/rng",
 		"internal/wholefile", "train/algo", "train/config", "train/evaluate", "train/memory", "train/safetensors",
 		"train/simnet", "train/snapshot", "train/tensorboard",
 	},

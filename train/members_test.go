@@ -229,3 +229,102 @@ func TestRefusedMembership(t *testing.T) {
 		t.Errorf("warnings %q", s.Warnings)
 	}
 }
+
+// outages are links on which agent 3 is away for a while, and agent 1 from some time on.
+const outages = `
+gradient_ms: 1000
+gradient_law: exp
+default: {latency_ms: 50, bandwidth_mbit: 10}
+outages:
+  - {agents: 3, from_s: 20, to_s: 60}
+  - {agents: 1, from_s: 45, to_s: 47}
+  - {agents: 0, from_s: 50}
+`
+
+// overLinks puts a file of links beside the log of a configuration.
+func overLinks(t *testing.T, c Config, text string) Config {
+	t.Helper()
+	c.Links = filepath.Join(filepath.Dir(c.Membership), "links.yaml")
+	if err := os.WriteFile(c.Links, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Agents that fall silent in virtual time are left behind and join again, the same way whatever the
+// number of threads, and stopped and resumed or not. The log in the folder of the run plays the same
+// models again, without links.
+func TestChurnInVirtualTime(t *testing.T) {
+	for _, name := range families {
+		t.Run(name, func(t *testing.T) {
+			c := overLinks(t, elastic(t, name, ""), outages)
+			written := c.Membership
+			c.Membership, c.DropAfter, c.Threads = "elastic", 5, 1
+			want := play(t, c, Options{})
+			c.Threads = 4
+			dir := runFolder(t)
+			var got *Result
+			for _, at := range []int{35, -1} {
+				ctx, stop := context.WithCancel(context.Background())
+				res, err := inFolder(t, ctx, c, dir, stopping(at, stop))
+				stop()
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = res
+			}
+			if trace(t, got) != trace(t, want) {
+				t.Error("with other threads, stopped and resumed, it is another run")
+			}
+			text, err := os.ReadFile(filepath.Join(dir, "members.jsonl"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if log := string(text); !strings.Contains(log, `"left":[3]`) || !strings.Contains(log, `"joined":[3]`) ||
+				!strings.Contains(log, `"left":[0]`) || strings.Contains(log, `"left":[1]`) {
+				t.Errorf("the members changed by\n%s", text)
+			}
+			if last := got.Rows[len(got.Rows)-1]; last.AgentsPresent != 4 {
+				t.Errorf("%v agents are present at the end", last.AgentsPresent)
+			}
+			if err := os.WriteFile(written, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			c.Links, c.Membership, c.DropAfter = "", written, 0
+			again := play(t, c, Options{})
+			for _, i := range []int{1, 2, 3, 4} {
+				if !slices.Equal(again.Models[i], want.Models[i]) {
+					t.Errorf("agent %d of the log played again differs", i)
+				}
+			}
+		})
+	}
+}
+
+// With fixed members all wait for an agent with an outage, and models are as without one.
+func TestFixedMembersWait(t *testing.T) {
+	c := overLinks(t, elastic(t, "fspda-sa", ""), strings.Replace(outages, "  - {agents: 0, from_s: 50}\n", "", 1))
+	c.Membership = "fixed"
+	away := play(t, c, Options{})
+	c = overLinks(t, elastic(t, "fspda-sa", ""), strings.Split(outages, "outages:")[0])
+	c.Membership = "fixed"
+	here := play(t, c, Options{})
+	if !slices.EqualFunc(away.Models, here.Models, slices.Equal) {
+		t.Error("an outage changed models")
+	}
+	slow, fast := away.Rows[len(away.Rows)-1].Time, here.Rows[len(here.Rows)-1].Time
+	if slow < fast+20 {
+		t.Errorf("the run takes %v s, and %v s without outages", slow, fast)
+	}
+}
+
+// Below min_agents all wait.
+func TestMinAgents(t *testing.T) {
+	c := overLinks(t, elastic(t, "dsgd", ""), strings.Replace(outages, "  - {agents: 0, from_s: 50}\n", "", 1))
+	c.Membership, c.DropAfter, c.MinAgents = "elastic", 5, 5
+	for _, r := range play(t, c, Options{}).Rows {
+		if r.AgentsPresent != 5 {
+			t.Errorf("%v agents are present in iteration %d", r.AgentsPresent, r.Iteration)
+		}
+	}
+}

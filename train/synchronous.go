@@ -11,12 +11,15 @@ import (
 // synchronous is the driver of algorithms in which all agents count iterations alike. Each agent
 // runs ahead until an iteration in which it has an edge, and waits there for its partner. There is
 // no barrier.
-type synchronous struct{ r *run }
+type synchronous struct {
+	r        *run
+	assembly assembly
+}
 
 func newSynchronous(r *run, first int) *synchronous {
 	r.progress = newProgress(r.localAgents(), first, r.length())
 	r.steps = r.progress
-	return &synchronous{r}
+	return &synchronous{r, newAssembly(r.setup)}
 }
 
 func (d *synchronous) attach(*agent, *runfolder.Checkpoint) error { return nil }
@@ -73,6 +76,11 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 // was resumed behind it. An absent agent waits until some member gets as far.
 func (d *synchronous) assemble(a *agent, t, first int) error {
 	members := d.r.setup.Members
+	if t > first {
+		if err := d.assembly.meet(a, t); err != nil {
+			return err
+		}
+	}
 	switch member := members.Present(a.id, t); {
 	case !member || t > first && !members.Present(a.id, t-1):
 		a.releaseGradient()

@@ -18,7 +18,7 @@ func (s *Setup) readDigests() error {
 		{"graph", c.Graph, dist.FilePath(c.Graph)}, {"edges", string(c.Edges), dist.FilePath(string(c.Edges))},
 		{"partition", c.Partition, ""}, {"membership", c.Membership, ""},
 	}
-	if c.Membership != fixedMembers {
+	if c.Membership != fixedMembers && c.Membership != elasticMembers {
 		files[3].path = c.Membership
 	}
 	if p, err := data.ParsePartition(c.Partition); err == nil {

@@ -60,6 +60,7 @@ var computeKeys = []setting.Key{
 type ExecutionKeys struct {
 	Links        string  `key:"links"`
 	Membership   string  `key:"membership"`
+	MinAgents    int     `key:"min_agents"`
 	Orphans      string  `key:"orphans"`
 	EvalAgents   int     `key:"eval_agents"`
 	Recompute    string  `key:"recompute"`

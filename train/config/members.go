@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"fspda/dist"
@@ -12,27 +14,49 @@ import (
 	"fspda/train/simnet"
 )
 
-// fixedMembers is the value of membership of a run whose agents are all present.
-const fixedMembers = "fixed"
+// The values of membership besides the path of a file: all agents are present, or go on without those
+// that fall silent.
+const (
+	fixedMembers   = "fixed"
+	elasticMembers = "elastic"
+)
+
+// usualDropAfter is what drop_after 0 comes to in an elastic run.
+const usualDropAfter = 15
 
 // spreadOrphans is the value of orphans that deals the examples of absent agents out.
 const spreadOrphans = "spread"
 
-var needsChanges = needs("a file of changes as membership", func(c Config) bool {
-	return c.Membership != fixedMembers
-})
+var (
+	needsChanges = needs("membership elastic, or a file of changes", func(c Config) bool {
+		return c.Membership != fixedMembers
+	})
+	needsElastic = needs("membership elastic", func(c Config) bool { return c.Membership == elasticMembers })
+)
 
 var membershipKeys = []setting.Key{
-	{Name: "membership", Topic: "exchange", Default: fixedMembers, Choices: []string{fixedMembers}, Forms: true,
-		Check: notEmpty, Since: "0.3.0",
-		Help: "which agents take part: fixed, all of them all the time; or a file of the epochs at which agents leave " +
-			"and join, which is simulated"},
+	{Name: "membership", Topic: "exchange", Default: fixedMembers, Choices: []string{fixedMembers, elasticMembers},
+		Forms: true, Check: notEmpty, Since: "0.3.0",
+		Help: "which agents take part: fixed, all of them all the time; elastic, those with an outage in the file of " +
+			"links leave and join again; or a file of the epochs at which agents leave and join, which is simulated"},
+	{Name: "min_agents", Topic: "exchange", Default: 1, Whole: true, Range: "[1, inf)", Want: "at least 1",
+		Needs: []setting.Need{needsElastic, needsRun("at least as many agents",
+			func(s *Setup, c Config) bool { return c.MinAgents <= s.Graph.N })}, Since: "0.3.0",
+		Help: "membership elastic: fewest members: below it all wait"},
 	{Name: "orphans", Topic: "exchange", Choices: []string{"leave", spreadOrphans},
 		Needs: []setting.Need{needsChanges, needsRun("data that is not text, and objective agents",
 			func(s *Setup, c Config) bool {
 				return c.Orphans == "leave" || !s.readsText(c) && c.Objective == "agents"
 			})}, Since: "0.3.0",
 		Help: "examples of absent agents: leave, they are left out; spread, the members train on them, too"},
+}
+
+// neverOrLong refuses a silence of less than a second.
+func neverOrLong(key string, value any) error {
+	if v := value.(float64); v != 0 && v < 1 {
+		return Invalid(key, v, "expected 0, or 1 to 1e9 seconds")
+	}
+	return nil
 }
 
 // Simulated is what a run simulates: the network, the times of gradients, and who takes part.
@@ -58,6 +82,9 @@ func (s *Setup) readMembers() error {
 		}
 		return Invalid("membership", c.Membership, "%s %s: use membership fixed, or another algorithm", c.Algo, why)
 	}
+	if c.Membership == elasticMembers {
+		return s.checkElastic()
+	}
 	text, err := bounded.File(c.Membership, maxMembership)
 	if err == nil {
 		s.Members, err = membership.Parse(text, s.Graph.N)
@@ -73,6 +100,46 @@ func (s *Setup) readMembers() error {
 	}
 	return nil
 }
+
+// checkElastic refuses an elastic run in which nobody falls silent.
+func (s *Setup) checkElastic() error {
+	c := s.Config
+	if s.Members = membership.Elastic(s.Graph.N); s.Links == nil || len(s.Links.Outages()) == 0 {
+		return Invalid("membership", c.Membership, "agents of one process do not fall silent: give links with outages "+
+			"(docs/links.md), or a file of changes as membership")
+	}
+	for _, o := range s.Links.Outages() {
+		if math.IsInf(o.To, 1) && s.Graph.N <= c.MinAgents {
+			return Invalid("min_agents", c.MinAgents, "all would wait for agent %d for ever, which goes on at no time "+
+				"by the file of links: use fewer", o.Agent)
+		}
+	}
+	return nil
+}
+
+// checkOutages refuses outages that the run cannot have.
+func (s *Setup) checkOutages() error {
+	if s.Links == nil {
+		return nil
+	}
+	for _, o := range s.Links.Outages() {
+		switch {
+		case s.Asynchronous():
+			return Invalid("links", s.Config.Links, "agent %d has an outage, and agents of %s have no iterations in "+
+				"common before which others could wait: leave outages out", o.Agent, s.Config.Algo)
+		case math.IsInf(o.To, 1) && !s.DropsSilent():
+			return Invalid("links", s.Config.Links, "agent %d has an outage that does not end, and the others would wait "+
+				"for ever: give it a to_s, or use membership elastic", o.Agent)
+		}
+	}
+	return nil
+}
+
+// DropsSilent reports whether members go on without an agent that has an outage.
+func (s *Setup) DropsSilent() bool { return s.Config.Membership == elasticMembers }
+
+// DropAfter is the silence in seconds after which members go on without an agent.
+func (s *Setup) DropAfter() float64 { return cmp.Or(s.Config.DropAfter, usualDropAfter) }
 
 // checkEpoch refuses a change inside a round, and one whose last exchange had other contributors at
 // some members than at others.

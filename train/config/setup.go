@@ -284,7 +284,7 @@ func (s *Setup) connect(sizes []int) error {
 		s.Process = dist.AtRoundEnds(s.Process, max(1, c.LocalSteps))
 	}
 	return errors.Join(s.settleRounds(), s.settleWeights(), s.mix(), s.compress(sizes), s.admitFreeze(), s.admitWire(),
-		s.readLinks(), s.readMembers(), s.settleClocks(), s.checkRealTime())
+		s.readLinks(), s.readMembers(), s.checkOutages(), s.settleClocks(), s.checkRealTime())
 }
 
 // mix makes the fixed mixing matrix W, if the algorithm averages with it.

@@ -8,6 +8,8 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sort"
+	"sync/atomic"
 )
 
 // Epoch is a line of a log: a change of the members.
@@ -39,13 +41,28 @@ func (c *Change) Old() []int {
 // Joins reports whether an agent is a new member.
 func (c *Change) Joins(agent int) bool { return slices.Contains(c.Joined, agent) }
 
-// Log is the changes of the members of a run.
+// Log is the changes of the members of a run. Agents may ask it while a change of a later iteration
+// is added.
 type Log struct {
 	agents  int
 	elastic bool
-	epochs  []Epoch
-	changes map[int]*Change // By the iteration from which on they are valid.
-	spans   [][]span        // The times at which each agent is a member, ascending.
+	now     atomic.Pointer[changes]
+}
+
+// changes is what a log knows. It is not changed: a new one takes its place.
+type changes struct {
+	epochs []Epoch
+	at     map[int]*Change // By the iteration from which on they are valid.
+	spans  [][]span        // The times at which each agent is a member, ascending.
+}
+
+// copy returns changes that can be changed.
+func (c *changes) copy() *changes {
+	n := &changes{epochs: slices.Clip(c.epochs), at: maps.Clone(c.at)}
+	for _, s := range c.spans {
+		n.spans = append(n.spans, slices.Clone(s))
+	}
+	return n
 }
 
 // span is a time at which an agent is a member: from iteration first to before end.
@@ -57,19 +74,51 @@ type span struct {
 // never is the end of a span that lasts.
 const never = int(^uint(0) >> 1)
 
+// Replace makes these changes the log's only ones.
+func (l *Log) Replace(epochs []Epoch) error {
+	n := Fixed(l.agents)
+	for _, e := range epochs {
+		if err := n.Add(e); err != nil {
+			return err
+		}
+	}
+	l.now.Store(n.now.Load())
+	return nil
+}
+
+// Text writes changes as Parse reads them.
+func Text(epochs []Epoch) []byte {
+	var text []byte
+	for _, e := range epochs {
+		line, err := json.Marshal(e)
+		if err != nil {
+			panic(err) // an epoch is numbers
+		}
+		text = append(append(text, line...), '\n')
+	}
+	return text
+}
+
 // Fixed is the log of a run whose agents are members all the time.
 func Fixed(agents int) *Log {
-	l := &Log{agents: agents, changes: map[int]*Change{}}
+	l, c := &Log{agents: agents}, &changes{at: map[int]*Change{}}
 	for range agents {
-		l.spans = append(l.spans, []span{{end: never}})
+		c.spans = append(c.spans, []span{{end: never}})
 	}
+	l.now.Store(c)
+	return l
+}
+
+// Elastic is the log of a run in which no agent has left yet.
+func Elastic(agents int) *Log {
+	l := Fixed(agents)
+	l.elastic = true
 	return l
 }
 
 // Parse reads the log of a run with so many agents: one [Epoch] in JSON a line.
 func Parse(text []byte, agents int) (*Log, error) {
-	l := Fixed(agents)
-	l.elastic = true
+	l := Elastic(agents)
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	for {
@@ -77,17 +126,27 @@ func Parse(text []byte, agents int) (*Log, error) {
 		if err := d.Decode(&e); errors.Is(err, io.EOF) {
 			return l, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("entry %d is not an epoch in JSON: %w", len(l.epochs)+1, err)
+			return nil, fmt.Errorf("entry %d is not an epoch in JSON: %w", len(l.Epochs())+1, err)
 		}
-		if err := l.add(e); err != nil {
-			return nil, fmt.Errorf("epoch %d: %w", e.Epoch, err)
+		if err := l.Add(e); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// add adds a change at the end of the log.
-func (l *Log) add(e Epoch) error {
-	if err := l.check(e); err != nil {
+// Add adds a change at the end of the log.
+func (l *Log) Add(e Epoch) error {
+	n := l.now.Load().copy()
+	if err := n.add(l.agents, e); err != nil {
+		return fmt.Errorf("epoch %d: %w", e.Epoch, err)
+	}
+	l.now.Store(n)
+	return nil
+}
+
+// add adds a change among so many agents.
+func (l *changes) add(agents int, e Epoch) error {
+	if err := l.check(agents, e); err != nil {
 		return err
 	}
 	for _, i := range e.Left {
@@ -104,7 +163,7 @@ func (l *Log) add(e Epoch) error {
 	if e.At == 0 {
 		return nil
 	}
-	c := &Change{Members: l.Members(e.At)}
+	c := &Change{Members: l.members(e.At)}
 	for _, i := range c.Members {
 		if l.spanAt(i, e.At).first == e.At {
 			c.Joined = append(c.Joined, i)
@@ -115,18 +174,18 @@ func (l *Log) add(e Epoch) error {
 		return fmt.Errorf("no member before iteration %d stays", e.At)
 	}
 	c.Donor = old[0]
-	if before := l.changes[e.At]; before != nil && slices.Contains(old, before.Donor) {
+	if before := l.at[e.At]; before != nil && slices.Contains(old, before.Donor) {
 		c.Donor = before.Donor
 	}
 	if e.Donor != nil {
 		c.Donor = *e.Donor
 	}
-	l.changes[e.At] = c
+	l.at[e.At] = c
 	return nil
 }
 
 // check refuses a change that does not fit to those before.
-func (l *Log) check(e Epoch) error {
+func (l *changes) check(agents int, e Epoch) error {
 	if want := len(l.epochs) + 1; e.Epoch != want {
 		return fmt.Errorf("its number is not %d: epochs are counted from 1", want)
 	}
@@ -144,14 +203,14 @@ func (l *Log) check(e Epoch) error {
 	}
 	seen := map[int]bool{}
 	for _, i := range slices.Concat(e.Left, e.Joined) {
-		if i < 0 || i >= l.agents {
-			return fmt.Errorf("it names agent %d: the agents are 0 to %d", i, l.agents-1)
+		if i < 0 || i >= agents {
+			return fmt.Errorf("it names agent %d: the agents are 0 to %d", i, agents-1)
 		}
 		if seen[i] {
 			return fmt.Errorf("it names agent %d twice", i)
 		}
 		seen[i] = true
-		if member := l.Present(i, e.At); member == slices.Contains(e.Joined, i) {
+		if member := l.spanAt(i, e.At) != nil; member == slices.Contains(e.Joined, i) {
 			return fmt.Errorf("agent %d %s", i, map[bool]string{true: "joins and is a member already",
 				false: "leaves and is not a member"}[member])
 		}
@@ -160,8 +219,8 @@ func (l *Log) check(e Epoch) error {
 }
 
 // checkStay checks what a change says of the members that stay.
-func (l *Log) checkStay(e Epoch) error {
-	stay := slices.DeleteFunc(l.Members(e.At), func(i int) bool {
+func (l *changes) checkStay(e Epoch) error {
+	stay := slices.DeleteFunc(l.members(e.At), func(i int) bool {
 		return slices.Contains(e.Left, i) || e.At > 0 && l.spanAt(i, e.At).first == e.At
 	})
 	switch {
@@ -190,16 +249,22 @@ func (l *Log) checkStay(e Epoch) error {
 func (l *Log) Elastic() bool { return l.elastic }
 
 // Epochs lists the changes.
-func (l *Log) Epochs() []Epoch { return l.epochs }
+func (l *Log) Epochs() []Epoch { return l.now.Load().epochs }
+
+// Until lists the changes up to the head of iteration t.
+func (l *Log) Until(t int) []Epoch {
+	all := l.Epochs()
+	return all[:sort.Search(len(all), func(k int) bool { return all[k].At > t })]
+}
 
 // Change returns the change of the members at the head of iteration t; nil: there is none.
-func (l *Log) Change(t int) *Change { return l.changes[t] }
+func (l *Log) Change(t int) *Change { return l.now.Load().at[t] }
 
 // Present reports whether an agent is a member in iteration t.
-func (l *Log) Present(agent, t int) bool { return l.spanAt(agent, t) != nil }
+func (l *Log) Present(agent, t int) bool { return l.now.Load().spanAt(agent, t) != nil }
 
 // spanAt returns the time of an agent as a member that iteration t belongs to; nil: it is absent.
-func (l *Log) spanAt(agent, t int) *span {
+func (l *changes) spanAt(agent, t int) *span {
 	all := l.spans[agent]
 	for k := len(all) - 1; k >= 0; k-- {
 		if s := &all[k]; s.first <= t {
@@ -213,9 +278,11 @@ func (l *Log) spanAt(agent, t int) *span {
 }
 
 // Members lists the members in iteration t, ascending.
-func (l *Log) Members(t int) (all []int) {
-	for i := range l.agents {
-		if l.Present(i, t) {
+func (l *Log) Members(t int) []int { return l.now.Load().members(t) }
+
+func (l *changes) members(t int) (all []int) {
+	for i := range l.spans {
+		if l.spanAt(i, t) != nil {
 			all = append(all, i)
 		}
 	}
@@ -226,22 +293,12 @@ func (l *Log) Members(t int) (all []int) {
 // or will leave and is no longer awaited. The one that will leave still has what was sent to it in
 // the iteration in which it was awaited in vain.
 func (l *Log) Idle(agent, peer, t int) bool {
-	own, other := l.spanAt(agent, t), l.spanAt(peer, t)
+	now := l.now.Load()
+	own, other := now.spanAt(agent, t), now.spanAt(peer, t)
 	if own == nil || other == nil {
 		return true
 	}
 	from, awaits := other.idle[agent]
 	last, leaves := own.idle[peer]
 	return awaits && t >= from || leaves && t > last
-}
-
-// Awaited reports whether iteration t is the one in which an agent waited in vain for a peer that
-// left.
-func (l *Log) Awaited(agent, peer, t int) bool {
-	s := l.spanAt(peer, t)
-	if s == nil {
-		return false
-	}
-	from, noted := s.idle[agent]
-	return noted && t == from
 }
