@@ -76,6 +76,7 @@ var allowed = map[string][]string{
 		"data", "dist", "internal/bounded", "internal/cgroup", "internal/rng", "internal/spelling", "model",
 		"train/algo", "train/membership", "train/setting", "train/simnet",
 	},
+	"train/council":    {"train/config", "train/membership", "train/simnet"},
 	"train/membership": {},
 	"train/setting":    {"internal/spelling"},
 	"train/metric":     {},
@@ -102,7 +103,7 @@ var allowed = map[string][]string{
 	"train/safetensors": {"internal/bounded"},
 	"train/tensorboard": {},
 	"train": {
-		"train/membership",
+		"train/council", "train/membership",
 		"train/metric",
 		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip",
 		"train/config", "train/control", "train/evaluate", "train/vectorpool", "train/live", "train/memory",

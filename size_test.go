@@ -16,7 +16,7 @@ import (
 // counted, and internal/testing counts as tests. `make size` prints the current lines.
 var sizes = map[string]int{
 	".": 4, "bench": 10550, "cli": 13300, "cmd": 40, "cpu": 11200, "cuda": 20500, "data": 16350, "device": 6450,
-	"dist": 12400, "docs": 140, "internal": 1440, "model": 6750, "selftest": 950, "train": 29300, "web": 5480,
+	"dist": 12400, "docs": 140, "internal": 1440, "model": 6750, "selftest": 950, "train": 29700, "web": 5480,
 }
 
 // TestSize holds the lines of each folder to its budget.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"fspda/train/council"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
@@ -12,14 +13,14 @@ import (
 // runs ahead until an iteration in which it has an edge, and waits there for its partner. There is
 // no barrier.
 type synchronous struct {
-	r        *run
-	assembly assembly
+	r    *run
+	meet func(a *agent, t int) error // lets the agents decide of changes of the members
 }
 
 func newSynchronous(r *run, first int) *synchronous {
 	r.progress = newProgress(r.localAgents(), first, r.length())
 	r.steps = r.progress
-	return &synchronous{r, newAssembly(r.setup)}
+	return &synchronous{r, newMeeting(r.setup)}
 }
 
 func (d *synchronous) attach(*agent, *runfolder.Checkpoint) error { return nil }
@@ -72,12 +73,29 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 	}
 }
 
+// newMeeting returns what each agent calls at the head of each iteration. Where the changes of the
+// members are known before, it does nothing.
+func newMeeting(s *Setup) func(*agent, int) error {
+	if !s.DropsSilent() {
+		return func(*agent, int) error { return nil }
+	}
+	c := council.New(s)
+	return func(a *agent, t int) error {
+		until, err := c.Meet(a.ctx, a.id, t, a.time)
+		if err == nil && s.Members.Present(a.id, t) {
+			a.clock.Receive(until)
+			a.time = a.clock.End()
+		}
+		return err
+	}
+}
+
 // assemble takes an agent over a change of the members at the head of iteration t, unless the run
 // was resumed behind it. An absent agent waits until some member gets as far.
 func (d *synchronous) assemble(a *agent, t, first int) error {
 	members := d.r.setup.Members
 	if t > first {
-		if err := d.assembly.meet(a, t); err != nil {
+		if err := d.meet(a, t); err != nil {
 			return err
 		}
 	}

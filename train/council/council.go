@@ -1,4 +1,9 @@
-package train
+// Package council decides of the members of a run in virtual time whose agents have outages.
+//
+// At the head of each round it compares the clocks of all agents. An agent whose outage has begun
+// leaves, once it has been silent for so long that the others drop it, and they wait until then. It
+// joins again when the outage has ended.
+package council
 
 import (
 	"context"
@@ -11,23 +16,9 @@ import (
 	"fspda/train/simnet"
 )
 
-// assembly decides of changes of the members.
-type assembly interface {
-	// meet is called by each agent, a member or not, at the head of each iteration.
-	meet(a *agent, t int) error
-}
-
-// decided is the assembly of a run whose changes are known before, or that has none.
-type decided struct{}
-
-func (decided) meet(*agent, int) error { return nil }
-
-// council is the assembly of a run in virtual time, whose agents have outages. At the head of each
-// round it compares their clocks. An agent whose outage has begun leaves, once it has been silent
-// for so long that the others drop it, and they wait until then. It joins when the outage has ended
-// for all of them. The council has a seat for each agent, so that its decisions depend on clocks
-// alone.
-type council struct {
+// Council decides of the changes. It has a seat for each agent, a member or not, so that its
+// decisions depend on clocks alone.
+type Council struct {
 	setup *config.Setup
 
 	mu      sync.Mutex
@@ -38,21 +29,20 @@ type council struct {
 	err     error
 }
 
-// newAssembly makes the assembly of a run.
-func newAssembly(s *config.Setup) assembly {
-	if !s.DropsSilent() {
-		return decided{}
-	}
-	c := &council{setup: s, clocks: map[int]float64{}}
+// New makes the council of a run.
+func New(s *config.Setup) *Council {
+	c := &Council{setup: s, clocks: map[int]float64{}}
 	c.changed.L = &c.mu
 	return c
 }
 
-func (c *council) meet(a *agent, t int) error {
+// Meet is called by each agent at the head of each iteration, with its time. It returns the time
+// until which a member waits there. At the head of a round it waits for all agents, or for ctx.
+func (c *Council) Meet(ctx context.Context, agent, t int, now float64) (until float64, err error) {
 	if t%c.setup.RoundLength() != 0 {
-		return nil
+		return 0, nil
 	}
-	defer context.AfterFunc(a.ctx, func() {
+	defer context.AfterFunc(ctx, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.changed.Broadcast()
@@ -60,28 +50,24 @@ func (c *council) meet(a *agent, t int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	turn := c.turn
-	if c.clocks[a.id] = a.time; len(c.clocks) == c.setup.Graph.N {
+	if c.clocks[agent] = now; len(c.clocks) == c.setup.Graph.N {
 		c.until, c.err = c.decide(t)
 		c.turn++
 		clear(c.clocks)
 		c.changed.Broadcast()
 	}
-	for c.turn == turn && a.ctx.Err() == nil {
+	for c.turn == turn && ctx.Err() == nil {
 		c.changed.Wait()
 	}
 	if c.turn == turn {
-		return context.Cause(a.ctx)
+		return 0, context.Cause(ctx)
 	}
-	if c.err == nil && c.setup.Members.Present(a.id, t) {
-		a.clock.Receive(c.until)
-		a.time = a.clock.End()
-	}
-	return c.err
+	return c.until, c.err
 }
 
 // decide enters what happens at the head of iteration t in the log, and returns the time until which
 // the members wait.
-func (c *council) decide(t int) (until float64, err error) {
+func (c *Council) decide(t int) (until float64, err error) {
 	s := c.setup
 	e := membership.Epoch{Epoch: len(s.Members.Epochs()) + 1, At: t}
 	members := s.Members.Members(t)
