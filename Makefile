@@ -97,6 +97,7 @@ peers: # the same work in NumPy, PyTorch and JAX beside ours; installs them (5 G
 	test ! -e /proc/driver/nvidia/version || $(PEERS)/fspda bench card --python $(PEERS)/bin/python --out $(PEERS)/card
 	FSPDA_PEERS=$(abspath $(PEERS))/bin/python $(GO) test -count 1 -v -run 'TestTorchvision|TestHuggingFace|TestTransformers|TestONNXRuntime|TestAutocast' ./cli/weights ./cuda
 	FSPDA_PEERS=$(abspath $(PEERS))/bin/python PATH=$(abspath $(PEERS))/bin:$$PATH $(GO) test -count 1 -v -run 'TestPython|TestWheel' ./cli
+	FSPDA_PEERS=$(abspath $(PEERS))/bin/python $(GO) test -count 1 -v -run TestTokenizers ./data/text/bpe
 	PATH=$(abspath $(PEERS))/bin:$$PATH $(GO) test -run '^$$' -bench Call ./model/external
 	test -x $(PEERS)/trackers/bin/python || python3 -m venv $(PEERS)/trackers
 	$(PEERS)/trackers/bin/pip install -q -r bench/peers/requirements-trackers.txt

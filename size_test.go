@@ -15,8 +15,21 @@ import (
 // one says why in its commit. The tools and examples, which are modules of their own, are not
 // counted, and internal/testing counts as tests. `make size` prints the current lines.
 var sizes = map[string]int{
-	".": 4, "bench": 10550, "cli": 13300, "cmd": 40, "cpu": 11200, "cuda": 20500, "data": 16350, "device": 6450,
-	"dist": 12400, "docs": 140, "internal": 1440, "model": 6750, "selftest": 950, "train": 29700, "web": 5480,
+	".":        4,
+	"bench":    10520,
+	"cli":      13610,
+	"cmd":      40,
+	"cpu":      11350,
+	"cuda":     20500,
+	"data":     17550,
+	"device":   6570,
+	"dist":     12400,
+	"docs":     140,
+	"internal": 1440,
+	"model":    6800,
+	"selftest": 950,
+	"train":    29900,
+	"web":      5480,
 }
 
 // TestSize holds the lines of each folder to its budget.

@@ -81,7 +81,7 @@ func (d *Device) maxScratch(code *device.Code) int {
 // allocate gives a Program its own arena and scratch memory, or notes the size to acquire for each
 // run.
 func (p *Program) allocate() {
-	p.spaces[device.Labels] = kernel.Aligned(p.code.Targets())
+	p.spaces[device.Labels] = kernel.Aligned(p.code.LabelNumbers())
 	p.spaces[device.Momentum] = make([]float32, 1)
 	p.spaces[device.Key] = make([]float32, 4)
 	arena, scratch := kernel.Padded(p.code.Arena), p.device.maxScratch(p.code)

@@ -23,7 +23,13 @@ type Device struct {
 	alloc   func(n int) []float32 // memory of vectors: slabs.alloc, or the one of the option Memory
 }
 
-var _ device.Host = (*Device)(nil)
+var _ device.Device = (*Device)(nil)
+
+// Features says that vectors are in the memory of the process.
+func (d *Device) Features() device.Features { return device.Features{Host: d} }
+
+// Err returns nil: the host does not fail.
+func (*Device) Err() error { return nil }
 
 // Option configures a new Device.
 type Option func(*options)

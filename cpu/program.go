@@ -119,6 +119,16 @@ func (p *Program) Run(params, grad device.Vector, b device.Batch, out []float64)
 	return p.RunBuffered(params, grad, nil, 0, b, out)
 }
 
+// Start is RunBuffered, which has ended when Start returns.
+func (p *Program) Start(params, grad, buffers device.Vector, momentum float64, b device.Batch,
+	out []float64) (wait func() error) {
+	err := p.RunBuffered(params, grad, buffers, momentum, b, out)
+	return func() error { return err }
+}
+
+// Routes returns nil: a convolution has one implementation.
+func (*Program) Routes() []string { return nil }
+
 // RunBuffered is Run for code with buffers: buffers must be a *Vector of length Code.Buffers, or
 // nil if that is 0, and momentum must be from 0 to 1, or it panics. A batch that is refused leaves
 // the buffers unchanged.

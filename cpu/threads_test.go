@@ -42,12 +42,13 @@ func divisible() []*device.Code {
 	}
 	for _, k := range convolutions {
 		for _, dims := range [][]int{
-			{7, 14, 14, 16, 48, 3, 3, 1, 1}, // by images
-			{2, 40, 39, 24, 20, 3, 3, 2, 1}, // by rows if there are more threads
-			{1, 40, 31, 64, 40, 1, 1, 1, 0}, // by rows of a product
-			{3, 60, 50, 3, 32, 7, 7, 2, 3},  // the weight gradient by strips of the transpose
-			{2, 3, 4, 160, 330, 3, 3, 1, 1}, // many weights, fewer rows than threads
-			{1, 37, 40, 48, 64, 1, 1, 3, 0}, // pixels that no output reads
+			{7, 14, 14, 16, 48, 3, 3, 1, 1},  // by images
+			{2, 40, 39, 24, 20, 3, 3, 2, 1},  // by rows if there are more threads
+			{1, 40, 31, 64, 40, 1, 1, 1, 0},  // by rows of a product
+			{3, 60, 50, 3, 32, 7, 7, 2, 3},   // the weight gradient by strips of the transpose
+			{2, 3, 4, 160, 330, 3, 3, 1, 1},  // many weights, fewer rows than threads
+			{1, 37, 40, 48, 64, 1, 1, 3, 0},  // pixels that no output reads
+			{2, 3, 5, 128, 1024, 1, 1, 1, 0}, // rows of dy a page apart
 		} {
 			codes = append(codes, codeOf(k, dims))
 		}

@@ -169,7 +169,7 @@ func (p *Program) acquireSlot(m *programMemory, b device.Batch) (*inputSlot, err
 // prepareSlot allocates the memory that a slot lacks for a batch.
 func (p *Program) prepareSlot(s *inputSlot, b device.Batch) error {
 	c, ex := p.code, p.device.exec
-	needs := []blockNeed{{&s.labels, 4 * (c.Targets() + batchScalars)}}
+	needs := []blockNeed{{&s.labels, 4 * (c.LabelNumbers() + batchScalars)}}
 	if b.Bytes == nil {
 		needs = append(needs, blockNeed{&s.input, 4 * c.Batch * c.Features})
 	} else {
@@ -230,7 +230,7 @@ const batchScalars = 5
 
 // fillSlot copies a batch and the momentum to a slot.
 func (p *Program) fillSlot(s *inputSlot, b device.Batch, momentum float32) {
-	n := b.Targets()
+	n := p.code.LabelNumbers()
 	labels := make([]float32, n+batchScalars)
 	b.Labels(labels[:n])
 	labels[n] = momentum

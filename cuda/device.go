@@ -50,7 +50,7 @@ type settings struct {
 	lossPiece        int  // tests: the most bytes of the logits of a piece, see compiler.Options
 }
 
-var _ device.AsyncDevice = (*Device)(nil)
+var _ device.Device = (*Device)(nil)
 
 // backend is the driver and the libraries of a Device. In tests they are fakes in host memory.
 type backend struct {
@@ -174,8 +174,10 @@ func (d *Device) Memory() (free, total uint64, err error) {
 	return free, total, err
 }
 
-// Async is true: operations return when they are queued.
-func (d *Device) Async() bool { return true }
+// Features says what a GPU can do. Operations return when they are queued.
+func (d *Device) Features() device.Features {
+	return device.Features{Async: true, Memory: d, Sampler: d, Scaler: d, Fetch: d.Fetch}
+}
 
 // Err returns the failure after which the device does nothing any more, or nil.
 func (d *Device) Err() error { return d.exec.Err() }

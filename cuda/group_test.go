@@ -41,13 +41,7 @@ func newGroupAgent(t *testing.T, d device.Device, net *model.Network, code *devi
 func (a *groupAgent) step(b device.Batch) (wait func() error) {
 	at, out := len(a.losses), make([]float64, 1)
 	a.losses = append(a.losses, 0)
-	var over func() error
-	if s, ok := a.p.(device.AsyncProgram); ok {
-		over = s.Start(a.x, a.g, nil, 0, b, out)
-	} else {
-		err := a.p.Run(a.x, a.g, b, out)
-		over = func() error { return err }
-	}
+	over := a.p.Start(a.x, a.g, nil, 0, b, out)
 	a.d.Do(device.Combine(a.x, device.Term{A: 1, V: a.x}, device.Term{A: -0.1, V: a.g}, device.Term{A: -0.01, V: a.y}))
 	a.d.Do(device.Combine(a.y, device.Term{A: 1, V: a.y}, device.Term{A: 1, V: a.g}))
 	return func() error {
@@ -193,7 +187,7 @@ func TestGroupHalf(t *testing.T) {
 		var all []*groupAgent
 		for i := from; i < to; i++ {
 			a := newGroupAgent(t, d, s.net, s.code, uint64(i))
-			if scaled, ok := d.(device.LossScaler); ok && i == 1 {
+			if scaled := d.Features().Scaler; scaled != nil && i == 1 {
 				// beyond fp16, at first
 				scaled.SetLossScale(a.g, device.LossScale{Scale: 1 << 24, Good: 3})
 			}

@@ -83,9 +83,17 @@ func TestHalfNetworks(t *testing.T) {
 			rounded, _ := gradientOf(t, net, roundedParameters{cpu.New(), bounds.round}, b)
 			got, loss := gradientOf(t, net, d, b)
 			if name == "mlp" {
-				if by, _ := gradientOf(t, net, apart, b); !(distance(by, want) <= 8*distance(rounded, want)) {
+				by, _ := gradientOf(t, net, apart, b)
+				if !(distance(by, want) <= 8*distance(rounded, want)) {
 					t.Errorf("%s, %s without groups: the gradient differs by %.2g of its length", precision, name,
 						distance(by, want))
+				}
+				mixed, err := net.WithMixed()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if of, _ := gradientOf(t, mixed, d, b); !slices.Equal(of, by) {
+					t.Errorf("%s, %s: with a loss of two classes, the gradient has other bits", precision, name)
 				}
 				if again, _ := gradientOf(t, net, d, b); !slices.Equal(got, again) {
 					t.Errorf("%s, %s: a second gradient has other bits", precision, name)

@@ -83,5 +83,3 @@ func (d *Device) SetLossScale(grad device.Vector, to device.LossScale) {
 	bytes := kernels.Scaler{Scale: float32(to.Scale), Good: to.Good, Skipped: to.Skipped}.Bytes()
 	d.upload(scale.block.At, len(bytes), func(b *executor.Buffer) { copy(b.Bytes, bytes) }, &scale.dep)
 }
-
-var _ device.LossScaler = (*Device)(nil)

@@ -32,20 +32,21 @@ type convRoute struct {
 
 // lowerings lists all kernels.
 var lowerings = map[device.Kernel]lowering{
-	device.Linear:              dense(kernels.Identity),
-	device.LinearSigmoid:       dense(kernels.SigmoidOf),
-	device.LinearReLU:          dense(kernels.ReLUOf),
-	device.LinearGradX:         denseGradX(kernels.Identity),
-	device.LinearGradXSigmoid:  denseGradX(kernels.SigmoidOf),
-	device.LinearGradXReLU:     denseGradX(kernels.ReLUOf),
-	device.LinearGradW:         denseGradW,
-	device.LinearGradWDecay:    denseGradW,
-	device.Sigmoid:             activate(kernels.SigmoidOf),
-	device.ReLU:                activate(kernels.ReLUOf),
-	device.SigmoidGrad:         activateGrad(kernels.SigmoidOf),
-	device.ReLUGrad:            activateGrad(kernels.ReLUOf),
-	device.SoftmaxCrossEntropy: crossEntropy,
-	device.Score:               labelLowering(score),
+	device.Linear:                   dense(kernels.Identity),
+	device.LinearSigmoid:            dense(kernels.SigmoidOf),
+	device.LinearReLU:               dense(kernels.ReLUOf),
+	device.LinearGradX:              denseGradX(kernels.Identity),
+	device.LinearGradXSigmoid:       denseGradX(kernels.SigmoidOf),
+	device.LinearGradXReLU:          denseGradX(kernels.ReLUOf),
+	device.LinearGradW:              denseGradW,
+	device.LinearGradWDecay:         denseGradW,
+	device.Sigmoid:                  activate(kernels.SigmoidOf),
+	device.ReLU:                     activate(kernels.ReLUOf),
+	device.SigmoidGrad:              activateGrad(kernels.SigmoidOf),
+	device.ReLUGrad:                 activateGrad(kernels.ReLUOf),
+	device.SoftmaxCrossEntropy:      crossEntropy,
+	device.SoftmaxCrossEntropyMixed: labelLowering(softmaxCrossEntropyMixed),
+	device.Score:                    labelLowering(score),
 
 	device.HalfSquare: kernelLowering(halfSquare),
 	device.Scale:      oneKernel(scale),
@@ -295,7 +296,7 @@ func scratchOf(t *compiler.Task) int {
 		return normFactors*compiler.Align(4*n.C) + 8*n.PartNumbers()
 	}
 	switch d := t.Call.Dims; t.Call.Kernel {
-	case device.SoftmaxCrossEntropy, device.Score:
+	case device.SoftmaxCrossEntropy, device.SoftmaxCrossEntropyMixed, device.Score:
 		return 8 * (d[0] + 1)
 	case device.HalfSquare:
 		return 8 * kernels.DotParts(d[0])

@@ -38,6 +38,11 @@ func softmaxCrossEntropy(x boundTask) []kernels.Call {
 		x.dims[1], x.attr)
 }
 
+func softmaxCrossEntropyMixed(x boundTask) []kernels.Call {
+	return kernels.SoftmaxCrossEntropyMixed(x.out[0], x.out[1], x.in[0], x.in[1], x.scratch, x.scalars.bad, x.dims[0],
+		x.dims[1], x.attr)
+}
+
 // wideLoss returns the loss of a large vocabulary, whose gradient replaces the logits.
 func (x boundTask) wideLoss(logits, labels kernels.Address) *kernels.WideLoss {
 	s := &kernels.WideLoss{Element: x.Task.In[0].Element, M: x.dims[0], N: x.dims[1], Padded: x.Vocabulary,

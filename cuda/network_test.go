@@ -39,8 +39,10 @@ func TestNetworks(t *testing.T) {
 		bound float64 // the most distance, relative to the length
 
 		frozen []string
-	}{{"mlp", []int{6, 6, 1}, 1e-6, nil}, {"mlp", []int{6, 6, 1}, 1e-6, []string{"fc2"}},
-		{"resnet20", []int{8, 8, 3}, 1e-3, nil}, {"resnet20", []int{8, 8, 3}, 1e-3, []string{"*", "!fc"}}} {
+		mixed  bool
+	}{{"mlp", []int{6, 6, 1}, 1e-6, nil, false}, {"mlp", []int{6, 6, 1}, 1e-6, []string{"fc2"}, false},
+		{"mlp", []int{6, 6, 1}, 1e-6, nil, true}, {"resnet20", []int{8, 8, 3}, 1e-3, nil, false},
+		{"resnet20", []int{8, 8, 3}, 1e-3, []string{"*", "!fc"}, true}} {
 		o := model.Options{Shape: c.shape, Classes: 4, Loss: model.LossOptions{WeightDecay: 1e-3}}
 		if c.name == "mlp" {
 			o.Hidden = []int{9, 7}
@@ -55,6 +57,13 @@ func TestNetworks(t *testing.T) {
 			}
 		}
 		b := device.Batch{X: make([]float32, 4*net.Inputs()), Y: []int32{0, 1, 2, 3}}
+		if c.mixed {
+			if net, err = net.WithMixed(); err != nil {
+				t.Fatal(err)
+			}
+			b.Mix = []device.Mix{{Partner: 3, Weight: 0.3}, {Partner: 1, Weight: 0.5}, {Partner: 0, Weight: 1},
+				{Partner: 2}}
+		}
 		s := rng.New(1, "networks")
 		for i := range b.X {
 			b.X[i] = float32(s.Norm())

@@ -35,7 +35,7 @@ type Program struct {
 	results resultRange
 }
 
-var _ device.AsyncProgram = (*Program)(nil)
+var _ device.Program = (*Program)(nil)
 
 // step sends one task to the GPU.
 type step func(env *launchEnv) error
@@ -106,7 +106,7 @@ func (p *Program) RunBuffered(params, grad, buffers device.Vector, momentum floa
 	return p.Start(params, grad, buffers, momentum, b, out)()
 }
 
-// Start is RunBuffered that does not wait: see device.AsyncProgram.
+// Start is RunBuffered that does not wait: see device.Program.
 func (p *Program) Start(params, grad, buffers device.Vector, momentum float64, b device.Batch,
 	out []float64) (wait func() error) {
 	v := p.vectors(params, grad, buffers, momentum, out)
@@ -307,7 +307,7 @@ func (p *Program) sendCalls(ex *executor.Executor, m *programMemory, key program
 func (p *Program) env(ex *executor.Executor, m *programMemory, key programKey) *launchEnv {
 	env := &launchEnv{ex: ex, blas: p.device.handles.blas, scratch: key.arena + kernels.Address(p.layout.arena),
 		scalars: m.scalars(), math: p.device.compute(), scaler: key.scaler}
-	env.scalars.momentum = key.labels + 4*kernels.Address(p.code.Targets())
+	env.scalars.momentum = key.labels + 4*kernels.Address(p.code.LabelNumbers())
 	env.spaces = [spaces]kernels.Address{
 		device.Params:   key.params,
 		device.Grads:    key.grad,

@@ -15,8 +15,6 @@ type sampler struct {
 	strata  executor.Block // a counter, and kernels.StratifiedScratch
 }
 
-var _ device.IndexSampler = (*Device)(nil)
-
 // SampleIndexes draws coordinates on the GPU, up to kernels.MostEach indexes in a launch: see
 // device.IndexSampler.
 func (d *Device) SampleIndexes(dst []device.Index, s device.Sampling, counters []uint64) {

@@ -38,13 +38,13 @@ func TestSampleIndexes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		law := mask.(dist.DeviceMask)
+		sampling, _ := mask.Sampling()
 		indexes, counters := make([]device.Index, c.masks), make([]uint64, c.masks)
 		for round := range 2 {
 			for i := range counters {
-				counters[i] = law.Counter(round, i, i+1)
+				counters[i] = mask.Counter(round, i, i+1)
 			}
-			d.SampleIndexes(indexes, law.Sampling(), counters)
+			d.SampleIndexes(indexes, sampling, counters)
 			for i, x := range indexes {
 				want := mask.Draw(nil, round, i, i+1)
 				if got := coordinatesOf(d, x, c.dim); fmt.Sprint(got) != fmt.Sprint(asFloats(want)) {

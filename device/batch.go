@@ -1,6 +1,7 @@
 package device
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -30,6 +31,9 @@ type Batch struct {
 	Y      []int32 // class indices, Length for each example; nil with Tokens
 	Length int     // the labels of an example: one for each token of a window; 0 means 1
 
+	// Mix gives each example a second class: nil for none. Only code that is Mixed takes it to a loss.
+	Mix []Mix
+
 	// Key is the key of the random numbers that training draws for this batch: the masks of Dropout.
 	// 0 stands for none: Dropout then changes nothing.
 	Key uint64
@@ -37,6 +41,13 @@ type Batch struct {
 	// CacheKey identifies the contents of Bytes or Tokens; it may be nil. Batches with the same key
 	// have the same contents, so a device may keep a copy of them as long as the key is reachable.
 	CacheKey *CacheKey
+}
+
+// Mix is the second class of an example. The target of the loss is Y with Weight, and Partner with
+// 1-Weight.
+type Mix struct {
+	Partner int32
+	Weight  float32 // 0 to 1
 }
 
 // CacheKey identifies bytes that never change. The owner of the bytes creates one key for them. The
@@ -65,6 +76,9 @@ func (b Batch) Check(code *Code) error {
 	if b.N() != examples {
 		return fmt.Errorf("batch of %d examples, want %d: load code for each batch size in use", b.N(), examples)
 	}
+	if err := b.checkMix(code); err != nil {
+		return err
+	}
 	if b.Tokens != nil {
 		return b.checkWindows(features)
 	}
@@ -78,6 +92,25 @@ func (b Batch) Check(code *Code) error {
 		return fmt.Errorf("batch has %d rows but no bytes: set Bytes, or leave Rows nil", len(b.Rows))
 	}
 	return fits(len(b.X), "numbers", examples, features)
+}
+
+// checkMix checks the second classes.
+func (b Batch) checkMix(code *Code) error {
+	switch {
+	case b.Mix == nil:
+		return nil
+	case len(b.Mix) != b.Targets():
+		return fmt.Errorf("batch has second classes for %d examples of %d, want one for each", len(b.Mix), b.Targets())
+	case code.Gradient && !code.Mixed:
+		return errors.New("batch has second classes, but the code has no loss that reads them: compile the network " +
+			"with mixed classes")
+	}
+	for i, x := range b.Mix {
+		if !(x.Weight >= 0 && x.Weight <= 1) {
+			return fmt.Errorf("the first class of example %d of the batch has weight %v, want 0 to 1", i, x.Weight)
+		}
+	}
+	return nil
 }
 
 // checkWindows checks that the windows lie within the stream.
@@ -170,6 +203,9 @@ func (b Batch) Slice(from, to int) Batch {
 	if b.Key != 0 && from > 0 {
 		b.Key = max(1, b.Key+uint64(from)*sliceFactor)
 	}
+	if b.Mix != nil {
+		b.Mix = b.Mix[from:to]
+	}
 	f := (len(b.X) + len(b.Bytes)) / max(1, b.N())
 	switch {
 	case b.Tokens != nil:
@@ -208,8 +244,15 @@ func KeyOf(numbers []float32) (key uint64) {
 	return key
 }
 
-// Labels writes the labels to dst, which has length Targets. Check must accept b.
+// mixNumbers is the number of numbers of a label of Code that is Mixed.
+const mixNumbers = 3
+
+// Labels writes the labels to dst, which has the length [Code.LabelNumbers]. Check must accept b.
 func (b Batch) Labels(dst []float32) {
+	if n := b.Targets(); n > 0 && len(dst) == mixNumbers*n {
+		b.mixedLabels(dst)
+		return
+	}
 	for i, y := range b.Y {
 		dst[i] = float32(y)
 	}
@@ -217,6 +260,18 @@ func (b Batch) Labels(dst []float32) {
 		for k, token := range b.Tokens[at+1:][:b.Length] {
 			dst[i*b.Length+k] = float32(token)
 		}
+	}
+}
+
+// mixedLabels writes the labels, each with its second class and the weight of the first. Without
+// Mix, all weight is the first class's.
+func (b Batch) mixedLabels(dst []float32) {
+	for i, y := range b.Y {
+		x := Mix{Partner: y, Weight: 1}
+		if b.Mix != nil {
+			x = b.Mix[i]
+		}
+		dst[mixNumbers*i], dst[mixNumbers*i+1], dst[mixNumbers*i+2] = float32(y), float32(x.Partner), x.Weight
 	}
 }
 

@@ -151,3 +151,42 @@ func TestKeyNumbers(t *testing.T) {
 		seen[other] = true
 	}
 }
+
+// A label of mixed code is a class, a second class and a weight; without second classes, all weight
+// is the first's. Parts of a batch take their own.
+func TestMixedLabels(t *testing.T) {
+	code := &device.Code{Batch: 3, Features: 1, Mixed: true, Gradient: true}
+	b := device.Batch{X: make([]float32, 3), Y: []int32{4, 0, 2}}
+	labels := func(b device.Batch) []float32 {
+		part := *code
+		part.Batch = b.N()
+		if err := b.Check(&part); err != nil {
+			t.Fatal(err)
+		}
+		v := make([]float32, part.LabelNumbers())
+		b.Labels(v)
+		return v
+	}
+	if got, want := labels(b), []float32{4, 4, 1, 0, 0, 1, 2, 2, 1}; !slices.Equal(got, want) {
+		t.Errorf("labels %v without second classes, want %v", got, want)
+	}
+	b.Mix = []device.Mix{{Partner: 2, Weight: 0.75}, {Partner: 4, Weight: 0}, {Partner: 0, Weight: 1}}
+	if got, want := labels(b.Slice(0, 2)), []float32{4, 2, 0.75, 0, 4, 0}; !slices.Equal(got, want) {
+		t.Errorf("labels %v of the first two, want %v", got, want)
+	}
+	if got, want := labels(b.Slice(2, 3)), []float32{2, 0, 1}; !slices.Equal(got, want) {
+		t.Errorf("labels %v of the last, want %v", got, want)
+	}
+	few, heavy := b, b
+	few.Mix, heavy.Mix = b.Mix[1:], []device.Mix{{}, {Weight: 1.5}, {}}
+	for what, c := range map[string]struct {
+		batch device.Batch
+		mixed bool
+	}{"2 examples of 3": {few, true}, "1.5": {heavy, true}, "no loss that reads them": {b, false}} {
+		of := *code
+		of.Mixed = c.mixed
+		if err := c.batch.Check(&of); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("error %v, want one with %q", err, what)
+		}
+	}
+}

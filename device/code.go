@@ -13,7 +13,7 @@ const (
 	Grads               // flat gradient vector, an argument of Run; same offsets as Params
 	Arena               // intermediate values: planned by the compiler, owned by the Program
 	Input               // examples of the batch, N×features
-	Labels              // class indices of the batch, N×labels, as float32 (exact below 2^24)
+	Labels              // class indices of the batch, N×labels, as float32 (exact below 2^24); see Code.Mixed
 	// flat buffer vector, an argument of RunBuffered: running means and variances
 	Buffers
 	Momentum // one number, an argument of RunBuffered: the step of the moving averages
@@ -76,6 +76,9 @@ type Code struct {
 	Batch    int // examples
 	Features int // numbers per example
 	Labels   int // labels per example: more than one where examples are windows of tokens; 0 means 1
+	// Mixed gives each label three numbers of Space Labels: the class, a second class, and the weight of
+	// the first. Such code has the kernel SoftmaxCrossEntropyMixed, and no other that reads labels.
+	Mixed    bool
 	Dim      int // length of the parameter and gradient vectors
 	Arena    int // length of the arena
 	Buffers  int // length of the buffer vector; 0 if no call uses buffers
@@ -88,6 +91,14 @@ type Code struct {
 
 // Targets is the number of labels of a batch.
 func (c *Code) Targets() int { return c.Batch * max(1, c.Labels) }
+
+// LabelNumbers is the length of Space Labels.
+func (c *Code) LabelNumbers() int {
+	if c.Mixed {
+		return mixNumbers * c.Targets()
+	}
+	return c.Targets()
+}
 
 // Vocabulary returns the smallest number of tokens or classes that a call expects of the tokens of
 // the batch, be they features or labels, or 0 if none does.
@@ -111,7 +122,7 @@ func (c *Code) Classes() int {
 	least := 0
 	for i := range c.Calls {
 		switch call := &c.Calls[i]; call.Kernel {
-		case SoftmaxCrossEntropy, Score:
+		case SoftmaxCrossEntropy, SoftmaxCrossEntropyMixed, Score:
 			if n := call.Dims[1]; call.In[1].Space == Labels && (least == 0 || n < least) {
 				least = n
 			}

@@ -71,16 +71,11 @@ type Device interface {
 	// Footprint estimates the working memory of a loaded code in bytes: its arena and the workspace
 	// of its kernels, without vectors and batches.
 	Footprint(code *Code) int
-}
 
-// Host is a Device whose vectors are in the memory of the process, so that received data can become
-// a vector without a copy.
-type Host interface {
-	Device
-	// Floats returns the numbers of v without copying them.
-	Floats(v Vector) []float32
-	// Wrap returns a vector that shares the memory of numbers.
-	Wrap(numbers []float32) Vector
+	// Features says what else the device can do.
+	Features() Features
+	// Err returns the failure after which the device does nothing any more, or nil.
+	Err() error
 }
 
 // Program is Code loaded on one Device: it computes one network at one batch size. It is not safe
@@ -96,23 +91,13 @@ type Program interface {
 	// momentum, from 0 to 1. The buffers are up to date when it returns; after an error their
 	// contents are undefined. Code without buffers takes nil.
 	RunBuffered(params, grad, buffers Vector, momentum float64, b Batch, out []float64) error
-}
-
-// AsyncDevice is a Device that may return from an operation before its work is done.
-type AsyncDevice interface {
-	Device
-	// Async reports whether the device works asynchronously, in which case all its Programs are
-	// AsyncPrograms.
-	Async() bool
-}
-
-// AsyncProgram is a Program whose runs can be started without waiting for them.
-type AsyncProgram interface {
-	Program
-	// Start is RunBuffered without waiting for the end. When it returns, the batch has been taken
+	// Start is RunBuffered that need not wait for the end. When it returns, the batch has been taken
 	// over: the caller may overwrite it, start more runs, and use the vectors as if the run were
 	// over, since the device executes its operations in order. The caller calls wait once: it
 	// blocks until out holds the results and returns the error. After an error, which may come from
 	// an earlier run, all later results are invalid.
 	Start(params, grad, buffers Vector, momentum float64, b Batch, out []float64) (wait func() error)
+	// Routes describes the implementations that the device chose for convolutions, in the order of
+	// the calls; nil if it has one of each.
+	Routes() []string
 }

@@ -27,6 +27,11 @@ const (
 	// (label smoothing, 0 to 1). loss is the mean over the m rows of -Σ t·log softmax(logits), with
 	// the target t = s/n, plus 1-s at the label. dlogits is its derivative.
 	SoftmaxCrossEntropy Kernel = "softmax-cross-entropy"
+	// SoftmaxCrossEntropyMixed: In logits[m×n] labels[m×3], Out loss[1] dlogits[m×n], Dims m n, Attr s.
+	// A row of labels is a class, a second class, and the weight w of the first. Label smoothing
+	// puts 1-s at the label: here w·(1-s) at the first class and (1-w)·(1-s) at the second. Where w is
+	// 1, the bits are those of SoftmaxCrossEntropy.
+	SoftmaxCrossEntropyMixed Kernel = "softmax-cross-entropy-mixed"
 	// Score: In logits[m×n] labels[m], Out sums[3], Dims m n. The sums over the rows of the cross
 	// entropy, of top-1 hits (the label has the largest logit; the lower index wins ties) and of
 	// top-5 hits. A row with a NaN is no hit.
@@ -270,8 +275,8 @@ var ErrNoKernel = errors.New("the device has no such kernel")
 // Kernels lists every Kernel.
 func Kernels() []Kernel {
 	return []Kernel{Linear, LinearGradX, LinearGradW, Sigmoid, SigmoidGrad, ReLU, ReLUGrad, SoftmaxCrossEntropy,
-		Score, HalfSquare, Scale, ScaleBy, Add, AddScaled, Dropout, MoveAverage, LinearSigmoid, LinearReLU,
-		LinearGradXSigmoid,
+		SoftmaxCrossEntropyMixed, Score, HalfSquare, Scale, ScaleBy, Add, AddScaled, Dropout, MoveAverage,
+		LinearSigmoid, LinearReLU, LinearGradXSigmoid,
 		LinearGradXReLU, LinearGradWDecay, Conv, ConvGradX, ConvGradW, BatchNorm, BatchNormReLU, BatchNormAddReLU,
 		BatchNormGrad, BatchNormReLUGrad, BatchNormAddReLUGrad, Normalize, NormalizeReLU, NormalizeAddReLU, AddBias,
 		AddBiasReLU, AddBiasGrad, AddBiasReLUGrad, GroupNorm,

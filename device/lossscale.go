@@ -12,10 +12,9 @@ type LossScale struct {
 	Skipped int     `json:"skipped"` // gradients that were not finite and were replaced by 0
 }
 
-// LossScaler is a Device whose programs can scale the loss. The scale belongs to the gradient
-// vector that a program writes.
+// LossScaler keeps the loss scales of a Device whose programs scale losses. A scale belongs to the
+// gradient vector that a program writes.
 type LossScaler interface {
-	Device
 	// LossScale returns the scale of grad after the last run that wrote it. ok is false if there is
 	// none.
 	LossScale(grad Vector) (s LossScale, ok bool)

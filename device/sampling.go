@@ -8,9 +8,8 @@ type Sampling struct {
 	Stratified bool
 }
 
-// IndexSampler is a Device that generates random indexes itself.
+// IndexSampler generates random indexes on a Device.
 type IndexSampler interface {
-	Device
 	// SampleIndexes sets dst[i] to coordinates sampled from the stream of fspda/internal/rng with
 	// counter counters[i], bit-identical to fspda/dist. It may reuse the memory of the old dst[i],
 	// which is nil or an Index that is no longer used.

@@ -45,7 +45,8 @@ type directed struct {
 	mean    float64
 }
 
-var _ Directed = directed{}
+// Directed implements [Process].
+func (p directed) Directed() Directed { return p }
 
 // Arcs implements [Directed].
 func (p directed) Arcs(dst []Arc, t int) []Arc {

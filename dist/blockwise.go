@@ -155,17 +155,16 @@ func newPartition(p Spec, o CompressorOptions, block int) (partition, error) {
 	if err != nil {
 		return l, err
 	}
-	turns, inTurn := o.Mask.(InTurn)
-	if !inTurn {
+	if o.Mask == nil || o.Mask.Parts() == 1 {
 		var whole blocked
 		for _, n := range o.Sizes {
 			whole.cut(n, block)
 		}
 		l.parts = []blocked{whole}
 	} else {
-		l.take = turns.Part
-		for k := range turns.Parts() {
-			l.parts = append(l.parts, cutAt(turns.Coordinates(k), o.Sizes, block))
+		l.take = o.Mask.Part
+		for k := range o.Mask.Parts() {
+			l.parts = append(l.parts, cutAt(o.Mask.Coordinates(k), o.Sizes, block))
 		}
 	}
 	for _, part := range l.parts {

@@ -93,8 +93,8 @@ func (p *Pool) Adopt(v device.Vector) { p.put(&Buffer{V: v, pool: p}) }
 // Wrap returns a buffer with one reference that uses memory of the caller, if the device can access
 // it. The last Release calls free; until then the numbers must not change.
 func (p *Pool) Wrap(numbers []float32, free func()) (b *Buffer, ok bool) {
-	host, ok := p.dev.(device.Host)
-	if !ok {
+	host := p.dev.Features().Host
+	if host == nil {
 		return nil, false
 	}
 	b = &Buffer{V: host.Wrap(numbers), pool: p, free: free}
@@ -104,8 +104,8 @@ func (p *Pool) Wrap(numbers []float32, free func()) (b *Buffer, ok bool) {
 
 // Floats returns the numbers of a buffer without a copy, if the device keeps them in host memory.
 func (p *Pool) Floats(b *Buffer) (numbers []float32, ok bool) {
-	host, ok := p.dev.(device.Host)
-	if !ok {
+	host := p.dev.Features().Host
+	if host == nil {
 		return nil, false
 	}
 	return host.Floats(b.V), true

@@ -50,23 +50,13 @@ func (m cycleMask) Draw(dst []uint32, t, i, j int) []uint32 {
 // turn. As many runs as a cycle has exchanges have equal lengths, but for one coordinate.
 type partsMask struct{ cycleMask }
 
-// InTurn is a mask whose exchanges have the parts of a vector one after the other.
-type InTurn interface {
-	Mask
-	Parts() int                 // The number of parts.
-	Part(t int) int             // The part of the exchange of iteration t.
-	Coordinates(k int) []uint32 // The coordinates of a part, ascending.
-}
-
-var _ InTurn = partsMask{}
-
-// Parts implements [InTurn].
+// Parts implements [Mask].
 func (m partsMask) Parts() int { return m.run }
 
-// Part implements [InTurn].
+// Part implements [Mask].
 func (m partsMask) Part(t int) int { return t / m.every % m.run }
 
-// Coordinates implements [InTurn].
+// Coordinates implements [Mask].
 func (m partsMask) Coordinates(k int) []uint32 { return m.part(nil, k) }
 
 func (m partsMask) part(dst []uint32, k int) []uint32 {
@@ -91,11 +81,9 @@ type givenParts struct {
 	every int
 }
 
-var _ InTurn = givenParts{}
-
 // NewParts returns the mask parts of a vector of length d with the given parts, of ranges that
 // ascend. Every coordinate is in one of them. No index is sent: agents know the parts.
-func NewParts(parts [][]device.Range, d int) InTurn {
+func NewParts(parts [][]device.Range, d int) Mask {
 	m := givenParts{maskBase: maskBase{name: "parts", d: d, k: max(1, d/len(parts))}, every: 1}
 	for _, ranges := range parts {
 		var all []uint32
@@ -113,13 +101,13 @@ func NewParts(parts [][]device.Range, d int) InTurn {
 func (m givenParts) Dense() bool      { return false }
 func (m givenParts) Density() float64 { return 1 / float64(len(m.parts)) }
 
-// Parts implements [InTurn].
+// Parts implements [Mask].
 func (m givenParts) Parts() int { return len(m.parts) }
 
-// Part implements [InTurn].
+// Part implements [Mask].
 func (m givenParts) Part(t int) int { return t / m.every % len(m.parts) }
 
-// Coordinates implements [InTurn].
+// Coordinates implements [Mask].
 func (m givenParts) Coordinates(k int) []uint32 { return m.parts[k] }
 
 // Draw implements [Mask].

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"fspda/device"
 	"fspda/internal/rng"
 )
 
@@ -27,6 +28,19 @@ type Mask interface {
 	Density() float64
 	// Dim returns the length of the vector.
 	Dim() int
+
+	// Sampling returns the parameters by which a device can draw the coordinates itself, from the
+	// stream with the counter that Counter returns. ok is false if only the host can.
+	Sampling() (s device.Sampling, ok bool)
+	// Counter returns the counter of the stream from which Draw draws.
+	Counter(t, i, j int) uint64
+
+	// Parts returns the number of parts of the vector that exchanges have one after the other, or 1.
+	Parts() int
+	// Part returns the part of the exchange of iteration t.
+	Part(t int) int
+	// Coordinates returns the coordinates of one of several parts, ascending.
+	Coordinates(part int) []uint32
 }
 
 // maskForms is the table of masks.
@@ -121,6 +135,17 @@ func (b maskBase) Dense() bool      { return b.k == b.d }
 func (b maskBase) Len() int         { return b.k }
 func (b maskBase) Density() float64 { return float64(b.k) / float64(b.d) }
 func (b maskBase) Dim() int         { return b.d }
+
+func (maskBase) Sampling() (s device.Sampling, ok bool) { return s, false }
+func (maskBase) Parts() int                             { return 1 }
+func (maskBase) Part(int) int                           { return 0 }
+func (maskBase) Coordinates(int) []uint32               { return nil }
+
+// Counter implements [Mask].
+func (b maskBase) Counter(t, i, j int) uint64 {
+	s := b.stream(t, i, j)
+	return s.Counter()
+}
 
 // stream returns the random stream of a mask: the same at both ends.
 func (b maskBase) stream(t, i, j int) rng.Stream {

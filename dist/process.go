@@ -46,6 +46,8 @@ type Process interface {
 	// Period is the number of iterations after which the edges repeat, or 0 if they do not.
 	Period() int
 
+	// Directed returns the process itself if agents send one way, else nil.
+	Directed() Directed
 	// Broadcasts reports whether agents send to all their neighbours at once. An algorithm with
 	// unidirectional messages then uses Senders; all others use Active, which returns every edge at
 	// a sender, and exchange in both directions.

@@ -21,6 +21,7 @@ func (process) Weighted() bool                 { return false }
 func (process) Weight(Event, int) float64      { return 0 }
 func (process) Period() int                    { return 0 }
 func (process) Broadcasts() bool               { return false }
+func (process) Directed() Directed             { return nil }
 func (process) Senders(dst []int, _ int) []int { return dst[:0] }
 func (process) SendRate() float64              { return 0 }
 

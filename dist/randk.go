@@ -3,6 +3,7 @@ package dist
 import (
 	"sync"
 
+	"fspda/device"
 	"fspda/internal/rng"
 )
 
@@ -13,6 +14,11 @@ type randK struct {
 }
 
 func newRandK(b maskBase) randK { return randK{b, bitmaps(b.d)} }
+
+// Sampling implements [Mask].
+func (m randK) Sampling() (s device.Sampling, ok bool) {
+	return device.Sampling{Dim: m.d, Count: m.k}, true
+}
 
 func (m randK) Draw(dst []uint32, t, i, j int) []uint32 {
 	dst = grow(dst, m.k)

@@ -3,6 +3,7 @@ package dist
 import (
 	"math/bits"
 
+	"fspda/device"
 	"fspda/internal/rng"
 )
 
@@ -14,6 +15,11 @@ import (
 // are shifted cyclically by a uniform offset: a block of length L covers a given coordinate with
 // probability L/d and draws it with 1/L, and the sum over all blocks is k/d.
 type stratified struct{ maskBase }
+
+// Sampling implements [Mask].
+func (m stratified) Sampling() (s device.Sampling, ok bool) {
+	return device.Sampling{Dim: m.d, Count: m.k, Stratified: true}, true
+}
 
 func (m stratified) Draw(dst []uint32, t, i, j int) []uint32 {
 	dst = grow(dst, m.k)

@@ -31,6 +31,7 @@ type builder struct {
 	bufferOf map[*gorgonia.Node]int
 	kind     Kind
 	decay    Decay
+	mixed    bool // examples have a second class: see Network.WithMixed
 	counters
 	backward  bool // the backward pass is being built
 	updates   []bufferMove
@@ -214,7 +215,11 @@ func (b *builder) activation(name string, k device.Kernel, x *gorgonia.Node) *go
 // decay/2·Σw² over every decayed parameter.
 func (b *builder) loss(logits, labels *gorgonia.Node, o LossOptions) *gorgonia.Node {
 	b.layer = "loss"
-	total := b.apply(device.SoftmaxCrossEntropy, o.LabelSmoothing, logits, labels)
+	kernel := device.SoftmaxCrossEntropy
+	if b.mixed {
+		kernel = device.SoftmaxCrossEntropyMixed
+	}
+	total := b.apply(kernel, o.LabelSmoothing, logits, labels)
 	for i, t := range b.layout.tensors {
 		if t.Decay && o.WeightDecay != 0 {
 			b.layer = t.Name

@@ -99,24 +99,24 @@ const stepMomentum = 0.1
 // Step is Grad as part of training: it also updates the buffers with the statistics of this batch,
 // with momentum 0.1.
 func (e *Engine) Step(dst, x, buffers device.Vector, b device.Batch) (loss float64, err error) {
-	var out [1]float64
-	err = e.run(Step, x, dst, buffers, stepMomentum, b, out[:])
-	return out[0], err
+	return e.StartGrad(dst, x, buffers, b)()
 }
 
 // Async reports whether gradients are computed asynchronously: see StartGrad.
 func (e *Engine) Async() bool {
-	d, ok := e.dev.(device.AsyncDevice)
-	return ok && d.Async()
+	return e.dev.Features().Async
 }
 
 // StartGrad starts Grad, or Step if buffers is not nil, and returns once the batch may be
 // overwritten; on a device that is not asynchronous, once the gradient is finished. wait waits for
 // the loss; it must be called exactly once. Later operations on the vectors come after the
+// gradient. Later operations on the vectors come after the
 // gradient.
 func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
 	kind, momentum := Train, 0.0
-	if buffers != nil {
+	if e.buffers.dim == 0 {
+		buffers = nil
+	} else if buffers != nil {
 		kind, momentum = Step, stepMomentum
 	}
 	r := keyOf(b, kind)
@@ -130,12 +130,7 @@ func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait 
 		g = &pendingGradient{engine: e}
 		g.wait = g.end
 	}
-	if s, ok := p.(device.AsyncProgram); ok {
-		g.over = s.Start(x, dst, buffers, momentum, b, g.out[:])
-	} else {
-		err := p.RunBuffered(x, dst, buffers, momentum, b, g.out[:])
-		g.over = func() error { return err }
-	}
+	g.over = p.Start(x, dst, buffers, momentum, b, g.out[:])
 	return g.wait
 }
 

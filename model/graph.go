@@ -116,7 +116,13 @@ func (g *Graph) checkEvaluate(params, grad, buffers []float32, batch device.Batc
 	case len(out) != len(g.results):
 		return fmt.Errorf("out has length %d, want %d", len(out), len(g.results))
 	}
-	return batch.Check(&device.Code{Batch: g.batch, Features: g.features, Labels: g.labels})
+	return batch.Check(g.codeOf())
+}
+
+// codeOf returns Code without calls, which says what the graph wants of a batch.
+func (g *Graph) codeOf() *device.Code {
+	return &device.Code{Name: g.name, Batch: g.batch, Features: g.features, Labels: g.labels, Mixed: g.builder.mixed,
+		Gradient: g.grads != nil}
 }
 
 // buffered returns the length of the buffer vector, or 0 if the graph uses no buffers.
@@ -129,7 +135,7 @@ func (g *Graph) buffered() int {
 
 // let assigns every leaf its value.
 func (g *Graph) let(params, buffers []float32, momentum float64, batch device.Batch) error {
-	labels := make([]float32, batch.Targets())
+	labels := make([]float32, g.codeOf().LabelNumbers())
 	batch.Labels(labels)
 	for n, space := range g.builder.data {
 		values := batch.Numbers(nil, g.features)

@@ -2,6 +2,7 @@ package model
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,10 +55,8 @@ func sameBits(t *testing.T, what string, got, want []float32) {
 // onHost runs the calls of a plan one by one with a Host.
 func onHost(t *testing.T, c *device.Code, host Host, params []float32, b device.Batch) (grad []float32, out []float64) {
 	t.Helper()
-	labels := make([]float32, len(b.Y))
-	for i, y := range b.Y {
-		labels[i] = float32(y)
-	}
+	labels := make([]float32, c.LabelNumbers())
+	b.Labels(labels)
 	key := make([]float32, 4)
 	b.KeyNumbers(key)
 	spaces := map[device.Space][]float32{
@@ -138,6 +137,65 @@ func TestExpressionsAreTheGraphBitForBit(t *testing.T) {
 		params, b := round(random(p.Code().Dim, 14)), device.Batch{X: []float32{1, 2, 3}, Y: []int32{1, 0, 3}}
 		grad, out := onHost(t, p.Code(), cpu.Call, params, b)
 		compare(t, name, g, params, b, grad, out)
+	}
+}
+
+// The loss of examples with two classes is the same on Gorgonia's machine, and between the losses of
+// both classes; an example whose first class has all weight has the bits of one without a second.
+func TestMixedClasses(t *testing.T) {
+	for _, smoothing := range []float64{0, 0.1} {
+		plain, err := MLP(MLPOptions{Inputs: 21, Hidden: []int{13}, Classes: 5, WeightDecay: 0.1,
+			LabelSmoothing: smoothing})
+		if err != nil {
+			t.Fatal(err)
+		}
+		net, err := plain.WithMixed()
+		if err != nil || !net.Mixed() || plain.Mixed() {
+			t.Fatalf("WithMixed: %v", err)
+		}
+		const batch = 7
+		b := device.Batch{X: round(random(batch*net.inputs, 12)), Y: randomLabels(batch, net.classes, 13)}
+		params := net.Init(1)
+		run := func(net *Network, y []int32, weights ...float32) ([]float32, []float64) {
+			one := b
+			one.Y = y
+			for i, w := range weights {
+				one.Mix = append(one.Mix, device.Mix{Partner: b.Y[(i+1)%batch], Weight: w})
+			}
+			g, err := net.Graph(batch, Train, cpu.Call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			grad, out := onDevice(t, mustPlan(t, net, batch, Train).Code(), params, one)
+			compare(t, net.Name(), g, params, one, grad, out)
+			return grad, out
+		}
+		same := slices.Repeat([]float32{1}, batch)
+		wantGrad, want := run(plain, b.Y)
+		for _, weights := range [][]float32{nil, same} {
+			grad, out := run(net, b.Y, weights...)
+			sameBits(t, "gradient without a second class", grad, wantGrad)
+			sameBits(t, "loss without a second class", round(out), round(want))
+		}
+		other := append(slices.Clone(b.Y[1:]), b.Y[0])
+		secondGrad, second := run(plain, other)
+		grad, out := run(net, b.Y, slices.Repeat([]float32{0.25}, batch)...)
+		if mean := 0.25*want[0] + 0.75*second[0]; !(math.Abs(out[0]-mean) < 1e-6) {
+			t.Errorf("loss %v, want the mean of both classes' losses, %v", out[0], mean)
+		}
+		for i, v := range grad {
+			if mean := 0.25*float64(wantGrad[i]) + 0.75*float64(secondGrad[i]); !(math.Abs(float64(v)-mean) < 1e-6) {
+				t.Errorf("gradient %d is %v, want the mean of both classes' gradients, %v", i, v, mean)
+				break
+			}
+		}
+	}
+	words, err := Open("gpt-nano", Options{Shape: []int{8}, Classes: 11})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := words.WithMixed(); err == nil {
+		t.Error("a language model takes examples of two classes")
 	}
 }
 

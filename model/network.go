@@ -65,6 +65,7 @@ type Network struct {
 	block   int   // the largest number of tokens of a window; 0: any
 	classes int
 	loss    LossOptions
+	mixed   bool // training gives an example a second class: see Mixed
 	layout  *Layout
 	buffers *Layout
 	factors []float64 // factors of the gradients by tensor; 0: frozen; nil: all are 1
@@ -97,13 +98,31 @@ func (n *Network) Image() []int { return slices.Clone(n.image) }
 // the next one. Classes is then the number of tokens in the vocabulary.
 func (n *Network) Tokens() bool { return n.tokens }
 
-// labels is the shape of the labels of an example.
-func (n *Network) labels() []int {
-	if n.tokens {
+// labels is the shape of the labels of an example, perhaps with a second class and a weight.
+func (n *Network) labels(mixed bool) []int {
+	switch {
+	case n.tokens:
 		return []int{n.inputs}
+	case mixed:
+		return []int{3}
 	}
 	return nil
 }
+
+// WithMixed returns the network with a loss of examples that have a second class: see device.Mix.
+// Without one, an example has the same loss, to the bit.
+func (n *Network) WithMixed() (*Network, error) {
+	if n.tokens || n.forward == nil {
+		return nil, fmt.Errorf("model: %s: its loss knows no examples of two classes, only that of a network of this "+
+			"program that classifies pictures or numbers", n.name)
+	}
+	with := *n
+	with.mixed = true
+	return &with, nil
+}
+
+// Mixed reports whether the loss knows examples with a second class: see WithMixed.
+func (n *Network) Mixed() bool { return n.mixed }
 
 // Classes is the number of classes.
 func (n *Network) Classes() int { return n.classes }
@@ -174,15 +193,18 @@ func (n *Network) Graph(batch int, kind Kind, host Host) (g *Graph, err error) {
 	b.kind, b.decay, b.factors = kind, n.loss.Decay, n.factors
 	x := b.input(device.Input, append([]int{batch}, n.example()...)...)
 	var labels *gorgonia.Node
-	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, labels: size(n.labels()), builder: b,
+	g = &Graph{name: n.name, kind: kind, batch: batch, features: n.inputs, labels: size(n.labels(false)), builder: b,
 		recompute: n.recompute}
 	switch kind {
 	case Observe, Predict, Next:
 	case Continue:
 		b.input(device.Labels, 1)
 		g.labels = 1
+	case Train, Step:
+		b.mixed = n.mixed
+		fallthrough
 	default:
-		labels = b.input(device.Labels, append([]int{batch}, n.labels()...)...)
+		labels = b.input(device.Labels, append([]int{batch}, n.labels(b.mixed)...)...)
 	}
 	logits := n.forward(b, x)
 	switch kind {

@@ -41,6 +41,7 @@ func definitions() map[device.Kernel]*definition {
 		{device.ReLU, "*", "*", "*", one, through(device.ReLUGrad)},
 		{device.ReLUGrad, "* *", "*", "*", nil, nil},
 		{device.SoftmaxCrossEntropy, "*n *", "1 *n", "* n", first, crossEntropyDerivative},
+		{device.SoftmaxCrossEntropyMixed, "mn m3", "1 mn", "m n", first, crossEntropyDerivative},
 		{device.Score, "*n *", "3", "* n", nil, nil},
 		{device.HalfSquare, "*", "1", "*", one, halfSquareDerivative},
 		{device.Scale, "*", "*", "*", one, scaleDerivative},

@@ -38,6 +38,10 @@ var opCases = map[string]derivativeCase{
 	"smoothed cross entropy": {device.SoftmaxCrossEntropy, func(b *builder) *gorgonia.Node {
 		return b.apply(device.SoftmaxCrossEntropy, 0.1, b.param("logits", 1, 3, 4), b.input(device.Labels, 3))
 	}},
+	"mixed cross entropy": {device.SoftmaxCrossEntropyMixed, func(b *builder) *gorgonia.Node {
+		b.mixed = true
+		return b.apply(device.SoftmaxCrossEntropyMixed, 0.1, b.param("logits", 1, 3, 4), b.input(device.Labels, 3, 3))
+	}},
 	"half of a cross entropy": {device.Scale, func(b *builder) *gorgonia.Node {
 		return b.apply(device.Scale, 0.5, crossEntropy(b))
 	}},
@@ -142,6 +146,7 @@ func TestShapesThatDoNotFit(t *testing.T) {
 		{device.LinearGradW, []tensor.Shape{{3, 4}, {3}}},
 		{device.SoftmaxCrossEntropy, []tensor.Shape{{3, 4}, {4}}},
 		{device.SoftmaxCrossEntropy, []tensor.Shape{{3}, {3}}},
+		{device.SoftmaxCrossEntropyMixed, []tensor.Shape{{3, 4}, {3}}},
 		{device.Score, []tensor.Shape{{3, 4}, {3, 1}}},
 		{device.SigmoidGrad, []tensor.Shape{{3}, {4}}},
 		{device.ReLUGrad, []tensor.Shape{{3}, {3, 1}}},

@@ -45,8 +45,8 @@ func (g *Graph) compile(fuse bool) (*Plan, error) {
 	}
 	tensors := g.builder.layout.tensors
 	p := allocate(l, func(param int) int { return tensors[param].Offset })
-	code := &device.Code{Name: g.name, Batch: g.batch, Features: g.features, Labels: g.labels,
-		Dim: g.builder.layout.dim, Arena: p.arena, Buffers: g.buffered(), Gradient: g.grads != nil}
+	code := g.codeOf()
+	code.Dim, code.Arena, code.Buffers = g.builder.layout.dim, p.arena, g.buffered()
 	for i := range l.steps {
 		call := &l.steps[i].call
 		call.In, call.Out = refs(l, l.steps[i].in), refs(l, l.steps[i].out)

@@ -68,6 +68,9 @@ func (t *Tape) Describe() Description { return Description{Tensors: Vectors(t.la
 // [Param].
 func (t *Tape) Init(seed uint64) []float32 { return (&Network{layout: &t.layout}).Init(seed) }
 
+// Mixed reports that Grad knows examples with a second class: see device.Mix.
+func (t *Tape) Mixed() bool { return true }
+
 // Grad writes the gradient of the mean loss over the batch at x, including the L2 term, to dst and
 // returns that loss.
 func (t *Tape) Grad(dst, x device.Vector, b device.Batch) (loss float64, err error) {
@@ -77,7 +80,7 @@ func (t *Tape) Grad(dst, x device.Vector, b device.Batch) (loss float64, err err
 	if err != nil {
 		return 0, err
 	}
-	s, slope := scoreLogits(logits, b.Y, t.opt.Classes)
+	s, slope := scoreLogits(logits, b.Y, b.Mix, t.opt.Classes)
 	grad, err := t.pull(params, b, slope)
 	if err != nil {
 		return 0, err
@@ -100,9 +103,29 @@ func (t *Tape) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	s, _ := scoreLogits(logits, b.Y, t.opt.Classes)
+	s, _ := scoreLogits(logits, b.Y, nil, t.opt.Classes)
 	return s.loss, s.hits, s.hits5, nil
 }
+
+// StartGrad is Grad, which is finished when StartGrad returns. There are no buffers.
+func (t *Tape) StartGrad(dst, x, _ device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
+	loss, err := t.Grad(dst, x, b)
+	return func() (float64, error) { return loss, err }
+}
+
+// Async is false.
+func (*Tape) Async() bool { return false }
+
+// InitBuffers returns nil.
+func (*Tape) InitBuffers() []float32 { return nil }
+
+// ScoreWith is Score.
+func (t *Tape) ScoreWith(x, _ device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
+	return t.Score(x, b)
+}
+
+// Observe does nothing.
+func (*Tape) Observe(_, _ device.Vector, _ device.Batch, _ float64) error { return nil }
 
 // logits runs the network forward.
 func (t *Tape) logits(params []float32, b device.Batch) (logits []float32, err error) {

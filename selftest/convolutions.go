@@ -20,9 +20,6 @@ type convolver interface {
 	TryConvolution(c *device.Call, in [][]float32, out int, visit func(route string, out []float32, err error)) error
 }
 
-// router is a program that reports the implementations of its convolutions.
-type router interface{ Routes() []string }
-
 // shapes returns the kinds of convolutions in residual networks: n, h, w, c, k, r, s, stride and
 // padding. The fourth channel of images is padding.
 func (t Target) shapes() map[string][]int {
@@ -125,11 +122,9 @@ func (t Target) route(c convolution) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if r, ok := p.(router); ok {
-		for _, route := range r.Routes() {
-			_, how, _ := strings.Cut(route, ": ")
-			return how, nil
-		}
+	for _, route := range p.Routes() {
+		_, how, _ := strings.Cut(route, ": ")
+		return how, nil
 	}
 	return "unknown", nil
 }

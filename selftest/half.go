@@ -26,7 +26,7 @@ func (t Target) halfPrecision() (all []Check) {
 	if t.Small {
 		s.Every = 7
 	}
-	_, s.Wide = t.Device.(device.Host)
+	s.Wide = t.Device.Features().Host != nil
 	for _, k := range device.Kernels() {
 		all = append(all, Check{t.Precision + "/" + string(k), func(context.Context) (string, error) {
 			return "", report(func(r testing.TB) { devicetest.CheckHalfPrecision(r, t.Device, k, s) })

@@ -23,11 +23,10 @@ func (t Target) masks() (all []Check) {
 		}
 		all = append(all, Check{fmt.Sprintf("masks/%s at %v of %d", c.spec, c.density, dim),
 			func(context.Context) (string, error) {
-				drawer, ok := t.Device.(device.IndexSampler)
-				if !ok {
+				if t.Device.Features().Sampler == nil {
 					return "", SkipError("the device does not draw masks")
 				}
-				return checkMasks(drawer, c.spec, c.density, dim, many)
+				return checkMasks(t.Device, c.spec, c.density, dim, many)
 			}})
 	}
 	return all
@@ -35,12 +34,12 @@ func (t Target) masks() (all []Check) {
 
 // checkMasks draws many masks of a vector of length dim at once, twice in the same memory, and
 // compares them with the host's.
-func checkMasks(dev device.IndexSampler, spec string, density float64, dim, masks int) (string, error) {
+func checkMasks(dev device.Device, spec string, density float64, dim, masks int) (string, error) {
 	mask, err := dist.ParseMask(spec, density, []int{dim}, 7)
 	if err != nil {
 		return "", err
 	}
-	deviceMask := mask.(dist.DeviceMask)
+	sampling, _ := mask.Sampling()
 	const rounds = 2
 	numbers := make([]float32, dim) // 0, 1, 2, ..., so that gathering returns the coordinates
 	for i := range numbers {
@@ -52,9 +51,9 @@ func checkMasks(dev device.IndexSampler, spec string, density float64, dim, mask
 	indexes, counters := make([]device.Index, masks), make([]uint64, masks)
 	for t := range rounds {
 		for i := range counters {
-			counters[i] = deviceMask.Counter(t, i, i+1)
+			counters[i] = mask.Counter(t, i, i+1)
 		}
-		dev.SampleIndexes(indexes, deviceMask.Sampling(), counters)
+		dev.Features().Sampler.SampleIndexes(indexes, sampling, counters)
 		for i, x := range indexes {
 			dev.Do(device.Gather(some, all, x))
 			dev.Read(got, some)

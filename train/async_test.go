@@ -22,7 +22,7 @@ type asyncModel struct {
 func (m *asyncModel) Async() bool { return true }
 
 func (m *asyncModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
-	loss, err := m.Grad(dst, x, b)
+	loss, err := m.Model.StartGrad(dst, x, buffers, b)()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.open++
@@ -115,6 +115,8 @@ func (d *privateDevice) terms(all []device.Term) []device.Term {
 	return out
 }
 
+func (d *privateDevice) Features() device.Features { return device.Features{} }
+
 func (d *privateDevice) NewVector(n int) device.Vector {
 	return privateVector{d.Device.NewVector(n), d}
 }
@@ -144,6 +146,10 @@ type privateModel struct {
 
 func (m privateModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
 	return m.Model.Grad(m.d.in(dst), m.d.in(x), b)
+}
+
+func (m privateModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
+	return m.Model.StartGrad(m.d.in(dst), m.d.in(x), buffers, b)
 }
 
 func (m privateModel) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {

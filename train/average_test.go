@@ -90,3 +90,60 @@ func TestAverageOfNorms(t *testing.T) {
 		t.Errorf("fspda-async: %v", err)
 	}
 }
+
+// A schedule-free run evaluates the average of its optimizer, and has the same bits when it is
+// resumed. What does not fit it is refused.
+func TestScheduleFree(t *testing.T) {
+	for name, edit := range map[string]func(c *Config){
+		"sgd": func(c *Config) { c.Algo, c.Optimizer = "sgd", "schedule-free-sgd" },
+		"local-sgd": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Optimizer, c.Alpha = "local-sgd", 5, "schedule-free-adamw", 0.01
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := small()
+			c.WarmupT = 7
+			edit(&c)
+			want := play(t, c, Options{})
+			if slices.Equal(want.Mean, want.Models[0]) {
+				t.Error("the mean model is the model that trains")
+			}
+			if first, last := want.Rows[0].TestLossAvg, want.Rows[len(want.Rows)-1].TestLossAvg; !(last < 0.95*first) {
+				t.Errorf("the loss fell from %v to %v", first, last)
+			}
+			dir := runFolder(t)
+			ctx, stop := context.WithCancel(context.Background())
+			if _, err := inFolder(t, ctx, c, dir, Options{OnStep: func(at int) {
+				if at == 23 {
+					stop()
+				}
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			got, err := inFolder(t, context.Background(), c, dir, Options{})
+			if err != nil || got.First == 0 || trace(t, got) != trace(t, want) {
+				t.Errorf("resumed at %d, it has other bits; %v", got.First, err)
+			}
+		})
+	}
+	for words, edit := range map[string]func(c *Config){
+		"takes the place of a schedule":   func(c *Config) { c.Schedule, c.Warmup = "cosine", 1 },
+		"use average none":                func(c *Config) { c.Average = "tail(3)" },
+		"gradients would be taken at z":   func(c *Config) { c.Beta1 = 0 },
+		"takes this one (local-sgd, sgd)": func(c *Config) { c.Algo = "dsgd" },
+		"leaves the model z": func(c *Config) {
+			c.Algo, c.Params = "local-sgd", config.Params{"moment_rounds": 2}
+		},
+		"does not use beta2 and eps":   func(c *Config) { c.Beta2 = 0.9 },
+		"warm up for fewer iterations": func(c *Config) { c.WarmupT = 60; c.SetExplicit("warmup_iterations") },
+	} {
+		c := small()
+		c.Algo, c.Optimizer = "sgd", "schedule-free-sgd"
+		m := labModel(t, c)
+		edit(&c)
+		if _, err := c.Resolve(labSet, m); err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%v, want %q", err, words)
+		}
+	}
+}

@@ -24,10 +24,10 @@
 // [Register] adds the algorithms of other programs. The mathematics is in fspda/train/algo.
 //
 // The package states the interface that it needs of a network ([Model]); the device's is in
-// fspda/device. If a model computes asynchronously ([AsyncModel]), agents read their losses some
+// fspda/device. If a model computes asynchronously ([Model.Async]), agents read their losses some
 // iterations later, but before any result of theirs is shown or saved; a divergence is attributed
 // to its own iteration. A run may have several devices, among which the agents are divided
-// ([Replica]). A network with batch norm is a [Buffered] model: each agent has running statistics
+// ([Replica]). A network with batch norm has buffers: each agent has running statistics
 // of its own, which its training steps update and which never travel. fspda/train/evaluate says how
 // the mean model, which was never trained, gets its statistics.
 //

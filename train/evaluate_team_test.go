@@ -15,7 +15,7 @@ import (
 // gpuLike is a device with a memory of its own, which is never full.
 type gpuLike struct{ *privateDevice }
 
-var _ memory.Device = gpuLike{}
+func (d gpuLike) Features() device.Features { return device.Features{Memory: d} }
 
 func (gpuLike) Memory() (free, total uint64, err error) { return 1 << 40, 1 << 40, nil }
 func (gpuLike) Opened() uint64                          { return 0 }

@@ -366,14 +366,6 @@ func (x *exchange) take(link int, m dist.Message) {
 	}
 }
 
-// peerDevice is a device that copies vectors of others of its kind without the host.
-type peerDevice interface {
-	device.Device
-	// Fetch copies src, which is on another device, to dst, and reports whether it can. The lengths
-	// must be equal. Later operations on either vector come after the copy.
-	Fetch(dst, src device.Vector) bool
-}
-
 // toDevice returns a received buffer on the agent's device: b, or a copy that replaces it.
 func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
 	from := b.Device()
@@ -382,7 +374,7 @@ func (x *exchange) toDevice(b *dist.Buffer) *dist.Buffer {
 	}
 	own := x.worker.pool.Get(b.V.Len())
 	own.Coords = append(own.Coords, b.Coords...)
-	if d, ok := x.dev.(peerDevice); !ok || !d.Fetch(own.V, b.V) {
+	if fetch := x.dev.Features().Fetch; fetch == nil || !fetch(own.V, b.V) {
 		x.host = slices.Grow(x.host[:0], b.V.Len())[:b.V.Len()]
 		from.Read(x.host, b.V)
 		x.dev.Write(own.V, x.host)

@@ -93,9 +93,13 @@ func TestForecastTime(t *testing.T) {
 // steady takes a millisecond for each example, and for the batch.
 type steady struct{ Model }
 
-func (s steady) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+func (s steady) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
 	time.Sleep(time.Duration(1+b.N()) * time.Millisecond)
-	return s.Model.Grad(dst, x, b)
+	return s.Model.StartGrad(dst, x, buffers, b)
+}
+
+func (s steady) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+	return s.StartGrad(dst, x, nil, b)()
 }
 
 func (s steady) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
@@ -135,7 +139,7 @@ type crowd struct {
 	now, most atomic.Int64
 }
 
-func (c *crowd) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+func (c *crowd) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
 	if b.N() == 16 {
 		if n := c.now.Add(1); n > c.most.Load() {
 			c.most.Store(n)
@@ -143,5 +147,5 @@ func (c *crowd) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
 		defer c.now.Add(-1)
 		runtime.Gosched()
 	}
-	return c.Model.Grad(dst, x, b)
+	return c.Model.StartGrad(dst, x, buffers, b)
 }

@@ -17,6 +17,16 @@ func (pebble) Describe() model.Description {
 }
 func (pebble) Init(uint64) []float32 { return []float32{2, 2, 2} }
 
+func (pebble) InitBuffers() []float32 { return nil }
+func (pebble) Async() bool            { return false }
+func (pebble) Observe(_, _ device.Vector, _ device.Batch, _ float64) error {
+	return nil
+}
+
+func (p pebble) StartGrad(dst, x, _ device.Vector, b device.Batch) func() (float64, error) {
+	return ended(p.Grad(dst, x, b))
+}
+
 func (p pebble) Grad(dst, x device.Vector, _ device.Batch) (float64, error) {
 	p.dev.Do(device.Gather(dst, x, nil))
 	return device.InnerProduct(p.dev, x, x) / 2, nil
@@ -24,6 +34,10 @@ func (p pebble) Grad(dst, x device.Vector, _ device.Batch) (float64, error) {
 
 func (p pebble) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
 	return float64(b.N()) * device.InnerProduct(p.dev, x, x) / 2, 0, 0, nil
+}
+
+func (p pebble) ScoreWith(x, _ device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
+	return p.Score(x, b)
 }
 
 // Bits of six iterations of four agents with three coordinates, by the formulas of the methods:

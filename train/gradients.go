@@ -12,39 +12,6 @@ import (
 	"fspda/train/snapshot"
 )
 
-// AsyncModel is a Model that computes gradients asynchronously: StartGrad returns before the
-// gradient is finished. The agent goes on with vectors that the device has still to compute, and
-// reads the losses later. A GPU then never waits for the host, and gradients of several agents can
-// be sent to it together.
-type AsyncModel interface {
-	Model
-	// Async reports whether the device computes asynchronously.
-	Async() bool
-	// StartGrad starts Grad, or Step if buffers is not nil, and returns as soon as the batch may be
-	// overwritten. wait waits for the loss; it must be called exactly once.
-	StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error))
-}
-
-// gradientStarter starts gradients as [AsyncModel] does.
-type gradientStarter interface {
-	StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error))
-}
-
-// blockingModel is a Model as a gradientStarter: a gradient is finished when StartGrad returns.
-type blockingModel struct{ Model }
-
-// StartGrad computes the gradient.
-func (m blockingModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
-	var loss float64
-	var err error
-	if buffers != nil {
-		loss, err = m.Model.(Buffered).Step(dst, x, buffers, b)
-	} else {
-		loss, err = m.Model.Grad(dst, x, b)
-	}
-	return func() (float64, error) { return loss, err }
-}
-
 // An agent has at most maxPending pending losses, so that a GPU may run several iterations of a
 // small network in one launch while the next ones are prepared; or maxPendingLarge if a batch holds
 // more than largeBatch numbers: batches in flight take memory.
@@ -61,7 +28,6 @@ const (
 type gradients struct {
 	*core
 	batches
-	model   gradientStarter
 	depth   int
 	pending []pendingLoss // pending losses, oldest first
 	buffers device.Vector // buffers of the agent's batch norm; nil: the network has none
@@ -73,7 +39,7 @@ type gradients struct {
 	clipped   int             // number of these that were shortened
 	meter     snapshot.Losses // losses since the last row
 
-	scaler lossScaler
+	scaler device.LossScaler
 	scale  device.LossScale // loss scale after the latest gradient whose loss was read
 	scaled device.Vector    // the vector that holds the loss scale while losses are pending
 }
@@ -88,10 +54,10 @@ type pendingLoss struct {
 // init sets the gradients of an agent up. overlap allows losses to be pending.
 func (g *gradients) init(overlap bool) {
 	s, m := g.run.setup, g.worker.Model
-	g.model, g.scaler = blockingModel{m}, unscaled{}
+	g.scaler = unscaled{}
 	if n := s.BufferLen(); n > 0 {
 		g.buffers = g.dev.NewVector(n)
-		g.dev.Write(g.buffers, m.(Buffered).InitBuffers())
+		g.dev.Write(g.buffers, m.InitBuffers())
 	}
 	if s.Config.Accum > 1 {
 		g.part = g.dev.NewVector(s.Dim)
@@ -100,14 +66,13 @@ func (g *gradients) init(overlap bool) {
 	if g.clipsMean = s.Traits.ClipsMean; g.clipsMean && s.Config.ClipNorm > 0 {
 		g.round.Clip = g.clip
 	}
-	if dev, ok := g.dev.(device.LossScaler); ok && s.Config.Precision == "fp16" {
+	if dev := g.dev.Features().Scaler; dev != nil && s.Config.Precision == "fp16" {
 		g.scaler = dev
 	}
-	async, ok := m.(AsyncModel)
-	if !ok || !async.Async() || !overlap || s.Config.ClipNorm > 0 || s.Config.Accum > 1 {
+	if !m.Async() || !overlap || s.Config.ClipNorm > 0 || s.Config.Accum > 1 {
 		return
 	}
-	g.model, g.depth = async, maxPending
+	g.depth = maxPending
 	if s.BatchSize()*s.Set.Features() > largeBatch {
 		g.depth = maxPendingLarge
 	}
@@ -227,16 +192,10 @@ func (g *gradients) startPart(dst, x device.Vector, b device.Batch) (wait func()
 	if g.first {
 		buffers = g.buffers
 	}
-	return g.model.StartGrad(dst, x, buffers, b), nil
+	return g.worker.Model.StartGrad(dst, x, buffers, b), nil
 }
 
-// lossScaler is the part of [device.LossScaler] that keeps loss scales.
-type lossScaler interface {
-	LossScale(grad device.Vector) (s device.LossScale, ok bool)
-	SetLossScale(grad device.Vector, s device.LossScale)
-}
-
-// unscaled is the lossScaler of gradients that are not scaled.
+// unscaled is the LossScaler of gradients that are not scaled.
 type unscaled struct{}
 
 func (unscaled) LossScale(device.Vector) (s device.LossScale, ok bool) { return s, false }

@@ -124,3 +124,8 @@ func checkpointsOf(dir string) (names []string, err error) {
 	}
 	return names, err
 }
+
+// ended is the wait of a gradient that is finished.
+func ended(loss float64, err error) func() (float64, error) {
+	return func() (float64, error) { return loss, err }
+}

@@ -15,6 +15,7 @@ type masks struct {
 	dev          device.Device
 	distribution dist.Mask
 	drawer       device.IndexSampler // nil: masks are drawn one by one, on the host
+	sampling     device.Sampling     // how drawer draws
 	coming       func(dst []comingMask, t int) []comingMask
 	scratch      sync.Pool // *[]uint32 to draw in
 
@@ -58,8 +59,8 @@ const (
 func newMasks(dev device.Device, distribution dist.Mask, coming func(dst []comingMask, t int) []comingMask) *masks {
 	m := &masks{dev: dev, distribution: distribution, coming: coming, drawn: map[maskKey]*mask{},
 		scratch: sync.Pool{New: func() any { return new([]uint32) }}}
-	if _, ok := distribution.(dist.DeviceMask); ok && coming != nil {
-		m.drawer, _ = dev.(device.IndexSampler)
+	if sampling, ok := distribution.Sampling(); ok && coming != nil {
+		m.drawer, m.sampling = dev.Features().Sampler, sampling
 	}
 	return m
 }
@@ -111,13 +112,12 @@ func (m *masks) reach(t int) {
 	for ; m.next <= t || len(m.list) < most && m.next < t+mostAhead; m.next++ {
 		m.list = m.coming(m.list, m.next)
 	}
-	keyed := m.distribution.(dist.DeviceMask)
 	m.indexes, m.counters = m.indexes[:0], m.counters[:0]
 	for _, key := range m.list {
 		m.indexes = append(m.indexes, m.fresh(key).index)
-		m.counters = append(m.counters, keyed.Counter(key.t, key.i, key.j))
+		m.counters = append(m.counters, m.distribution.Counter(key.t, key.i, key.j))
 	}
-	m.drawer.SampleIndexes(m.indexes, keyed.Sampling(), m.counters)
+	m.drawer.SampleIndexes(m.indexes, m.sampling, m.counters)
 	for k, key := range m.list {
 		x := m.drawn[key.maskKey]
 		x.index = m.indexes[k]

@@ -21,6 +21,8 @@ type drawingDevice struct {
 	drawn int
 }
 
+func (d *drawingDevice) Features() device.Features { return device.Features{Sampler: d} }
+
 func (d *drawingDevice) SampleIndexes(dst []device.Index, law device.Sampling, counters []uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -37,7 +39,7 @@ func (d *drawingDevice) learn(mask dist.Mask, agents, iterations int) {
 	for t := range iterations {
 		for i := range agents {
 			for j := i; j < agents; j++ {
-				d.known[mask.(dist.DeviceMask).Counter(t, i, j)] = [3]int{t, i, j}
+				d.known[mask.Counter(t, i, j)] = [3]int{t, i, j}
 			}
 		}
 	}

@@ -22,10 +22,10 @@ type summer struct {
 
 func (s *summer) Async() bool { return false }
 
-func (s *summer) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
-	loss, err := s.Engine.Grad(dst, x, b)
+func (s *summer) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
+	loss, err := s.Engine.StartGrad(dst, x, buffers, b)()
 	if err != nil {
-		return loss, err
+		return ended(loss, err)
 	}
 	g := make([]float32, dst.Len())
 	cpuDevice.Read(g, dst)
@@ -39,7 +39,7 @@ func (s *summer) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
 	for k, v := range g {
 		sum[k] += float64(v)
 	}
-	return loss, nil
+	return ended(loss, nil)
 }
 
 // noMeanRule lists methods whose mean model does not move by -alpha times the mean of the gradients

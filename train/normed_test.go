@@ -11,7 +11,7 @@ import (
 )
 
 // normed is a linear network of some pixels behind one layer of batch norm, in float64: the
-// smallest real [Buffered] model. Its parameters are scale, shift, weights and biases.
+// smallest real model with buffers. Its parameters are scale, shift, weights and biases.
 type normed struct {
 	features, classes int // it looks at every stride-th pixel
 	decay             float64
@@ -19,7 +19,7 @@ type normed struct {
 	steps, grads, observed *atomic.Int64 // calls, for tests
 }
 
-var _ Buffered = normed{}
+var _ Model = normed{}
 
 const (
 	normedEps = 1e-5
@@ -164,10 +164,15 @@ func (m normed) grad(dst, at device.Vector, b device.Batch) float64 {
 	return loss/n + m.decay/2*sq
 }
 
-func (m normed) Step(dst, x, buffers device.Vector, b device.Batch) (float64, error) {
+func (normed) Async() bool { return false }
+
+func (m normed) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
+	if buffers == nil {
+		return ended(m.Grad(dst, x, b))
+	}
 	m.steps.Add(1)
 	loss := m.grad(dst, x, b)
-	return loss, m.observe(buffers, b, 0.1)
+	return ended(loss, m.observe(buffers, b, 0.1))
 }
 
 func (m normed) Observe(_, buffers device.Vector, b device.Batch, momentum float64) error {

@@ -430,7 +430,7 @@ func TestProcessStopsAfterItsEnd(t *testing.T) {
 		if r != nil && r.Status != Stopped {
 			t.Errorf("it ended as %s", r.Status)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(2 * time.Minute):
 		t.Fatal("it did not stop")
 	}
 }

@@ -404,9 +404,9 @@ type breaking struct {
 	seen [5]int
 }
 
-func (b *breaking) Grad(dst, x device.Vector, batch device.Batch) (float64, error) {
+func (b *breaking) StartGrad(dst, x, buffers device.Vector, batch device.Batch) func() (float64, error) {
 	if batch.N() != 16 {
-		return b.Model.Grad(dst, x, batch)
+		return b.Model.StartGrad(dst, x, buffers, batch)
 	}
 	i := batch.Y[0] / 2
 	b.mu.Lock()
@@ -417,9 +417,9 @@ func (b *breaking) Grad(dst, x device.Vector, batch device.Batch) (float64, erro
 		synctest.Wait()
 	}
 	if at == b.brk[i] {
-		return math.NaN(), nil
+		return ended(math.NaN(), nil)
 	}
-	return b.Model.Grad(dst, x, batch)
+	return b.Model.StartGrad(dst, x, buffers, batch)
 }
 
 // An error ends the run of an agent that meets nobody and leaves nothing.
@@ -453,13 +453,13 @@ type failing struct {
 	score bool
 }
 
-func (f *failing) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
+func (f *failing) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
 	if !f.score && b.N() == 16 {
 		if f.after.Add(-1) < 0 {
-			return 0, fmt.Errorf("device lost")
+			return ended(0, fmt.Errorf("device lost"))
 		}
 	}
-	return f.Model.Grad(dst, x, b)
+	return f.Model.StartGrad(dst, x, buffers, b)
 }
 
 func (f *failing) Score(x device.Vector, b device.Batch) (float64, float64, float64, error) {

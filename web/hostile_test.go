@@ -105,7 +105,7 @@ func TestHostileClients(t *testing.T) {
 	if len(run.did) > 0 {
 		t.Errorf("the run received the actions %v", run.did)
 	}
-	client := http.Client{Timeout: 10 * time.Second}
+	client := http.Client{Timeout: time.Minute}
 	r, err := client.Get(URL(l) + "api/runs")
 	if err != nil {
 		t.Fatalf("afterwards: %v", err)

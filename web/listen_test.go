@@ -71,11 +71,11 @@ func serveIdle(t *testing.T, h http.Handler, n int) (l net.Listener, idle []net.
 	return l, idle
 }
 
-// closed waits until the server has closed n connections, and returns which. It gives up after four
-// seconds.
+// closed waits until the server has closed n connections, and returns which. It gives up after a
+// minute.
 func closed(idle []net.Conn, n int) map[int]bool {
 	gone := map[int]bool{}
-	for end := time.Now().Add(4 * time.Second); len(gone) < n && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); len(gone) < n && time.Now().Before(end); {
 		for k, c := range idle {
 			if gone[k] {
 				continue

@@ -54,7 +54,7 @@ func CardStep(ctx context.Context, o CardStepOptions) (CardStepReport, error) {
 	r.Images = r.PerSecond * float64(c.Agents*c.Batch)
 	bare := *o.Setup
 	bare.Config.Batch = 1 // batch preparation is not part of the exchange
-	m, err = o.iterate(ctx, &bare, o.Card.Device, wrappedModel{buffered(o.Model), noGradient}, noKernels)
+	m, err = o.iterate(ctx, &bare, o.Card.Device, wrappedModel{o.Model, noGradient}, noKernels)
 	if err != nil {
 		return r, err
 	}

@@ -52,13 +52,9 @@ func randomBatch(code *device.Code, classes int) device.Batch {
 // run and then waits for the previous one.
 func ahead(p device.Program, x, grad device.Vector, b device.Batch) func() error {
 	out := make([]float64, len(p.Code().Results))
-	s, ok := p.(device.AsyncProgram)
-	if !ok {
-		return func() error { return p.Run(x, grad, b, out) }
-	}
 	before := func() error { return nil }
 	return func() error {
-		wait := s.Start(x, grad, nil, 0, b, out)
+		wait := p.Start(x, grad, nil, 0, b, out)
 		err := before()
 		before = wait
 		return err
@@ -79,11 +75,19 @@ func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (b Bound,
 	placed.In, code.Dim = layout(device.Params, in)
 	placed.Out, code.Arena = layout(device.Arena, out)
 	batch := device.Batch{X: []float32{0}, Y: []int32{0}}
-	if call.Kernel == device.SoftmaxCrossEntropy || call.Kernel == device.Score {
+	switch call.Kernel {
+	case device.SoftmaxCrossEntropy, device.SoftmaxCrossEntropyMixed, device.Score:
+		m := call.Dims[0]
 		placed.In[1] = device.Ref{Space: device.Labels, Len: len(in[1])}
-		code.Batch, batch = len(in[1]), device.Batch{X: make([]float32, len(in[1])), Y: make([]int32, len(in[1]))}
-		for i, class := range in[1] {
-			batch.Y[i] = int32(class)
+		code.Batch, code.Mixed = m, call.Kernel == device.SoftmaxCrossEntropyMixed
+		batch = device.Batch{X: make([]float32, m), Y: make([]int32, m)}
+		each := len(in[1]) / m
+		for i := range batch.Y {
+			label := in[1][i*each:]
+			batch.Y[i] = int32(label[0])
+			if code.Mixed {
+				batch.Mix = append(batch.Mix, device.Mix{Partner: int32(label[1]), Weight: label[2]})
+			}
 		}
 	}
 	for range times {
@@ -107,11 +111,7 @@ func (c *Card) Bind(call *device.Call, in, out [][]float32, times int) (b Bound,
 // routeOf returns the implementation that a program of one kernel uses, empty if the device does
 // not report it.
 func routeOf(p device.Program) string {
-	r, ok := p.(interface{ Routes() []string })
-	if !ok {
-		return ""
-	}
-	for _, route := range r.Routes() {
+	for _, route := range p.Routes() {
 		if _, how, ok := strings.Cut(route, ": "); ok {
 			return how
 		}

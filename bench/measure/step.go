@@ -65,7 +65,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 	r := StepReport{What: fmt.Sprintf("%s, %s, batch %d", c.Algo, c.Model, c.Batch), Algo: c.Algo, Batch: c.Batch,
 		Dim: o.Setup.Dim, Agents: c.Agents, FLOPs: o.FLOPs}
 	k := &clock{}
-	timed := wrappedModel{buffered(o.Model), k.aroundGradient}
+	timed := wrappedModel{o.Model, k.aroundGradient}
 	m, err := o.iterate(ctx, o.Setup, &wrappedDevice{o.Device, k.computeTimed}, timed, k.read)
 	if err != nil {
 		return r, err
@@ -75,7 +75,7 @@ func Step(ctx context.Context, o StepOptions) (StepReport, error) {
 
 	bare := *o.Setup
 	bare.Config.Batch = 1 // batch preparation is measured separately
-	m, err = o.iterate(ctx, &bare, &wrappedDevice{o.Device, computeDots}, wrappedModel{buffered(o.Model), noGradient},
+	m, err = o.iterate(ctx, &bare, &wrappedDevice{o.Device, computeDots}, wrappedModel{o.Model, noGradient},
 		noKernels)
 	if err != nil {
 		return r, err
@@ -135,7 +135,7 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	all, reached := &gradientCounter{kernels: kernels}, 0
-	res, err := train.Run(running, s, train.Options{Device: dev, Model: counted(m, all), OnStep: func(t int) {
+	res, err := train.Run(running, s, train.Options{Device: dev, Model: countedModel{m, all}, OnStep: func(t int) {
 		if reached = t; t >= warmUp && all.measure(o.Each) {
 			stop()
 		}
@@ -207,48 +207,31 @@ func (a *gradientCounter) count() {
 	}
 }
 
-// around counts a gradient when its loss is read.
-func (a *gradientCounter) around(gradient func() (float64, error)) (float64, error) {
-	defer a.count()
-	return gradient()
+// countedModel counts the gradients of a model when their losses are read.
+type countedModel struct {
+	train.Model
+	all *gradientCounter
 }
 
-// wrappedModel wraps a model and calls around with each of its gradients.
+func (m countedModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
+	wait := m.Model.StartGrad(dst, x, buffers, b)
+	return func() (float64, error) {
+		defer m.all.count()
+		return wait()
+	}
+}
+
+// wrappedModel calls around with each gradient of a model, and waits for it.
 type wrappedModel struct {
-	train.Buffered
+	train.Model
 	around func(gradient func() (float64, error)) (float64, error)
 }
 
-func (m wrappedModel) Grad(dst, x device.Vector, b device.Batch) (float64, error) {
-	return m.around(func() (float64, error) { return m.Buffered.Grad(dst, x, b) })
-}
+func (wrappedModel) Async() bool { return false }
 
-func (m wrappedModel) Step(dst, x, buffers device.Vector, b device.Batch) (float64, error) {
-	return m.around(func() (float64, error) { return m.Buffered.Step(dst, x, buffers, b) })
-}
-
-// wrappedAsyncModel is wrappedModel for an asynchronous model; it calls around when a loss is read.
-type wrappedAsyncModel struct {
-	wrappedModel
-	async train.AsyncModel
-}
-
-var _ train.AsyncModel = wrappedAsyncModel{}
-
-func (m wrappedAsyncModel) Async() bool { return m.async.Async() }
-
-func (m wrappedAsyncModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
-	wait := m.async.StartGrad(dst, x, buffers, b)
-	return func() (float64, error) { return m.around(wait) }
-}
-
-// counted wraps m in a model that counts gradients, and that is asynchronous if m is.
-func counted(m train.Model, all *gradientCounter) train.Model {
-	c := wrappedModel{buffered(m), all.around}
-	if e, ok := m.(train.AsyncModel); ok {
-		return wrappedAsyncModel{c, e}
-	}
-	return c
+func (m wrappedModel) StartGrad(dst, x, buffers device.Vector, b device.Batch) func() (float64, error) {
+	loss, err := m.around(func() (float64, error) { return m.Model.StartGrad(dst, x, buffers, b)() })
+	return func() (float64, error) { return loss, err }
 }
 
 // windows is the number of windows of a measurement, of which the fastest counts.
@@ -383,23 +366,3 @@ func computeDots(d device.Device, ops []device.Op) {
 
 // noGradient is a gradient that is not computed.
 func noGradient(func() (float64, error)) (float64, error) { return 0, nil }
-
-// withoutBuffers implements train.Buffered for a model without batch norm.
-type withoutBuffers struct{ train.Model }
-
-func (withoutBuffers) InitBuffers() []float32 { return nil }
-func (m withoutBuffers) Step(dst, x, _ device.Vector, b device.Batch) (float64, error) {
-	return m.Grad(dst, x, b)
-}
-func (m withoutBuffers) ScoreWith(x, _ device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
-	return m.Score(x, b)
-}
-func (withoutBuffers) Observe(_, _ device.Vector, _ device.Batch, _ float64) error { return nil }
-
-// buffered returns m as a train.Buffered, so that wrappers do not hide batch norm.
-func buffered(m train.Model) train.Buffered {
-	if b, ok := m.(train.Buffered); ok {
-		return b
-	}
-	return withoutBuffers{m}
-}

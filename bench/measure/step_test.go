@@ -72,13 +72,6 @@ func TestStepWithBuffers(t *testing.T) {
 	if o.Setup, err = c.Resolve(o.Setup.Set, m); err != nil {
 		t.Fatal(err)
 	}
-	all := &gradientCounter{kernels: noKernels}
-	if _, ok := counted(m, all).(train.Buffered); !ok || len(buffered(m).InitBuffers()) == 0 {
-		t.Fatal("the buffers are hidden")
-	}
-	if got := buffered(withoutBuffers{m}.Model).InitBuffers(); len(got) == 0 {
-		t.Error("a model with batch norm lost it")
-	}
 	o.Model, o.Products, o.Each = m, nil, 50*time.Millisecond // longer than a step on a busy machine
 	r, err := Step(context.Background(), o)
 	if err != nil {

@@ -63,7 +63,7 @@ type contribution struct {
 
 // contributions lists the contributions of a round.
 func contributions(p dist.Process, n, t int) (parts []contribution) {
-	if d, ok := p.(dist.Directed); ok {
+	if d := p.Directed(); d != nil {
 		arcs, out := d.Arcs(nil, t), make([]int, n)
 		for _, a := range arcs {
 			out[a.From]++

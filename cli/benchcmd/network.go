@@ -21,7 +21,6 @@ import (
 	"fspda/model"
 	"fspda/train"
 	"fspda/train/config"
-	"fspda/train/memory"
 )
 
 // networkFlags are the flags of bench network.
@@ -142,9 +141,6 @@ func trainingOf(net *model.Network, f networkFlags, e *setup.Devices) (
 		return err
 	}, nil
 }
-
-// A GPU has a memory of its own, whose use is forecast.
-var _ memory.Device = (*cuda.Device)(nil)
 
 // cardOf returns a GPU with the functions that benchmarks need of it, or nil for another device.
 func cardOf(dev device.Device, precision string) *measure.Card {

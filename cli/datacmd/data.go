@@ -11,7 +11,8 @@ import (
 
 func newData() *cobra.Command {
 	return command.Group("data", "Fetch, inspect, prepare and verify data sets", newDataInfo(), newDataPrepare(),
-		newDataCheck(), newDataMNIST(), newDataCIFAR10(), newDataCIFAR100(), newDataFashionMNIST(), newDataImageNet())
+		newDataCheck(), newDataMNIST(), newDataCIFAR10(), newDataCIFAR100(), newDataFashionMNIST(), newDataImageNet(),
+		newDataFineWebEdu(), newDataHuggingFace())
 }
 
 // sourceFlags are the flags of commands that open any source of images.

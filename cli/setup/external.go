@@ -42,10 +42,9 @@ func CloseClients() {
 // externalEngine runs an external network on a device.
 func externalEngine(c train.Config, net *model.Network, d external.Description, e external.Examples,
 	dev device.Device) (*external.Engine, error) {
-	host, ok := dev.(device.Host)
-	if !ok {
+	if dev.Features().Host == nil {
 		return nil, config.Invalid("device", c.Device, "the vectors of an external model are in the memory of the "+
 			"host, and its program computes where it likes: use cpu")
 	}
-	return external.NewEngine(net, programOf(c), d, e, host), nil
+	return external.NewEngine(net, programOf(c), d, e, dev), nil
 }

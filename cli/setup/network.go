@@ -14,7 +14,7 @@ import (
 // Model is a network on a device: a [model.Engine], or an [external.Engine] that another program
 // computes.
 type Model interface {
-	train.Buffered
+	train.Model
 	// Name describes the network: "mlp 784-100-10 sigmoid".
 	Name() string
 	// Inputs is the number of features of an example.

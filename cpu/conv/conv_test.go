@@ -48,6 +48,10 @@ var convDims = [][]int{
 	{1, 160, 100, 64, 290, 3, 3, 12, 1}, // many weights, two blocks
 	{2, 4, 5, 130, 260, 3, 3, 1, 1},
 	{1, 6, 5, 3, 300, 3, 2, 1, 1},
+	{2, 2, 2, 1024, 70, 1, 1, 1, 0}, // columns of the block and rows of dy a page apart
+	{2, 2, 2, 1024, 66, 2, 2, 1, 1},
+	{1, 2, 3, 130, 1024, 1, 1, 1, 0},
+	{3, 2, 2, 64, 1024, 2, 2, 1, 1},
 }
 
 // convCall is a call with its operands.

@@ -39,8 +39,14 @@ func (f *prefetcher) setNext(t *tile.Args, products int) {
 	t.Ahead, t.Step = 0, 0
 }
 
-// prefetchColumns makes the next tile, whose A and B are set, prefetch the columns that are far
-// numbers further on in every row of B.
-func prefetchColumns(t *tile.Args, far int) {
-	t.Ahead, t.Step = int(uintptr(unsafe.Pointer(t.B))-uintptr(unsafe.Pointer(t.A)))+4*far, t.BRow
+// prefetchedColumns are columns of the block, a number of bytes from row to row.
+type prefetchedColumns struct {
+	first *float32
+	next  int
+}
+
+// setNext makes the next tile, whose A is set, prefetch the columns that are far numbers further on
+// in every row.
+func (c prefetchedColumns) setNext(t *tile.Args, far int) {
+	t.Ahead, t.Step = int(uintptr(unsafe.Pointer(c.first))-uintptr(unsafe.Pointer(t.A)))+4*far, c.next
 }

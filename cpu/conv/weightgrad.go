@@ -23,6 +23,7 @@ type weightGrad struct {
 	block, blockBuf []float32 // where x is read, and where it is copied to
 	packed          []float32 // dy, if dW is computed transposed, or pairs of dy
 	row             []float32 // a row of numbers that become pairs
+	strips, panel   []float32 // rows of dy and columns of the block that are packed for the micro-kernels
 	prefetch        prefetcher
 	transposed      []float32 // dW transposed, if that fills vectors better
 	from, to        int       // the outputs to compute, or for the transpose the strips of all rows of the filter
@@ -57,14 +58,18 @@ func (v *convolution) transposesGradient() bool {
 
 func packedWeightGradScratch(v *convolution) int {
 	l, b, largest := v.gradLayout()
-	block := b.copySize(&l)
+	block, depth := b.copySize(&l), largest.count()
+	if v.kind != tile.Numbers {
+		depth = largest.pairs()
+	}
+	rows, columns := v.packedSizes(depth)
 	switch {
 	case v.kind != tile.Numbers:
-		return block + v.rowOfPairs(&b) + largest.pairs()*v.k
+		return block + rows + columns + v.rowOfPairs(&b) + depth*v.k
 	case v.transposesGradient():
-		return block + largest.count()*roundUp(v.k, maxPanel) + v.r*v.s*v.c*v.k
+		return block + depth*roundUp(v.k, maxPanel) + v.r*v.s*v.c*v.k
 	}
-	return block
+	return block + rows + columns
 }
 
 // packedWeightGradient is plainWeightGradient with the micro-kernels.
@@ -75,14 +80,16 @@ func packedWeightGradient(s *tile.Set, v *convolution, x, dy, dw, scratch []floa
 	d.blockBuf, d.packed = scratch[:size], scratch[size:]
 	switch {
 	case v.kind != tile.Numbers:
+		d.takePacked(largest.pairs())
 		n := v.rowOfPairs(&b)
 		d.row, d.packed = d.packed[:n], d.packed[n:]
 		d.from, d.to = kernel.SplitUnits(part, of, v.k, 1)
 	case v.transposesGradient():
 		n := largest.count() * roundUp(v.k, maxPanel)
 		d.packed, d.transposed = d.packed[:n], d.packed[n:]
-		d.from, d.to = kernel.SplitUnits(part, of, l.r*d.strips(), 1)
+		d.from, d.to = kernel.SplitUnits(part, of, l.r*d.transposedStrips(), 1)
 	default:
+		d.takePacked(largest.count())
 		d.from, d.to = kernel.SplitUnits(part, of, v.k, 1)
 	}
 	if d.from < d.to {
@@ -92,8 +99,8 @@ func packedWeightGradient(s *tile.Set, v *convolution, x, dy, dw, scratch []floa
 	tileArgsPool.Put(d.tile)
 }
 
-// strips returns the number of strips of the transpose for a row of the filter.
-func (d *weightGrad) strips() int {
+// transposedStrips returns the number of strips of the transpose for a row of the filter.
+func (d *weightGrad) transposedStrips() int {
 	high := len(d.Tiles)
 	return (d.corr.s*d.v.c + high - 1) / high
 }
@@ -173,64 +180,81 @@ func (d *weightGrad) fill() {
 	}
 }
 
-// blockStrides returns the distances of pixels in the block, in bytes: from one to the next of a
-// row, the jump to the next row, and the gap between images.
-func (d *weightGrad) blockStrides() (next, jump, gap int) {
-	next, cols := 4*d.layout.colStep*d.layout.colSize, d.part.cols
+// columns returns how the pixels of the part lie in the block.
+func (d *weightGrad) columns() blockPixels {
+	x := blockPixels{cols: d.part.cols, rows: d.part.rows, images: d.part.images}
+	x.next = 4 * d.layout.colStep * d.layout.colSize
 	if d.row != nil {
-		next, cols = 2*next, (cols+1)/2
+		x.next, x.cols = 2*x.next, (x.cols+1)/2
 	}
-	jump = 4*d.layout.rowStep*d.layout.rowSize - cols*next
-	gap = 4 * (d.layout.height(&d.corr, d.part.rows) - d.part.rows*d.layout.rowStep) * d.layout.rowSize
-	return next, jump, gap
+	x.jump = 4*d.layout.rowStep*d.layout.rowSize - x.cols*x.next
+	x.gap = 4 * (d.layout.height(&d.corr, d.part.rows) - d.part.rows*d.layout.rowStep) * d.layout.rowSize
+	return x
 }
 
 // gradOffset returns where the part begins in dy.
 func (d *weightGrad) gradOffset() int { return ((d.part.n*d.v.p+d.part.i)*d.v.q + d.part.j) * d.v.k }
 
-// add adds the part to dW. Both operands are read in place: their columns are contiguous.
+// add adds the part to dW. Both operands are read in place, since their columns are contiguous, or
+// are packed.
 func (d *weightGrad) add() {
 	t, outputs, see := d.tile, d.v.k, d.corr.s*d.v.c
 	t.ARow, t.ACol, t.CRow = 4, 4*outputs, 4*d.corr.r*see
-	t.K, t.Runs, t.Groups = d.part.cols, d.part.rows, d.part.images
-	t.BRow, t.BJump, t.BGap = d.blockStrides()
+	x := d.columns()
+	t.K, t.Runs, t.Groups = x.cols, x.rows, x.images
+	t.BRow, t.BJump, t.BGap = x.next, x.jump, x.gap
 	wide, dy := 2*d.Lanes, d.dy[d.gradOffset():]
 	if d.row != nil {
-		t.K, dy = (d.part.cols+1)/2, d.packed
+		dy = d.packed
 	}
 	count := d.to - d.from
+	packsB := len(d.panel) > 0 && count >= minPackRows
+	if packsB {
+		t.K, t.Runs, t.Groups, t.BRow, t.BJump, t.BGap = x.count(), 1, 1, 4*wide, 0, 0
+	}
 	groups := (count + gradRows - 1) / gradRows
 	for group := range groups {
 		k, rows := kernel.Split(group, groups, count)
 		k += d.from
+		a := d.gradientRows(dy[k:], rows, x.count())
 		for r := range d.corr.r {
 			for at := 0; at < see; at += wide {
-				vectors := 1
+				vectors, from := 1, d.block[r*d.layout.rowSize+at:]
 				if t.Last = min(wide, see-at); t.Last > d.Lanes {
 					vectors, t.Last = 2, t.Last-d.Lanes
 				}
-				t.B = &d.block[r*d.layout.rowSize+at]
-				d.panel(vectors, dy[k:], rows, k*d.corr.r*see+r*see+at, see-at-wide)
+				if t.B = &from[0]; packsB {
+					x.pack(d.panel, wide, from, min(wide, see-at))
+					t.B = &d.panel[0]
+				}
+				ahead := prefetchedColumns{&from[0], x.next}
+				if x.jump != 0 || x.gap != 0 || see-at <= wide {
+					ahead = prefetchedColumns{}
+				}
+				d.addPanel(vectors, a, rows, k*d.corr.r*see+r*see+at, ahead)
 			}
 		}
 	}
 }
 
-// panel computes the columns of a panel, for the rows of a, strip by strip. It is given where the
-// panel begins in dW, and how many columns follow it.
-func (d *weightGrad) panel(vectors int, a []float32, rows, place, more int) {
+// addPanel computes the columns of a panel, for some rows, strip by strip. It is given where the
+// panel begins in dW.
+func (d *weightGrad) addPanel(vectors int, a gradientRows, rows, place int, ahead prefetchedColumns) {
 	t, apart := d.tile, d.corr.products()
 	strips := (rows + len(d.Tiles) - 1) / len(d.Tiles)
 	for s := range strips {
 		first, height := kernel.Split(s, strips, rows)
-		c := place + first*apart
-		t.A, t.C = &a[first], &d.dw[c]
+		c, at := place+first*apart, first
+		if a.size > 0 {
+			at = s * a.size
+		}
+		t.A, t.C = &a.data[at], &d.dw[c]
 		if half := (height + 1) / 2; height > 1 {
-			t.A2, t.C2 = &a[first+half], &d.dw[c+half*apart]
+			t.A2, t.C2 = &a.data[at+half], &d.dw[c+half*apart]
 		}
 		// a line of the next columns from each of two strips
-		if s < 2 && s < strips-1 && more > 0 && t.BJump == 0 && t.BGap == 0 {
-			prefetchColumns(t, (2+s)*d.Lanes)
+		if s < 2 && s < strips-1 && ahead.first != nil {
+			ahead.setNext(t, (2+s)*d.Lanes)
 		} else {
 			d.prefetch.setNext(t, d.part.count())
 		}
@@ -252,8 +276,9 @@ func (d *weightGrad) addTransposed() {
 		b, panel, t.BRow = d.packed, wide*depth, 4*wide
 	}
 	t.K, t.Runs, t.Groups = d.part.cols, d.part.rows, d.part.images
-	t.ACol, t.AJump, t.AGap = d.blockStrides()
-	strips := d.strips()
+	x := d.columns()
+	t.ACol, t.AJump, t.AGap = x.next, x.jump, x.gap
+	strips := d.transposedStrips()
 	for strip := d.from; strip < d.to; strip++ {
 		r := strip / strips
 		first, height := kernel.Split(strip%strips, strips, see)
@@ -280,7 +305,7 @@ func (d *weightGrad) addTransposed() {
 
 // storeTransposed writes the computed part of dW.
 func (d *weightGrad) storeTransposed() {
-	outputs, all, see, strips := d.v.k, d.corr.r*d.corr.s*d.v.c, d.corr.s*d.v.c, d.strips()
+	outputs, all, see, strips := d.v.k, d.corr.r*d.corr.s*d.v.c, d.corr.s*d.v.c, d.transposedStrips()
 	begin := func(strip int) int {
 		first, _ := kernel.Split(strip%strips, strips, see)
 		return strip/strips*see + first

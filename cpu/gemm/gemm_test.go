@@ -110,6 +110,7 @@ func TestGemmTwinsOfBlocks(t *testing.T) {
 			{1, 1, 383}, {15, 17, 384}, {14, 33, 385}, {3, 9, 800}, {27, 5, 769},
 			{513, 10, 9}, {560, 3, 2}, {1121, 33, 17}, {1125, 1, 3}, {2245, 5, 400}, {3, 256, 10}, {2, 257, 33}, {9,
 				520, 5}, {530, 40, 390},
+			{20, 4100, 7}, {16, 4096, 389}, // many blocks of columns
 		} {
 			f := factors[next%len(factors)]
 			twins(t, problem{s[0], s[1], s[2], l.transA, l.transB, f.alpha, f.beta, next % 4, 0})

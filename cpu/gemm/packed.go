@@ -169,6 +169,10 @@ const pageFloats = 1024
 // cache that the rows of a chunk evict each other before the next strip or panel reads them again.
 const crowdedFloats = 64
 
+// repeatedCols is the number of columns of C from which op(A) is packed: many blocks of columns read
+// it again, and then from contiguous memory.
+const repeatedCols = 16 * blockCols
+
 // shouldPackA reports whether to pack op(A). The micro-kernels read it in place at nearly the same
 // speed, unless its rows compete for the same cache sets. If it is transposed, each product reads
 // from another row.
@@ -177,7 +181,7 @@ func shouldPackA(s *tile.Set, a tile.View, n int) bool {
 		return false
 	}
 	crowded := a.ColStride%crowdedFloats == 0 && a.RowStride == 1
-	return n >= 4*32 && (crowded || max(a.RowStride, a.ColStride)%pageFloats == 0)
+	return n >= 4*32 && (n >= repeatedCols || crowded || max(a.RowStride, a.ColStride)%pageFloats == 0)
 }
 
 // shouldPackB reports whether to pack op(B). The micro-kernels need contiguous columns; and if many

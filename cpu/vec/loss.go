@@ -8,14 +8,15 @@ import (
 )
 
 // softmaxCrossEntropy: loss = mean over the rows of -log softmax(logits)[label], dlogits = (softmax
-// - onehot)/m; with an attr s, the onehot is smoothed.
+// - onehot)/m; with an attr s, the onehot is smoothed. A row of labels has one number, or those of
+// SoftmaxCrossEntropyMixed.
 func softmaxCrossEntropy(o *kernel.Args) error {
 	if o.Attr != 0 {
 		return smoothCrossEntropy(o)
 	}
 	m, n := o.Dims[0], o.Dims[1]
 	for i := range m {
-		if _, err := labelAt(o.In[1], i, n); err != nil {
+		if _, err := targetAt(o.In[1], i, len(o.In[1])/m, n); err != nil {
 			return err
 		}
 	}
@@ -47,7 +48,8 @@ var rowLossPool = sync.Pool{New: func() any { return new(rowLosses) }}
 func (l rowLosses) part(o *kernel.Args, part, of int) {
 	m, n := o.Dims[0], o.Dims[1]
 	from, to := kernel.SplitUnits(part, of, m, 1)
-	_ = eachPass(o.In[1][from:to], n, func(w *softmaxRows, i int) {
+	each := len(o.In[1]) / m
+	_ = eachPass(o.In[1][from*each:to*each], to-from, n, func(w *softmaxRows, i int) {
 		i += from
 		x, d := o.In[0][i*n:(i+w.rows)*n], o.Out[1][i*n:(i+w.rows)*n]
 		e := w.exponentials(d, x, n)
@@ -58,18 +60,18 @@ func (l rowLosses) part(o *kernel.Args, part, of int) {
 	})
 }
 
-// eachPass calls pass for some rows of n logits at a time, from row i on.
-func eachPass(labels []float32, n int, pass func(w *softmaxRows, i int)) error {
-	w := softmaxPool.Get().(*softmaxRows)
+// eachPass calls pass for some of m rows of n logits at a time, from row i on.
+func eachPass(labels []float32, m, n int, pass func(w *softmaxRows, i int)) error {
+	w, each := softmaxPool.Get().(*softmaxRows), len(labels)/max(m, 1)
 	defer softmaxPool.Put(w)
-	for i := 0; i < len(labels); i += w.rows {
-		w.rows = max(1, min(len(labels)-i, rowsPerPass, vecBlock/n))
+	for i := 0; i < m; i += w.rows {
+		w.rows = max(1, min(m-i, rowsPerPass, vecBlock/n))
 		for r := range w.rows {
-			c, err := labelAt(labels, i+r, n)
+			c, err := targetAt(labels, i+r, each, n)
 			if err != nil {
 				return err
 			}
-			w.class[r] = c
+			w.target[r] = c
 		}
 		pass(w, i)
 	}
@@ -78,13 +80,14 @@ func eachPass(labels []float32, n int, pass func(w *softmaxRows, i int)) error {
 
 // softmaxRows holds intermediate results for some rows of logits.
 type softmaxRows struct {
-	rows  int
-	class [rowsPerPass]int
+	rows   int
+	target [rowsPerPass]target
 	// the largest logit; subtracting it keeps the exponentials finite, and the largest of them is 1
 	maximum [rowsPerPass]float32
 	sum     [rowsPerPass]float64 // sums of the exponentials of logit - maximum
 	scale   [rowsPerPass]float64 // 1/(rows of the batch · sum)
 	atLabel [rowsPerPass]float32 // gradient at the label
+	atOther [rowsPerPass]float32 // gradient at the second class
 	// The exponentials. They have their own buffer, since loading a number that was just stored as
 	// part of a vector is slow.
 	exp [vecBlock]float32
@@ -127,16 +130,29 @@ func (w *softmaxRows) exponentials(dst, x []float32, n int) []float32 {
 
 // loss returns log Σ exp(row) - row[class] of row r.
 func (w *softmaxRows) loss(r int, x []float32, n int) float64 {
-	return logOf(w.sum[r]) - (float64(x[r*n+w.class[r]]) - float64(w.maximum[r]))
+	return logOf(w.sum[r]) - w.ahead(r, x[r*n:(r+1)*n])
+}
+
+// ahead returns row[class] - maximum of row r, or the mean of both classes.
+func (w *softmaxRows) ahead(r int, row []float32) float64 {
+	t, top := w.target[r], float64(w.maximum[r])
+	first := float64(row[t.class]) - top
+	if t.weight == 1 {
+		return first
+	}
+	return float64(t.weight*first) + float64((1-t.weight)*(float64(row[t.other])-top))
 }
 
 // gradients writes the gradients to d, given the exponentials e. The two may be the same.
 func (w *softmaxRows) gradients(d, e []float32, n int, perRow float64) {
-	for r, c := range w.class[:w.rows] {
+	for r, t := range w.target[:w.rows] {
 		s := perRow / w.sum[r]
 		// At the label p-1 is computed before rounding: it remains of the gradient when p
 		// is close to 1.
-		w.atLabel[r], w.scale[r] = float32((float64(e[r*n+c])-w.sum[r])*s), s
+		w.atLabel[r], w.scale[r] = float32((float64(e[r*n+t.class])-float64(t.weight*w.sum[r]))*s), s
+		if t.weight != 1 {
+			w.atOther[r] = float32((float64(e[r*n+t.other]) - float64((1-t.weight)*w.sum[r])) * s)
+		}
 	}
 	if n <= vecBlock {
 		timesRows(d, e, w.scale[:w.rows], n)
@@ -145,7 +161,10 @@ func (w *softmaxRows) gradients(d, e []float32, n int, perRow float64) {
 			timesRows(d[j:], e[j:], w.scale[:1], min(vecBlock, n-j))
 		}
 	}
-	for r, c := range w.class[:w.rows] {
-		d[r*n+c] = w.atLabel[r]
+	for r, t := range w.target[:w.rows] {
+		d[r*n+t.class] = w.atLabel[r]
+		if t.weight != 1 {
+			d[r*n+t.other] = w.atOther[r]
+		}
 	}
 }

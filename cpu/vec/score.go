@@ -10,14 +10,14 @@ const topRank = 5
 // score: sums over the rows of the cross entropy, of hits and of top-5 hits.
 func score(o *kernel.Args) error {
 	logits, labels, sums := o.In[0], o.In[1], o.Out[0]
-	n := o.Dims[1]
+	m, n := o.Dims[0], o.Dims[1]
 	loss, hits, hits5 := 0.0, 0, 0
-	err := eachPass(labels, n, func(w *softmaxRows, i int) {
+	err := eachPass(labels, m, n, func(w *softmaxRows, i int) {
 		x := logits[i*n : (i+w.rows)*n]
 		w.exponentials(nil, x, n)
-		for r, c := range w.class[:w.rows] {
+		for r, t := range w.target[:w.rows] {
 			loss += w.loss(r, x, n)
-			switch r := rank(x[r*n:(r+1)*n], c); {
+			switch r := rank(x[r*n:(r+1)*n], t.class); {
 			case r == 0:
 				hits++
 				hits5++

@@ -280,11 +280,16 @@ func (p *planner) add(c *tracedCall) error {
 	if t.ScalesLoss {
 		return p.markScaled(c.out[1], true)
 	}
-	if p.scaling && c.call.Kernel == device.SoftmaxCrossEntropy {
+	if p.scaling && isLoss(c.call.Kernel) {
 		p.tasks = append(p.tasks, Task{Work: ScaleLoss, Call: c.call, Out: t.Out[1:]})
 		return p.markScaled(c.out[1], true)
 	}
 	return nil
+}
+
+// isLoss reports whether the gradients of a network begin at a kernel.
+func isLoss(k device.Kernel) bool {
+	return k == device.SoftmaxCrossEntropy || k == device.SoftmaxCrossEntropyMixed
 }
 
 // addInputs sets the inputs of a task, cast to the formats that its call reads.

@@ -128,6 +128,48 @@ func TestLoss(t *testing.T) {
 	}
 }
 
+// Rows with two classes have the CPU's gradient to the bit.
+func TestMixedLoss(t *testing.T) {
+	h := onHost(t)
+	for _, c := range [][2]int{{1, 1}, {256, 10}, {7, 1000}, {3, 5000}, {9, 17}} {
+		m, n := c[0], c[1]
+		logits, labels := numbers(1, m*n), make([]float32, 3*m)
+		for i := range m {
+			first := i * 7 % n
+			labels[3*i], labels[3*i+1] = float32(first), float32(i*5%n)
+			labels[3*i+2] = []float32{0, 0.3, 0.625, 1}[i%4]
+			logits[i*n+first] *= float32(1 + i%5*10) // some rows are nearly certain
+		}
+		for _, smooth := range []float64{0, 0.1} {
+			loss, want := make([]float32, 1), make([]float32, 1)
+			d, wantD := make([]float32, m*n), make([]float32, m*n)
+			onCPUCall(t, device.SoftmaxCrossEntropyMixed, []int{m, n}, smooth, [][]float32{logits, labels},
+				[][]float32{want, wantD})
+			run := func(bad []uint32) {
+				h.run(kernels.SoftmaxCrossEntropyMixed(at(h, loss), at(h, d), at(h, logits), at(h, labels),
+					at(h, make([]float64, m)), at(h, bad), m, n, smooth)...)
+			}
+			bad := []uint32{kernels.NoBadRow}
+			run(bad)
+			sameBits(t, "gradient of the loss", d, wantD)
+			if smooth == 0 {
+				sameBits(t, "loss", loss, want)
+			} else if math.Abs(float64(loss[0]-want[0])) > 1.2e-7*float64(want[0]) {
+				t.Errorf("%d×%d: smoothed loss %v, want %v", m, n, loss[0], want[0])
+			}
+			if bad[0] != kernels.NoBadRow {
+				t.Errorf("row %d is bad", bad[0])
+			}
+			second := labels[3*m-2]
+			labels[3*m-2] = float32(n)
+			if run(bad); int(bad[0]) != m-1 {
+				t.Errorf("row %d is bad, want the last, whose second label is not a class", bad[0])
+			}
+			labels[3*m-2] = second
+		}
+	}
+}
+
 // The first label that is not a class is reported.
 func TestBadLabels(t *testing.T) {
 	h := onHost(t)

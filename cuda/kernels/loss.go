@@ -4,6 +4,7 @@ import "math"
 
 var _ = define("loss.cu",
 	"softmax_cross_entropy row_loss:p dlogits:p logits:p labels:p bad:p rows:i m:i n:i stride:l s:d",
+	"softmax_cross_entropy_mixed row_loss:p dlogits:p logits:p labels:p bad:p m:i n:i s:d",
 	"score row_loss:p hits:p logits:p labels:p bad:p m:i n:i",
 	"score_sums sums:p loss:p hits:p",
 )
@@ -25,6 +26,15 @@ func rowsOver(m int) Launch { return blocks(16*m, 128) }
 // undefined.
 func SoftmaxCrossEntropy(loss, dlogits, logits, labels, rowLoss, bad Address, m, n int, s float64) []Call {
 	return softmaxCrossEntropies(1, 0, loss, dlogits, logits, labels, rowLoss, bad, m, n, s)
+}
+
+// SoftmaxCrossEntropyMixed is device.SoftmaxCrossEntropyMixed. Its other arguments are those of
+// SoftmaxCrossEntropy.
+func SoftmaxCrossEntropyMixed(loss, dlogits, logits, labels, rowLoss, bad Address, m, n int, s float64) []Call {
+	return []Call{
+		call("softmax_cross_entropy_mixed", rowsOver(m), rowLoss, dlogits, logits, labels, bad, m, n, s),
+		call("dot_sum", blocks(threads, threads), Address(0), loss, rowLoss, m, 1/float64(m), 1),
+	}
 }
 
 // softmaxCrossEntropies is SoftmaxCrossEntropy for several agents with m rows each. Their losses,

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/md5"
+	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,15 +16,16 @@ import (
 	"fspda/internal/bounded"
 )
 
-// File is a file of a data set. At least one of SHA256 and MD5 is set.
+// File is a file of a data set. At least one of SHA256, MD5 and Git is set.
 type File struct {
-	Name   string
+	Name   string // may have folders, with slashes
 	Size   int64  // bytes
 	SHA256 string // SHA-256 of the file
 	// SHA-256 of the uncompressed content of a gzip file; a recompressed file is accepted. "" for
 	// other files
 	Content string
 	MD5     string // MD5 of the file, if no better checksum is published
+	Git     string // checksum of the file in git: SHA-1 of a header and the content
 }
 
 // ChecksumError reports a file with other content than expected.
@@ -60,8 +62,13 @@ func (f File) verify(ctx context.Context, path string, progress Progress) error 
 			Hint: "it is cut off, or another file; remove it and call again"}
 	}
 	sum, want := sha256.New(), f.SHA256
-	if want == "" {
+	switch {
+	case want != "":
+	case f.MD5 != "":
 		sum, want = md5.New(), f.MD5
+	default:
+		sum, want = sha1.New(), f.Git
+		fmt.Fprintf(sum, "blob %d\x00", info.Size())
 	}
 	w := &progressReader{ctx: ctx, r: in, report: func(n int64) { progress(f.Name, n, info.Size()) }}
 	if _, err := io.Copy(sum, w); err != nil {

@@ -36,17 +36,17 @@ func (e *StatusError) Error() string {
 // tries every base, the given ones or else the set's own, until one has it. It returns the names of
 // the downloaded files.
 func (s Set) Fetch(ctx context.Context, dir string, bases []string, progress Progress) (fetched []string, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("fetch: %w", err)
-	}
 	if len(bases) == 0 {
 		bases = s.Bases
 	}
-	g := getter{client: client(), pause: 500 * time.Millisecond, progress: orNone(progress)}
+	g := getter{client: client(), pause: 500 * time.Millisecond, progress: orNone(progress), token: s.token}
 	for _, f := range s.Files {
-		path := filepath.Join(dir, f.Name)
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
 		err := f.verify(ctx, path, g.progress)
 		if errors.Is(err, os.ErrNotExist) {
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				return nil, fmt.Errorf("fetch: %w", err)
+			}
 			err = g.fetchFromAny(ctx, f, path, bases)
 			fetched = append(fetched, f.Name)
 		}
@@ -69,13 +69,14 @@ type getter struct {
 	client   *http.Client
 	pause    time.Duration // before a download is continued
 	progress Progress
+	token    string
 }
 
 // fetchFromAny tries the bases in turn.
 func (g *getter) fetchFromAny(ctx context.Context, f File, path string, bases []string) error {
 	var all []error
 	for _, base := range bases {
-		err := g.get(ctx, f, path, strings.TrimSuffix(base, "/")+"/"+f.Name)
+		err := g.get(ctx, f, path, strings.TrimSuffix(base, "/")+"/"+escape(f.Name))
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -158,6 +159,7 @@ func (g *getter) resume(ctx context.Context, f File, path, url string) error {
 	if err != nil {
 		return fmt.Errorf("fetch: %w", err)
 	}
+	authorize(req, g.token)
 	if have > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 	}

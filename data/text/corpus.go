@@ -173,37 +173,37 @@ func (c *Corpus) checkTokens(path string, tokens []uint16) error {
 
 // identify chooses tokenizer and vocabulary of files of tokens.
 func (c *Corpus) identify(dir string, meta *Meta, largest uint16, o OpenOptions) (err error) {
-	name, chars := o.Tokenizer, ""
+	of := description{Name: o.Tokenizer}
 	if meta != nil {
-		if name != "" && name != meta.Name {
+		if of.Name != "" && of.Name != meta.Name {
 			return &FormatError{Path: filepath.Join(dir, metaFile), Got: "it says tokenizer " + meta.Name,
-				Want: name, Hint: "leave the tokenizer out, or prepare the text with the other one"}
+				Want: of.Name, Hint: "leave the tokenizer out, or prepare the text with the other one"}
 		}
-		name, chars, c.parts = meta.Name, meta.Chars, meta.Files
+		of, c.parts = meta.description, meta.Files
 	}
 	switch {
-	case meta == nil && name == "char":
+	case meta == nil && of.Name == "char":
 		return &FormatError{Path: dir, Got: "no " + metaFile + " says which characters its tokens are", Want: "one",
 			Hint: "prepare the text with fspda data prepare text, put nanoGPT's meta.pkl beside them, or leave the " +
 				"tokenizer out"}
-	case name == "" && largest < 256:
+	case of.Name == "" && largest < 256:
 		c.Vocabulary = max(2, int(largest)+1)
 		return nil
-	case name == "":
-		name = "gpt2"
+	case of.Name == "":
+		of.Name = "gpt2"
 		for _, r := range registered {
-			if r.name == name { // the vocabulary itself is not read: only decoding needs it
+			if r.name == of.Name { // the vocabulary itself is not read: only decoding needs it
 				c.Vocabulary = r.size
 			}
 		}
 	}
-	if c.Tokenizer, err = NewTokenizer(name, chars); err != nil {
-		return &FormatError{Path: dir, Got: "its tokenizer " + name + " cannot be made: " + err.Error(),
+	if c.Tokenizer, err = of.open(); err != nil {
+		return &FormatError{Path: dir, Got: "its tokenizer " + of.Name + " cannot be made: " + err.Error(),
 			Want: "one of this program", Err: err}
 	}
 	if c.Vocabulary = c.Tokenizer.Size(); meta != nil && meta.Vocabulary != c.Vocabulary {
 		return &FormatError{Path: filepath.Join(dir, metaFile), Got: fmt.Sprintf("it says %d tokens", meta.Vocabulary),
-			Want: fmt.Sprintf("the %d of its tokenizer %s", c.Vocabulary, name)}
+			Want: fmt.Sprintf("the %d of its tokenizer %s", c.Vocabulary, of.Name)}
 	}
 	c.lengths = sync.OnceValue(c.tokenLengths)
 	return nil
@@ -218,8 +218,16 @@ func (c *Corpus) tokenLengths() []uint8 {
 	return all
 }
 
-// separates is a tokenizer with a token between texts, which is no text itself.
-type separates interface{ EndOfText() uint16 }
+// separates is a tokenizer that may have a token between texts, which is no text itself.
+type separates interface{ EndOfText() (id uint16, ok bool) }
+
+// separator returns the token between texts; false: there is none.
+func separator(t Tokenizer) (id uint16, ok bool) {
+	if s, is := t.(separates); is {
+		return s.EndOfText()
+	}
+	return 0, false
+}
 
 // Bytes returns the length of a stream as text, in bytes, without separators of texts; 0: the
 // tokenizer is not known.
@@ -228,9 +236,9 @@ func (c *Corpus) Bytes(tokens []uint16) int64 {
 		return 0
 	}
 	lengths := c.lengths()
-	if s, ok := c.Tokenizer.(separates); ok {
+	if end, ok := separator(c.Tokenizer); ok {
 		lengths = slices.Clone(lengths)
-		lengths[s.EndOfText()] = 0
+		lengths[end] = 0
 	}
 	var sum int64
 	for _, t := range tokens {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"fspda/data/text/bpe"
 	"fspda/internal/bounded"
 	"fspda/internal/wholefile"
 )
@@ -37,13 +38,25 @@ type description struct {
 	Name       string `json:"tokenizer"`
 	Vocabulary int    `json:"vocab_size"`
 	Chars      string `json:"chars,omitempty"` // of the tokenizer char
+	File       string `json:"file,omitempty"`  // content of a tokenizer.json
+}
+
+// open makes the tokenizer.
+func (d description) open() (Tokenizer, error) {
+	if d.File != "" {
+		return bpe.New([]byte(d.File))
+	}
+	return NewTokenizer(d.Name, d.Chars)
 }
 
 // describe returns the description of a tokenizer.
 func describe(t Tokenizer) description {
 	d := description{Name: t.Name(), Vocabulary: t.Size()}
-	if c, ok := t.(*Chars); ok {
-		d.Chars = c.Chars()
+	switch t := t.(type) {
+	case *Chars:
+		d.Chars = t.Chars()
+	case *bpe.Tokenizer:
+		d.File = t.Content()
 	}
 	return d
 }
@@ -217,7 +230,27 @@ func (s source) tokenizerOf(name string) (Tokenizer, error) {
 	if name == "" || name == "char" {
 		return CharsOf(slices.Concat(s.train, s.val))
 	}
-	return NewTokenizer(name, "")
+	return FindTokenizer(name)
+}
+
+// FindTokenizer returns the tokenizer of a name that does not depend on the text, or of a file
+// tokenizer.json, which a path with a separator or the ending .json names.
+func FindTokenizer(name string) (Tokenizer, error) {
+	if !strings.HasSuffix(name, ".json") && filepath.Base(name) == name {
+		return NewTokenizer(name, "")
+	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		name = filepath.Join(name, "tokenizer.json")
+	}
+	content, err := bounded.File(name, maxMeta)
+	if err != nil {
+		return nil, fmt.Errorf("text: %w", err)
+	}
+	t, err := bpe.New(content)
+	if err != nil {
+		return nil, &FormatError{Path: name, Got: err.Error(), Want: "a tokenizer.json of Hugging Face", Err: err}
+	}
+	return t, nil
 }
 
 // tokenize makes both streams. The files are tokenized one by one; a tokenizer that has a token for
@@ -225,7 +258,7 @@ func (s source) tokenizerOf(name string) (Tokenizer, error) {
 func (s source) tokenize(t Tokenizer) (c *Corpus, err error) {
 	var parts []part
 	train, val := make([]uint16, 0, len(s.train)/tokenBytes(t)), make([]uint16, 0, len(s.val)/tokenBytes(t))
-	ends, _ := t.(separates)
+	end, ends := separator(t)
 	from := 0
 	for _, f := range s.files {
 		before := len(train)
@@ -236,11 +269,11 @@ func (s source) tokenize(t Tokenizer) (c *Corpus, err error) {
 			return nil, err
 		}
 		switch {
-		case ends == nil:
+		case !ends:
 		case f.end <= len(s.train):
-			train = append(train, ends.EndOfText())
+			train = append(train, end)
 		default:
-			val = append(val, ends.EndOfText())
+			val = append(val, end)
 		}
 		if len(train) > before {
 			parts = append(parts, part{f.class, int64(len(train) - before)})
@@ -299,32 +332,60 @@ func openText(path string, o OpenOptions) (*Corpus, error) {
 func (c *Corpus) write(dir string) (*Meta, error) {
 	m := &Meta{description: describe(c.Tokenizer), Files: c.parts,
 		Train: Size{int64(len(c.Train)), c.Bytes(c.Train)}, Val: Size{int64(len(c.Val)), c.Bytes(c.Val)}}
+	if len(c.Train) == 0 || len(c.Val) == 0 || c.Vocabulary < 2 {
+		return nil, m.tooShort(dir)
+	}
+	meta, err := m.encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFolder(dir, meta); err != nil {
+		return nil, err
+	}
+	if err := makeFolder(dir); err != nil {
+		return nil, err
+	}
+	err = errors.Join(WriteBin(filepath.Join(dir, "train.bin"), c.Train),
+		WriteBin(filepath.Join(dir, "val.bin"), c.Val))
+	if err != nil {
+		return nil, fmt.Errorf("text: writing to %s: %w", dir, err)
+	}
+	return m, m.publish(dir)
+}
+
+// tooShort is the error of streams without tokens.
+func (m *Meta) tooShort(dir string) error {
+	return &FormatError{Path: dir, Got: fmt.Sprintf("its text would be %d training and %d validation tokens, "+
+		"of a vocabulary of %d", m.Train.Tokens, m.Val.Tokens, m.Vocabulary),
+		Want: "some of each, and a vocabulary of 2", Hint: "use a longer text"}
+}
+
+func (m *Meta) encode() ([]byte, error) {
 	meta, err := json.MarshalIndent(m, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("text: %w", err)
 	}
-	if len(c.Train) == 0 || len(c.Val) == 0 || c.Vocabulary < 2 {
-		return nil, &FormatError{Path: dir, Got: fmt.Sprintf("its text would be %d training and %d validation tokens, "+
-			"of a vocabulary of %d", len(c.Train), len(c.Val), c.Vocabulary),
-			Want: "some of each, and a vocabulary of 2", Hint: "use a longer text"}
-	}
-	meta = append(meta, '\n')
-	if err := checkFolder(dir, meta); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, &FormatError{Path: dir, Got: "it cannot be made: " + err.Error(), Want: "a folder",
-			Hint: "choose another", Err: err}
-	}
-	err = errors.Join(WriteBin(filepath.Join(dir, "train.bin"), c.Train),
-		WriteBin(filepath.Join(dir, "val.bin"), c.Val))
+	return append(meta, '\n'), nil
+}
+
+// publish writes meta.json, which makes a folder of tokens complete.
+func (m *Meta) publish(dir string) error {
+	meta, err := m.encode()
 	if err == nil {
 		err = wholefile.Publish(filepath.Join(dir, metaFile), meta)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("text: writing to %s: %w", dir, err)
+		return fmt.Errorf("text: writing to %s: %w", dir, err)
 	}
-	return m, nil
+	return nil
+}
+
+func makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return &FormatError{Path: dir, Got: "it cannot be made: " + err.Error(), Want: "a folder",
+			Hint: "choose another", Err: err}
+	}
+	return nil
 }
 
 // checkFolder refuses a folder with anything but texts, hidden files and the same preparation,
@@ -378,7 +439,7 @@ func ReadTokenizer(dir, name string) (Tokenizer, error) {
 	if m == nil {
 		return nil, fmt.Errorf("text: %s: %w", filepath.Join(dir, name), fs.ErrNotExist)
 	}
-	t, err := NewTokenizer(m.Name, m.Chars)
+	t, err := m.open()
 	if err == nil && t.Size() != m.Vocabulary {
 		err = &FormatError{Path: filepath.Join(dir, name), Got: fmt.Sprintf("it says %d tokens", m.Vocabulary),
 			Want: fmt.Sprintf("the %d of its tokenizer %s", t.Size(), t.Name())}

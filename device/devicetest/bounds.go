@@ -37,7 +37,7 @@ func bounds(c *device.Call, in, want [][]float64) [][]float64 {
 		}
 	case device.Sigmoid, device.SigmoidGrad:
 		relative(0, 8)
-	case device.SoftmaxCrossEntropy:
+	case device.SoftmaxCrossEntropy, device.SoftmaxCrossEntropyMixed:
 		lossBounds(c, in, want, b)
 	case device.Score:
 		b[0][0] = unit*math.Abs(want[0][0]) + float64(c.Dims[0])*expUnits(in[0])*unit
@@ -94,19 +94,17 @@ func sumBound(c *device.Call, in, b [][]float64, k int) {
 	}
 }
 
-// lossBounds is for SoftmaxCrossEntropy. The relative error of an exponential is the absolute error
+// lossBounds is for the cross entropies. The relative error of an exponential is the absolute error
 // of its argument.
 func lossBounds(c *device.Call, in, want, b [][]float64) {
 	m, n := c.Dims[0], c.Dims[1]
 	units := expUnits(in[0])
 	b[0][0] = unit * (units + 2*math.Abs(want[0][0]))
 	for i := range m {
+		weights := classWeights(c, in[1], i)
 		for j := range n {
 			at := i*n + j
-			p := want[1][at]*float64(m) + c.Attr/float64(n)
-			if j == int(in[1][i]) {
-				p += 1 - c.Attr
-			}
+			p := want[1][at]*float64(m) + c.Attr/float64(n) + weights[j]*(1-c.Attr)
 			b[1][at] = unit*(units*p/float64(m)+2*math.Abs(want[1][at])) + smallest
 		}
 	}

@@ -249,6 +249,11 @@ func (float64Device) Load(code *device.Code) (device.Program, error) {
 		": the float64 device computes no networks: load the code on another device, or use Interpret")
 }
 
+// Features says nothing: the device has operations on vectors only.
+func (float64Device) Features() device.Features { return device.Features{} }
+
+func (float64Device) Err() error { return nil }
+
 // Footprint is 0: the device loads no code.
 func (float64Device) Footprint(*device.Code) int { return 0 }
 

@@ -46,8 +46,9 @@ var interpreters = map[device.Kernel]interpreter{
 		}
 		return 0
 	}),
-	device.SoftmaxCrossEntropy: interpretLoss,
-	device.Score:               interpretScore,
+	device.SoftmaxCrossEntropy:      interpretLoss,
+	device.SoftmaxCrossEntropyMixed: interpretLoss,
+	device.Score:                    interpretScore,
 	device.HalfSquare: func(c *device.Call, in, out [][]float64) {
 		sum := 0.0
 		for _, x := range in[0] {
@@ -115,15 +116,21 @@ func interpretLoss(c *device.Call, in, out [][]float64) {
 	m, n := c.Dims[0], c.Dims[1]
 	loss := 0.0
 	for i := range m {
-		row, label := in[0][i*n:(i+1)*n], class(in[1][i], n)
+		row := in[0][i*n : (i+1)*n]
 		norm := logSumExp(row)
-		// the smoothed target of every class; the label's is larger by 1-Attr
+		// the smoothed target of every class; those of the labels are larger by 1-Attr together
 		each := c.Attr / float64(n)
-		loss += (1 - c.Attr) * (norm - row[label])
+		weights := classWeights(c, in[1], i)
+		for label, w := range weights {
+			loss += w * (1 - c.Attr) * (norm - row[label])
+		}
 		for j, x := range row {
 			p := math.Exp(x - norm)
-			if j == label {
+			switch w := weights[j]; {
+			case w == 1:
 				p = math.Expm1(x-norm) + c.Attr
+			case w > 0:
+				p -= w * (1 - c.Attr)
 			}
 			if each != 0 { // 0 times an infinite logit would be NaN
 				loss += each * (norm - x)
@@ -132,6 +139,19 @@ func interpretLoss(c *device.Call, in, out [][]float64) {
 		}
 	}
 	out[0][0] = loss / float64(m)
+}
+
+// classWeights returns the weights of the classes that the labels give to row i of a loss.
+func classWeights(c *device.Call, labels []float64, i int) map[int]float64 {
+	n := c.Dims[1]
+	if c.Kernel == device.SoftmaxCrossEntropy {
+		return map[int]float64{class(labels[i], n): 1}
+	}
+	first, second, w := class(labels[3*i], n), class(labels[3*i+1], n), labels[3*i+2]
+	if first == second {
+		return map[int]float64{first: 1}
+	}
+	return map[int]float64{first: w, second: 1 - w}
 }
 
 func interpretScore(c *device.Call, in, out [][]float64) {

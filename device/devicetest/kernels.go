@@ -133,8 +133,13 @@ func kernelInputs(c *device.Call) [][]float32 {
 		replace(in[2], uniform)
 	case device.LinearGradXReLU:
 		replace(in[2], positive)
-	case device.SoftmaxCrossEntropy, device.Score:
+	case device.SoftmaxCrossEntropy, device.SoftmaxCrossEntropyMixed, device.Score:
 		replace(in[1], func(float32) float32 { return float32(s.IntN(c.Dims[1])) })
+		if k == device.SoftmaxCrossEntropyMixed {
+			for i := 2; i < len(in[1]); i += 3 {
+				in[1][i] = []float32{0, s.Float32(), s.Float32(), 1}[s.IntN(4)]
+			}
+		}
 		replace(in[0], func(x float32) float32 { // ties, and rows with one dominant logit
 			if s.IntN(3) == 0 {
 				return float32(s.IntN(3))
@@ -178,7 +183,9 @@ type placement struct {
 }
 
 // takesLabels reports whether the second input of a kernel is the batch's labels.
-func takesLabels(k device.Kernel) bool { return k == device.SoftmaxCrossEntropy || k == device.Score }
+func takesLabels(k device.Kernel) bool {
+	return k == device.SoftmaxCrossEntropy || k == device.SoftmaxCrossEntropyMixed || k == device.Score
+}
 
 // placements returns code for a call with its operands in different spaces.
 func placements(c *device.Call, in [][]float32) []placement {
@@ -201,7 +208,7 @@ func fromParams(c *device.Call, in [][]float32) placement {
 	}
 	for i, v := range in {
 		if i == 1 && takesLabels(c.Kernel) {
-			call.In = append(call.In, p.labels(v))
+			call.In = append(call.In, p.labels(v, c.Dims[0]))
 			continue
 		}
 		r := place(device.Params, len(v))
@@ -247,11 +254,17 @@ func fromInput(c *device.Call, in [][]float32) placement {
 }
 
 // labels puts v into the batch and sets the batch size.
-func (p *placement) labels(v []float32) device.Ref {
-	p.code.Batch = len(v)
-	p.batch.Y = make([]int32, len(v))
-	for i, y := range v {
-		p.batch.Y[i] = int32(y)
+func (p *placement) labels(v []float32, rows int) device.Ref {
+	p.code.Batch = rows
+	p.code.Mixed = len(v) > rows
+	each := len(v) / rows
+	p.batch.Y = make([]int32, rows)
+	for i := range p.batch.Y {
+		row := v[i*each : (i+1)*each]
+		p.batch.Y[i] = int32(row[0])
+		if p.code.Mixed {
+			p.batch.Mix = append(p.batch.Mix, device.Mix{Partner: int32(row[1]), Weight: row[2]})
+		}
 	}
 	return device.Ref{Space: device.Labels, Len: len(v)}
 }

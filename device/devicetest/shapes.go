@@ -62,7 +62,7 @@ func calls(k device.Kernel) []*device.Call {
 		add(attr, 256, 10, 100)
 		add(attr, 70, 130, 12) // several tiles in both directions
 		add(attr, 12, 70, 260)
-	case device.SoftmaxCrossEntropy, device.Score:
+	case device.SoftmaxCrossEntropy, device.SoftmaxCrossEntropyMixed, device.Score:
 		for _, m := range widths {
 			for _, n := range widths {
 				add(0, m, n)
@@ -70,7 +70,7 @@ func calls(k device.Kernel) []*device.Call {
 		}
 		add(0, 256, 10)
 		add(0, 5, 1000)
-		if k == device.SoftmaxCrossEntropy {
+		if k != device.Score {
 			add(0.1, 33, 10)
 			add(0.1, 3, 1)
 			add(0.3, 5, 1000)

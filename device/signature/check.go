@@ -84,7 +84,7 @@ func checkRef(code *device.Code, r device.Ref) error {
 		device.Grads:    code.Dim,
 		device.Arena:    code.Arena,
 		device.Input:    code.Batch * code.Features,
-		device.Labels:   code.Targets(),
+		device.Labels:   code.LabelNumbers(),
 		device.Buffers:  code.Buffers,
 		device.Momentum: 1,
 		device.Key:      4,

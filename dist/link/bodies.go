@@ -16,7 +16,7 @@ type bodyPool struct {
 
 const (
 	minInPlace      = 1 << 20 // larger bodies are sent from the memory of the values, without a copy
-	minPooledBody   = 4 << 10 // smaller bodies are not pooled
+	minPooledBody   = 1 << 10 // smaller bodies are not pooled
 	maxPooledBodies = 4       // bodies in the free list
 )
 

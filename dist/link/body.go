@@ -55,7 +55,12 @@ func appendHead(dst []byte, codec byte, m dist.Message) []byte {
 // encodeInPlace returns a body that refers to the values of a large message instead of copying
 // them. It is valid as long as the message is retained.
 func (c *bodyCodec) encodeInPlace(m dist.Message) (segments, bool) {
-	if c.contiguous || c.plainCode() != codecFloats || !isPlain(m.Codec) || len(m.Values) > maxVectors {
+	size := 0
+	for _, b := range m.Values {
+		size += 4 * b.V.Len()
+	}
+	if size < minInPlace || c.contiguous || c.plainCode() != codecFloats || !isPlain(m.Codec) ||
+		len(m.Values) > maxVectors {
 		return nil, false
 	}
 	body := segments{appendHead(nil, codecFloats, m)}
@@ -68,7 +73,7 @@ func (c *bodyCodec) encodeInPlace(m dist.Message) (segments, bool) {
 			body = append(body, bytesOf(numbers))
 		}
 	}
-	return body, body.size() >= minInPlace
+	return body, true
 }
 
 // encode returns the body of a message. It does not release the message.

@@ -56,8 +56,9 @@ const (
 	methodPath  = "/fspda.Link/Frames"
 )
 
-// bufferSize returns the size of the read and write buffers of a connection.
-func (n *Node) bufferSize() int { return min(max(16<<10, 4*n.opt.Dim), 256<<10) }
+// bufferSize returns the size of the read and write buffers of a connection. A vector of the model
+// fits with the headers of its frames, so that one system call writes it.
+func (n *Node) bufferSize() int { return min(max(16<<10, 4*n.opt.Dim+1<<10), 256<<10) }
 
 // serve accepts streams from a listener until the node closes.
 func (n *Node) serve(l net.Listener, window int32) {

@@ -74,6 +74,16 @@ func (p *peer) wait(ctx context.Context) error {
 // messages in the log, now or after reconnecting. send takes over the caller's reference to
 // m.memory. The message of a session has its epoch.
 func (p *peer) send(ctx context.Context, stream int, m sentMessage, epoch uint64) error {
+	l, m, err := p.enqueue(ctx, stream, m, epoch)
+	if l != nil {
+		l.writeClaimed(stream, m)
+	}
+	return err
+}
+
+// enqueue is send up to the writing. If the caller is to write the message, which has its number
+// now, enqueue returns the link.
+func (p *peer) enqueue(ctx context.Context, stream int, m sentMessage, epoch uint64) (*link, sentMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := &p.out[stream]
@@ -87,20 +97,23 @@ func (p *peer) send(ctx context.Context, stream int, m sentMessage, epoch uint64
 	for waits() {
 		if err := p.wait(ctx); err != nil {
 			m.memory.release()
-			return err
+			return nil, m, err
 		}
 	}
 	if stream == sessions && epoch != p.epoch {
 		m.memory.release()
-		return dist.ErrSessionClosed
+		return nil, m, dist.ErrSessionClosed
 	}
-	o.append(m)
+	m = o.append(m)
 	p.node.stats.messages.Add(1)
 	if stream != reports { // They tell of the run, and are no part of it.
 		p.node.wireBytesSent.Add(p.node.wireBytes(m.body.size()))
 	}
+	if p.link.claim(stream, m) {
+		return p.link, m, nil
+	}
 	p.link.wakeUp()
-	return nil
+	return nil, m, nil
 }
 
 // receive waits for the next message of a stream and removes it. For a session it fails once its

@@ -59,7 +59,7 @@ func TestPeerMoves(t *testing.T) {
 	state := m[0].Save()
 	m[0].Close()
 	const warning = "an agent cannot be reached"
-	for lines.FilterMessageSnippet(warning).Len() == 0 && testContext(t).Err() == nil {
+	for ctx := testContext(t); lines.FilterMessageSnippet(warning).Len() == 0 && ctx.Err() == nil; {
 		time.Sleep(10 * time.Millisecond)
 	}
 	o := options(t, 0, 2)

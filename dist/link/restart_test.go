@@ -30,7 +30,7 @@ func restart(t *testing.T, m mesh, edit func(*settings)) {
 func TestLostCheckpointOfAgent0(t *testing.T) {
 	m := openMesh(t, 2, nil) // not durable: everything consumed is deleted
 	swap(t, m, 5, 0, 10)
-	for m[1].peers[0].logLength() > 0 && testContext(t).Err() == nil {
+	for ctx := testContext(t); m[1].peers[0].logLength() > 0 && ctx.Err() == nil; {
 		time.Sleep(5 * time.Millisecond)
 	}
 	restart(t, m, func(*settings) {})
@@ -64,7 +64,7 @@ func TestNoLinkBeforeStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for m[1].peers[0].logLength() > 0 && testContext(t).Err() == nil {
+	for ctx := testContext(t); m[1].peers[0].logLength() > 0 && ctx.Err() == nil; {
 		time.Sleep(time.Millisecond)
 	}
 	restart(t, m, first)

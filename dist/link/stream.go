@@ -64,12 +64,13 @@ func (o *sendStream) firstKept() uint64 {
 	return o.next
 }
 
-// append adds a message to the log and numbers it.
-func (o *sendStream) append(m sentMessage) {
+// append adds a message to the log, numbers it and returns it.
+func (o *sendStream) append(m sentMessage) sentMessage {
 	m.seq, m.size = o.next, m.body.size()
 	o.next++
 	o.log = append(o.log, m)
 	o.bytes += m.size + messageOverhead
+	return m
 }
 
 // skip numbers the messages of this process from arrived on, if the receiver has messages before

@@ -134,15 +134,20 @@ func (e *Engine) Grad(dst, x device.Vector, b device.Batch) (loss float64, err e
 	return e.gradient(dst, x, nil, b)
 }
 
-// Step is Grad as part of training: it also updates the buffers by the statistics of the batch.
-func (e *Engine) Step(dst, x, buffers device.Vector, b device.Batch) (loss float64, err error) {
-	return e.gradient(dst, x, buffers, b)
+// Async reports that a gradient is finished when StartGrad returns.
+func (*Engine) Async() bool { return false }
+
+// StartGrad computes a gradient as Grad does. With buffers it also updates them by the statistics of
+// the batch. wait returns the loss.
+func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
+	loss, err := e.gradient(dst, x, buffers, b)
+	return func() (float64, error) { return loss, err }
 }
 
 func (e *Engine) gradient(dst, x, buffers device.Vector, b device.Batch) (loss float64, err error) {
-	v := vectors{x: e.dev.Floats(x), g: e.dev.Floats(dst)}
+	v := vectors{x: e.host.Floats(x), g: e.host.Floats(dst)}
 	if buffers != nil {
-		v.buffers = e.dev.Floats(buffers)
+		v.buffers = e.host.Floats(buffers)
 	}
 	a, err := e.ask(request{Do: "grad"}, v, &b, nil, func(s *staged) {
 		if len(v.g) > 0 && &s.g[0] != &v.g[0] {
@@ -162,9 +167,9 @@ func (e *Engine) regularize(g, x device.Vector) (l2 float64) {
 	if len(e.decayed) > 0 {
 		wd := e.WeightDecay()
 		e.dev.Do(device.Combine(g, device.Term{A: 1, V: g}, device.Term{A: wd, V: x}).Within(e.decayed))
-		all := e.dev.Floats(x)
+		all := e.host.Floats(x)
 		for _, r := range e.decayed {
-			part, sum := e.dev.Wrap(all[r.From:r.To]), 0.0
+			part, sum := e.host.Wrap(all[r.From:r.To]), 0.0
 			e.dev.Do(device.Dot(&sum, part, part))
 			l2 += wd / 2 * sum
 		}
@@ -182,7 +187,7 @@ func (e *Engine) regularize(g, x device.Vector) (l2 float64) {
 // Observe runs the batch forward at x to update the buffers: each becomes (1-momentum) times itself
 // plus momentum times the mean, or the unbiased variance, of the batch.
 func (e *Engine) Observe(x, buffers device.Vector, b device.Batch, momentum float64) error {
-	v := vectors{x: e.dev.Floats(x), buffers: e.dev.Floats(buffers)}
+	v := vectors{x: e.host.Floats(x), buffers: e.host.Floats(buffers)}
 	if len(v.buffers) == 0 {
 		return nil
 	}
@@ -195,12 +200,12 @@ func (e *Engine) Observe(x, buffers device.Vector, b device.Batch, momentum floa
 // Score sums over the batch at x: the losses without the L2 term, top-1 hits, and top-5 hits. Batch
 // norm takes the statistics of the batch.
 func (e *Engine) Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
-	return e.score(vectors{x: e.dev.Floats(x)}, b)
+	return e.score(vectors{x: e.host.Floats(x)}, b)
 }
 
 // ScoreWith is Score with the buffers as the statistics of batch norm.
 func (e *Engine) ScoreWith(x, buffers device.Vector, b device.Batch) (loss, hits, hits5 float64, err error) {
-	return e.score(vectors{x: e.dev.Floats(x), buffers: e.dev.Floats(buffers)}, b)
+	return e.score(vectors{x: e.host.Floats(x), buffers: e.host.Floats(buffers)}, b)
 }
 
 func (e *Engine) score(v vectors, b device.Batch) (loss, hits, hits5 float64, err error) {
@@ -216,7 +221,7 @@ func (e *Engine) score(v vectors, b device.Batch) (loss, hits, hits5 float64, er
 // out: N × Classes numbers.
 func (e *Engine) Predict(out []float64, x, buffers device.Vector, b device.Batch) error {
 	b.Key = 0
-	_, err := e.ask(request{Do: "predict"}, vectors{x: e.dev.Floats(x), buffers: e.dev.Floats(buffers)}, &b, out,
+	_, err := e.ask(request{Do: "predict"}, vectors{x: e.host.Floats(x), buffers: e.host.Floats(buffers)}, &b, out,
 		func(*staged) {})
 	return err
 }

@@ -9,13 +9,14 @@ import (
 	"fspda/model"
 )
 
-// Engine is a network that clients of a [Program] compute. It implements fspda/train.Buffered, as
+// Engine is a network that clients of a [Program] compute. It implements fspda/train.Model, as
 // [model.Engine] does, and is safe for concurrent use: as many calls proceed at once as the Program
 // has clients.
 type Engine struct {
 	*model.Network
 	program *Program
-	dev     device.Host
+	dev     device.Device
+	host    device.Host
 	example example
 	about   *question
 	test    *device.CacheKey // identifies the batches of test examples
@@ -77,10 +78,11 @@ func (p *Program) Data() (l data.Labels, err error) {
 	return l, err
 }
 
-// NewEngine runs a network, which model.Open made of a Description, on the vectors of a device.
-func NewEngine(n *model.Network, p *Program, d Description, e Examples, dev device.Host) *Engine {
+// NewEngine runs a network, which model.Open made of a Description, on the vectors of a device,
+// which are in memory of the host.
+func NewEngine(n *model.Network, p *Program, d Description, e Examples, dev device.Device) *Engine {
 	of := e.example()
-	m := &Engine{Network: n, program: p, dev: dev, example: of, test: e.Test,
+	m := &Engine{Network: n, program: p, dev: dev, host: dev.Features().Host, example: of, test: e.Test,
 		about: &question{request{Do: "model", Example: &of}, d.facts}}
 	steps := n.Factors()
 	for i, t := range n.Layout().Tensors() {

@@ -263,7 +263,7 @@ func TestRefusedPrograms(t *testing.T) {
 	for command, want := range map[string]string{"": "give the command that starts it",
 		"true": "it ended without an answer", "no-such-program-at-all": "not found",
 		"echo >&3 '{\"protocol\": 7}'; sleep 1": "version 7 of the protocol, want 1"} {
-		p := external.New(external.Options{Command: command, Timeout: 5 * time.Second, Output: &bytes.Buffer{}})
+		p := external.New(external.Options{Command: command, Timeout: time.Minute, Output: &bytes.Buffer{}})
 		_, err := p.Ask(external.Examples{Shape: []int{3}, Classes: 2})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q in it", command, err, want)

@@ -41,10 +41,7 @@ func (r Rounds) RoundLength() int { return max(1, r.Period) }
 // AllScratchVectors returns the number of vectors of the length of the model in the working memory
 // of an agent and its optimizer.
 func (t Traits) AllScratchVectors() int {
-	n := t.ScratchVectors
-	if t.NewScratch != nil {
-		t.NewScratch(func() device.Vector { n++; return nil })
-	}
+	n := t.Work + t.ScratchVectors
 	if o, ok := t.Descent.Optimizer().(interface{ ScratchVectors() int }); ok {
 		n += o.ScratchVectors()
 	}
@@ -62,7 +59,7 @@ type State struct {
 	Count   int             // the number of directions that an optimizer with a count gave
 	Scalars []float64       // the numbers of Memory.Scalars
 	Edges   []*EdgeMemory   // the memory of Memory.EdgeVectors, by peer, ascending
-	Scratch any             // the working memory of Memory.NewScratch
+	Workspace
 
 	g device.Vector // gradient of the current iteration
 
@@ -80,6 +77,12 @@ type State struct {
 	layout
 
 	fill fillers
+}
+
+// Workspace is the working memory of an agent, which no checkpoint stores.
+type Workspace struct {
+	Work    []device.Vector // the vectors of Memory.Work
+	Scratch any             // the value of Memory.NewScratch
 }
 
 // exceptions are the coordinates without decoupled weight decay.
@@ -131,8 +134,11 @@ func NewPooledState(a Algorithm, dev device.Device, x device.Vector) *State {
 	if d := t.Descent.Decay; d != nil && len(d.Except) > 0 {
 		s.except, s.few = dev.NewIndex(d.Except, nil), dev.NewVector(len(d.Except))
 	}
+	for range t.Work {
+		s.Work = append(s.Work, newVector())
+	}
 	if t.NewScratch != nil {
-		s.Scratch = t.NewScratch(newVector)
+		s.Scratch = t.NewScratch()
 	}
 	return s
 }

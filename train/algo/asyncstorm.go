@@ -171,7 +171,7 @@ func (a AsyncSTORM) sample(s *State, st Step, grad func(dst, x device.Vector) er
 		s.combine(mg, device.Term{A: st.C, V: s.g})
 		return nil
 	}
-	old := s.Scratch.(device.Vector)
+	old := s.Work[0]
 	if err := grad(old, s.Aux[stormPrev]); err != nil {
 		return err
 	}

@@ -36,10 +36,19 @@ func (a Average) share(k int) float64 {
 // and messages of the algorithm alone, to the bit.
 type Averaged struct {
 	Algorithm
-	Average Average
+	Average Averaging
 }
 
-var _ Algorithm = Averaged{}
+// Averaging is a way to average the weights of an agent.
+type Averaging interface {
+	// follow moves the average of an agent after an iteration, in which its model has moved.
+	follow(s *State, r *Round)
+}
+
+var (
+	_ Algorithm = Averaged{}
+	_ Averaging = Average{}
+)
 
 func (a Averaged) Traits() Traits {
 	t := a.Algorithm.Traits()
@@ -51,13 +60,18 @@ func (a Averaged) Mix(s *State, r *Round) error {
 	if err := a.Algorithm.Mix(s, r); err != nil {
 		return err
 	}
-	share := a.Average.share(r.T + 1)
+	a.Average.follow(s, r)
+	return nil
+}
+
+// follow implements [Averaging].
+func (a Average) follow(s *State, r *Round) {
+	share := a.share(r.T + 1)
 	if share == 1 {
 		s.copy(s.average, s.X)
-		return nil
+		return
 	}
 	s.combine(s.average, device.Term{A: 1 - share, V: s.average}, device.Term{A: share, V: s.X})
-	return nil
 }
 
 // last is the last vector of the algorithm's own, before the vectors of its optimizer.

@@ -48,7 +48,7 @@ func (a BEER) Traits() Traits {
 	return Traits{
 		Memory: Memory{Aux: []string{"p", "h", "sh", "g", "sg"}, Tracked: Tracked{"p", unitLimit}, Transient: true,
 			// The terms w_ii·q of H and G that the agent sends in an iteration.
-			NewScratch: func(func() device.Vector) any { return &[2]device.SparseTerm{} }},
+			NewScratch: func() any { return &[2]device.SparseTerm{} }},
 		// One message is the model's, the other the tracker's.
 		Exchange:   Exchange{Edges: Broadcast, Code: CompressedCode, Messages: 2, Masks: true, Mixing: true},
 		Membership: Membership{Regroup: a.regroup},

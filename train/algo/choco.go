@@ -66,7 +66,7 @@ func (a CHOCO) Traits() Traits {
 	return Traits{
 		Memory: Memory{Aux: []string{"xhat", "s"},
 			// The term w_ii·q_i that the agent sends in an iteration.
-			NewScratch: func(func() device.Vector) any { return &device.SparseTerm{} }},
+			NewScratch: func() any { return &device.SparseTerm{} }},
 		Exchange:   Exchange{Edges: Broadcast, Code: CompressedCode, Masks: true, Mixing: true},
 		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
 		Membership: Membership{Regroup: a.regroup},

@@ -42,7 +42,7 @@ func (DeMo) Name() string { return "demo" }
 
 func (a DeMo) Traits() Traits {
 	return Traits{
-		Memory: Memory{Aux: []string{"momentum"}, NewScratch: func(func() device.Vector) any { return &momenta{} },
+		Memory: Memory{Aux: []string{"momentum"}, NewScratch: func() any { return &momenta{} },
 			ScratchVectors: 2}, // coefficients and counts
 		Exchange:   Exchange{Edges: AllGather, Code: CoefficientCode},
 		Updates:    Updates{Descent: Descent{Decay: a.Decay}, Optimizers: []string{"demo"}},

@@ -45,7 +45,6 @@ const (
 
 // docomScratch is the working memory of an agent.
 type docomScratch struct {
-	old  device.Vector // The gradient at the model before.
 	g, x device.SparseTerm
 }
 
@@ -54,7 +53,7 @@ func (DoCoM) Name() string { return "docom" }
 func (a DoCoM) Traits() Traits {
 	return Traits{
 		Memory: Memory{Aux: []string{"v", "tracker", "previous", "g", "sg", "h", "sh"},
-			NewScratch: func(newVector func() device.Vector) any { return &docomScratch{old: newVector()} }},
+			Work: 1, NewScratch: func() any { return &docomScratch{} }},
 		Exchange: Exchange{Edges: Broadcast, Code: CompressedCode, Masks: true, Mixing: true,
 			Between: []Stage{a.adapt}},
 		Membership: Membership{Regroup: a.regroup},
@@ -83,10 +82,11 @@ func (a DoCoM) Local(s *State, r *Round) (err error) {
 		return err
 	}
 	if r.T > 0 && a.A < 1 {
-		if err := r.Grad(w.old, s.Aux[docomPrevious]); err != nil {
+		old := s.Work[0]
+		if err := r.Grad(old, s.Aux[docomPrevious]); err != nil {
 			return err
 		}
-		s.combine(s.g, device.Term{A: 1, V: s.g}, device.Term{A: 1 - a.A, V: v}, device.Term{A: a.A - 1, V: w.old})
+		s.combine(s.g, device.Term{A: 1, V: s.g}, device.Term{A: 1 - a.A, V: v}, device.Term{A: a.A - 1, V: old})
 	}
 	s.combine(tracker, device.Term{A: 1, V: tracker}, device.Term{A: 1, V: s.g}, device.Term{A: -1, V: v})
 	s.copy(v, s.g)

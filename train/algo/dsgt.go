@@ -23,7 +23,7 @@ func (DSGT) Name() string { return "dsgt" }
 func (a DSGT) Traits() Traits {
 	return Traits{
 		Memory: Memory{Aux: []string{"z"}, Tracked: Tracked{"z", a.trackedLimit},
-			NewScratch: gradientScratch}, // g while y is made: the gradient, or its direction
+			Work: 1}, // g while y is made: the gradient, or its direction
 		Exchange: Exchange{Edges: AnyEdges, Vectors: 2, // z + g, then x - alpha·y
 			Between: []Stage{a.adapt}},
 		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
@@ -42,7 +42,7 @@ func (a DSGT) Local(s *State, r *Round) error {
 	if !a.Corrected {
 		u = a.direct(s, r.Alpha, s.X)
 	}
-	g, z := s.Scratch.(device.Vector), s.Aux[trackQ]
+	g, z := s.Work[0], s.Aux[trackQ]
 	s.copy(g, u)
 	s.combine(z, device.Term{A: 1, V: z}, device.Term{A: 1, V: g})
 	if len(r.Links) > 0 {
@@ -65,7 +65,7 @@ func (a DSGT) adapt(s *State, r *Round) error {
 	if len(r.Links) > 0 {
 		s.post(r, s.copied(r, s.X))
 	}
-	s.combine(y, device.Term{A: 1, V: y}, device.Term{A: -1, V: s.Scratch.(device.Vector)})
+	s.combine(y, device.Term{A: 1, V: y}, device.Term{A: -1, V: s.Work[0]})
 	return nil
 }
 

@@ -54,7 +54,7 @@ func (a EF) Traits() Traits {
 			Tracked:     Tracked{"lambda", SA{Descent: a.Descent}.limit},
 			EdgeVectors: []int{ModelLength, ModelLength}, EdgesFromModel: true,
 			// What the agent sends over its links in an iteration.
-			NewScratch: func(func() device.Vector) any { return &[]device.SparseTerm{} }},
+			NewScratch: func() any { return &[]device.SparseTerm{} }},
 		Exchange:   Exchange{Edges: AnyEdges, Code: CompressedCode, Masks: true},
 		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
 		Needs:      Needs{Dual: true},

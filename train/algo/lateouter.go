@@ -39,7 +39,7 @@ type oldChange struct{ v device.Vector }
 func (a LateDiLoCo) Traits() Traits {
 	t := a.DiLoCo.Traits()
 	t.Aux, t.Delay, t.Repost = append(t.Aux, "posted"), a.H, a.repost
-	t.NewScratch = func(func() device.Vector) any { return &oldChange{} }
+	t.NewScratch = func() any { return &oldChange{} }
 	t.Membership = underWay
 	return t
 }

@@ -17,6 +17,8 @@ func newLocalSGD(s Settings) LocalSGD {
 
 func (a LocalSGD) Traits() Traits {
 	t := a.DiLoCo.Traits()
+	t.Scalars = a.numbers()
+	t.Optimizers = append([]string{Any}, scheduleFree...)
 	t.About = About{"the model, an all-reduce at the end of a round", "2·(n-1)·v·d a round", "1",
 		"bias, which grows with local_steps", "none", "McMahan and others 2017; Stich 2019"}
 	return t

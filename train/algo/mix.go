@@ -171,4 +171,4 @@ type sentModel struct {
 	base [1]device.Term // an operand list
 }
 
-func newSentModel(func() device.Vector) any { return &sentModel{} }
+func newSentModel() any { return &sentModel{} }

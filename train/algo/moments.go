@@ -33,8 +33,20 @@ func newMoments(s Settings) Moments {
 // momentsKept refuses means of vectors that the optimizer does not have.
 func momentsKept(r Run) ([]string, error) {
 	s := r.Settings()
+	vectors := s.Descent.Optimizer().Vectors()
+	if o, ok := s.Descent.Optimizer().(ScheduleFree); ok {
+		if n := s.Whole("moment_rounds"); n != 1 {
+			return nil, setting.InsteadOf("params.moment_rounds", n, 1, "leaves the model z of optimizer %s with its "+
+				"agent, while the model y is averaged: it has to be 1", r.Text("optimizer"))
+		}
+		if n := s.Whole("square_rounds"); n > 0 && len(o.Vectors()) == 1 {
+			return nil, setting.InsteadOf("params.square_rounds", n, 0, "averages exp_avg_sq, which optimizer %s does "+
+				"not keep: use 0, or optimizer %s", r.Text("optimizer"), scheduleFreeAdamWKind.Name)
+		}
+		return nil, nil
+	}
 	for _, key := range []string{"moment_rounds", "square_rounds"} {
-		if n := s.Whole(key); n > 0 && !slices.Equal(s.Descent.Optimizer().Vectors(), AdamW{}.Vectors()) {
+		if n := s.Whole(key); n > 0 && !slices.Equal(vectors, AdamW{}.Vectors()) {
 			return nil, setting.InsteadOf("params."+key, n, 0, "averages exp_avg and exp_avg_sq over the agents, "+
 				"which optimizer %s does not keep: use optimizer adamw or muon, or 0", r.Text("optimizer"))
 		}

@@ -34,7 +34,7 @@ func (NEXT) Name() string { return "next" }
 func (a NEXT) Traits() Traits {
 	return Traits{
 		Memory: Memory{Aux: []string{"q"}, Tracked: Tracked{"q", a.trackedLimit},
-			NewScratch: func(func() device.Vector) any { return &stepDecay{} }},
+			NewScratch: func() any { return &stepDecay{} }},
 		Exchange: Exchange{Edges: AnyEdges, Vectors: 2}, // z and y
 		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
 			Takes: TrackedGradient},

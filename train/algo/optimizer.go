@@ -95,14 +95,19 @@ func (d Descent) planDirection(s *State, alpha float64, x device.Vector, c ...de
 			s.input = append(s.input, device.Term{A: t.A / alpha, V: t.V})
 		}
 	}
-	if d.Decay == nil {
-		return d.Optimizer().Direct(s, x, 0)
+	rate := 0.0
+	if d.Decay != nil {
+		rate = d.Decay.Rate
 	}
-	u := d.Optimizer().Direct(s, x, d.Decay.Rate)
-	if s.except != nil {
+	u := d.Optimizer().Direct(s, x, rate)
+	if d.Decay != nil && s.except != nil {
 		s.flush()
 		s.do(device.Gather(s.few, x, s.except))
-		s.add(u, device.SparseTerm{A: -d.Decay.Rate, V: s.few, Idx: s.except})
+		s.add(u, device.SparseTerm{A: -rate, V: s.few, Idx: s.except})
+	}
+	if o, ok := d.Optimizer().(stepper); ok {
+		s.flush()
+		return o.turn(s, alpha, x, u)
 	}
 	return u
 }

@@ -41,6 +41,9 @@ type OptimizerKind struct {
 	// Products counts the floating-point operations of its matrix products in a step, and the numbers
 	// of working memory that they take; nil: it has none.
 	Products func(s Settings) (operations float64, scratch int)
+	// Constant says that it takes the place of a schedule, so that the step size is constant after a
+	// warm-up.
+	Constant bool
 	// LanguageAlpha is the step size of language models; 0: it has unit steps.
 	LanguageAlpha float64
 }
@@ -48,5 +51,6 @@ type OptimizerKind struct {
 // Optimizers lists the optimizers of this package. The first one is the default. A momentum without
 // an optimizer chooses the first one that reads it.
 func Optimizers() []OptimizerKind {
-	return []OptimizerKind{plainKind, heavyBallKind, nesterovKind, adamWKind, muonKind, gtAdamKind, demoKind}
+	return []OptimizerKind{plainKind, heavyBallKind, nesterovKind, adamWKind, muonKind, scheduleFreeSGDKind,
+		scheduleFreeAdamWKind, gtAdamKind, demoKind}
 }

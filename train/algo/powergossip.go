@@ -61,7 +61,7 @@ func (PowerGossip) Name() string { return "powergossip" }
 func (a PowerGossip) Traits() Traits {
 	return Traits{
 		Memory: Memory{EdgeVectors: a.directions(),
-			NewScratch: func(func() device.Vector) any { return &sketches{} }},
+			NewScratch: func() any { return &sketches{} }},
 		Exchange:   Exchange{Edges: AnyEdges, MessageLen: a.meanMessage(), Rank: a.maxRank()},
 		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
 		Membership: Membership{Regroup: keepVectors},

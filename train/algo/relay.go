@@ -58,7 +58,7 @@ func (a Relay) Traits() Traits {
 	return Traits{
 		// The memory of an edge is its last message; EdgeMemory.Count is the message's count.
 		Memory: Memory{Aux: []string{"start"}, EdgeVectors: []int{ModelLength},
-			NewScratch: func(func() device.Vector) any { return &relayed{} }},
+			NewScratch: func() any { return &relayed{} }},
 		Exchange: Exchange{Edges: WholeGraph, Tree: true}, // The count beside a vector is a single number.
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
 		Membership: Membership{Rigid: "sums models along the branches of a tree, which is in two parts without one " +

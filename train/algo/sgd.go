@@ -20,8 +20,9 @@ func (SGD) Name() string { return "sgd" }
 
 func (a SGD) Traits() Traits {
 	return Traits{
+		Memory:   Memory{Scalars: a.numbers()},
 		Exchange: Exchange{Edges: AllReduce},
-		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Takes: MeanGradient,
+		Updates: Updates{Descent: a.Descent, Optimizers: append([]string{Any}, scheduleFree...), Takes: MeanGradient,
 			ClipsMean: true},
 		Membership: Membership{Regroup: keepVectors},
 		About:      About{"the gradient, an all-reduce", "2·(n-1)·v·d", "0", exactOnSkew, "none", "the central reference"},

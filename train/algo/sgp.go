@@ -52,7 +52,7 @@ func (SGP) Name() string { return "sgp" }
 
 func (a SGP) Traits() Traits {
 	t := Traits{
-		Memory:     Memory{NewScratch: func(func() device.Vector) any { return &pushed{} }},
+		Memory:     Memory{NewScratch: func() any { return &pushed{} }},
 		Exchange:   Exchange{Edges: OneWay},
 		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
 		Membership: Membership{Regroup: a.regroup},

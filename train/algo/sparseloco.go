@@ -81,7 +81,7 @@ func (a SparseLoCo) Traits() Traits {
 	return Traits{
 		Memory: Memory{Aux: []string{"start", "error"},
 			// What an agent sends in an iteration.
-			NewScratch: func(func() device.Vector) any { return &device.SparseTerm{} }},
+			NewScratch: func() any { return &device.SparseTerm{} }},
 		Exchange:   Exchange{Edges: RoundGather, Code: CompressedCode, Compressor: a.Spec},
 		Rounds:     Rounds{Period: a.H, Scheduled: true},
 		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},

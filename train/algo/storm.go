@@ -91,7 +91,7 @@ func (STORM) Name() string { return "fspda-storm" }
 func (a STORM) Traits() Traits {
 	t := Traits{
 		Memory: Memory{Aux: []string{"ahead", "mg", "ml", "previous"}, Tracked: Tracked{"ahead", dualLimit},
-			NewScratch: gradientScratch},
+			Work: 1},
 		Exchange:   Exchange{Edges: AnyEdges, Vectors: 2, Masks: true}, // x^t and x^{t-1}
 		Needs:      Needs{Dual: true},
 		Membership: Membership{Regroup: a.regroup},
@@ -109,9 +109,6 @@ func (a STORM) Traits() Traits {
 
 // dualLimit is the multiple of ∇F - ∇f_i to which a dual tends.
 func dualLimit(alpha, eta float64) float64 { return alpha / eta }
-
-// gradientScratch is working memory for a second gradient.
-func gradientScratch(newVector func() device.Vector) any { return newVector() }
 
 // kappa is the factor of ml in ahead - lambda.
 func (a STORM) kappa() float64 { return a.Beta * (1 - a.ALambda) / a.ALambda }
@@ -164,7 +161,7 @@ func (a STORM) estimate(s *State, r *Round) error {
 		s.combine(mg, device.Term{A: 1, V: s.g})
 		return nil
 	}
-	old := s.Scratch.(device.Vector)
+	old := s.Work[0]
 	if err := r.Grad(old, s.Aux[stormPrev]); err != nil {
 		return err
 	}

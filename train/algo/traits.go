@@ -33,12 +33,13 @@ type Memory struct {
 	Mailbox []int
 	// Tracked is the vector of Aux that sums to zero over the agents, if there is one.
 	Tracked Tracked
-	// NewScratch returns the working memory of one agent, kept in State.Scratch. It allocates vectors
-	// of the length of the model by newVector. The value does not outlive the process: an agent
-	// restored from a checkpoint starts with a new one.
-	NewScratch func(newVector func() device.Vector) any
-	// ScratchVectors counts the vectors of the length of the model in the working memory that
-	// NewScratch does not allocate by newVector.
+	// Work counts the vectors of the length of the model that an agent has as working memory, in
+	// State.Work.
+	Work int
+	// NewScratch returns other working memory of one agent, kept in State.Scratch. Neither outlives
+	// the process: an agent restored from a checkpoint starts with new ones.
+	NewScratch func() any
+	// ScratchVectors counts the vectors of the length of the model in the memory of NewScratch.
 	ScratchVectors int
 	// Averages says that an agent keeps an average of its weights; see [Averaged].
 	Averages bool

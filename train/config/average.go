@@ -42,16 +42,27 @@ func checkAverage(key string, value any) error {
 
 // average gives the algorithm the average of weights of the run, if it has one.
 func (s *Setup) average() error {
-	average, ok := parseAverage(s.Config.Average)
+	var average algo.Averaging
+	named, ok := parseAverage(s.Config.Average)
+	own, scheduleFree := s.Traits.Descent.Optimizer().(algo.Averaging)
 	switch {
-	case !ok:
+	case ok && scheduleFree:
+		return Invalid("average", s.Config.Average, "optimizer %s evaluates an average of its own: use average none",
+			s.Config.Optimizer)
+	case scheduleFree:
+		average = own
+	case ok:
+		average = named
+	default:
 		return nil
+	}
+	switch {
 	case s.Asynchronous():
 		return Invalid("average", s.Config.Average, "%s has no iterations in common: use average none, or an "+
 			"algorithm with iterations", s.method.Name)
 	case len(s.Buffers) > 0 && s.Config.BN == BNLocal:
-		return Invalid("bn", s.Config.BN, "the statistics of an agent do not belong to the average %s of its "+
-			"weights: use bn recalibrate", s.Config.Average)
+		return Invalid("bn", s.Config.BN, "the statistics of an agent do not belong to the average of its "+
+			"weights: use bn recalibrate")
 	}
 	s.Algo = algo.Averaged{Algorithm: s.Algo, Average: average}
 	s.Traits = s.Algo.Traits()

@@ -167,11 +167,27 @@ func (s *Setup) bendLength() {
 	c.EvalPoints = points
 }
 
+// usualUnitStep is the step size of optimizers with unit steps in PyTorch.
+const usualUnitStep = 0.001
+
+// bendAlpha makes a step size that was not set small where every optimizer of the method has unit
+// steps.
+func (s *Setup) bendAlpha() {
+	c := &s.Config
+	others := s.method.takesOne(func(o Optimizer) bool { return !o.UnitSteps })
+	if c.Alpha <= largeUnitStep || others || !s.bends("alpha") {
+		return
+	}
+	s.bent("alpha", c.Alpha, usualUnitStep, "is too large for %s, which moves each weight by about alpha in an "+
+		"iteration", c.Optimizer)
+	c.Alpha = usualUnitStep
+}
+
 // bendSchedule makes a warm-up that was not set a tenth of a run that would end within it, and
 // a smallest step size that was not set a tenth of the largest one if it is above that.
 func (s *Setup) bendSchedule() {
 	c := &s.Config
-	if c.Schedule == scheduleConstant {
+	if c.Schedule == scheduleConstant && c.WarmupT == 0 {
 		return
 	}
 	if c.Schedule == scheduleInverseRoot && c.WarmupT == 0 && s.bends("warmup_iterations") {

@@ -68,9 +68,6 @@ var (
 	needsEnd = needs("schedule cosine or linear", func(c Config) bool {
 		return c.Schedule == scheduleCosine || c.Schedule == scheduleLinear
 	})
-	needsShape = needs("a schedule other than constant", func(c Config) bool {
-		return c.Schedule != scheduleConstant
-	})
 	needsExchange    = needsRun(anExchange, func(s *Setup, _ Config) bool { return s.exchanges() })
 	needsDifferences = needsRun("an algorithm with iterations whose agents exchange whole or masked vectors, not "+
 		"compressed, over edges of a graph", func(s *Setup, _ Config) bool { return s.sendsVectors() })

@@ -72,8 +72,8 @@ func (s *Setup) allReduceBits(k int) float64 {
 
 // meanAllReduce is the mean of allReduceBits over the exchanges of a mask.
 func (s *Setup) meanAllReduce() float64 {
-	m, inTurn := s.Mask.(dist.InTurn)
-	if !inTurn {
+	m := s.Mask
+	if m.Parts() == 1 {
 		return s.allReduceBits(s.Mask.Len())
 	}
 	sum := 0.0
@@ -86,10 +86,7 @@ func (s *Setup) meanAllReduce() float64 {
 // meanMessage returns the mean number of bits that go over a link one way through a codec in an
 // iteration with an exchange.
 func (s *Setup) meanMessage() float64 {
-	parts, every := 1, s.RoundLength()
-	if m, ok := s.Mask.(dist.InTurn); ok {
-		parts = m.Parts()
-	}
+	parts, every := s.Mask.Parts(), s.RoundLength()
 	var l dist.Ledger
 	for part := range parts {
 		for which := range s.Traits.MessagesPerIteration() {

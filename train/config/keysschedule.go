@@ -30,8 +30,7 @@ var scheduleKeys = []setting.Key{
 				func(c Config) bool { return !c.cosineByIterations() })},
 		Help: "cosine: epochs of linear warm-up"},
 	{Name: "warmup_iterations", Topic: "method", Whole: true, Range: "[0, inf)", Want: "at least 0",
-		Needs: []setting.Need{needsShape}, Since: "0.2.0",
-		Help: "iterations of linear warm-up; cosine: in place of warmup"},
+		Since: "0.2.0", Help: "iterations of linear warm-up; cosine: in place of warmup"},
 	{Name: "decay_iterations", Topic: "method", Whole: true, Range: "[0, inf)", Want: "at least 0",
 		Needs: []setting.Need{needsEnd}, Since: "0.2.0",
 		Help: "cosine, linear: the iteration from which on alpha is min_alpha; 0 is the length of the run, without " +

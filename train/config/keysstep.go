@@ -29,7 +29,8 @@ var stepKeys = []setting.Key{
 	{Name: "momentum", Topic: "method", Range: "[0, 1)", Want: "at least 0 and below 1",
 		Help: "READERS: factor mu, for which 0 is 0.9; multiplies the effective step by 1/(1-mu)"},
 	{Name: "beta1", Topic: "method", Default: 0.9, Range: "[0, 1)", Want: "at least 0 and below 1", Since: "0.2.0",
-		Help: "READERS: decay rate of the mean of the gradients"},
+		Help: "READERS: decay rate of the mean of the gradients; schedule-free: share of the evaluated model in the " +
+			"one that trains"},
 	{Name: "beta2", Topic: "method", Default: 0.999, Range: "[0, 1)", Want: "at least 0 and below 1", Since: "0.2.0",
 		Help: "READERS: decay rate of the mean of their squares"},
 	{Name: "eps", Topic: "method", Default: 1e-8, Range: "(0, inf)", Want: "a number above 0", Since: "0.2.0",

@@ -83,7 +83,9 @@ func (c Config) Defaults() Config {
 	d.Partition, d.Sampling, d.SampleTokens = "contiguous", "iid", of.sample
 	m, _ := c.findMethod()
 	c.setLanguageOptimizer(&d, m, of)
-	if named("schedule") && c.Schedule == scheduleConstant || m.traits.Constant {
+	if c.optimizerOf(m).Constant {
+		d.MinAlpha, d.WarmupT = 0, 100
+	} else if named("schedule") && c.Schedule == scheduleConstant || m.traits.Constant {
 		d.MinAlpha = 0
 	} else {
 		d.Schedule, d.WarmupT = "cosine", 100

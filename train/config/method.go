@@ -158,7 +158,11 @@ func (s *Setup) settleMethod(decay float64) error {
 // admit refuses keys that the method does not use, and resolves edges and mask where they are auto.
 func (s *Setup) admit() error {
 	c, m := &s.Config, s.method
-	if c.Schedule != "constant" && s.Traits.Constant {
+	if o := c.optimizer(); c.Schedule != scheduleConstant && o.Constant {
+		return Invalid("schedule", c.Schedule, "optimizer %s takes the place of a schedule: use schedule constant, "+
+			"with warmup_iterations for a warm-up", o.Name)
+	}
+	if (c.Schedule != scheduleConstant || c.WarmupT > 0) && s.Traits.Constant {
 		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant",
 			m.Name)
 	}
@@ -280,8 +284,7 @@ func (s *Setup) Directed() dist.Directed {
 	if !s.Traits.Edges.Directed {
 		return nil
 	}
-	d, _ := s.Process.(dist.Directed)
-	return d
+	return s.Process.Directed()
 }
 
 // settleWeights resolves weights auto: the edge process's where it has some.

@@ -93,6 +93,10 @@ func (r *Resolved) settleOptimizer(m method) (warnings []string, err error) {
 		return nil, Invalid("momentum", r.Momentum,
 			"%s has no heavy ball: set momentum 0, or choose an algorithm that "+
 				"has one (%s)", m.Name, others())
+	case r.Optimizer != "" && !m.takes(string(r.Optimizer)) && !r.optimizer().General:
+		return nil, Invalid("optimizer", r.Optimizer, "%s is stated for %s: use optimizer auto, or an algorithm that "+
+			"takes this one (%s)", m.Name, strings.Join(namesOf(m.admits()), " or "),
+			strings.Join(withFeature(func(m method) bool { return m.takes(string(r.Optimizer)) }), ", "))
 	case r.Optimizer != "" && !m.takes(string(r.Optimizer)):
 		return nil, Invalid("optimizer", r.Optimizer,
 			"%s is stated for %s: use optimizer auto, or an algorithm that takes "+

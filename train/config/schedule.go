@@ -193,7 +193,10 @@ func (s *Setup) shape(iterations int) (Shape, error) {
 	var shape Shape
 	switch c.Schedule {
 	case scheduleConstant:
-		return nil, nil
+		if c.WarmupT == 0 {
+			return nil, nil
+		}
+		shape = Steps{Warmup: c.WarmupT, By: 1}
 	case scheduleCosine:
 		shape = CosineIterations{c.WarmupT, end, low}
 	case scheduleLinear:

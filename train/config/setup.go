@@ -312,6 +312,7 @@ func (s *Setup) mix() (err error) {
 func (s *Setup) steps() error {
 	c := &s.Config
 	s.bendLength()
+	s.bendAlpha()
 	s.bendSchedule()
 	s.settleRho()
 	s.settleTheta()

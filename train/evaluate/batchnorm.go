@@ -59,7 +59,7 @@ func (e *Evaluator) recalibrate(w *workspace) ([]float32, error) {
 	s := e.setup
 	b := e.batches.Get().(*device.Batch)
 	defer e.batches.Put(b)
-	host := w.buffered.InitBuffers()
+	host := w.Model.InitBuffers()
 	buffers := w.Device.NewVector(len(host))
 	w.Device.Write(buffers, host)
 	var examples []int32
@@ -71,7 +71,7 @@ func (e *Evaluator) recalibrate(w *workspace) ([]float32, error) {
 		if err := s.Set.Train.GatherAugmented(b, examples, s.Config.Seed, noAgent, k); err != nil {
 			return nil, err
 		}
-		if err := w.buffered.Observe(w.x, buffers, *b, 1/float64(k+1)); err != nil {
+		if err := w.Model.Observe(w.x, buffers, *b, 1/float64(k+1)); err != nil {
 			return nil, fmt.Errorf("evaluate: batch norm of the mean model, batch %d: %w", k, err)
 		}
 	}

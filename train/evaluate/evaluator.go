@@ -40,7 +40,9 @@ type Worker struct {
 }
 
 // Model is the interface that an evaluation needs of a network. All methods are safe for concurrent
-// use. If the network has batch norm, the model must be a [Buffered].
+// use. A network with batch norm has buffers: the running means and variances. They belong to an
+// agent, are never sent, and count neither as parameters nor as bits. Grad does not change them, and
+// Score uses the statistics of its batch.
 type Model interface {
 	// Init returns the initial model of a seed.
 	Init(seed uint64) []float32
@@ -50,11 +52,7 @@ type Model interface {
 	// Score sums over the batch at x: cross entropy without the L2 term, correct predictions, and
 	// targets among the five largest outputs.
 	Score(x device.Vector, b device.Batch) (loss, hits, hits5 float64, err error)
-}
 
-// Buffered is a Model with batch norm, whose running means and variances are its buffers.
-type Buffered interface {
-	Model
 	// InitBuffers returns the buffers of a fresh network: means 0, variances 1.
 	InitBuffers() []float32
 	// ScoreWith is Score with the statistics of the buffers.
@@ -68,8 +66,8 @@ type Buffered interface {
 // metrics only.
 type workspace struct {
 	Worker
-	buffered      Buffered // the model; nil: no batch norm
-	at            int      // index of the worker
+	buffered      bool // the network has batch norm
+	at            int  // index of the worker
 	x, buffers, g device.Vector
 	host          []float32
 	shard         []float64 // gradient of one f_i
@@ -130,10 +128,8 @@ func New(s *config.Setup, workers []Worker) *Evaluator {
 
 func (e *Evaluator) newWorkspace(at int, d Worker) *workspace {
 	s := e.setup
-	w := &workspace{Worker: d, at: at, x: d.Device.NewVector(s.Dim), buffers: d.Device.NewVector(s.BufferLen())}
-	if len(s.Buffers) > 0 {
-		w.buffered = d.Model.(Buffered)
-	}
+	w := &workspace{Worker: d, at: at, buffered: len(s.Buffers) > 0,
+		x: d.Device.NewVector(s.Dim), buffers: d.Device.NewVector(s.BufferLen())}
 	if e.full() {
 		w.g, w.host = d.Device.NewVector(s.Dim), make([]float32, s.Dim)
 		w.shard, w.full = make([]float64, s.Dim), make([]float64, s.Dim)
@@ -229,7 +225,7 @@ func View(sn []*snapshot.Snapshot, of func(*snapshot.Snapshot) device.Vector) []
 
 // view returns a vector of a snapshot on the host: its own memory, or a copy in scratch.
 func view(s *snapshot.Snapshot, v device.Vector, scratch *[]float32) []float32 {
-	if host, ok := s.Device.(device.Host); ok {
+	if host := s.Device.Features().Host; host != nil {
 		return host.Floats(v)
 	}
 	if *scratch == nil {
@@ -399,7 +395,7 @@ func (e *Evaluator) measure(p *point, s subject, keep bool, team []int) error {
 		}
 		s.buffers = [][]float32{b}
 	}
-	if w.buffered == nil {
+	if !w.buffered {
 		return e.test(p, s.tests, all)
 	}
 	p.buffers = s.buffers[0]

@@ -146,8 +146,8 @@ func (e *Evaluator) shard(w *workspace, shard []int32) (float64, error) {
 
 // score is Model.Score, with the buffers if there are any.
 func (w *workspace) score(b device.Batch) (loss, hits, hits5 float64, err error) {
-	if w.buffered != nil {
-		return w.buffered.ScoreWith(w.x, w.buffers, b)
+	if w.buffered {
+		return w.Model.ScoreWith(w.x, w.buffers, b)
 	}
 	return w.Model.Score(w.x, b)
 }
@@ -156,13 +156,13 @@ func (w *workspace) score(b device.Batch) (loss, hits, hits5 float64, err error)
 // computed again with the smaller loss scale.
 func (w *workspace) grad(b device.Batch) (loss float64, err error) {
 	dst := w.g
-	dev, scaled := w.Device.(device.LossScaler)
+	dev := w.Device.Features().Scaler
 	for {
 		var before device.LossScale
-		if scaled {
+		if dev != nil {
 			before, _ = dev.LossScale(dst)
 		}
-		if loss, err = w.Model.Grad(dst, w.x, b); err != nil || !scaled {
+		if loss, err = w.Model.Grad(dst, w.x, b); err != nil || dev == nil {
 			return loss, err
 		}
 		if after, ok := dev.LossScale(dst); !ok || after.Skipped == before.Skipped || after.Scale == before.Scale {

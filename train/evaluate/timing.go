@@ -19,8 +19,8 @@ func (e *Evaluator) TimeRows(from int) (float64, error) {
 	w := e.acquire(0)
 	defer e.release(w)
 	w.Device.Write(w.x, w.Model.Init(s.Config.Seed))
-	if w.buffered != nil {
-		w.Device.Write(w.buffers, w.buffered.InitBuffers())
+	if w.buffered {
+		w.Device.Write(w.buffers, w.Model.InitBuffers())
 	}
 	score, err := e.timeChunk(func(b *device.Batch, n int) error {
 		if err := s.Set.Test.Batch(b, 0, min(n, s.Set.Test.Len())); err != nil {

@@ -6,54 +6,16 @@ import (
 	"fmt"
 
 	"fspda/device"
-	"fspda/dist"
 	"fspda/train/algo"
 	"fspda/train/config"
 )
 
-// Device is a device with a memory of its own: its vectors and programs take no memory of the host.
-type Device interface {
-	device.Device
-	// Memory returns the free and the total bytes of its memory.
-	Memory() (free, total uint64, err error)
-	// Opened returns the number of bytes that opening the device took, besides the memory that the
-	// driver takes for every process.
-	Opened() uint64
-	// Taken returns the number of bytes by which the free memory has shrunk since the device was
-	// opened, as the driver counts it.
-	Taken() (bytes uint64, err error)
-	// Block returns the bytes of one vector of n float32.
-	Block(n int) uint64
-	// ProgramBytes forecasts the bytes of programs that run one after the other. most is the
-	// workspace of the largest, which they share. Each program also has batches of batch numbers.
-	ProgramBytes(most uint64, programs, batch int) uint64
-	// BranchBytes forecasts the bytes that a number of programs take beside that workspace, where they
-	// compute at the same time.
-	BranchBytes(programs int) uint64
-	// ProductBytes forecasts the working memory of Orthogonalize operations on vectors of n numbers,
-	// as many as are given, of which the largest matrix takes `largest` bytes.
-	ProductBytes(largest uint64, n, vectors int) uint64
-	// Overhead returns the bytes that the device keeps for work with the given number of sets of
-	// vectors: recorded graphs, and kernels that libraries load on first use. They are estimated
-	// unless earlier runs of the same work measured them. The error says why stored measurements
-	// were not used.
-	Overhead(work string, sets int) (bytes uint64, measured bool, err error)
-	// KeepOverhead measures the overhead at the end of a run and stores it, so that Overhead
-	// returns it in later runs of the same work. It stores nothing if the overhead cannot be told
-	// apart from other work of the device.
-	KeepOverhead(work string, sets int) error
-	// Staging returns the bytes of host memory through which data are copied to the device: batches
-	// is the number of batches, batch their length, and vector the length of vectors.
-	Staging(batches, batch, vector int) uint64
-}
-
 // Owned reports whether a device has a memory of its own.
 func Owned(dev device.Device) bool {
-	_, ok := dev.(Device)
-	return ok
+	return dev != nil && dev.Features().Memory != nil
 }
 
-// Forecast is the memory that a run takes of a [Device].
+// Forecast is the memory that a run takes of a device with a memory of its own.
 type Forecast struct {
 	Name   string `json:"name"`
 	Agents int    `json:"agents"` // number of agents of this device
@@ -67,7 +29,7 @@ type Forecast struct {
 	// was.
 	Unused error `json:"-"`
 
-	work string // name of the work, as [Device.Overhead] takes it
+	work string // name of the work, as [device.Memory] takes it
 	sets int
 }
 
@@ -90,13 +52,12 @@ func (f *Forecast) add(what string, bytes uint64) {
 func Devices(s *config.Setup, devices ...device.Device) ([]Forecast, error) {
 	var all []Forecast
 	for i, dev := range devices {
-		d, ok := dev.(Device)
-		if !ok {
+		if !Owned(dev) {
 			continue
 		}
-		f := forecast(s, d, agentsOf(i, len(devices), s.Graph.N), Evaluators(s, len(devices)))
+		f := forecast(s, dev, agentsOf(i, len(devices), s.Graph.N), Evaluators(s, len(devices)))
 		var err error
-		if f.Free, f.Total, err = d.Memory(); err != nil {
+		if f.Free, f.Total, err = dev.Features().Memory.Memory(); err != nil {
 			return nil, err
 		}
 		all = append(all, f)
@@ -109,11 +70,12 @@ func agentsOf(i, devices, agents int) int { return (agents + devices - 1 - i) / 
 
 // forecast forecasts the memory of a device with the given numbers of agents and evaluation
 // workers.
-func forecast(s *config.Setup, d Device, agents, workers int) Forecast {
-	f := Forecast{Name: d.Name(), Agents: agents, Opened: d.Opened()}
-	programs := GradientsAtOnce(s, d, agents)
+func forecast(s *config.Setup, dev device.Device, agents, workers int) Forecast {
+	d := dev.Features().Memory
+	f := Forecast{Name: dev.Name(), Agents: agents, Opened: d.Opened()}
+	programs := GradientsAtOnce(s, dev, agents)
 	f.add("vectors of agents", uint64(agents)*agentVectors(s).on(d))
-	f.add("messages and masks", uint64(agents)*messageVectors(s).on(d)+uint64(masksOn(s, d,
+	f.add("messages and masks", uint64(agents)*messageVectors(s).on(d)+uint64(masksOn(s, dev,
 		agents))*d.Block(s.Mask.Len()))
 	f.add("vectors of evaluations", uint64(workers)*workerVectors(s).on(d))
 	f.add("activations and workspaces", d.ProgramBytes(max(s.Programs.Gradient, s.Programs.Score), 0, 0))
@@ -153,11 +115,10 @@ const measuredFrom = 32
 // iterations also stores its overhead beyond vectors and programs; the error says why that failed.
 func Compare(forecasts []Forecast, iterations int, devices ...device.Device) (all []Forecast, err error) {
 	for _, dev := range devices {
-		d, ok := dev.(Device)
-		if !ok || len(forecasts) == 0 {
+		if !Owned(dev) || len(forecasts) == 0 {
 			continue
 		}
-		f := forecasts[0]
+		d, f := dev.Features().Memory, forecasts[0]
 		forecasts = forecasts[1:]
 		var failed error
 		if f.Taken, failed = d.Taken(); failed != nil {
@@ -175,7 +136,7 @@ func Compare(forecasts []Forecast, iterations int, devices ...device.Device) (al
 type vectors map[int]int
 
 // on returns the bytes that the vectors take of a device.
-func (v vectors) on(d Device) (bytes uint64) {
+func (v vectors) on(d device.Memory) (bytes uint64) {
 	for n, count := range v {
 		if n > 0 {
 			bytes += uint64(count) * d.Block(n)
@@ -237,8 +198,7 @@ func masksOn(s *config.Setup, dev device.Device, agents int) int {
 		return 0
 	}
 	n := agents * linksAtOnce(s)
-	_, samples := dev.(device.IndexSampler)
-	if _, ok := s.Mask.(dist.DeviceMask); ok && samples {
+	if _, ok := s.Mask.Sampling(); ok && dev.Features().Sampler != nil {
 		n += MasksDrawnAtOnce
 	}
 	return n
@@ -256,7 +216,7 @@ func workerVectors(s *config.Setup) vectors {
 
 // residentSet returns the bytes of the data set if the device keeps it: for small networks, whose
 // agents are computed together.
-func residentSet(s *config.Setup, d Device) uint64 {
+func residentSet(s *config.Setup, d device.Memory) uint64 {
 	if n := len(s.Set.Train.Pixels); s.Programs.Gradient < LargeProgram && s.BufferLen() == 0 {
 		return d.Block((n + 3) / 4)
 	}

@@ -33,8 +33,8 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 	}
 	need := batchMemory(s) + others
 	for i, dev := range devices {
-		if d, ok := dev.(Device); ok {
-			batches := GradientsAtOnce(s, d, agentsOf(i, len(devices), s.Graph.N)) + Evaluators(s, len(devices))
+		if d := dev.Features().Memory; d != nil {
+			batches := GradientsAtOnce(s, dev, agentsOf(i, len(devices), s.Graph.N)) + Evaluators(s, len(devices))
 			need += d.Staging(batches, s.MicroBatch()*s.Set.Features(), s.Dim)
 		}
 	}

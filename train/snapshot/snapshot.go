@@ -97,12 +97,7 @@ func (sn *Snapshot) Vectors() []device.Vector {
 
 // DeviceErr returns the error of a device that failed: values that were read from it since are
 // invalid, and must not replace an earlier checkpoint.
-func (sn *Snapshot) DeviceErr() error {
-	if d, ok := sn.Device.(interface{ Err() error }); ok {
-		return d.Err()
-	}
-	return nil
-}
+func (sn *Snapshot) DeviceErr() error { return sn.Device.Err() }
 
 // ReplaceAbsent makes sn a placeholder for the snapshot of an absent agent at iteration t. Its
 // counters come from the agent's latest snapshot; its vectors are set by FillMissing.

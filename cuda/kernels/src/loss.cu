@@ -9,6 +9,14 @@ softmax_cross_entropy(double *row_loss, float *dlogits, const float *logits, con
   softmax_cross_entropy_of(GridBlock(), row_loss, dlogits, logits, labels, bad, rows, m, n, stride, s);
 }
 
+// softmax_cross_entropy_mixed is that of one agent whose rows have two labels. A row of labels has
+// three numbers: two classes, and the weight of the first.
+KERNEL(128)
+softmax_cross_entropy_mixed(double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad, int m,
+                            int n, double s) {
+  cross_entropy_of<TwoClasses>(GridBlock(), row_loss, dlogits, logits, labels, bad, m, m, n, 0, s);
+}
+
 // score: the cross entropy of each row, and in hits[0] and hits[1] how many labels have the largest
 // logit, or one of the five largest; among equal logits the first counts. A row with a NaN is not a
 // hit.

@@ -53,19 +53,68 @@ __device__ inline int class_of(const float *labels, int row, int n, u32 *bad, in
   return -1;
 }
 
-// softmax_cross_entropy: the loss of each row, and the derivative of the mean over the m rows of an
+// OneClass is the target of a row: its label.
+struct OneClass {
+  int c;
+
+  // read returns whether the label of a row is a class.
+  __device__ bool read(const float *labels, int row, int n, u32 *bad, int lane) {
+    c = class_of(labels, row, n, bad, lane);
+    return c >= 0;
+  }
+
+  // whole returns whether class j has all weight.
+  __device__ bool whole(int j) const { return j == c; }
+
+  // weight returns the weight of class j, unless that is whole.
+  __device__ double weight(int) const { return 0.0; }
+
+  // ahead returns by how much the logit of the label exceeds the largest.
+  __device__ double ahead(const float *x, double top) const { return (double)x[c] - top; }
+};
+
+// TwoClasses is the target of a row with two labels: class c has weight w, class p the rest.
+struct TwoClasses {
+  int c, p;
+  double w;
+
+  __device__ bool read(const float *labels, int row, int n, u32 *bad, int lane) {
+    float v[2];
+    int of[2];
+    for (int k = 0; k < 2; k++) {
+      v[k] = labels[3 * row + k];
+      of[k] = v[k] >= 0.0f && v[k] < (float)n ? (int)v[k] : -1;
+      if (of[k] >= 0 && (float)of[k] == v[k]) continue;
+      if (lane == 0) atomicMin(bad, (u32)row);
+      return false;
+    }
+    c = of[0], p = of[1];
+    w = c == p ? 1.0 : (double)labels[3 * row + 2];
+    return true;
+  }
+  __device__ bool whole(int j) const { return j == c && w == 1.0; }
+  __device__ double weight(int j) const { return j == c ? w : j == p ? 1.0 - w : 0.0; }
+  __device__ double ahead(const float *x, double top) const {
+    const double first = (double)x[c] - top;
+    return w == 1.0 ? first : w * first + (1.0 - w) * ((double)x[p] - top);
+  }
+};
+
+// cross_entropy_of: the loss of each row, and the derivative of the mean over the m rows of an
 // agent. Logits and gradients of consecutive agents are `stride` numbers apart; labels are
 // contiguous. The targets are s/n, plus 1-s at the label. *bad becomes the first row whose label is
 // not a class, if that is less.
-BODY softmax_cross_entropy_of(const Block &block, double *row_loss, float *dlogits, const float *logits,
-                              const float *labels, u32 *bad, int rows, int m, int n, i64 stride, double s) {
+template <class Target, class Block>
+__device__ inline void cross_entropy_of(const Block &block, double *row_loss, float *dlogits, const float *logits,
+                                        const float *labels, u32 *bad, int rows, int m, int n, i64 stride, double s) {
   const int lane = block.thread() % LANES;
   const int row = (int)(block.index() / LANES);
   const bool mine = row < rows; // all lanes stay, because they meet in the trees
   const i64 at = mine ? row / m * stride + (i64)(row % m) * n : 0;
   const float *x = logits + at;
   float *d = dlogits + at;
-  int c = mine ? class_of(labels, row, n, bad, lane) : -1;
+  Target t;
+  const bool known = mine && t.read(labels, row, n, bad, lane);
   float top = top_of(x, n, lane);
   double sum = exponentials(mine ? d : (float *)0, x, n, (double)top, lane);
   double below = 0.0, each = s / (double)n, per_row = 1.0 / (double)m;
@@ -75,21 +124,28 @@ BODY softmax_cross_entropy_of(const Block &block, double *row_loss, float *dlogi
     for (int j = lane; j < n; j += LANES) below = below + ((double)x[j] - (double)top);
     below = tree(below);
   }
-  if (c < 0) return;
+  if (!known) return;
   // At the label, p-1 is computed before rounding: it is all that remains of the gradient when p is
   // close to 1.
   double scale = per_row / sum;
   for (int j = lane; j < n; j += LANES) {
     double e = (double)d[j];
     if (s != 0.0) {
-      double p = j == c ? (e - sum) / sum + s : e / sum;
+      const double w = t.weight(j);
+      double p = t.whole(j) ? (e - sum) / sum + s : w != 0.0 ? (e - w * sum) / sum + s * w : e / sum;
       d[j] = (float)((p - each) * per_row);
     } else {
-      d[j] = (float)((j == c ? e - sum : e) * scale);
+      const double w = t.weight(j);
+      d[j] = (float)((t.whole(j) ? e - sum : w != 0.0 ? e - w * sum : e) * scale);
     }
   }
   if (lane == 0) {
-    double ahead = (double)x[c] - (double)top;
+    double ahead = t.ahead(x, (double)top);
     row_loss[row] = s != 0.0 ? logarithm(sum) - (1.0 - s) * ahead - each * below : logarithm(sum) - ahead;
   }
+}
+
+BODY softmax_cross_entropy_of(const Block &block, double *row_loss, float *dlogits, const float *logits,
+                              const float *labels, u32 *bad, int rows, int m, int n, i64 stride, double s) {
+  cross_entropy_of<OneClass>(block, row_loss, dlogits, logits, labels, bad, rows, m, n, stride, s);
 }

@@ -128,10 +128,6 @@ func newShard(name string, t table, o images.Options) (*shard, error) {
 
 // missing says which columns there are.
 func missing(name string, columns []column, o images.Options) error {
-	var have []string
-	for _, c := range columns {
-		have = append(have, fmt.Sprintf("%s (%s)", c.name, c.kind))
-	}
 	image, label := "image.bytes or "+strings.Join(imageColumns, ", "), strings.Join(labelColumns, ", ")
 	if o.ImageColumn != "" {
 		image = o.ImageColumn
@@ -139,7 +135,10 @@ func missing(name string, columns []column, o images.Options) error {
 	if o.LabelColumn != "" {
 		label = o.LabelColumn
 	}
-	return &images.FormatError{Path: name, Got: "the columns " + strings.Join(have, ", "),
-		Want: fmt.Sprintf("%s (%s) and %s (%s, %s or strings)", image, texts, label, integers, booleans),
-		Hint: "name them with --image-column and --label-column"}
+	hint := "name them with --image-column and --label-column"
+	if slices.Contains(columns, column{"text", texts}) {
+		hint += "; a table of texts is prepared by fspda data prepare text"
+	}
+	return &images.FormatError{Path: name, Got: "the columns " + listed(columns),
+		Want: fmt.Sprintf("%s (%s) and %s (%s, %s or strings)", image, texts, label, integers, booleans), Hint: hint}
 }

@@ -194,7 +194,7 @@ func TestRelayEndsAfterItsData(t *testing.T) {
 func TestAddressOfEarlierProcess(t *testing.T) {
 	often := func(o *Options) { o.Server.check = 10 * time.Millisecond }
 	m := openMesh(t, 2, often)
-	for len(m[1].peers[0].offers) == 0 && testContext(t).Err() == nil {
+	for ctx := testContext(t); len(m[1].peers[0].offers) == 0 && ctx.Err() == nil; {
 		time.Sleep(time.Millisecond)
 	}
 	m[0].Close()
@@ -301,7 +301,7 @@ func TestForeignPackets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for m[1].Stats().Dropped < 4 && testContext(t).Err() == nil {
+	for ctx := testContext(t); m[1].Stats().Dropped < 4 && ctx.Err() == nil; {
 		time.Sleep(time.Millisecond)
 	}
 	m.check(t)
@@ -358,11 +358,16 @@ func TestFloodOfPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.check(t)
-	for m[0].Stats().Dropped < 1000 && testContext(t).Err() == nil {
+	ctx := testContext(t)
+	for m[0].Stats().Dropped < 1000 && ctx.Err() == nil {
 		time.Sleep(time.Millisecond)
 	}
-	if after := heap(); after > before+8<<20 {
-		t.Errorf("%d bytes more are in use", after-before)
+	// Packets that the server and the client still hold become free when they are delivered.
+	for heap() > before+8<<20 {
+		if ctx.Err() != nil {
+			t.Fatalf("%d bytes more are in use", heap()-before)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	if n := lines.FilterMessageSnippet("dropped invalid").Len(); n != 1 {
 		t.Errorf("logged %d times, want once", n)
@@ -514,7 +519,7 @@ func TestPermissionsInCluster(t *testing.T) {
 	for range 2 {
 		select {
 		case <-refused:
-		case <-time.After(10 * time.Second):
+		case <-time.After(2 * time.Minute):
 			t.Fatal("the cluster let agent 2 subscribe or publish for other agents")
 		}
 	}

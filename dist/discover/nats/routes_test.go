@@ -133,7 +133,7 @@ func TestWarnsWhereNobodyAnswers(t *testing.T) {
 	o := options(t, 1, 2)
 	o.Server.Join, o.Server.check, o.Log = []string{address}, 20*time.Millisecond, zap.New(core)
 	d := open(t, o)
-	for lines.Len() == 0 && testContext(t).Err() == nil {
+	for ctx := testContext(t); lines.Len() == 0 && ctx.Err() == nil; {
 		time.Sleep(time.Millisecond)
 	}
 	about := lines.All()[0].ContextMap()
