@@ -206,7 +206,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// Changes that a run cannot have are refused with what is wrong.
+// Changes that a run cannot have are refused with the reason.
 func TestRefusedMembership(t *testing.T) {
 	for _, c := range []struct{ algo, log, want string }{
 		{"relaysgd", `{"epoch":1,"at":20,"left":[3]}`, "relaysgd sums models along the branches of a tree"},

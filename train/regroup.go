@@ -155,7 +155,7 @@ func (r *regrouping) send(to []int, vs ...device.Vector) error {
 	return nil
 }
 
-// recv receives what an agent sends. The vectors are on the agent's device.
+// recv receives a message. Its vectors are on the agent's device.
 func (r *regrouping) recv(from int) (dist.Message, error) {
 	m, err := r.run.net.Recv(r.ctx, r.id, from, r.t)
 	if errors.Is(err, dist.ErrIdle) {

@@ -73,8 +73,8 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 	}
 }
 
-// newMeeting returns what each agent calls at the head of each iteration. Where the changes of the
-// members are known before, it does nothing.
+// newMeeting returns a function that each agent calls at the head of each iteration. Where the
+// changes of the members are known before, it does nothing.
 func newMeeting(s *Setup) func(*agent, int) error {
 	if !s.DropsSilent() {
 		return func(*agent, int) error { return nil }

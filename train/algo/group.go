@@ -8,7 +8,7 @@ import (
 
 // Membership says how the agents of an algorithm go on when others leave or join during a run.
 type Membership struct {
-	// Regroup brings the vectors of a member to what the members go on from. It is called at all
+	// Regroup sets the vectors of a member to those with which it goes on. It is called at all
 	// members, at the head of the same iteration. Those that joined have the model, the optimizer's
 	// vectors and the averages of the donor then, and the algorithm's own vectors as at the start.
 	// The memory of edges to them is as at the start, at both ends. If Regroup is nil, members
@@ -82,8 +82,8 @@ func (s *State) republish(g *Group, v, public, sum device.Vector) error {
 	return g.Mix(sum, v)
 }
 
-// Reset sets the algorithm's own vectors of an agent that joins to what they are at the start, and
-// begins the memory of edges to new members anew at both ends. donated is the donor's model.
+// Reset sets the algorithm's own vectors of an agent that joins as at the start, and begins the
+// memory of edges to new members anew at both ends. donated is the donor's model.
 func (s *State) Reset(a Algorithm, g *Group, donated device.Vector) {
 	t := a.Traits()
 	if g.Joins() {
@@ -107,6 +107,6 @@ func (s *State) Reset(a Algorithm, g *Group, donated device.Vector) {
 	}
 }
 
-// Donated lists what a new member copies from the donor besides the model: the vectors of the
-// optimizer and the average.
+// Donated lists the vectors that a new member copies from the donor besides the model: the
+// optimizer's and the average.
 func (s *State) Donated() []device.Vector { return s.Aux[s.own:] }

@@ -21,7 +21,7 @@ const (
 	elasticMembers = "elastic"
 )
 
-// usualDropAfter is what drop_after 0 comes to in an elastic run.
+// usualDropAfter takes the place of drop_after 0 in an elastic run.
 const usualDropAfter = 15
 
 // spreadOrphans is the value of orphans that deals the examples of absent agents out.
@@ -59,7 +59,7 @@ func neverOrLong(key string, value any) error {
 	return nil
 }
 
-// Simulated is what a run simulates: the network, the times of gradients, and who takes part.
+// Simulated holds the simulated network, the times of gradients, and who takes part.
 type Simulated struct {
 	Links        *simnet.Links // nil: none
 	ComputeTimes simnet.ComputeTimes

@@ -65,8 +65,8 @@ func (c *Council) Meet(ctx context.Context, agent, t int, now float64) (until fl
 	return c.until, c.err
 }
 
-// decide enters what happens at the head of iteration t in the log, and returns the time until which
-// the members wait.
+// decide adds the changes at the head of iteration t to the log, and returns the time until which the
+// members wait.
 func (c *Council) decide(t int) (until float64, err error) {
 	s := c.setup
 	e := membership.Epoch{Epoch: len(s.Members.Epochs()) + 1, At: t}

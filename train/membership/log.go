@@ -26,7 +26,7 @@ type Epoch struct {
 	Idle map[int]int `json:"idle,omitempty"`
 }
 
-// Change is what happens to the members at the head of an iteration.
+// Change describes a change of the members at the head of an iteration.
 type Change struct {
 	Members []int // The members from then on, ascending.
 	Joined  []int // The new ones among them, ascending.
@@ -49,7 +49,7 @@ type Log struct {
 	now     atomic.Pointer[changes]
 }
 
-// changes is what a log knows. It is not changed: a new one takes its place.
+// changes is the content of a log. It is not changed: a new one takes its place.
 type changes struct {
 	epochs []Epoch
 	at     map[int]*Change // By the iteration from which on they are valid.
@@ -218,7 +218,7 @@ func (l *changes) check(agents int, e Epoch) error {
 	return l.checkStay(e)
 }
 
-// checkStay checks what a change says of the members that stay.
+// checkStay checks the parts of a change that are about the members that stay.
 func (l *changes) checkStay(e Epoch) error {
 	stay := slices.DeleteFunc(l.members(e.At), func(i int) bool {
 		return slices.Contains(e.Left, i) || e.At > 0 && l.spanAt(i, e.At).first == e.At
@@ -290,8 +290,8 @@ func (l *changes) members(t int) (all []int) {
 }
 
 // Idle reports whether an exchange of iteration t with a peer fails at an agent: the peer is absent,
-// or will leave and is no longer awaited. The one that will leave still has what was sent to it in
-// the iteration in which it was awaited in vain.
+// or will leave and is no longer awaited. The one that will leave still has the
+// messages of the iteration in which it was awaited in vain.
 func (l *Log) Idle(agent, peer, t int) bool {
 	now := l.now.Load()
 	own, other := now.spanAt(agent, t), now.spanAt(peer, t)

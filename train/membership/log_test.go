@@ -48,7 +48,7 @@ func TestLog(t *testing.T) {
 		want           bool
 	}{
 		{0, 3, 12, false}, {0, 3, 13, true}, {0, 3, 19, true}, {1, 3, 19, false}, {2, 3, 16, false}, {2, 3, 17, true},
-		{3, 0, 13, false}, {3, 0, 14, true}, {3, 1, 19, false}, // it still has what was sent to it in 13
+		{3, 0, 13, false}, {3, 0, 14, true}, {3, 1, 19, false}, // it still has the message of 13
 		{0, 3, 20, true}, {3, 0, 20, true}, {0, 3, 40, true}, {1, 3, 40, false}, {0, 4, 3, true}, {0, 1, 3, false},
 	} {
 		if got := l.Idle(c.agent, c.peer, c.t); got != c.want {
@@ -64,7 +64,7 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// The error of a bad log says what is wrong, and with which epoch.
+// The error of a bad log names the fault and its epoch.
 func TestBadLogs(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"epoch":1,"at":5`:                                                       "entry 1 is not an epoch",
