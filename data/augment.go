@@ -27,8 +27,15 @@ func Augments() []string { return []string{"auto", string(None), string(CIFAR), 
 // variation is how training varies an example.
 type variation struct {
 	augment Augment
+	policy  policy  // changes of the pixels after crop and mirror
 	erase   float64 // probability of random erasing
 	repeat  int     // appearances of an example beside each other in an epoch; 0 means 1
+	mixing  mixing  // mixtures of the examples of a batch
+}
+
+// changes reports whether training sees other values than the set has.
+func (v variation) changes() bool {
+	return v.augment != None || v.policy.ops > 0 || v.erase > 0 || v.mixing.on()
 }
 
 // resolve replaces auto and the empty name by the default of the set.

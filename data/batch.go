@@ -75,11 +75,11 @@ func (s Split) Gather(dst *device.Batch, examples []int32) error {
 	return nil
 }
 
-// GatherAugmented is Gather with the augmentation of training, but without random erasing: the
+// GatherAugmented is Gather with crop and mirror of training, but without its other variations: the
 // statistics of batch norm are measured on whole images. Its random choices are a function of seed,
 // agent and step. An agent that has no Loader, such as -1, shares no random choices with any.
 func (s Split) GatherAugmented(dst *device.Batch, examples []int32, seed uint64, agent, step int) error {
-	s.erase = 0
+	s.variation = variation{augment: s.augment}
 	return s.gatherAugmented(dst, examples, nil, augmentKey{seed, agent, step}, new(imageScratch), nil)
 }
 
@@ -87,22 +87,27 @@ func (s Split) GatherAugmented(dst *device.Batch, examples []int32, seed uint64,
 // It returns ErrClosed if stop is closed meanwhile.
 func (s Split) gatherAugmented(dst *device.Batch, examples, spare []int32, k augmentKey, buf *imageScratch,
 	stop <-chan struct{}) error {
-	switch {
-	case s.images != nil:
-		s.reserve(dst, examples)
-		return s.images.gather(s, dst, examples, spare, s.variation, k, stop)
-	case s.augment == None && s.erase == 0:
+	if s.images == nil && !s.changes() {
 		return s.Gather(dst, examples)
 	}
 	s.reserve(dst, examples)
-	f := s.Features()
-	for row, e := range examples {
-		stream := k.stream(row)
-		s.augmented(buf, e, &stream)
-		s.norm.apply(dst.X[row*f:(row+1)*f], buf.pixels[:f], nil)
-		eraseRandomly(dst.X[row*f:(row+1)*f], s.shape, s.erase, &stream)
-		dst.Y[row] = s.Labels[e]
+	if s.images != nil {
+		if err := s.images.gather(s, dst, examples, spare, s.variation, k, stop); err != nil {
+			return err
+		}
+	} else {
+		f := s.Features()
+		for row, e := range examples {
+			stream := k.stream(row)
+			s.augmented(buf, e, &stream)
+			s.policy.run(buf.pixels[:f], s.shape, buf, &stream)
+			s.norm.apply(dst.X[row*f:(row+1)*f], buf.pixels[:f], nil)
+			eraseRandomly(dst.X[row*f:(row+1)*f], s.shape, s.erase, &stream)
+			dst.Y[row] = s.Labels[e]
+		}
 	}
+	stream := k.stream(mixPosition)
+	s.mixing.run(dst, s.shape, buf, &stream)
 	return nil
 }
 
@@ -146,7 +151,7 @@ func (s Split) pixels(e int32) []uint8 {
 // resize sizes dst for n examples and allocates no more memory than that needs.
 func resize(dst *device.Batch, n, features int) {
 	dst.X, dst.Y = grown(dst.X, n*features), grown(dst.Y, n)
-	dst.Bytes, dst.Rows, dst.Scale, dst.Shift, dst.CacheKey = nil, nil, nil, nil, nil
+	dst.Bytes, dst.Rows, dst.Scale, dst.Shift, dst.CacheKey, dst.Mix = nil, nil, nil, nil, nil, nil
 }
 
 // indexed reports whether a batch refers to the examples in the set's memory by index: pixels with
@@ -157,7 +162,7 @@ func (s Split) indexed() bool {
 
 // Refers reports whether a batch of training only refers to the set's memory.
 func (s Split) Refers() bool {
-	return (s.indexed() || s.windows != nil) && s.augment == None && s.erase == 0
+	return (s.indexed() || s.windows != nil) && !s.changes()
 }
 
 // reserveAny sizes dst for n examples of whatever kind.
@@ -178,5 +183,6 @@ func (s Split) reserveRows(dst *device.Batch, n int) {
 		dst.Rows = []int32{} // a batch without examples: nil stands for values
 	}
 	dst.Y = grown(dst.Y, n)
-	dst.X, dst.Bytes, dst.Scale, dst.Shift, dst.CacheKey = nil, s.Pixels, s.norm.scales, s.norm.shifts, s.store
+	dst.X, dst.Mix = nil, nil
+	dst.Bytes, dst.Scale, dst.Shift, dst.CacheKey = s.Pixels, s.norm.scales, s.norm.shifts, s.store
 }

@@ -76,6 +76,8 @@ type imageScratch struct {
 	numbers []float32   // output: the values of one example
 
 	pixels []uint8    // the network's input, in bytes
+	spare  []uint8    // as many pixels, for operations that need the picture as it was
+	last   []float32  // the last example of a batch, before it is mixed
 	whole  images.RGB // decoded image
 	file   []byte
 	scale  resampler
@@ -165,7 +167,7 @@ func (p *decodedImages) candidate(examples, spare []int32, row, k int) (e int32,
 func (p *decodedImages) decode(buf *imageScratch, e int, how variation, s *rng.Stream) error {
 	buf.pixels = grown(buf.pixels, 3*p.side*p.side)
 	v, shape := view{p.side, p.short, how.augment, s}, [3]int{p.side, p.side, 3}
-	if how.augment != CIFAR {
+	if how.augment != CIFAR && how.policy.ops == 0 {
 		buf.scale.norm, buf.scale.numbers = buf.norm, buf.numbers
 		defer func() { buf.scale.norm = nil }()
 		if err := p.scaled(buf, e, v); err != nil {
@@ -177,8 +179,11 @@ func (p *decodedImages) decode(buf *imageScratch, e int, how variation, s *rng.S
 	if err := p.scaled(buf, e, v); err != nil {
 		return err
 	}
-	buf.whole.Pix = append(buf.whole.Pix[:0], buf.pixels...)
-	shifted(buf.pixels, buf.whole.Pix, shape, s)
+	if how.augment == CIFAR {
+		buf.whole.Pix = append(buf.whole.Pix[:0], buf.pixels...)
+		shifted(buf.pixels, buf.whole.Pix, shape, s)
+	}
+	how.policy.run(buf.pixels, shape, buf, s)
 	buf.norm.apply(buf.numbers, buf.pixels, nil)
 	eraseRandomly(buf.numbers, shape, how.erase, s)
 	return nil

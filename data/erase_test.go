@@ -124,7 +124,7 @@ func TestEraseComesLast(t *testing.T) {
 
 // Digits in memory, to which batches only refer, are values where training erases them.
 func TestEraseInMemory(t *testing.T) {
-	s, err := Open("synthetic", OpenOptions{TrainSize: 130, TestSize: 10, Erase: 0.5})
+	s, err := Open("synthetic", OpenOptions{TrainSize: 130, TestSize: 10, Vary: Variation{Erase: 0.5}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,8 +190,8 @@ func TestEraseRefuses(t *testing.T) {
 		name string
 		p    float64
 	}{"want pictures": {"synthetic-text", 0.5}, "want 0 to 1": {"synthetic", 1.5}} {
-		if _, err := Open(c.name, OpenOptions{TrainSize: 3000, TestSize: 1000, Erase: c.p}); err == nil ||
-			!strings.Contains(err.Error(), want) {
+		_, err := Open(c.name, OpenOptions{TrainSize: 3000, TestSize: 1000, Vary: Variation{Erase: c.p}})
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s, %v: %v", c.name, c.p, err)
 		}
 	}

@@ -11,6 +11,18 @@ import (
 	"strings"
 )
 
+// Variation says how training varies pictures besides crop and mirror. Its zero value changes none.
+type Variation struct {
+	Policy string  // changes of the pixels: one of Policies; empty means none
+	Erase  float64 // probability of random erasing of an example
+	// Repeat is how often an example appears in an epoch of sampling Epochs, each time with other
+	// random numbers, while as many fewer examples appear; 0 means 1.
+	Repeat int
+	// Mixup and Cutmix are the parameters of the Beta distributions of the weights with which training
+	// mixes pictures, LeastMix to MostMix; 0 leaves it out. With both, each batch takes one at random.
+	Mixup, Cutmix float64
+}
+
 // OpenOptions configures [Open]. Each set uses its own options.
 type OpenOptions struct {
 	// mnist, fashion-mnist: the folder of the four files; cifar10, cifar100, writers: a folder or an
@@ -21,10 +33,7 @@ type OpenOptions struct {
 	Classes   int     // synthetic-images: 0 means 10
 	Seed      uint64  // synthetic sets: selects one of many sets of the same kind
 	Augment   Augment // augmentation of training; empty or auto selects the set's default
-	Erase     float64 // probability of random erasing of a training example; only for pictures
-	// Repeat is how often an example appears in an epoch of sampling Epochs, each time with other
-	// random numbers, while as many fewer examples appear; 0 means 1; only for pictures.
-	Repeat int
+	Vary      Variation
 
 	// For sets decoded on demand, see ImageOptions.
 	Crop, ImageSize int
@@ -152,13 +161,19 @@ func Open(name string, o OpenOptions) (*Set, error) {
 			if err != nil {
 				return nil, err
 			}
-			if err := cmp.Or(s.randomErase(o.Erase), s.repeatEach(o.Repeat)); err != nil {
+			if err := s.vary(o.Vary); err != nil {
 				return nil, errors.Join(err, s.Close())
 			}
 			return s, nil
 		}
 	}
 	return nil, fmt.Errorf("data: set %q is not known, want %s", name, strings.Join(Names(), ", "))
+}
+
+// vary sets how training varies pictures.
+func (s *Set) vary(v Variation) error {
+	return cmp.Or(s.setPolicy(v.Policy), s.randomErase(v.Erase), s.repeatEach(v.Repeat),
+		s.setMixing(mixing{v.Mixup, v.Cutmix}))
 }
 
 // plain opens a set without augmentation by default.

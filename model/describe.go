@@ -16,6 +16,8 @@ type Description struct {
 	// Window is the number of tokens of an example, each with a label; 0 if examples are not windows
 	// of tokens.
 	Window int
+	// Mixed reports that the loss knows examples with a second class: see device.Mix.
+	Mixed bool
 	// L2 returns the L2 term of the loss at x; nil if it is not known.
 	L2 func(x []float32) float64
 	// WeightDecay is the coefficient of the L2 term, 0 where weight decay is decoupled.
@@ -52,7 +54,7 @@ func Vectors(sizes ...int) (tensors []Tensor) {
 // Describe returns the facts about the network that training needs.
 func (e *Engine) Describe() Description {
 	d := Description{Tensors: e.layout.Tensors(), Undecayed: e.Undecayed(), L2: e.L2, WeightDecay: e.WeightDecay(),
-		Operations: e.operations, Normed: e.normed, Memory: e.memory}
+		Operations: e.operations, Normed: e.normed, Memory: e.memory, Mixed: e.mixed}
 	if e.buffers.dim > 0 {
 		d.Buffers = slices.Clone(e.buffers.sizes())
 	}

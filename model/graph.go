@@ -119,7 +119,7 @@ func (g *Graph) checkEvaluate(params, grad, buffers []float32, batch device.Batc
 	return batch.Check(g.codeOf())
 }
 
-// codeOf returns Code without calls, which says what the graph wants of a batch.
+// codeOf returns Code without calls, which batches of the graph fit.
 func (g *Graph) codeOf() *device.Code {
 	return &device.Code{Name: g.name, Batch: g.batch, Features: g.features, Labels: g.labels, Mixed: g.builder.mixed,
 		Gradient: g.grads != nil}

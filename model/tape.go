@@ -62,14 +62,13 @@ func (t *Tape) Dim() int { return t.layout.dim }
 func (t *Tape) Layout() *Layout { return &t.layout }
 
 // Describe lists the parameter tensors, as vectors: only Forward knows what their axes are.
-func (t *Tape) Describe() Description { return Description{Tensors: Vectors(t.layout.sizes()...)} }
+func (t *Tape) Describe() Description {
+	return Description{Tensors: Vectors(t.layout.sizes()...), Mixed: true}
+}
 
 // Init returns a new parameter vector, drawn from the stream "init" of the run seed as described at
 // [Param].
 func (t *Tape) Init(seed uint64) []float32 { return (&Network{layout: &t.layout}).Init(seed) }
-
-// Mixed reports that Grad knows examples with a second class: see device.Mix.
-func (t *Tape) Mixed() bool { return true }
 
 // Grad writes the gradient of the mean loss over the batch at x, including the L2 term, to dst and
 // returns that loss.

@@ -10,22 +10,28 @@ import (
 	"fspda/model"
 )
 
-// picturesRun trains an MLP on drawn pictures, decoded by so many workers, in a run folder.
+// picturesRun trains an MLP on drawn pictures, decoded by so many workers and varied in every way, in
+// a run folder.
 func picturesRun(t *testing.T, ctx context.Context, workers int, jpeg data.Decoder, dir string, opt Options) (*Result,
 	error) {
 	t.Helper()
-	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: 60, Test: 20, Seed: 2},
-		data.ImageOptions{Crop: 12, Workers: workers, JPEG: jpeg})
+	c := small()
+	c.Policy, c.Erase, c.Mixup, c.Cutmix = "randaugment", 0.25, 0.2, 1
+	set, err := data.Open("synthetic-images", data.OpenOptions{TrainSize: 60, TestSize: 20, Seed: 2, Crop: 12,
+		Workers: workers, JPEG: jpeg, Vary: data.Variation{Policy: c.Policy, Erase: c.Erase, Mixup: c.Mixup,
+			Cutmix: c.Cutmix}})
 	if err != nil {
 		return nil, err
 	}
-	c := small()
 	c.Data, c.DataTrain, c.DataTest, c.Crop, c.Batch, c.Agents, c.Iterations, c.Partition = "synthetic-images", 60, 20,
 		12, 7, 3, 20, "shuffled"
 	c.EvalPoints = 2
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: c.Hidden,
 		Activation: c.Activation})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if net, err = net.WithMixed(); err != nil {
 		t.Fatal(err)
 	}
 	opt.Device = cpuDevice

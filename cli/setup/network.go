@@ -115,6 +115,11 @@ func makeNetwork(c train.Config, shape []int, classes int, described model.Exter
 	if err != nil {
 		return nil, &train.ConfigError{Key: "model", Got: c.Model, Err: err}
 	}
+	if c.Mixup > 0 || c.Cutmix > 0 {
+		if net, err = net.WithMixed(); err != nil {
+			return nil, &train.ConfigError{Key: "mixup or cutmix", Err: err}
+		}
+	}
 	var factors []model.Factor
 	for _, f := range of.Factors() {
 		factors = append(factors, model.Factor(f))

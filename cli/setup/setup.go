@@ -43,7 +43,8 @@ func Prepare(c train.Config, dev *Devices) (*train.Setup, Model, error) {
 // DataOptions are the options that OpenData opens the data set with.
 func DataOptions(c train.Config) data.OpenOptions {
 	o := data.OpenOptions{Dir: c.DataDir, TrainSize: c.DataTrain, TestSize: c.DataTest, Seed: syntheticSeed,
-		Augment: data.Augment(c.Augment), Erase: c.Erase, Repeat: c.Repeat, Crop: c.Crop, ImageSize: c.ImageSize,
+		Augment: data.Augment(c.Augment), Vary: data.Variation{Policy: c.Policy, Erase: c.Erase,
+			Repeat: c.Repeat, Mixup: c.Mixup, Cutmix: c.Cutmix}, Crop: c.Crop, ImageSize: c.ImageSize,
 		JPEG: data.Decoder(c.JPEG), OnBad: data.OnBad(c.OnBad), Workers: c.Threads,
 		ImageColumn: c.ImageColumn, LabelColumn: c.LabelColumn, Tokenizer: c.Tokenizer, Window: c.Window()}
 	if c.Data == model.ExternalName {

@@ -11,13 +11,13 @@ import (
 var BiasKernels = kernel.Table{
 	device.AddBias:         {Run: addBias(plain)},
 	device.AddBiasReLU:     {Run: addBias(withReLU)},
-	device.AddBiasGrad:     {Run: columnKernel(biasGrad)},
-	device.AddBiasReLUGrad: {Run: columnKernel(biasReLUGrad)},
+	device.AddBiasGrad:     {Run: divideColumns(biasGrad)},
+	device.AddBiasReLUGrad: {Run: divideColumns(biasReLUGrad)},
 }
 
 // addBias is the affine map with mean 0 and scale 1, which rounds the sum alone.
 func addBias(activation int) func(*kernel.Args) error {
-	return columnKernel(func(o *kernel.Args, part, of int) {
+	return divideColumns(func(o *kernel.Args, part, of int) {
 		n := normalization{m: o.Dims[0], c: o.Dims[1], activation: activation, x: o.In[0], y: o.Out[0]}
 		w := bufferPool.Get().(*columnBuffers)
 		from, to := kernel.SplitUnits(part, of, n.c, kernel.LineFloats)
@@ -26,7 +26,7 @@ func addBias(activation int) func(*kernel.Args) error {
 			for j := range cols {
 				w.mean[j], w.a[j], w.e[j] = 0, 1, o.In[1][col+j]
 			}
-			n.apply(w, col, cols)
+			n.apply(w, 0, n.m, col, cols)
 		}
 		active().fence()
 		bufferPool.Put(w)

@@ -7,8 +7,8 @@ import (
 )
 
 // batchNormGrad returns the gradient of BatchNorm with an activation.
-func batchNormGrad(activation int) func(*kernel.Args) error {
-	return columnKernel(func(o *kernel.Args, part, of int) {
+func batchNormGrad(activation int) kernel.Kernel {
+	return columnKernel(false, func(o *kernel.Args) normGradient {
 		in := o.In
 		n := normGradient{m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: activation, x: in[0]}
 		if activation != plain {
@@ -23,7 +23,7 @@ func batchNormGrad(activation int) func(*kernel.Args) error {
 			out = out[1:]
 		}
 		n.dgamma, n.dbeta = out[1], out[2]
-		n.run(kernel.SplitUnits(part, of, n.c, kernel.LineFloats))
+		return n
 	})
 }
 
@@ -35,18 +35,6 @@ type normGradient struct {
 	x, y, dy, dx, dz      []float32
 	gamma, mean, variance []float32
 	dgamma, dbeta         []float32
-}
-
-func (n *normGradient) run(from, to int) {
-	w := bufferPool.Get().(*columnBuffers)
-	for col := from; col < to; col += maxCols {
-		cols := min(maxCols, to-col)
-		n.sums(w, col, cols)
-		n.factors(w, col, cols)
-		n.apply(w, col, cols)
-	}
-	active().fence()
-	bufferPool.Put(w)
 }
 
 // nonTemporal reports whether to write an output by non-temporal stores. A gradient uses up to five
@@ -61,22 +49,21 @@ func fromOffset(matrix []float32, at int) []float32 {
 	return matrix[at:]
 }
 
-// sums computes A and B of columns.
-func (n *normGradient) sums(w *columnBuffers, col, cols int) {
-	copy(w.mean, n.mean[col:][:cols])
+// load sets the means of columns.
+func (n *normGradient) load(w *columnBuffers, col, cols int) { copy(w.mean, n.mean[col:][:cols]) }
+
+// addBlock adds the rows of a block to A and B of the block.
+func (n *normGradient) addBlock(w *columnBuffers, block, col, cols int) {
 	gradSums := active().gradSums[n.nonTemporal(n.dz)][n.activation]
 	step := rowsPerCall(cols)
 	ahead := columnPrefetch(n.m, n.c, step)
 	if n.activation != plain {
 		ahead = rowPrefetch(3)
 	}
-	for first := 0; first < n.m; first += blockRows {
-		end := min(first+blockRows, n.m)
-		for i := first; i < end; i += step {
-			s, at := span{n.c, min(step, end-i), cols, ahead}, i*n.c+col
-			gradSums(s, n.x[at:], n.dy[at:], fromOffset(n.y, at), fromOffset(n.dz, at), w.mean, w.part[0], w.part[1])
-		}
-		w.fold(active(), cols)
+	end := min((block+1)*blockRows, n.m)
+	for i := block * blockRows; i < end; i += step {
+		s, at := span{n.c, min(step, end-i), cols, ahead}, i*n.c+col
+		gradSums(s, n.x[at:], n.dy[at:], fromOffset(n.y, at), fromOffset(n.dz, at), w.mean, w.part[0], w.part[1])
 	}
 }
 
@@ -96,8 +83,8 @@ func (n *normGradient) factors(w *columnBuffers, col, cols int) {
 	w.clearSums(cols)
 }
 
-// apply computes dx, from the last rows to the first.
-func (n *normGradient) apply(w *columnBuffers, col, cols int) {
+// apply computes some rows of dx, from the last to the first.
+func (n *normGradient) apply(w *columnBuffers, from, to, col, cols int) {
 	g, activation := n.dy, n.activation
 	if activation == withAddReLU { // the first pass has left g in dz
 		g, activation = n.dz, plain
@@ -107,8 +94,8 @@ func (n *normGradient) apply(w *columnBuffers, col, cols int) {
 	if activation == withReLU {
 		ahead = rowPrefetch(3)
 	}
-	for i := (n.m - 1) / step * step; i >= 0; i -= step {
-		s, at := span{n.c, min(step, n.m-i), cols, ahead}, i*n.c+col
+	for i := from + (to-from-1)/step*step; i >= from; i -= step {
+		s, at := span{n.c, min(step, to-i), cols, ahead}, i*n.c+col
 		gradient(s, n.x[at:], g[at:], fromOffset(n.y, at), n.dx[at:], w.mean, w.a, w.b, w.e)
 	}
 }

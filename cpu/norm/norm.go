@@ -49,15 +49,15 @@ import (
 
 // Kernels are batch normalization and pooling.
 var Kernels = kernel.Table{
-	device.BatchNorm:            {Run: batchNorm(plain, false)},
-	device.BatchNormReLU:        {Run: batchNorm(withReLU, false)},
-	device.BatchNormAddReLU:     {Run: batchNorm(withAddReLU, false)},
-	device.BatchNormGrad:        {Run: batchNormGrad(plain)},
-	device.BatchNormReLUGrad:    {Run: batchNormGrad(withReLU)},
-	device.BatchNormAddReLUGrad: {Run: batchNormGrad(withAddReLU)},
-	device.Normalize:            {Run: batchNorm(plain, true)},
-	device.NormalizeReLU:        {Run: batchNorm(withReLU, true)},
-	device.NormalizeAddReLU:     {Run: batchNorm(withAddReLU, true)},
+	device.BatchNorm:            batchNorm(plain, false),
+	device.BatchNormReLU:        batchNorm(withReLU, false),
+	device.BatchNormAddReLU:     batchNorm(withAddReLU, false),
+	device.BatchNormGrad:        batchNormGrad(plain),
+	device.BatchNormReLUGrad:    batchNormGrad(withReLU),
+	device.BatchNormAddReLUGrad: batchNormGrad(withAddReLU),
+	device.Normalize:            batchNorm(plain, true),
+	device.NormalizeReLU:        batchNorm(withReLU, true),
+	device.NormalizeAddReLU:     batchNorm(withAddReLU, true),
 	device.MaxPool:              {Run: maxPool},
 	device.MaxPoolGrad:          {Run: maxPoolGrad},
 	device.AvgPool:              {Run: avgPool},
@@ -199,8 +199,8 @@ func nonTemporal(y []float32, c, bytes int) int {
 }
 
 // batchNorm returns BatchNorm with an activation, or Normalize, whose statistics are given.
-func batchNorm(activation int, given bool) func(*kernel.Args) error {
-	return columnKernel(func(o *kernel.Args, part, of int) {
+func batchNorm(activation int, given bool) kernel.Kernel {
+	return columnKernel(given, func(o *kernel.Args) normalization {
 		n := normalization{given: given, m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: activation, x: o.In[0],
 			gamma: o.In[1], beta: o.In[2], y: o.Out[0]}
 		if given {
@@ -211,18 +211,8 @@ func batchNorm(activation int, given bool) func(*kernel.Args) error {
 		if activation == withAddReLU {
 			n.z = o.In[len(o.In)-1]
 		}
-		n.run(kernel.SplitUnits(part, of, n.c, kernel.LineFloats))
+		return n
 	})
-}
-
-// columnKernel returns a kernel that divides its columns among the workers.
-func columnKernel(run func(o *kernel.Args, part, of int)) func(*kernel.Args) error {
-	return func(o *kernel.Args) error {
-		const least = 32 << 10 // numbers that are worth another goroutine
-		m, c := o.Dims[0], o.Dims[1]
-		o.Parallel(max(1, min(o.Threads(), m*c/least, c/kernel.LineFloats)), run)
-		return nil
-	}
 }
 
 // normalization is one call of a forward kernel. Its statistics are given or computed.
@@ -234,33 +224,24 @@ type normalization struct {
 	mean, variance       []float32
 }
 
-func (n *normalization) run(from, to int) {
-	w := bufferPool.Get().(*columnBuffers)
-	for col := from; col < to; col += maxCols {
-		cols := min(maxCols, to-col)
-		if n.given {
-			n.loadStatistics(w, col, cols)
-		} else {
-			n.statistics(w, col, cols)
-		}
-		n.apply(w, col, cols)
+// load sets the shifts of columns.
+func (n *normalization) load(w *columnBuffers, col, cols int) { copy(w.mean, n.x[col:][:cols]) }
+
+// addBlock adds the rows of a block to the sums of the block.
+func (n *normalization) addBlock(w *columnBuffers, block, col, cols int) {
+	step, end := rowsPerCall(cols), min((block+1)*blockRows, n.m)
+	for i := block * blockRows; i < end; i += step {
+		s := span{n.c, min(step, end-i), cols, columnPrefetch(n.m, n.c, step)}
+		active().moments(s, n.x[i*n.c+col:], w.mean[:kernel.Padded(cols)], w.part[0], w.part[1])
 	}
-	active().fence()
-	bufferPool.Put(w)
 }
 
-// statistics computes mean and variance of columns, and from them the affine map.
-func (n *normalization) statistics(w *columnBuffers, col, cols int) {
-	shift := w.mean[:kernel.Padded(cols)]
-	copy(shift, n.x[col:][:cols])
-	step := rowsPerCall(cols)
-	for first := 0; first < n.m; first += blockRows {
-		end := min(first+blockRows, n.m)
-		for i := first; i < end; i += step {
-			s := span{n.c, min(step, end-i), cols, columnPrefetch(n.m, n.c, step)}
-			active().moments(s, n.x[i*n.c+col:], shift, w.part[0], w.part[1])
-		}
-		w.fold(active(), cols)
+// factors computes mean and variance of columns, unless they are given, and from them the affine
+// map.
+func (n *normalization) factors(w *columnBuffers, col, cols int) {
+	if n.given {
+		n.loadStatistics(w, col, cols)
+		return
 	}
 	m := float64(n.m)
 	for j := range cols {
@@ -270,7 +251,7 @@ func (n *normalization) statistics(w *columnBuffers, col, cols int) {
 		if v < 0 {
 			v = 0
 		}
-		w.affine(j, float64(shift[j])+d, v+n.eps, n.gamma[col+j], n.beta[col+j])
+		w.affine(j, float64(w.mean[j])+d, v+n.eps, n.gamma[col+j], n.beta[col+j])
 		n.mean[col+j], n.variance[col+j] = w.mean[j], float32(v)
 	}
 	w.clearSums(cols)
@@ -291,16 +272,17 @@ func (w *columnBuffers) affine(j int, mean, square float64, gamma, beta float32)
 	w.e[j] = float32(float64(beta) - float64((mean-float64(w.mean[j]))*k))
 }
 
-// apply computes y, from the last rows to the first, since the last ones are still in the cache.
-func (n *normalization) apply(w *columnBuffers, col, cols int) {
+// apply computes some rows of y, from the last to the first, since the last ones are still in the
+// cache.
+func (n *normalization) apply(w *columnBuffers, from, to, col, cols int) {
 	affine := active().affine[nonTemporal(n.y, n.c, nonTemporalBytes)][n.activation]
 	step := rowsPerCall(cols)
 	z, ahead := n.z, rowPrefetch(1)
 	if n.activation == withAddReLU {
 		ahead = rowPrefetch(2)
 	}
-	for i := (n.m - 1) / step * step; i >= 0; i -= step {
-		s, at := span{n.c, min(step, n.m-i), cols, ahead}, i*n.c+col
+	for i := from + (to-from-1)/step*step; i >= from; i -= step {
+		s, at := span{n.c, min(step, to-i), cols, ahead}, i*n.c+col
 		if n.activation == withAddReLU {
 			z = n.z[at:]
 		}

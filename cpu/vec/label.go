@@ -25,7 +25,7 @@ func labelAt(labels []float32, i, n int) (int, error) {
 	return 0, &LabelError{Row: i, Value: float64(v), Classes: n}
 }
 
-// target is what a loss compares a row of logits with: a class, which has a weight, and a second
+// target is the wanted result of a row of logits: a class, which has a weight, and a second
 // class, which has the rest. The second is another class, unless the weight is 1.
 type target struct {
 	class, other int
@@ -43,8 +43,8 @@ func (t target) of(c int) float64 {
 	return 0
 }
 
-// targetAt returns the target of row i, of which labels has `each` numbers: the class alone, or
-// those of SoftmaxCrossEntropyMixed.
+// targetAt returns the target of row i, of which labels has `each` numbers: the class alone, or a
+// class, a second class and a weight.
 func targetAt(labels []float32, i, each, n int) (t target, err error) {
 	if each == 1 {
 		t.class, err = labelAt(labels, i, n)

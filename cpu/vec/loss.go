@@ -8,8 +8,8 @@ import (
 )
 
 // softmaxCrossEntropy: loss = mean over the rows of -log softmax(logits)[label], dlogits = (softmax
-// - onehot)/m; with an attr s, the onehot is smoothed. A row of labels has one number, or those of
-// SoftmaxCrossEntropyMixed.
+// - onehot)/m; with an attr s, the onehot is smoothed. The labels of softmaxCrossEntropyMixed have
+// three numbers a row, of which targetAt makes a target.
 func softmaxCrossEntropy(o *kernel.Args) error {
 	if o.Attr != 0 {
 		return smoothCrossEntropy(o)

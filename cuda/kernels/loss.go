@@ -28,7 +28,7 @@ func SoftmaxCrossEntropy(loss, dlogits, logits, labels, rowLoss, bad Address, m,
 	return softmaxCrossEntropies(1, 0, loss, dlogits, logits, labels, rowLoss, bad, m, n, s)
 }
 
-// SoftmaxCrossEntropyMixed is device.SoftmaxCrossEntropyMixed. Its other arguments are those of
+// SoftmaxCrossEntropyMixed is device.SoftmaxCrossEntropyMixed, with the arguments of
 // SoftmaxCrossEntropy.
 func SoftmaxCrossEntropyMixed(loss, dlogits, logits, labels, rowLoss, bad Address, m, n int, s float64) []Call {
 	return []Call{

@@ -71,6 +71,9 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"eval_agents":    {"{agents: 10, eval_agents: 20}", "{agents: 10, eval_agents: 4}"},
 	"tokenizer":      {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},
 	"augment":        {"{data: text, augment: none}", "{augment: none}"},
+	"auto_augment":   {"{data: text, auto_augment: randaugment}", "{auto_augment: randaugment}"},
+	"mixup":          {"{data: text, mixup: 0.2}", "{mixup: 0.2}"},
+	"cutmix":         {"{model: external, cutmix: 1}", "{cutmix: 1}"},
 	"random_erase":   {"{data: text, random_erase: 0.5}", "{random_erase: 0.5}"},
 	"repeat_augment": {"{sampling: iid, repeat_augment: 3}", "{repeat_augment: 3}"},
 	"sample_tokens":  {"{sample_tokens: 3}", "{data: text, sample_tokens: 3}"},
@@ -113,6 +116,7 @@ func resolveText(t *testing.T, text string) error {
 		t.Fatal(err)
 	}
 	of := small()
+	of.Mixup, of.Cutmix = c.Mixup, c.Cutmix
 	if _, err := c.Network(); err == nil {
 		of.Algo, of.Optimizer, of.WeightDecay = c.Algo, c.Optimizer, c.WeightDecay
 	}

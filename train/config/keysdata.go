@@ -1,9 +1,11 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 
 	"fspda/data"
+	"fspda/model"
 	"fspda/train/setting"
 )
 
@@ -36,8 +38,11 @@ var dataKeys = []setting.Key{
 // DecodingKeys say how the examples of a data set are read.
 type DecodingKeys struct {
 	Augment   string  `key:"augment"`
+	Policy    string  `key:"auto_augment"`
 	Erase     float64 `key:"random_erase"`
 	Repeat    int     `key:"repeat_augment"`
+	Mixup     float64 `key:"mixup"`
+	Cutmix    float64 `key:"cutmix"`
 	Crop      int     `key:"crop"`
 	ImageSize int     `key:"image_size"`
 	JPEG      string  `key:"jpeg"`
@@ -54,10 +59,13 @@ var decodingKeys = []setting.Key{
 			func(s *Setup, c Config) bool { return !s.readsText(c) })},
 		Help: "how training varies its examples: auto (as is usual for the set), none, cifar (moved by up to 4 " +
 			"pixels, mirrored), imagenet (a random box, scaled to the crop, mirrored)"},
+	{Name: "auto_augment", Topic: "data", Default: "none", Names: data.Policies, Forms: true, Check: checkPolicy,
+		Needs: []setting.Need{ofPictures}, Since: "0.2.0",
+		Help: "random changes of the shape and the colours of training pictures: none, randaugment(2,9) (two of 14 " +
+			"operations with magnitude 9 of 30, also randaugment), or trivialaugment (one, of any magnitude)"},
 	{Name: "random_erase", Topic: "data", Range: "[0, 1]", Want: "a probability from 0 to 1", Since: "0.2.0",
-		Needs: []setting.Need{needsRun("a data set of pictures",
-			func(s *Setup, c Config) bool { return !s.readsText(c) && len(s.Set.Shape) > 1 })},
-		Help: "probability that a box of a training picture, 2 to 33 % of its area, becomes the mean colour"},
+		Needs: []setting.Need{ofPictures},
+		Help:  "probability that a box of a training picture, 2 to 33 % of its area, becomes the mean colour"},
 	{Name: "repeat_augment", Topic: "data", Default: 1, Whole: true, Range: "[1, inf)", Want: "at least 1",
 		Since: "0.2.0", Needs: []setting.Need{needsRun("a data set of pictures with sampling epochs",
 			func(s *Setup, c Config) bool {
@@ -65,6 +73,14 @@ var decodingKeys = []setting.Key{
 			})},
 		Help: "appearances of a training picture in an epoch, beside each other and augmented anew; an epoch keeps " +
 			"its length and takes as many fewer pictures"},
+	{Name: "mixup", Topic: "data", Range: "[0, 4]", Want: wantMix, Check: zeroOr(data.LeastMix), Since: "0.2.0",
+		Needs: []setting.Need{ofPictures, lossHere},
+		Help: "parameter of the Beta distribution of the weights with which training averages pictures, and their " +
+			"classes, in pairs, such as 0.2; 0 leaves them; with cutmix too, each batch takes one of both"},
+	{Name: "cutmix", Topic: "data", Range: "[0, 4]", Want: wantMix, Check: zeroOr(data.LeastMix), Since: "0.2.0",
+		Needs: []setting.Need{ofPictures, lossHere},
+		Help: "parameter of the Beta distribution of the share of a training picture, such as 1, that stays when a " +
+			"box of another picture replaces the rest; 0 leaves them"},
 	{Name: "crop", Topic: "data", Whole: true, Range: "[0, inf)", Want: "at least 0",
 		Needs: []setting.Need{imagesOfAnySize},
 		Help:  "side of the part of an image that the network sees, in pixels; 0 is 224"},
@@ -86,6 +102,33 @@ var decodingKeys = []setting.Key{
 		Needs: []setting.Need{setting.Is("data", "text")}, Since: "0.2.0",
 		Help: "text: char (its characters), byte, gpt2 (the byte pairs of GPT-2), or auto (as the files of tokens " +
 			"say; char for .txt files)"},
+}
+
+// ofPictures is the condition that examples are pictures.
+var ofPictures = needsRun("a data set of pictures",
+	func(s *Setup, c Config) bool { return !s.readsText(c) && len(s.Set.Shape) > 1 })
+
+// lossHere is the condition that this program computes the loss.
+var lossHere = needs("a model of this program: an external one computes its own loss, and can mix its examples",
+	func(c Config) bool { return c.Model != model.ExternalName })
+
+var wantMix = fmt.Sprintf("0, or %v to %v", data.LeastMix, data.MostMix)
+
+// checkPolicy refuses texts that data.Policies does not list.
+func checkPolicy(key string, value any) error {
+	if err := data.CheckPolicy(value.(string)); err != nil {
+		return Invalid(key, value, "%v", err)
+	}
+	return nil
+}
+
+// checkMixed refuses a model whose loss does not know examples of two classes, where there are some.
+func (c Config) checkMixed(d model.Description) error {
+	if (c.Mixup > 0 || c.Cutmix > 0) && !d.Mixed {
+		return Invalid("mixup or cutmix", fmt.Sprintf("%v, %v", c.Mixup, c.Cutmix), "the model's loss knows examples "+
+			"of one class: make its network with WithMixed")
+	}
+	return nil
 }
 
 // BatchKeys choose how the data is split and sampled.

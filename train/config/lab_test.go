@@ -41,6 +41,11 @@ func labModel(tb testing.TB, c Config) *model.Engine {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	if c.Mixup > 0 || c.Cutmix > 0 {
+		if net, err = net.WithMixed(); err != nil {
+			tb.Fatal(err)
+		}
+	}
 	return model.NewEngine(net, cpu.New())
 }
 

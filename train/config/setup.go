@@ -130,7 +130,7 @@ func (c Config) Resolve(set *data.Set, m Model) (*Setup, error) {
 	if err := errors.Join(s.average(), s.measurePrograms(d), s.compareProducts(d), s.warnNorms(d)); err != nil {
 		return nil, err
 	}
-	return s, errors.Join(s.checkRounds(), s.refuseUnused(c))
+	return s, errors.Join(s.checkRounds(), cmp.Or(s.refuseUnused(c), c.checkMixed(d)))
 }
 
 // compareProducts counts the matrix products of the optimizer, if it has some, as a share of a
