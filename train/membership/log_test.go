@@ -52,7 +52,8 @@ func TestLog(t *testing.T) {
 		{0, 3, 20, true}, {3, 0, 20, true}, {0, 3, 40, true}, {1, 3, 40, false}, {0, 4, 3, true}, {0, 1, 3, false},
 	} {
 		if got := l.Idle(c.agent, c.peer, c.t); got != c.want {
-			t.Errorf("exchange of agent %d with %d in iteration %d fails: %v, want %v", c.agent, c.peer, c.t, got, c.want)
+			t.Errorf("exchange of agent %d with %d in iteration %d fails: %v, want %v", c.agent, c.peer, c.t, got,
+				c.want)
 		}
 	}
 }
