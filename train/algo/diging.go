@@ -37,7 +37,8 @@ func (a DIGing) Traits() Traits {
 		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
 			Takes: TrackedGradient},
 		Membership: Membership{Regroup: restart(trackQ)},
-		About:      About{"model and tracker", "4·v·d·|E_t|", "1", exactOnSkew, anyGraph, "Nedić, Olshevsky and Shi 2017"},
+		About: About{"model and tracker", "4·v·d·|E_t|", "1", exactOnSkew, anyGraph,
+			"Nedić, Olshevsky and Shi 2017"},
 	}
 }
 

@@ -59,7 +59,8 @@ func (a SA) Traits() Traits {
 		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
 		Needs:      Needs{Dual: true},
 		Membership: Membership{Regroup: recentre(saLambda)},
-		About:      About{"k values of the model", "2·v·k·|E_t|", "1 (dual)", exactOnSkew, anyGraph, "FSPDA, equation 8"},
+		About: About{"k values of the model", "2·v·k·|E_t|", "1 (dual)", exactOnSkew, anyGraph,
+			"FSPDA, equation 8"},
 	}
 }
 

@@ -40,7 +40,8 @@ func (a NEXT) Traits() Traits {
 			Takes: TrackedGradient},
 		Needs:      Needs{Exact: true},
 		Membership: Membership{Regroup: restart(trackQ)},
-		About:      About{"model and tracker", "4·v·d·|E_t|", "1", exactOnSkew, anyGraph, "Di Lorenzo and Scutari 2016"},
+		About: About{"model and tracker", "4·v·d·|E_t|", "1", exactOnSkew, anyGraph,
+			"Di Lorenzo and Scutari 2016"},
 	}
 }
 

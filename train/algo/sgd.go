@@ -25,7 +25,8 @@ func (a SGD) Traits() Traits {
 		Updates: Updates{Descent: a.Descent, Optimizers: append([]string{Any}, scheduleFree...), Takes: MeanGradient,
 			ClipsMean: true},
 		Membership: Membership{Regroup: keepVectors},
-		About:      About{"the gradient, an all-reduce", "2·(n-1)·v·d", "0", exactOnSkew, "none", "the central reference"},
+		About: About{"the gradient, an all-reduce", "2·(n-1)·v·d", "0", exactOnSkew, "none",
+			"the central reference"},
 	}
 }
 

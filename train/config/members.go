@@ -128,8 +128,8 @@ func (s *Setup) checkOutages() error {
 			return Invalid("links", s.Config.Links, "agent %d has an outage, and agents of %s have no iterations in "+
 				"common before which others could wait: leave outages out", o.Agent, s.Config.Algo)
 		case math.IsInf(o.To, 1) && !s.DropsSilent():
-			return Invalid("links", s.Config.Links, "agent %d has an outage that does not end, and the others would wait "+
-				"for ever: give it a to_s, or use membership elastic", o.Agent)
+			return Invalid("links", s.Config.Links, "agent %d has an outage that does not end, and the others would "+
+				"wait for ever: give it a to_s, or use membership elastic", o.Agent)
 		}
 	}
 	return nil
@@ -169,8 +169,8 @@ func (s *Setup) checkEpoch(e membership.Epoch) error {
 		}
 	}
 	if s.exchanges() && !s.connects(members) {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("membership: from iteration %d on the members %v are not connected "+
-			"on graph %s: each part goes on by itself", e.At, members, s.Config.Graph))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("membership: from iteration %d on the members %v are not "+
+			"connected on graph %s: each part goes on by itself", e.At, members, s.Config.Graph))
 	}
 	return nil
 }

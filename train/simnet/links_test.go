@@ -203,7 +203,8 @@ func TestBadLinks(t *testing.T) {
 		"no map":          {"- 3", []string{"key: value"}},
 		"text for number": {"{gradient_ms: fast}", []string{"fast"}},
 		"outages": {"{gradient_ms: 1, outages: [{agents: 1}, {agents: 9, from_s: 1}, " +
-			"{agents: 0, from_s: 3, to_s: 2}, {agents: 2-3, from_s: 1, to_s: 5}, {agents: 3, from_s: 5}, {from_s: -1}]}",
+			"{agents: 0, from_s: 3, to_s: 2}, {agents: 2-3, from_s: 1, to_s: 5}, {agents: 3, from_s: 5}, " +
+			"{from_s: -1}]}",
 			[]string{"outages[0]: has no from_s", "outages[1]: names agent 9", "outages[2]: ends at 2 s",
 				"outages[4]: agent 3 has another", "outages[5].from_s: is -1", "outages[5]: names no agents"}},
 		"empty":   {"", []string{"gradient_ms: is missing"}},
