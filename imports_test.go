@@ -146,8 +146,8 @@ var allowed = map[string][]string{
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
-	"cli/experimentcmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/lockfile",
-		"internal/cgroup", "internal/wholefile",
+	"cli/experimentcmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/bounded",
+		"internal/lockfile", "internal/cgroup", "internal/wholefile",
 		"train", "web"},
 	"cli/modelcmd": {
 		"cli/command",
