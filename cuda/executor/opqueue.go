@@ -246,17 +246,6 @@ func (ex *Executor) Enqueue(send func() error, accesses ...Access) {
 	ex.EnqueueOp(&Op{Send: send}, accesses...)
 }
 
-// EnqueueCall queues a kernel.
-func (ex *Executor) EnqueueCall(c kernels.Call, accesses ...Access) {
-	ex.EnqueueOp(&Op{Call: c}, accesses...)
-}
-
-// EnqueueThen is Enqueue with a callback for when the GPU has completed the operation. It is called
-// after a failure too.
-func (ex *Executor) EnqueueThen(send func() error, then func(), accesses ...Access) {
-	ex.EnqueueOp(&Op{Send: send, Then: then}, accesses...)
-}
-
 // RunOp sends an operation after all queued ones and returns its error. It does not wait for the
 // GPU.
 func (ex *Executor) RunOp(send func() error, accesses ...Access) error {
