@@ -24,7 +24,7 @@ func (o *Options) selftest(precision string, limit time.Duration) Part {
 		switch {
 		case seen.all == 0:
 			return err
-		case seen.failed > 0: // that is what it found, and no failure to find it
+		case seen.failed > 0: // the self-test ran; its result is that checks failed
 		case err != nil:
 			b.out.Summary = "none of " + seen.String() + " failed until then"
 			return err
