@@ -16,7 +16,7 @@ import (
 // counted, and internal/testing counts as tests. `make size` prints the current lines.
 var sizes = map[string]int{
 	".":        4,
-	"bench":    10620,
+	"bench":    10640,
 	"cli":      13900,
 	"cmd":      40,
 	"cpu":      11520,
@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6930,
 	"selftest": 950,
-	"train":    28750,
+	"train":    30150,
 	"web":      5480,
 }
 
