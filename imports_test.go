@@ -56,23 +56,21 @@ var allowed = map[string][]string{
 	"data/format": {},
 	"data/text": {"data/format", "data/text/bpe", "internal/bounded", "internal/pickle", "internal/rng",
 		"internal/wholefile"},
-	"data/text/bpe":         {},
-	"data/text/gpt2":        {"data/text"}, // apart, for its vocabulary
-	"data/images":           {"data/format", "data/images/jpeg", "internal/bounded"},
-	"data/images/jpeg":      {},
-	"data/images/imagetest": {}, // for tests: pictures to decode
-	"data/images/arrow":     {},
-	"data/images/packed":    {"data/images", "data/images/arrow", "internal/bounded", "internal/wholefile"},
-	"data/images/parquet":   {"data/images", "data/images/arrow", "internal/bounded"},
-	"data/fetch":            {"internal/bounded", "internal/wholefile"},
-	"dist/fewbits":          {},
-	"dist":                  {"device", "dist/fewbits", "internal/bounded", "internal/rng", "internal/spelling"},
-	"dist/discover":         {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
-	"dist/discover/nats":    {"dist/discover"},
-	"dist/link":             {"dist", "dist/discover", "internal/bounded"},
-	"dist/disttest":         {"device", "device/devicetest", "dist", "internal/rng"},
-	"train/algo":            {"device", "train/setting"},
-	"train/algo/algotest":   {"device", "device/devicetest", "train/algo"}, // for tests of devices
+	"data/text/bpe":       {},
+	"data/text/gpt2":      {"data/text"}, // apart, for its vocabulary
+	"data/images":         {"data/format", "data/images/jpeg", "internal/bounded"},
+	"data/images/jpeg":    {},
+	"data/images/arrow":   {},
+	"data/images/packed":  {"data/images", "data/images/arrow", "internal/bounded", "internal/wholefile"},
+	"data/images/parquet": {"data/images", "data/images/arrow", "internal/bounded"},
+	"data/fetch":          {"internal/bounded", "internal/wholefile"},
+	"dist/fewbits":        {},
+	"dist":                {"device", "dist/fewbits", "internal/bounded", "internal/rng", "internal/spelling"},
+	"dist/discover":       {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
+	"dist/discover/nats":  {"dist/discover"},
+	"dist/link":           {"dist", "dist/discover", "internal/bounded"},
+	"train/algo":          {"device", "train/setting"},
+	"train/algo/algotest": {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
 		"data", "dist", "internal/bounded", "internal/cgroup", "internal/rng", "internal/spelling", "model",
 		"train/algo", "train/setting", "train/simnet",
@@ -197,6 +195,9 @@ var allowed = map[string][]string{
 		"cuda/kernels", "cuda/driver", "cuda/cublas", "cuda/cudnn", "device", "device/signature", "internal/wholefile"},
 
 	// for tests only, see TestProductHasNoStage
+	// a simulated network with faults, and the contract of every transport
+	"internal/testing/disttest":   {"device", "device/devicetest", "dist", "internal/rng"},
+	"internal/testing/imagetest":  {},                                           // pictures to decode
 	"internal/testing/fakecuda":   {"cuda/kernels", "internal/testing/hostrun"}, // NVIDIA's libraries on the host
 	"internal/testing/fakecudnn":  {"cuda/cudnn", "cuda/driver"},                // the graph API of cuDNN in Go
 	"internal/testing/fakegpu":    {"cuda/driver", "cuda/dynlib"},               // a GPU in host memory

@@ -17,18 +17,18 @@ import (
 var sizes = map[string]int{
 	".":        4,
 	"bench":    10520,
-	"cli":      13610,
+	"cli":      13660,
 	"cmd":      40,
-	"cpu":      11490,
+	"cpu":      11520,
 	"cuda":     20500,
 	"data":     18000,
 	"device":   6570,
-	"dist":     12400,
+	"dist":     11450,
 	"docs":     140,
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    28500,
+	"train":    28750,
 	"web":      5480,
 }
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/data/images/imagetest"
+	"fspda/internal/testing/imagetest"
 	"fspda/internal/testing/realdata"
 )
 

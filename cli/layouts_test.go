@@ -19,7 +19,7 @@ import (
 	"testing"
 
 	"fspda/cli/weights"
-	"fspda/data/images/imagetest"
+	"fspda/internal/testing/imagetest"
 	"fspda/train"
 	"fspda/train/safetensors"
 )

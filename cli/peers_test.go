@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"fspda/cli/command"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 )
 
 // writePeers writes a file with the addresses of agents.

@@ -23,8 +23,8 @@ import (
 	"time"
 
 	"fspda/cli/command"
-	"fspda/dist/disttest"
 	"fspda/internal/rng"
+	"fspda/internal/testing/disttest"
 	"fspda/train"
 	"fspda/train/process"
 )

@@ -22,8 +22,8 @@ import (
 	"time"
 
 	"fspda/cli/command"
-	"fspda/dist/disttest"
 	"fspda/internal/rng"
+	"fspda/internal/testing/disttest"
 )
 
 var (

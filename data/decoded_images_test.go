@@ -13,9 +13,9 @@ import (
 	"testing/synctest"
 
 	"fspda/data/images"
-	"fspda/data/images/imagetest"
 	"fspda/device"
 	"fspda/internal/rng"
+	"fspda/internal/testing/imagetest"
 )
 
 // shelf is a source of files in memory.

@@ -36,6 +36,6 @@
 // and its constructor.
 //
 // Start with graph.go, process.go and mask.go; transport.go is the interface that local.go
-// implements between goroutines. Package nats implements it between processes and machines. Package
-// disttest has the contract of every Transport, and simulated networks with faults.
+// implements between goroutines. Package link implements it between processes and machines. Package
+// internal/testing/disttest has the contract of every Transport, and simulated networks with faults.
 package dist

@@ -8,7 +8,7 @@ import (
 
 	"fspda/device/devicetest"
 	"fspda/dist"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 )
 
 func TestLocalKeepsTheContract(t *testing.T) {

@@ -110,7 +110,6 @@ func (e *Engine) Async() bool {
 // StartGrad starts Grad, or Step if buffers is not nil, and returns once the batch may be
 // overwritten; on a device that is not asynchronous, once the gradient is finished. wait waits for
 // the loss; it must be called exactly once. Later operations on the vectors come after the
-// gradient. Later operations on the vectors come after the
 // gradient.
 func (e *Engine) StartGrad(dst, x, buffers device.Vector, b device.Batch) (wait func() (loss float64, err error)) {
 	kind, momentum := Train, 0.0

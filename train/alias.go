@@ -78,6 +78,14 @@ const (
 	Diverged = runfolder.Diverged
 )
 
+// Branch is a checkpoint from which another run goes on; see [runfolder.Branch].
+type Branch = runfolder.Branch
+
+// OpenBranch opens the checkpoint of a run at an iteration; see [runfolder.OpenBranch].
+func OpenBranch(run string, s *Setup, at int) (*Branch, error) {
+	return runfolder.OpenBranch(run, s, at)
+}
+
 // OpenFolder creates the run folder of a setup, or opens the folder of a run to be resumed. See
 // [runfolder.OpenFolder].
 func OpenFolder(path string, s *Setup, resume bool) (*Folder, error) {

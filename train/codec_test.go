@@ -9,7 +9,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 	"fspda/train/algo"
 	"fspda/train/simnet"
 )

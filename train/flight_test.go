@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"fspda/dist"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 )
 
 // late is a run of streaming DiLoCo whose outer steps are under way for several iterations.

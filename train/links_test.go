@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/dist/disttest"
 	"fspda/internal/rng"
+	"fspda/internal/testing/disttest"
 	"fspda/train/metric"
 )
 

@@ -17,6 +17,7 @@ type progress struct {
 	stop   int         // no agent goes beyond this step
 	last   int         // the end of the run
 	saves  []int       // steps to be saved that some agent has still to reach, ascending
+	pinned int         // a step that is saved whatever is requested; 0: there is none
 	broken int         // the step inside which the run diverged
 	held   int         // no agent enters this step before the stop is known
 	known  chan struct{}
@@ -79,7 +80,8 @@ func (p *progress) enter(i, t int) order {
 	if t >= p.broken {
 		return order{stop: t > p.broken, valid: t == p.broken, halt: true}
 	}
-	return order{stop: t >= p.stop, save: t == p.stop || slices.Contains(p.saves, t), valid: true}
+	pinned := t == p.pinned && t > 0
+	return order{stop: t >= p.stop, save: t == p.stop || pinned || slices.Contains(p.saves, t), valid: true}
 }
 
 // cross records that agent i has gone beyond logical time t, in a run that skips times. The first

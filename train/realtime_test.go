@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"fspda/dist"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 	"fspda/train/config"
 )
 

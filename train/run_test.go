@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"fspda/device"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 	"fspda/train/algo"
 	"fspda/train/clip"
 )

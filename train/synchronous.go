@@ -16,6 +16,9 @@ type synchronous struct{ r *run }
 func newSynchronous(r *run, first int) *synchronous {
 	r.progress = newProgress(r.localAgents(), first, r.length())
 	r.steps = r.progress
+	if r.opt.Process == nil && r.opt.Folder != nil { // Agents of other processes keep checkpoints of their own.
+		r.progress.pinned = r.setup.DecayStart()
+	}
 	return &synchronous{r}
 }
 

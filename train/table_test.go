@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/dist/disttest"
 	"fspda/internal/rng"
+	"fspda/internal/testing/disttest"
 	"fspda/train/algo"
 )
 

@@ -276,9 +276,13 @@ func (o oneProcess) measure(set func(string, float64, ...string)) {
 	connected := 0.0
 	for _, p := range o.node.Peers() {
 		peer, at := strconv.Itoa(p.Agent), o.node.Position(p.Agent)
+		set("fspda_peer_silent_seconds", p.SilentFor.Seconds(), peer)
+		if !p.Linked {
+			connected += oneIf(p.SilentFor <= process.SilentAfter)
+			continue
+		}
 		set("fspda_peer_up", oneIf(p.Connected), peer)
 		set("fspda_peer_direct", oneIf(p.Direct), peer)
-		set("fspda_peer_silent_seconds", p.SilentFor.Seconds(), peer)
 		set("fspda_peer_iteration", float64(at.T), peer)
 		set("fspda_peer_still_seconds", at.Since.Seconds(), peer)
 		set("fspda_peer_kept_bytes", float64(p.LogBytes), peer)
@@ -298,12 +302,13 @@ func oneIf(b bool) float64 {
 // would not help.
 func (o oneProcess) alive() error { return o.node.Failure() }
 
-// ready reports whether all other agents are connected, send valid messages, and advance.
+// ready reports whether all other agents are connected, or heard by agent 0 where there is to be no
+// connection, send valid messages, and advance.
 func (o oneProcess) ready() error {
 	var missing []int
 	var trouble []error
 	for _, p := range o.node.Peers() {
-		if !p.Connected {
+		if p.Linked && !p.Connected || !p.Linked && p.SilentFor > process.SilentAfter {
 			missing = append(missing, p.Agent)
 		}
 		if _, reason := o.node.Offence(p.Agent); reason != nil {

@@ -27,12 +27,29 @@ type trainFlags struct {
 	web         string // address of the live page; empty for none
 	metrics     string // address of metrics; empty for none
 	dry         bool
+	from        string // folder of the run from a checkpoint of which this one goes on; empty for none
+	at          int    // iteration of that checkpoint; 0 is the newest that fits
 }
 
 // config returns the configuration that the flags describe. With --resume it is the configuration
-// of the run in --out, with the changes of the flags, and it may be longer.
+// of the run in --out, with the changes of the flags, and it may be longer. With --from it is that
+// of another run, with the changes of the flags.
 func (f *trainFlags) config(fs *pflag.FlagSet) (train.Config, error) {
-	if !f.resume {
+	switch {
+	case f.from != "" && f.resume:
+		return train.Config{}, config.Invalid("--from", f.from, "--resume continues the run in --out: "+
+			"leave one of them out")
+	case f.from != "":
+		old, err := train.ReadConfig(f.from)
+		if err != nil {
+			return old, &train.FolderError{Path: f.from, Got: "holds no run that can be read", Err: err}
+		}
+		c, err := setup.ReadConfig(f.file, f.from, fs)
+		return c, errors.Join(err, c.Branch(old))
+	case f.at != 0:
+		return train.Config{}, config.Invalid("--at", f.at, "it is the iteration of a checkpoint of another "+
+			"run: name the run with --from")
+	case !f.resume:
 		return setup.ReadConfig(f.file, "", fs)
 	}
 	c, err := setup.ReadConfig(f.file, f.out, fs)
@@ -75,10 +92,10 @@ Without a flag: FSPDA-SA trains an MLP on built-in drawn digits, over ten agents
 random edge at a time, a tenth of the coordinates an exchange. The run folder holds metrics, plots, checkpoints and
 report.html.
 
-Every flag but --config, --resume, --dry-run, --out, --quiet, --json, --web and --metrics-listen is also a key of the
-YAML file given with -c (dashes become underscores); flags win. Names that other programs use (--lr, --workers,
---topology, --dataset, --batch-size, --world-size) are understood, and upper and lower case are the same in names of
-algorithms, graphs, data sets and networks.`,
+Every flag but --config, --resume, --from, --at, --dry-run, --out, --quiet, --json, --web and --metrics-listen is also
+a key of the YAML file given with -c (dashes become underscores); flags win. Names that other programs use (--lr,
+--workers, --topology, --dataset, --batch-size, --world-size) are understood, and upper and lower case are the same in
+names of algorithms, graphs, data sets and networks.`,
 		Example: `  fspda train
   fspda train --algo help
   fspda train --algo dsgd --partition sorted --iterations 10000
@@ -86,16 +103,20 @@ algorithms, graphs, data sets and networks.`,
   fspda train -c run.yaml --seed 2 --out runs/second
   fspda train --out runs/second --resume
   fspda train --out runs/second --resume --iterations 6000
+  fspda train --from runs/wsd --at 3000 --iterations 3600 --decay-length 600
   fspda train --web :8080`,
 	}
 	fs := cmd.Flags()
 	f.add(fs, "run folder; the default is the next free runs/ALGO-DATA-NUMBER")
 	fs.BoolVar(&f.resume, "resume", false, "resume the run in --out, or the latest unfinished one in runs/; with "+
 		"more --iterations, a finished one continues beyond its end")
+	fs.StringVar(&f.from, "from", "", "run folder: train a new run that goes on from a checkpoint of this one, with "+
+		"its configuration and the changes of the flags, such as another decay")
+	fs.IntVar(&f.at, "at", 0, "with --from: iteration of the checkpoint; 0 is the newest that fits")
 	fs.BoolVar(&f.dry, "dry-run", false,
 		"time a few iterations, print how long the run would take and what it needs, and write nothing")
 	fs.StringVar(&f.web, "web", "", webHelp)
-	setup.Topic(fs, "run", "resume", "dry-run")
+	setup.Topic(fs, "run", "resume", "from", "at", "dry-run")
 	setup.Topic(fs, "output", "web")
 	help := func() bool { return fs.Lookup("algo").Value.String() == "help" }
 	cmd.PreRunE = func(*cobra.Command, []string) error {
@@ -137,7 +158,7 @@ type allAgents struct {
 var _ mode = (*allAgents)(nil)
 
 func (m *allAgents) configure(fs *pflag.FlagSet) (train.Config, error) {
-	if m.resume && m.out == "" {
+	if m.resume && m.out == "" && m.from == "" {
 		out, err := latestUnfinished(command.RunsDir)
 		if err != nil {
 			return train.Config{}, err
@@ -173,7 +194,7 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 		return ctx, err
 	}
 	r.onClose(watched.close)
-	folder, err := train.OpenFolder(m.out, r.setup, m.resume)
+	folder, err := m.openFolder(r.setup)
 	if err != nil {
 		return ctx, err
 	}
@@ -200,6 +221,26 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 	m.page.announce(r.display)
 	r.announce(m.out)
 	return ctx, nil
+}
+
+// openFolder opens the run folder, with --from after a copy of the state from which the run goes on.
+func (m *allAgents) openFolder(s *train.Setup) (*train.Folder, error) {
+	if m.from == "" {
+		return train.OpenFolder(m.out, s, m.resume)
+	}
+	b, err := train.OpenBranch(m.from, s, m.at)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	folder, err := train.OpenFolder(m.out, s, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.CopyTo(folder, s); err != nil {
+		return nil, errors.Join(err, folder.Close())
+	}
+	return folder, nil
 }
 
 func (m *allAgents) conclude(r *run, res *train.Result) error {

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/data/images/imagetest"
+	"fspda/internal/testing/imagetest"
 )
 
 // Decoded images are exactly those of Pillow, except for JPEG that image/jpeg decodes (CMYK):

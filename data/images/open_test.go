@@ -14,7 +14,7 @@ import (
 	"sync"
 	"testing"
 
-	"fspda/data/images/imagetest"
+	"fspda/internal/testing/imagetest"
 )
 
 // file is a file for a folder or a tar. A name that ends in a slash is a folder.

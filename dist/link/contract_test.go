@@ -15,7 +15,7 @@ import (
 	"fspda/dist"
 	"fspda/dist/discover"
 	"fspda/dist/discover/nats"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 )
 
 // mesh holds the nodes of all agents, each with its own server, in one process.

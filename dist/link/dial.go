@@ -38,7 +38,9 @@ const (
 	drainTimeout = time.Second            // A node that closes sends queued messages for this time.
 	warnAfter    = 15 * time.Second       // A peer that cannot be reached for this time is logged.
 
-	heartbeatInterval = 500 * time.Millisecond // A node sends at least one frame in this time.
+	heartbeatInterval = 500 * time.Millisecond // A link in use has at least one frame in this time.
+	pauseInterval     = 5 * time.Second        // Any other link has at least one frame in this time.
+	inUse             = 10 * time.Second       // A link is in use for this time after a message.
 )
 
 // Flow-control windows in bytes. Relayed bytes wait in the queues of other servers, which are
@@ -187,6 +189,25 @@ func (n *Node) authenticate(ctx context.Context, h *hello) error {
 	}
 	return &FrameError{Got: fmt.Sprintf("a handshake in the name of agent %d whose certificate does not belong to it",
 		h.From)}
+}
+
+// want makes sure that there is a link to the peer. The caller holds the lock.
+func (p *peer) want() {
+	if p.wanted {
+		return
+	}
+	p.wanted = true
+	p.notify()
+	if p.started {
+		p.dialLoop()
+	}
+}
+
+// dialLoop begins to dial the peer, if this node is the one that dials. The caller holds the lock.
+func (p *peer) dialLoop() {
+	if p.id < p.node.opt.Self && p.node.open.Err() == nil {
+		p.node.background.Go(func() { p.keepConnected(p.node.open) })
+	}
 }
 
 // keepConnected dials the peer again and again until the node closes. It warns once of each time in

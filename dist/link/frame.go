@@ -19,8 +19,8 @@ import (
 //	24  t                   uint64, iteration
 //	32  next, stable        uint64 each, for each stream: acknowledgement of the receiver's messages
 //
-// An acknowledgement tells the position of the sender's agent: phase, awaits, t, and in seq the
-// steps of [dist.Position]. In other frames phase and awaits are zero.
+// An acknowledgement or a frame with news tells the position of the sender's agent: phase, awaits,
+// t, and in seq the steps of [dist.Position]. In other frames phase and awaits are zero.
 const headerSize = 32 + 16*numStreams
 
 type frameKind uint8
@@ -30,6 +30,7 @@ const (
 	kindRefuse                      // the reason why the receiver is refused; the stream ends
 	kindData                        // a fragment of a message
 	kindAck                         // nothing but the acknowledgement; also a heartbeat
+	kindNews                        // a heartbeat of agent 0, with news of other agents
 	kindEnd
 )
 
@@ -104,7 +105,7 @@ func decodeHeader(b *[headerSize]byte, size int) (h header, err error) {
 		return h, &FrameError{Got: fmt.Sprintf("kind %d does not exist", h.kind)}
 	case h.flags&^(flagCompressed|flagFull) != 0:
 		return h, &FrameError{Got: fmt.Sprintf("flags %#x do not exist", h.flags)}
-	case h.kind != kindAck && (h.phase != 0 || h.awaits != 0) || h.phase > uint8(dist.Waiting):
+	case h.kind != kindAck && h.kind != kindNews && (h.phase != 0 || h.awaits != 0) || h.phase > uint8(dist.Waiting):
 		return h, &FrameError{Got: fmt.Sprintf("phase %d, awaiting agent %d, in a frame of kind %d", h.phase, h.awaits,
 			h.kind)}
 	case h.stream >= numStreams:

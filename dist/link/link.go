@@ -124,8 +124,9 @@ func (l *link) open() bool {
 // write writes until the link ends or the node closes.
 func (l *link) write() error {
 	n := l.peer.node
-	heartbeat := time.NewTicker(n.opt.heartbeat)
+	heartbeat := time.NewTimer(0)
 	defer heartbeat.Stop()
+	var latest, due time.Time // Of heartbeats.
 	for closing := false; ; {
 		for {
 			some, err := l.writeNext(closing)
@@ -139,12 +140,11 @@ func (l *link) write() error {
 		if closing {
 			return errDrained
 		}
+		fired := false
 		select {
 		case <-l.wake:
 		case <-heartbeat.C:
-			l.peer.mu.Lock()
-			l.beatDue = true
-			l.peer.mu.Unlock()
+			fired = true
 		case <-l.done:
 			return l.err
 		case <-n.open.Done():
@@ -153,7 +153,29 @@ func (l *link) write() error {
 			l.peer.mu.Unlock()
 			closing = true
 		}
+		now, next := time.Now(), latest.Add(l.interval())
+		if !next.After(now) {
+			l.peer.mu.Lock()
+			l.beatDue = true
+			l.peer.mu.Unlock()
+			latest = now
+			next = now.Add(l.interval())
+		}
+		if fired || next.Before(due) {
+			due = next
+			heartbeat.Reset(next.Sub(now))
+		}
 	}
+}
+
+// interval returns the time between two heartbeats as of now.
+func (l *link) interval() time.Duration {
+	l.peer.mu.Lock()
+	defer l.peer.mu.Unlock()
+	if l.peer.busy() {
+		return l.peer.node.opt.heartbeat
+	}
+	return l.peer.node.opt.Pause
 }
 
 // writeNext writes the next message, or an acknowledgement if one is due, and reports whether there
@@ -166,7 +188,7 @@ func (l *link) writeNext(closing bool) (some bool, err error) {
 	if l.beatDue {
 		l.beatDue = false
 		p.mu.Unlock()
-		return true, l.writeAck()
+		return true, l.writeBeat()
 	}
 	for s := range p.out {
 		o := &p.out[s]
@@ -195,6 +217,7 @@ func (l *link) advance(stream int, m sentMessage) {
 		l.peer.node.stats.resent.Add(1)
 	}
 	o.sent = max(o.sent, l.cursor[stream])
+	l.peer.use()
 	m.memory.retain()
 }
 
@@ -229,6 +252,18 @@ func (l *link) writeAck() error {
 	h := header{kind: kindAck}
 	l.peer.node.setPosition(&h)
 	return l.writeFrame(&h, nil, nil)
+}
+
+// writeBeat writes a heartbeat: an acknowledgement, or one with news of other agents.
+func (l *link) writeBeat() error {
+	n := l.peer.node
+	if !n.tells() {
+		return l.writeAck()
+	}
+	text := n.latestNews()
+	h := header{kind: kindNews, total: uint32(len(text)), raw: uint32(len(text))}
+	n.setPosition(&h)
+	return l.writeFrame(&h, text, nil)
 }
 
 // writeMessage writes the fragments of a message. A fragment lies within one segment of the body.
@@ -331,6 +366,8 @@ func (l *link) handle(f *inFrame) error {
 		return nil
 	case kindData:
 		return l.assemble(&h, f)
+	case kindNews:
+		return n.hear(l.peer.id, f.appendPayload(nil))
 	case kindRefuse: // A node that has dialed this one refuses the handshake that answered it.
 		return l.peer.refusedBy(f.appendPayload(nil))
 	}
@@ -356,7 +393,10 @@ func (l *link) progress(h *header, complete bool) error {
 		return errSuperseded
 	}
 	p.lastHeard = time.Now()
-	if h.kind == kindAck {
+	if h.kind == kindData {
+		p.use()
+	}
+	if h.kind == kindAck || h.kind == kindNews {
 		if err := p.follow(h); err != nil {
 			return err
 		}

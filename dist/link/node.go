@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,8 @@ type Options struct {
 	Codec dist.Codec // The codec of the run's messages; nil: plain values.
 	// Wire is the format of plain values, to which senders have rounded them; "": float32.
 	Wire dist.ValueFormat
+
+	Links
 
 	// Discovery finds the other agents. The node closes it.
 	Discovery discover.Discovery
@@ -57,6 +60,15 @@ type Options struct {
 	wrap  func(net.Conn) net.Conn // Wraps the connections to other agents.
 }
 
+// Links say which links a node has, and when they are heard.
+type Links struct {
+	// Near are the agents to which there are links from the start; nil: all. To the others a link is
+	// made when a message is sent to them or awaited from them. Agent 0 is near all.
+	Near []int
+	// Pause is the time between two heartbeats of a link that no message uses; 0: five seconds.
+	Pause time.Duration
+}
+
 // intervals are the default ones if they are 0.
 type intervals struct{ heartbeat, maxRedial, directRetry, warnAfter time.Duration }
 
@@ -80,6 +92,7 @@ type Node struct {
 	wireBytesSent atomic.Uint64
 	logBytes      atomic.Int64 // The bytes in the logs of all peers.
 	position      ownPosition
+	news          news
 
 	failed     chan struct{}
 	failOnce   sync.Once
@@ -106,6 +119,7 @@ func Open(o Options) (*Node, error) {
 	for i := range n.peers {
 		if i != o.Self {
 			n.peers[i] = newPeer(n, i)
+			n.peers[i].wanted = o.near(i)
 		}
 	}
 	if o.Listen != "" {
@@ -129,6 +143,7 @@ func (o *Options) check() error {
 		return fmt.Errorf("link: a model of %d parameters makes messages above 4 GB, the limit of the protocol", o.Dim)
 	}
 	o.heartbeat = cmp.Or(o.heartbeat, heartbeatInterval)
+	o.Pause = max(o.heartbeat, cmp.Or(o.Pause, pauseInterval))
 	o.chunk = cmp.Or(o.chunk, maxChunk)
 	o.maxRedial, o.directRetry = cmp.Or(o.maxRedial, maxRedial), cmp.Or(o.directRetry, directRetry)
 	o.warnAfter = cmp.Or(o.warnAfter, warnAfter)
@@ -178,11 +193,20 @@ func (n *Node) Start(state []byte, reported int) error {
 		n.serve(l, directWindow)
 	}
 	for _, p := range n.others() {
-		if p.id < n.opt.Self {
-			n.background.Go(func() { p.keepConnected(n.open) })
+		p.mu.Lock()
+		p.started = true
+		p.wanted = p.wanted || p.out[exchanges].next > 0 || p.in[exchanges].next > 0
+		if p.wanted {
+			p.dialLoop()
 		}
+		p.mu.Unlock()
 	}
 	return nil
+}
+
+// near reports whether there is a link to an agent from the start.
+func (o *Options) near(agent int) bool {
+	return o.Near == nil || agent == hub || o.Self == hub || slices.Contains(o.Near, agent)
 }
 
 // others returns the peers.
@@ -196,11 +220,11 @@ func (n *Node) others() []*peer {
 	return out
 }
 
-// Ready waits until all other agents have connected.
+// Ready waits until all agents have connected to which there is to be a link.
 func (n *Node) Ready(ctx context.Context) error {
 	for _, p := range n.others() {
 		p.mu.Lock()
-		for p.link == nil {
+		for p.wanted && p.link == nil {
 			if err := p.wait(ctx); err != nil {
 				p.mu.Unlock()
 				return fmt.Errorf("link: agent %d cannot connect to agent %d: %w", n.opt.Self, p.id, err)
@@ -349,6 +373,11 @@ func (n *Node) Close() {
 		return
 	}
 	n.close()
+	for _, p := range n.others() {
+		p.mu.Lock()
+		p.started = false // No goroutine begins to dial from here on.
+		p.mu.Unlock()
+	}
 	n.background.Wait()
 	for _, l := range n.direct {
 		_ = l.Close() // its server may have closed it

@@ -477,7 +477,8 @@ func TestSecondProcessOfAnAgent(t *testing.T) {
 
 // A second process of agent 0, which dials nobody, takes its place when the first one ends.
 func TestSecondProcessOfAgent0(t *testing.T) {
-	m := openMesh(t, 2, nil)
+	// A relayed heartbeat would reach both processes, and end the connection to the first one.
+	m := openMesh(t, 2, func(o *settings) { o.heartbeat = time.Hour })
 	swap(t, m, 5, 0, 3)
 	o := options(t, 0, 2)
 	o.nats.Server.Join = []string{address(m[1])}

@@ -16,17 +16,17 @@ type peer struct {
 	node *Node
 	id   int
 
-	mu               sync.Mutex
+	mu sync.Mutex
+	need
+	known
 	link             *link // The connection; nil: none now.
 	incarnation      uint64
 	pastIncarnations map[uint64]bool // Earlier processes of the agent, which are refused.
 	durable          bool            // The agent writes checkpoints: messages stay in the log until they are stable.
-	lastHeard        time.Time
-	seen             seenPosition
-	session          uint64 // The number on which both ends agreed; 0: none.
-	epoch            uint64 // The number of sessions so far. A session ends with its epoch.
-	sessionEpoch     uint64 // The epoch of the latest session that was opened.
-	refused          bool   // The peer belongs to another run, and this was logged.
+	session          uint64          // The number on which both ends agreed; 0: none.
+	epoch            uint64          // The number of sessions so far. A session ends with its epoch.
+	sessionEpoch     uint64          // The epoch of the latest session that was opened.
+	refused          bool            // The peer belongs to another run, and this was logged.
 	out              [numStreams]sendStream
 	in               [numStreams]recvStream
 	offences         [numStreams]offence
@@ -41,10 +41,25 @@ type peer struct {
 	unreachable time.Time
 }
 
+// need says whether there is to be a link to a peer, and how it is used.
+type need struct {
+	started bool      // The node has started.
+	wanted  bool      // There is to be a link.
+	used    time.Time // The time of the latest message in either direction.
+	awaits  int       // The number of waits for a message of the agent, or for room to send one.
+}
+
+// known is what the node knows of the agent at the other end.
+type known struct {
+	lastHeard time.Time
+	seen      seenPosition
+	told      told // What agent 0 has told of the agent. It counts while there is to be no link.
+}
+
 func newPeer(n *Node, id int) *peer {
 	now := time.Now()
-	return &peer{node: n, id: id, changed: make(chan struct{}), lastHeard: now,
-		seen: seenPosition{advances: advances{latest: now}}}
+	return &peer{node: n, id: id, changed: make(chan struct{}),
+		known: known{lastHeard: now, seen: seenPosition{advances: advances{latest: now}}}}
 }
 
 // notify wakes all waiting goroutines. The caller holds the lock.
@@ -91,8 +106,9 @@ func (p *peer) enqueue(ctx context.Context, stream int, m sentMessage, epoch uin
 		return (stream != sessions || epoch == p.epoch) && (stream != reports || p.link != nil) &&
 			!o.hasRoom(o.next, m.body.size())
 	}
+	p.want()
 	if stream != sessions && waits() {
-		defer p.node.await(p.id)()
+		defer p.await()()
 	}
 	for waits() {
 		if err := p.wait(ctx); err != nil {
@@ -130,8 +146,11 @@ func (p *peer) receive(ctx context.Context, stream int, epoch uint64) (*recvMess
 // arrival waits until a message is at the head of a stream. The caller holds the lock.
 func (p *peer) arrival(ctx context.Context, stream int, epoch uint64) error {
 	in := &p.in[stream]
+	if len(in.queue) == 0 {
+		p.want()
+	}
 	if stream == exchanges && len(in.queue) == 0 {
-		defer p.node.await(p.id)()
+		defer p.await()()
 	}
 	for {
 		if stream == sessions && p.epoch != epoch {
@@ -227,7 +246,7 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 		p.out[s].consumed, l.cursor[s] = h.Next[s], h.Arrived[s]
 		p.out[s].sent = max(p.out[s].sent, h.Arrived[s])
 	}
-	p.link = l
+	p.link, p.wanted = l, true
 	p.notify()
 	if again {
 		n.stats.reconnects.Add(1)

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 )
 
 // Nodes that find each other by a file of addresses continue over connections that break, and after

@@ -81,7 +81,49 @@ func (n *Node) Position(agent int) dist.Advance {
 	p := n.peer(agent)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if !p.wanted && !p.told.at.IsZero() {
+		return p.told.position()
+	}
 	return p.seen.of(p.seen.at)
+}
+
+// await says that this node's agent waits for the peer, until the function that it returns is
+// called. The caller holds the lock, and does when it calls the function.
+func (p *peer) await() (over func()) {
+	if !p.busy() {
+		p.link.wakeUp() // A heartbeat tells the peer at once.
+	}
+	p.awaits++
+	end := p.node.await(p.id)
+	return func() {
+		p.awaits--
+		end()
+	}
+}
+
+// busy reports whether the link to the peer is in use, so that each end must soon notice when the
+// other one is gone. The caller holds the lock.
+func (p *peer) busy() bool {
+	at := &p.seen.at
+	return time.Since(p.used) < inUse || p.awaits > 0 || p.sessionEpoch != 0 ||
+		at.Phase == dist.Waiting && at.Awaits == p.node.opt.Self
+}
+
+// use says that a message uses the link to the peer now. If it was not in use before, the heartbeats
+// become more frequent. The caller holds the lock.
+func (p *peer) use() {
+	if !p.busy() {
+		p.link.wakeUp()
+	}
+	p.used = time.Now()
+}
+
+// silentFor returns the time since the peer was heard. The caller holds the lock.
+func (p *peer) silentFor() time.Duration {
+	if !p.wanted {
+		return p.told.silentFor(p.lastHeard)
+	}
+	return time.Since(p.lastHeard)
 }
 
 // setPosition writes the position of this node's agent into the header of an acknowledgement.
@@ -98,9 +140,15 @@ func (p *peer) follow(h *header) error {
 		return &FrameError{Got: fmt.Sprintf("a position that awaits agent %d of %d", h.awaits, p.node.opt.Agents)}
 	}
 	at := dist.Position{T: int(h.t), Phase: dist.Phase(h.phase), Awaits: int(h.awaits), Steps: h.seq}
-	if at.Steps != p.seen.at.Steps || at.T != p.seen.at.T {
-		p.seen.add()
+	if before := p.seen.at; at.Steps != before.Steps || at.T != before.T {
+		if p.seen.add(); p.seen.count > 1 { // Heartbeats may be rarer than iterations.
+			p.seen.count += max(0, at.T-before.T-1)
+		}
 	}
+	was := p.busy()
 	p.seen.at = at
+	if !was && p.busy() {
+		p.link.wakeUp()
+	}
 	return nil
 }

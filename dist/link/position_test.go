@@ -9,7 +9,7 @@ import (
 
 // Heartbeats tell where an agent is, what it does, and whom it waits for.
 func TestPositions(t *testing.T) {
-	m := openMesh(t, 2, func(o *settings) { o.heartbeat = 10 * time.Millisecond })
+	m := openMesh(t, 2, func(o *settings) { o.heartbeat, o.Pause = 10*time.Millisecond, 10*time.Millisecond })
 	ctx := testContext(t)
 	expect := func(want dist.Position) {
 		t.Helper()

@@ -22,6 +22,7 @@ func (n *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) 
 	p := n.peer(with)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.want()
 	for p.epoch == p.sessionEpoch {
 		if err := p.wait(ctx); err != nil {
 			return nil, fmt.Errorf("link: agent %d cannot open a session with agent %d: %w", n.opt.Self, with, err)
@@ -36,7 +37,7 @@ func (n *Node) SilentFor(with int) time.Duration {
 	p := n.peer(with)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return time.Since(p.lastHeard)
+	return p.silentFor()
 }
 
 func (t *session) Send(ctx context.Context, record []byte) error {

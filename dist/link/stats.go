@@ -41,6 +41,7 @@ func (n *Node) Stats() Stats {
 // PeerStatus describes the connection to another agent.
 type PeerStatus struct {
 	Agent     int
+	Linked    bool // There is to be a connection. If not, agent 0 tells of the agent.
 	Connected bool
 	SilentFor time.Duration // The time since the last frame of the agent.
 	LogBytes  int           // The bytes of the messages that are kept for it.
@@ -52,8 +53,8 @@ func (n *Node) Peers() []PeerStatus {
 	var out []PeerStatus
 	for _, p := range n.others() {
 		p.mu.Lock()
-		s := PeerStatus{Agent: p.id, Connected: p.link != nil, Direct: p.link != nil && p.link.direct,
-			SilentFor: time.Since(p.lastHeard), LogBytes: p.out[exchanges].bytes}
+		s := PeerStatus{Agent: p.id, Linked: p.wanted, Connected: p.link != nil,
+			Direct: p.link != nil && p.link.direct, SilentFor: p.silentFor(), LogBytes: p.out[exchanges].bytes}
 		p.mu.Unlock()
 		out = append(out, s)
 	}

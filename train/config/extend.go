@@ -9,7 +9,12 @@ import (
 // Lengthen prepares the configuration of a run that continues a finished one beyond its end: c is
 // the finished run's, old, with more iterations or epochs. The distance between evaluations
 // stays as it was. A configuration of the same length is left alone.
-func (c *Config) Lengthen(old Config) error {
+func (c *Config) Lengthen(old Config) error { return c.resize(old, false) }
+
+// Branch is Lengthen for a run that begins as old did, and which may be shorter.
+func (c *Config) Branch(old Config) error { return c.resize(old, true) }
+
+func (c *Config) resize(old Config, shorter bool) error {
 	if c.Iterations == old.Iterations && c.Epochs == old.Epochs {
 		return nil
 	}
@@ -25,7 +30,7 @@ func (c *Config) Lengthen(old Config) error {
 		return Invalid("epochs", c.Epochs, "the length of this run is given by iterations %d: set iterations instead",
 			old.Iterations)
 	}
-	if to < from {
+	if to < from && !shorter {
 		return Invalid(key, to, "the run has %v of them, and cannot become shorter: use another folder", from)
 	}
 	if c.EvalEpochs > 0 {
@@ -105,16 +110,13 @@ func (s *Setup) Continues(old Config) error {
 }
 
 // continuesSchedule refuses to continue a run of another length, all of whose iterations have
-// passed, where the longer run had other step sizes in them.
+// passed, where the longer run had other step sizes in them, unless it is continued from before its
+// decay.
 func (s *Setup) continuesSchedule(length int) error {
 	c := s.Config
-	at, err := s.differsBefore(length, length)
-	switch {
-	case err != nil || at == length:
+	at, err := s.DiffersBefore(length, length)
+	if err != nil || at == length || s.DecayStart() > 0 { // A checkpoint at the start of its decay is kept.
 		return err
-	case c.Schedule == scheduleWSD:
-		return Invalid("schedule", c.Schedule, "its step size has fallen since iteration %d, and a run of %d "+
-			"iterations would not have begun to fall there: train anew with that length", at, c.Iterations)
 	}
 	return Invalid("schedule", c.Schedule, "it led the step size to its end at iteration %d, and a run of %d "+
 		"iterations would have had other step sizes from the start: train anew with that length, or with "+

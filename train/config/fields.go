@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/goccy/go-yaml"
+
 	"fspda/train/setting"
 )
 
@@ -81,6 +83,15 @@ func (f Field) get() any {
 
 // Text returns the field's value as text.
 func (f Field) Text() string { return fmt.Sprint(f.get()) }
+
+// setText gives a field of no other package the value of a text that Text returned.
+func (f Field) setText(text string) error {
+	if s, ok := f.Value.(*string); ok {
+		*s = text
+		return nil
+	}
+	return yaml.Unmarshal([]byte(text), f.Value)
+}
 
 // isDefault reports whether the field has the value of Default.
 func (f Field) isDefault() bool { return f.Text() == fmt.Sprint(f.Initial()) }

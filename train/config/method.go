@@ -346,6 +346,15 @@ func (s *Setup) AllReducesAt(t int) bool {
 // AllReduces reports whether the agents communicate by all-reduce.
 func (s *Setup) AllReduces() bool { return s.Traits.Edges.Reduces }
 
+// Partners returns the agents with which an agent exchanges: its neighbours in the graph, or nil for
+// all others.
+func (s *Setup) Partners(agent int) []int {
+	if n := s.Graph.N; s.AllReduces() || len(s.Graph.Edges) == n*(n-1)/2 {
+		return nil
+	}
+	return s.Graph.Neighbours(agent)
+}
+
 // InRing reports whether the agents communicate by all-reduces over a ring, as far as costs go.
 func (s *Setup) InRing() bool { return s.AllReduces() && !s.Traits.Edges.Gathers }
 

@@ -271,20 +271,62 @@ func checkDecayLength(key string, value any) error {
 	return nil
 }
 
-// differsBefore returns the first iteration before t at which runs of two lengths have different
+// DecayStart returns the iteration at which the decay of schedule wsd starts; 0: the run has none.
+func (s *Setup) DecayStart() int {
+	if w, ok := s.Schedule.Shape.(WSD); ok && w.Decay < w.End {
+		return w.End - w.Decay
+	}
+	return 0
+}
+
+// DiffersBefore returns the first iteration before t at which runs of two lengths have different
 // step sizes; t if there is none.
-func (s *Setup) differsBefore(t, length int) (int, error) {
+func (s *Setup) DiffersBefore(t, length int) (int, error) {
 	other, err := s.shape(length)
 	if err != nil {
 		return 0, fmt.Errorf("config: the schedule of a run of %d iterations: %w", length, err)
 	}
+	return s.differs(other, t), nil
+}
+
+// differs returns the first iteration before t at which another shape has other step sizes; t if
+// there is none.
+func (s *Setup) differs(other Shape, t int) int {
 	was := s.Schedule
 	was.Shape = other
 	for k := range t {
 		a, _ := s.Schedule.At(k)
 		if b, _ := was.At(k); math.Float64bits(a) != math.Float64bits(b) {
-			return k, nil
+			return k
 		}
 	}
-	return t, nil
+	return t
+}
+
+// branchKeys are the keys in which a run may differ from another one with which it begins.
+var branchKeys = []string{"iterations", "epochs", "eval_points", "schedule", "warmup", "warmup_iterations",
+	"decay_iterations", "min_alpha", "decay_length", "decay_shape", "milestones", "step_factor"}
+
+// Begins compares the run with another one, of which a checkpoint at iteration t has the fingerprint
+// and the values that it covers. It returns the first iteration before t at which their step sizes
+// differ; t: there is none. false: they differ in more than their length and schedule.
+func (s *Setup) Begins(t int, fingerprint string, values map[string]string) (at int, ok bool) {
+	old, was := s.Config.Stored(), *s
+	for _, f := range old.Fields() {
+		if !slices.Contains(branchKeys, f.Name) {
+			continue
+		}
+		text, covered := values[f.Name]
+		if !covered {
+			text = fmt.Sprint(f.Initial())
+		}
+		if f.setText(text) != nil || was.put(f.Name, f.get()) != nil {
+			return 0, false
+		}
+	}
+	if old.Fingerprint() != fingerprint {
+		return 0, false
+	}
+	shape, err := was.shape(was.Config.Iterations)
+	return s.differs(shape, t), err == nil
 }

@@ -13,8 +13,8 @@ import (
 	"fspda/cpu"
 	"fspda/device"
 	"fspda/dist"
-	"fspda/dist/disttest"
 	"fspda/internal/rng"
+	"fspda/internal/testing/disttest"
 	"fspda/train/algo"
 )
 

@@ -9,7 +9,7 @@ import (
 	"fspda/device"
 	"fspda/device/devicetest"
 	"fspda/dist"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 	"fspda/train/algo"
 	"fspda/train/live"
 )

@@ -15,7 +15,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 	"fspda/train/algo"
 )
 

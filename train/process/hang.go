@@ -56,7 +56,7 @@ func Hanging(all Positions, rank, agents int, after time.Duration) (working []St
 		s := Stall{i, all.Position(i)}
 		late := s.Since >= max(after, hangSteps*s.Pace)
 		switch {
-		case i != rank && all.SilentFor(i) > silentAfter:
+		case i != rank && all.SilentFor(i) > SilentAfter:
 			blocked = false
 		case s.Phase == dist.Idle && late:
 		case s.Phase == dist.Working && late:
@@ -73,8 +73,9 @@ func Hanging(all Positions, rank, agents int, after time.Duration) (working []St
 	return working
 }
 
-// silentAfter is the silence after which the position of an agent is not known any more.
-const silentAfter = 5 * time.Second
+// SilentAfter is the silence after which the position of an agent is not known any more: more than
+// two heartbeats of a link that is not in use.
+const SilentAfter = 12 * time.Second
 
 // HangError reports that agents hold up the run for longer than Options.Timeout, while their
 // processes live.

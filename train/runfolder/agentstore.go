@@ -119,7 +119,8 @@ func (h *AgentStore) Write(s *config.Setup, sn *snapshot.Snapshot, wall float64)
 	if _, err := os.Stat(final); err == nil {
 		return nil // the agent was resumed from this one
 	}
-	if err := publish(h.fs, final, agentKeep, func(tmp string) error { return h.fill(tmp, s, sn, wall) }); err != nil {
+	err := publish(h.fs, final, agentKeep, 0, func(tmp string) error { return h.fill(tmp, s, sn, wall) })
+	if err != nil {
 		return &CheckpointError{Path: final, Got: "cannot be written", Err: err,
 			Hint: "earlier checkpoints are untouched: " + writeHint(err, "start the agent again")}
 	}

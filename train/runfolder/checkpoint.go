@@ -163,9 +163,9 @@ func (e *CheckpointError) Unwrap() error { return e.Err }
 const lacksRows = "lacks rows"
 
 // passes reports whether an older checkpoint may do: the files of this one have changed since they
-// were written, or rows of metrics have.
+// were written, or rows of metrics have, or its run had come to its decay.
 func (e *CheckpointError) passes() bool {
-	return strings.HasPrefix(e.Got, "is damaged") || e.Got == lacksRows
+	return strings.HasPrefix(e.Got, "is damaged") || e.Got == lacksRows || e.Got == otherSteps
 }
 
 func checkpointName(t int) string { return fmt.Sprintf("iter-%09d", t) }
@@ -189,7 +189,8 @@ func (f *Folder) WriteCheckpoint(s *config.Setup, sv CheckpointData) (err error)
 	if err := f.Disk.MkdirAll(dir); err != nil {
 		return &CheckpointError{Path: final, Got: "cannot make its folder", Err: err}
 	}
-	err = publish(f.Disk, final, s.Config.Keep, func(tmp string) error { return f.fillCheckpoint(tmp, s, sv) })
+	err = publish(f.Disk, final, s.Config.Keep, s.DecayStart(),
+		func(tmp string) error { return f.fillCheckpoint(tmp, s, sv) })
 	if err != nil {
 		return &CheckpointError{Path: final, Got: "cannot be written", Err: err,
 			Hint: "earlier checkpoints are untouched: " + writeHint(err, "resume with --resume")}
@@ -198,8 +199,8 @@ func (f *Folder) WriteCheckpoint(s *config.Setup, sv CheckpointData) (err error)
 }
 
 // publish makes the checkpoint of folder final, which fill writes into a temporary folder, and then
-// removes all but the newest checkpoints beside it.
-func publish(d Disk, final string, keep int, fill func(tmp string) error) (err error) {
+// removes all but the newest checkpoints beside it, and one of an iteration that is pinned.
+func publish(d Disk, final string, keep, pinned int, fill func(tmp string) error) (err error) {
 	dir := filepath.Dir(final)
 	tmp := filepath.Join(dir, ".writing")
 	defer func() {
@@ -216,7 +217,7 @@ func publish(d Disk, final string, keep int, fill func(tmp string) error) (err e
 	if err := wholefile.Rename(tmp, final); err != nil {
 		return err
 	}
-	return prune(dir, keep)
+	return prune(dir, keep, pinned)
 }
 
 // fillCheckpoint writes the vectors, and then the manifest with their checksum.
@@ -330,12 +331,13 @@ func edgeVectorName(peer, k int) string { return fmt.Sprintf("edge%d.%d", peer, 
 
 func vectorName(agent int, name string) string { return fmt.Sprintf("agent%d/%s", agent, name) }
 
-// prune removes all but the newest keep checkpoints.
-func prune(dir string, keep int) error {
+// prune removes all but the newest keep checkpoints, and the one of a pinned iteration.
+func prune(dir string, keep, pinned int) error {
 	names, err := listCheckpoints(dir)
 	if err != nil {
 		return err
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == checkpointName(pinned) })
 	for _, n := range names[:max(0, len(names)-keep)] {
 		if err := os.RemoveAll(filepath.Join(dir, n)); err != nil {
 			return err
@@ -458,7 +460,11 @@ func SetAside(passed []error) error {
 		if !ok {
 			continue
 		}
-		aside := filepath.Join(filepath.Dir(bad.Path), "damaged-"+filepath.Base(bad.Path))
+		prefix := "damaged-"
+		if bad.Got == otherSteps {
+			prefix = "decayed-"
+		}
+		aside := filepath.Join(filepath.Dir(bad.Path), prefix+filepath.Base(bad.Path))
 		if err := errors.Join(os.RemoveAll(aside), os.Rename(bad.Path, aside)); err != nil {
 			return &CheckpointError{Path: bad.Path, Got: "cannot be used, and cannot be renamed", Err: err}
 		}
@@ -543,8 +549,8 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 		return &CheckpointError{Got: fmt.Sprintf("has format %d and random streams of version %d, this program %d "+
 			"and %d", c.Format, c.RNG, CheckpointVersion, rng.Version),
 			Hint: "resume it with the program that wrote it"}
-	case !slices.Contains(s.FingerprintsAt(c.Iteration), c.Fingerprint):
-		return c.otherConfiguration(s)
+	case c.belongs(s) != nil:
+		return c.belongs(s)
 	case c.Format == 1 && s.Config.ClipNorm > 0:
 		return &CheckpointError{Got: "has format 1, of programs that clipped gradients with their L2 term",
 			Hint: "resume it with the program that wrote it, or start over in another folder"}
@@ -574,10 +580,44 @@ func (c *Checkpoint) fits(s *config.Setup) *CheckpointError {
 	return nil
 }
 
+// otherSteps refuses a checkpoint of a run whose step sizes had differed before.
+const otherSteps = "had other step sizes"
+
+// belongs refuses a checkpoint that is none of the run of s: neither its own, nor one of a run with
+// which it begins, which may have had another length and another schedule.
+func (c *Checkpoint) belongs(s *config.Setup) *CheckpointError {
+	own, at := s.Config.Stored(), 0
+	switch ok := false; {
+	case c.Fingerprint == own.Fingerprint() || c.Fingerprint == own.FingerprintWithDevice():
+		return nil
+	case slices.Contains(s.FingerprintsAt(c.Iteration), c.Fingerprint):
+		var err error
+		if at, err = s.DiffersBefore(c.Iteration, c.Iteration); err != nil {
+			return c.otherConfiguration(s)
+		}
+	default:
+		if at, ok = s.Begins(c.Iteration, c.Fingerprint, c.Values); !ok {
+			return c.otherConfiguration(s)
+		}
+	}
+	if at == c.Iteration {
+		return nil
+	}
+	return &CheckpointError{Got: otherSteps, Err: fmt.Errorf("it is of iteration %d of a run of %s iterations, whose "+
+		"step size was not that of this run of %d since iteration %d", c.Iteration, c.Values["iterations"],
+		s.Config.Iterations, at)}
+}
+
+// The words for a checkpoint of another configuration, and for the one that it is compared with.
+const (
+	otherConfig = "belongs to another configuration"
+	configNow   = "config.yaml says now"
+)
+
 // otherConfiguration returns the error of a checkpoint with another fingerprint. The run folder has
 // the configuration of the setup, so that its config.yaml was changed after the checkpoint was made.
 func (c *Checkpoint) otherConfiguration(s *config.Setup) *CheckpointError {
-	e := &CheckpointError{Got: "belongs to another configuration",
+	e := &CheckpointError{Got: otherConfig,
 		Hint: "put the run's config.yaml back as it was, or choose another output folder"}
 	here := s.Config.Stored().Covered()
 	var diff []string
@@ -589,7 +629,7 @@ func (c *Checkpoint) otherConfiguration(s *config.Setup) *CheckpointError {
 	if c.Values == nil || len(diff) == 0 { // Older programs wrote no values.
 		return e
 	}
-	e.Got += " than config.yaml says now: " + strings.Join(diff, ", ")
+	e.Got += " than " + configNow + ": " + strings.Join(diff, ", ")
 	if c.Values["iterations"] != here["iterations"] || c.Values["epochs"] != here["epochs"] {
 		e.Hint += "; --resume with more --iterations or --epochs lengthens a finished run"
 	}

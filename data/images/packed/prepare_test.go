@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"fspda/data/images"
-	"fspda/data/images/imagetest"
+	"fspda/internal/testing/imagetest"
 )
 
 // photo returns an image of w×h with edges and colours.

@@ -55,7 +55,6 @@ type Discovery struct {
 
 	versionGrace     time.Duration // Tests change it.
 	dropped, trouble atomic.Uint64
-	unanswered       atomic.Uint64 // The number of asks without an answer.
 }
 
 var _ discover.Discovery = (*Discovery)(nil)
@@ -68,7 +67,7 @@ func Open(o Options) (*Discovery, error) {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	o.Server.check = cmp.Or(o.Server.check, minRouteCheck)
+	o.Server.check = cmp.Or(o.Server.check, joinCheck)
 	d := &Discovery{opt: o, log: o.Log, peers: make([]*peer, o.Agents), versionGrace: versionGrace}
 	d.open, d.cancel = context.WithCancel(context.Background())
 	for i := range d.peers {
@@ -96,10 +95,9 @@ func (d *Discovery) connect() (err error) {
 		})}
 	if url == "" {
 		embedded := &embeddedServer{token: token}
-		if embedded.now, err = embedded.start(d.opt); err != nil {
+		if err := embedded.start(d.opt); err != nil {
 			return err
 		}
-		embedded.listen = embedded.now.ClusterAddr().String()
 		d.server = embedded
 		options = append(options, client.InProcessServer(d.server), client.Token(token))
 	} else {
@@ -152,7 +150,7 @@ func (d *Discovery) Start(ctx context.Context, a discover.Agent) error {
 	if err := sub.SetPendingLimits(-1, 256<<20); err != nil {
 		return err
 	}
-	d.background.Go(d.watchRoutes)
+	d.background.Go(d.watchServer)
 	if d.conn.IsConnected() {
 		return d.conn.FlushTimeout(10 * time.Second)
 	}

@@ -26,9 +26,9 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"fspda/dist/discover"
-	"fspda/dist/disttest"
 	"fspda/dist/link"
 	"fspda/internal/rng"
+	"fspda/internal/testing/disttest"
 )
 
 // mesh holds the Discovery of each agent of a run, in one process. The agents answer each relayed
@@ -110,7 +110,7 @@ func (m mesh) check(t *testing.T) {
 					break
 				}
 				if ctx.Err() != nil {
-					t.Fatalf("agent %d to agent %d, with %d routes: %v", i, j, d.routes(), err)
+					t.Fatalf("agent %d to agent %d, with %d neighbours: %v", i, j, d.neighbours(), err)
 				}
 			}
 		}
@@ -190,12 +190,14 @@ func TestRelayEndsAfterItsData(t *testing.T) {
 }
 
 // An agent that is started again accepts connections at another address. Nobody is told the address
-// of its earlier process, which the last answer to a comparison of routes has named.
+// of its earlier process, which an answer that was not read has named.
 func TestAddressOfEarlierProcess(t *testing.T) {
-	often := func(o *Options) { o.Server.check = 10 * time.Millisecond }
-	m := openMesh(t, 2, often)
-	for ctx := testContext(t); len(m[1].peers[0].offers) == 0 && ctx.Err() == nil; {
-		time.Sleep(time.Millisecond)
+	m := openMesh(t, 2, nil)
+	m.check(t)
+	for ctx := testContext(t); len(m[1].peers[0].offers) == 0 && ctx.Err() == nil; time.Sleep(minAsk) {
+		if err := m[1].peers[0].publish(packetAsk, 0, 0, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	m[0].Close()
 	o := options(t, 0, 2)
@@ -447,7 +449,7 @@ func certified(t *testing.T, dir string, agents int) func(*Options) {
 	}
 }
 
-// The listener for routes accepts TLS 1.3 only, and only servers with a certificate.
+// The listener for other servers accepts TLS 1.3 only, and only servers with a certificate.
 func TestServerAuthenticates(t *testing.T) {
 	edit := certified(t, t.TempDir(), 2)
 	d := openMesh(t, 1, edit)[0]
@@ -483,8 +485,8 @@ func TestServerAuthenticates(t *testing.T) {
 	foreign(&o)
 	n := open(t, o)
 	time.Sleep(300 * time.Millisecond)
-	if n.routes() != 0 || d.routes() != 0 {
-		t.Errorf("a server with a certificate of another authority has %d routes", n.routes())
+	if n.neighbours() != 0 || d.neighbours() != 0 {
+		t.Errorf("a server with a certificate of another authority has %d neighbours", n.neighbours())
 	}
 }
 
@@ -576,7 +578,7 @@ func FuzzPacket(f *testing.F) {
 	d := &Discovery{opt: Options{Agents: 3, Self: 1, Run: "x"}, log: zap.NewNop(),
 		agent: discover.Agent{Connected: func() int { return 0 }, Fail: func(error) {}}}
 	f.Add([]byte(`{"addresses":["10.0.0.1:4700"]}`))
-	f.Add([]byte(magic + "\x05\x02\x00\x00................" + `{"addresses":["10.0.0.1:4700"],"routes":3}`))
+	f.Add([]byte(magic + "\x05\x02\x00\x00................" + `{"addresses":["10.0.0.1:4700"]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if o, err := decodeOffer(b); err == nil && len(o.Addresses) > discover.MaxAddresses {
 			t.Errorf("%d addresses", len(o.Addresses))

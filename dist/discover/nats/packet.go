@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	client "github.com/nats-io/nats.go"
@@ -44,8 +43,7 @@ const (
 type peer struct {
 	discovery *Discovery
 	id        int
-	offers    chan offer   // The latest answer of the peer to an ask. The capacity is 1.
-	routes    atomic.Int64 // The number of routes of its NATS server, as it says in that answer.
+	offers    chan offer // The latest answer of the peer to an ask. The capacity is 1.
 	relay     relaySlot
 	answered  time.Time // The time of the latest offer. The goroutine that receives uses it.
 	foreign   time.Time // The time of the first packet of another version. The same goroutine uses it.
@@ -54,7 +52,6 @@ type peer struct {
 // offer says where a node listens.
 type offer struct {
 	Addresses []string `json:"addresses"` // HOST:PORT, in the order in which to dial them. None: relayed only.
-	Routes    int      `json:"routes"`    // The number of routes of the NATS server in the node's process.
 }
 
 // maxAddressLen bounds the length of an address in an offer.
@@ -168,13 +165,12 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 			return nil
 		}
 		p.answered = time.Now()
-		return p.publish(packetOffer, 0, 0, encodeOffer(offer{d.agent.Addresses(), d.routes()}))
+		return p.publish(packetOffer, 0, 0, encodeOffer(offer{d.agent.Addresses()}))
 	case kind == packetOffer && p.id < d.opt.Self:
 		o, err := decodeOffer(payload)
 		if err != nil {
 			return err
 		}
-		p.routes.Store(int64(o.Routes))
 		select {
 		case <-p.offers: // an older one
 		default:
@@ -206,7 +202,6 @@ func (p *peer) ask(ctx context.Context) ([]string, error) {
 		case o := <-p.offers:
 			return o.Addresses, nil
 		case <-time.After(delay):
-			p.discovery.unanswered.Add(1)
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 )
 
 // flipper forwards connections to an address, and flips a bit in some of the chunks that pass.
@@ -72,6 +72,16 @@ func (f *flipper) forward(in net.Conn, to string) {
 type readerFunc func(b []byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// restart replaces the server by one at the same address, which joins the others as a new one. The
+// client in this process connects to it by itself.
+func (e *embeddedServer) restart(o Options) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	o.Server.Listen = e.listen
+	stop(e.now)
+	return e.start(o)
+}
 
 // A server that stops and starts again joins the others, and relays connections again, also those
 // of agents that it does not join.

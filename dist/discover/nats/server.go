@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,19 +22,21 @@ import (
 type Server struct {
 	Listen    string   // HOST:PORT for other servers; port 0 is any free one
 	Advertise string   // HOST:PORT under which other servers reach it, if that differs
-	Join      []string // HOST:PORT of some other servers; they announce the rest
+	Join      []string // HOST:PORT of other servers; it connects to the first that it can reach
 
-	check time.Duration // interval at which routes are compared; changed by tests
+	check time.Duration // time after which it is said that no other server is reached; changed by tests
 }
 
-// embeddedServer is a running server. A server with routes must have a port for clients: it is
-// bound to the loopback address and requires a token that never leaves the process.
+// embeddedServer is a running server. Servers form a tree: each is a leaf node of one that it joins,
+// so that an agent has one connection, and agent 0 one for each that joins it. A server with leaf
+// nodes must have a port for clients: it is bound to the loopback address and requires a token that
+// never leaves the process.
 type embeddedServer struct {
 	token, listen string       // listen: where other servers connect
 	trouble       atomic.Value // The last error in the server's log, a string.
 
 	mu  sync.Mutex
-	now *server.Server // replaced by restart
+	now *server.Server // Tests replace it.
 }
 
 // InProcessConn implements InProcessConnProvider of the client library.
@@ -45,45 +48,37 @@ func (e *embeddedServer) running() *server.Server {
 	return e.now
 }
 
-// restart replaces the server by one at the same address, which joins the others as a new one. The
-// client in this process connects to it by itself.
-func (e *embeddedServer) restart(o Options) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	o.Server.Listen = e.listen
-	stop(e.now)
-	s, err := e.start(o)
-	if err == nil {
-		e.now = s
-	}
-	return err
-}
-
 // start starts a server and returns once it listens.
-func (e *embeddedServer) start(o Options) (*server.Server, error) {
+func (e *embeddedServer) start(o Options) error {
 	host, port, err := discover.HostPort(o.Server.Listen)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	port = cmp.Or(port, server.RANDOM_PORT)
-	cluster := server.ClusterOpts{Name: "fspda-" + o.Run, Host: host, Port: port, Advertise: o.Server.Advertise,
-		PoolSize: -1, Compression: server.CompressionOpts{Mode: server.CompressionOff}, ConnectRetries: 1 << 30,
-		PingInterval: routePing, MaxPingsOut: 2}
-	if t := o.TLS; t != nil {
-		cluster.TLSConfig, cluster.TLSTimeout = t, 5
+	// The name and the run tell runs apart. TLS authenticates.
+	leaves := server.LeafNodeOpts{Username: leafUser, Password: o.Run, Host: host, Port: port,
+		Advertise: o.Server.Advertise, NoAdvertise: true,
+		TLSConfig: o.TLS, TLSHandshakeFirst: o.TLS != nil, TLSTimeout: handshakeTime, AuthTimeout: 2 * handshakeTime,
+		Compression: server.CompressionOpts{Mode: server.CompressionOff}}
+	if len(o.Server.Join) > 0 {
+		up := server.RemoteLeafOpts{NoRandomize: true, TLS: o.TLS != nil, TLSConfig: o.TLS, TLSTimeout: handshakeTime,
+			TLSHandshakeFirst: o.TLS != nil, FirstInfoTimeout: handshakeTime * time.Second,
+			Compression: server.CompressionOpts{Mode: server.CompressionOff}}
+		for _, j := range o.Server.Join {
+			if _, _, err := discover.HostPort(j); err != nil {
+				return err
+			}
+			up.URLs = append(up.URLs, &url.URL{Scheme: "nats-leaf", Host: j, User: url.UserPassword(leafUser, o.Run)})
+		}
+		leaves.Remotes = []*server.RemoteLeafOpts{&up}
 	}
 	opts := &server.Options{ServerName: fmt.Sprintf("%s-%d-%x", o.Run, o.Self, randomID()), Host: "127.0.0.1",
-		Port: server.RANDOM_PORT, Authorization: e.token, NoSigs: true, NoLog: true, Cluster: cluster,
-		MaxPayload: 1 << 20, DisableShortFirstPing: true, NoSystemAccount: true}
-	for _, j := range o.Server.Join {
-		if _, _, err := discover.HostPort(j); err != nil {
-			return nil, err
-		}
-		opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats-route", Host: j})
-	}
+		Port: server.RANDOM_PORT, Authorization: e.token, NoSigs: true, NoLog: true, LeafNode: leaves,
+		PingInterval: leafPing, MaxPingsOut: 2, MaxPayload: 1 << 20, DisableShortFirstPing: true,
+		NoSystemAccount: true}
 	s, err := server.NewServer(opts)
 	if err != nil {
-		return nil, fmt.Errorf("nats: cannot set up the server: %w", err)
+		return fmt.Errorf("nats: cannot set up the server: %w", err)
 	}
 	log := serverLog{o.Log, make(chan string, 1), &e.trouble}
 	s.SetLogger(log, false, false)
@@ -92,21 +87,28 @@ func (e *embeddedServer) start(o Options) (*server.Server, error) {
 		select {
 		case why := <-log.fatal:
 			s.Shutdown()
-			return nil, fmt.Errorf("nats: the server cannot listen at %s (%s): is the port taken?", o.Server.Listen,
-				why)
+			return fmt.Errorf("nats: the server cannot listen at %s (%s): is the port taken?", o.Server.Listen, why)
 		default:
 		}
 		if time.Since(began) > startTime {
 			s.Shutdown()
-			return nil, fmt.Errorf("nats: the server at %s has not started after %v: is the machine overloaded?",
+			return fmt.Errorf("nats: the server at %s has not started after %v: is the machine overloaded?",
 				o.Server.Listen, startTime)
 		}
 	}
-	return s, nil
+	e.now, e.listen = s, net.JoinHostPort(host, strconv.Itoa(opts.LeafNode.Port))
+	return nil
 }
 
-// routePing is the time between two pings of a route. A route ends when two are not answered.
-const routePing = 5 * time.Second
+// leafPing is the time between two pings of a connection between servers. It ends when two are not
+// answered.
+const leafPing = 5 * time.Second
+
+// leafUser is the name by which servers log in to each other.
+const leafUser = "fspda"
+
+// handshakeTime bounds each step by which two servers connect, in seconds.
+const handshakeTime = 5
 
 // startTime bounds how long a server may take to listen on a loaded machine.
 const startTime = time.Minute
@@ -116,43 +118,23 @@ func stop(s *server.Server) {
 	s.WaitForShutdown()
 }
 
-// watchRoutes starts the server of this process anew if it has had fewer routes than the server of
-// agent 0 for two intervals while an agent did not answer: then it lacks a route to a running
-// server. Servers that lose connections while others start may not find each other again.
-func (d *Discovery) watchRoutes() {
-	first := d.peers[coordinator]
-	if d.server == nil || first == nil {
+// watchServer says now and then that the server of this process cannot join any other.
+func (d *Discovery) watchServer() {
+	if d.server == nil || len(d.opt.Server.Join) == 0 {
 		return
 	}
-	wait := d.opt.Server.check
-	began, warned := time.Now(), time.Time{}
-	for lacking := 0; d.open.Err() == nil; {
-		if d.routes() > 0 {
-			began = time.Now()
-		} else if time.Since(began) >= 2*d.opt.Server.check && time.Since(warned) >= maxRouteCheck {
+	joined, warned := time.Now(), time.Time{}
+	for d.open.Err() == nil {
+		if d.neighbours() > 0 {
+			joined = time.Now()
+		} else if time.Since(joined) >= 2*d.opt.Server.check && time.Since(warned) >= warnAgain {
 			warned = time.Now()
 			d.warnUnjoined()
 		}
-		asked := d.unanswered.Load()
-		first.routes.Store(0)
-		_ = first.publish(packetAsk, 0, 0, nil)
 		select {
-		case <-time.After(wait):
+		case <-time.After(d.opt.Server.check):
 		case <-d.open.Done():
 		}
-		if d.unanswered.Load() == asked || int(first.routes.Load()) <= d.routes() {
-			lacking = 0
-			continue
-		}
-		if lacking++; lacking < 2 || d.open.Err() != nil {
-			continue
-		}
-		d.log.Warn("the NATS server of this process lacks a route; starting it again")
-		if err := d.server.restart(d.opt); err != nil {
-			d.log.Warn("the NATS server of this process cannot be started again", zap.Error(err))
-		}
-		lacking = 0
-		wait = min(2*wait, maxRouteCheck)
 	}
 }
 
@@ -165,26 +147,25 @@ func (d *Discovery) warnUnjoined() {
 	d.log.Warn("no agent answers where this one is to join the others; trying again", about...)
 }
 
-// routes returns the number of servers to which the server of this process is connected.
-func (d *Discovery) routes() int {
+// neighbours returns the number of servers to which the server of this process is connected.
+func (d *Discovery) neighbours() int {
 	if d.server == nil {
 		return 0
 	}
-	return d.server.running().NumRoutes()
+	return d.server.running().NumLeafNodes()
 }
 
 const (
-	coordinator   = 0 // the agent that all others join
-	minRouteCheck = 5 * time.Second
-	maxRouteCheck = time.Minute
+	joinCheck = 5 * time.Second
+	warnAgain = time.Minute
 )
 
 // Address returns the address of the embedded server for other servers, "" without one.
 func (d *Discovery) Address() string {
-	if d.server == nil || d.server.running().ClusterAddr() == nil {
+	if d.server == nil {
 		return ""
 	}
-	return d.server.running().ClusterAddr().String()
+	return d.server.listen
 }
 
 // serverLog forwards the server's log.

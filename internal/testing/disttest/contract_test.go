@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"fspda/dist"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 )
 
 // A Sim fulfils the contract without faults, and with delay and reordering.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"fspda/dist"
-	"fspda/dist/disttest"
+	"fspda/internal/testing/disttest"
 )
 
 // The seed cuts an edge at half of its iterations. Both ends learn about it and continue.
