@@ -17,7 +17,7 @@ import (
 var sizes = map[string]int{
 	".":        4,
 	"bench":    10520,
-	"cli":      13660,
+	"cli":      13680,
 	"cmd":      40,
 	"cpu":      11520,
 	"cuda":     20500,

@@ -32,16 +32,17 @@ type recipeValue struct {
 // cifar-2021 has the step size, weight decay, length and batch with which Müller and Hutter
 // (TrivialAugment, 2021) train on CIFAR, and all else of the first, with a shorter average.
 var recipes = []recipe{
-	{"resnet50-2021", []recipeValue{{"model", "resnet50"}, {"crop", 176}, {"image_size", 182}, {"augment", "imagenet"},
-		{"auto_augment", "trivialaugment"}, {"random_erase", 0.1}, {"repeat_augment", 4}, {"mixup", 0.2},
-		{"cutmix", 1.0}, {"batch", 128}, {"epochs", 600.0}, {"alpha", 0.5}, {"momentum", 0.9}, {"schedule", scheduleCosine},
-		{"warmup", 5.0}, {"weight_decay", 2e-5}, {"decay", "no-norm"}, {"label_smoothing", 0.1},
-		{"average", "ema(0.999966)"}}},
-	{"cifar-2021", []recipeValue{{"model", "resnet56"}, {"augment", "cifar"}, {"auto_augment", "trivialaugment"},
-		{"random_erase", 0.1}, {"mixup", 0.2}, {"cutmix", 1.0}, {"batch", 128}, {"epochs", 200.0}, {"alpha", 0.1},
-		{"momentum", 0.9}, {"schedule", scheduleCosine}, {"warmup", 5.0}, {"weight_decay", 5e-4}, {"decay", "no-norm"},
-		{"label_smoothing", 0.1}, {"average", "ema(0.999)"}}},
+	{"resnet50-2021", append([]recipeValue{{"model", "resnet50"}, {"crop", 176}, {"image_size", 182},
+		{"augment", "imagenet"}, {"repeat_augment", 4}, {"epochs", 600.0}, {"alpha", 0.5}, {"weight_decay", 2e-5},
+		{"average", "ema(0.999966)"}}, means...)},
+	{"cifar-2021", append([]recipeValue{{"model", "resnet56"}, {"augment", "cifar"}, {"epochs", 200.0}, {"alpha", 0.1},
+		{"weight_decay", 5e-4}, {"average", "ema(0.999)"}}, means...)},
 }
+
+// means are the values that the recipes have in common.
+var means = []recipeValue{{"auto_augment", "trivialaugment"}, {"random_erase", 0.1}, {"mixup", 0.2}, {"cutmix", 1.0},
+	{"batch", 128}, {"momentum", 0.9}, {"schedule", scheduleCosine}, {"warmup", 5.0}, {"decay", "no-norm"},
+	{"label_smoothing", 0.1}}
 
 // Recipes lists the values of the key recipe.
 func Recipes() []string {
