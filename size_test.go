@@ -16,7 +16,7 @@ import (
 // counted, and internal/testing counts as tests. `make size` prints the current lines.
 var sizes = map[string]int{
 	".":        4,
-	"bench":    10520,
+	"bench":    10580,
 	"cli":      13680,
 	"cmd":      40,
 	"cpu":      11520,

@@ -58,7 +58,7 @@ func TestBenchCardRehearsal(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes minutes: set FSPDA_LONG=1")
 	}
-	const step, million, convolutions = "figure1/step-fp32", "figure1/million", "resnet18/bf16-2-32"
+	const step, million, convolutions = "figure1/alone", "figure1/million", "resnet18/bf16-2-32"
 	for what, c := range map[string]struct {
 		fail    string // a fault of Machine
 		without string // a library that is missing

@@ -20,7 +20,7 @@ func TestAutoIsWhatItResolvesTo(t *testing.T) {
 	for _, name := range train.Algorithms() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, iterations := t.TempDir(), 60
+			dir, iterations := t.TempDir(), 16
 			if strings.HasPrefix(name, "fspda-async") {
 				iterations = 600 // they write their checkpoints less often
 			}

@@ -157,7 +157,9 @@ func textNumbers(v any, at string) (found []string) {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, part := range v {
-			found = append(found, textNumbers(part, at+"."+k)...)
+			if k != "driver" && k != "version" { // versions may look like numbers: 13.0
+				found = append(found, textNumbers(part, at+"."+k)...)
+			}
 		}
 	case []any:
 		for _, part := range v {

@@ -17,16 +17,11 @@ const (
 	maxBranchBytes = 64 << 20 // Programs that compute in more memory take turns.
 )
 
-// TurnsVariable is an environment variable. If it is not empty, gradients of different agents are
-// computed one after the other, except in batch groups.
-const TurnsVariable = "FSPDA_CUDA_TURNS"
-
 // branches is the branches of a device, which vectors of gradients are given in turn. The first is
 // the executor's own stream, with the arena of all other programs. The executor uses them.
 type branches struct {
 	given atomic.Uint32
 	bytes atomic.Int64 // The most memory of a program with a branch, of those that Footprint was asked about.
-	off   bool         // all programs take turns
 	fork  driver.Event // Recorded before the work of a batch; 0: not made yet.
 	all   [maxBranches]*sideBranch
 }
@@ -42,7 +37,7 @@ type sideBranch struct {
 // branchesFor reports whether gradients of code have a branch, which compute in some bytes.
 func (d *Device) branchesFor(code *device.Code, bytes int) bool {
 	_, grouped := d.groupable(code)
-	return code.Gradient && !grouped && !d.branches.off && bytes < maxBranchBytes
+	return code.Gradient && !grouped && bytes < maxBranchBytes
 }
 
 // BranchBytes forecasts the bytes of the memory of branches, of a number of programs, beside the

@@ -48,47 +48,33 @@ func languageGradients(t *testing.T, d *Device, agents, rounds int) (all [][]flo
 	return all
 }
 
-// The gradients of agents that are computed at the same time have the bits of those that take
-// turns.
+// The gradients of agents that are computed at the same time have the bits of those that take turns,
+// because branches have no memory.
 func TestBranches(t *testing.T) {
 	const agents = maxBranches + 2
 	for _, precision := range []Precision{FP32, BF16, FP16} {
-		turns, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(precision))
-		turns.branches.off = true
-		want := languageGradients(t, turns, agents, 4)
-		d, _ := openFake(t, fakegpu.Options{}, false, WithPrecision(precision))
-		got := languageGradients(t, d, agents, 4)
-		for a := range want {
-			if !slices.Equal(got[a], want[a]) {
-				t.Errorf("%s: agent %d has another gradient", precision, a)
+		var want [][]float32
+		for _, c := range []struct {
+			memory   uintptr
+			branches int
+		}{{blasWorkspace + 8<<20, 0}, {0, maxBranches - 1}} {
+			d, _ := openFake(t, fakegpu.Options{Memory: c.memory}, false, WithPrecision(precision))
+			got := languageGradients(t, d, agents, 4)
+			for a := range want {
+				if !slices.Equal(got[a], want[a]) {
+					t.Errorf("%s: agent %d has another gradient", precision, a)
+				}
 			}
-		}
-		streams := 0
-		for _, b := range d.branches.all {
-			if b != nil {
-				streams++
+			want = got
+			streams := 0
+			for _, b := range d.branches.all {
+				if b != nil {
+					streams++
+				}
 			}
-		}
-		if streams != maxBranches-1 {
-			t.Errorf("%s: %d branches beside the executor's stream, want %d", precision, streams, maxBranches-1)
-		}
-	}
-}
-
-// A branch that has no memory is left out.
-func TestBranchesWithoutMemory(t *testing.T) {
-	wide, _ := openFake(t, fakegpu.Options{}, false)
-	want := languageGradients(t, wide, 3, 3)
-	d, _ := openFake(t, fakegpu.Options{Memory: blasWorkspace + 8<<20}, false)
-	got := languageGradients(t, d, 3, 3)
-	for a := range want {
-		if !slices.Equal(got[a], want[a]) {
-			t.Errorf("agent %d has another gradient", a)
-		}
-	}
-	for i, b := range d.branches.all {
-		if b != nil {
-			t.Errorf("branch %d has memory", i)
+			if streams != c.branches {
+				t.Errorf("%s: %d branches beside the executor's stream, want %d", precision, streams, c.branches)
+			}
 		}
 	}
 }

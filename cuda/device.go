@@ -85,7 +85,6 @@ func open(b backend, options ...Option) (*Device, error) {
 	}
 	d := &Device{name: fmt.Sprintf("cuda:%d", b.index), settings: settings{precision: FP32},
 		exec: executor.New(b.api, b.inline), uploads: make(chan struct{}, maxUploads)}
-	d.branches.off = os.Getenv(TurnsVariable) != ""
 	for _, o := range options {
 		if err := o(d); err != nil {
 			return nil, err

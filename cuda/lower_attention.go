@@ -3,7 +3,6 @@ package cuda
 import (
 	"errors"
 	"math"
-	"os"
 	"runtime"
 
 	"fspda/cuda/compiler"
@@ -13,10 +12,6 @@ import (
 	"fspda/cuda/kernels"
 	"fspda/device"
 )
-
-// ownAttentionVariable is an environment variable. If it is not empty, cuDNN is not considered for
-// attention, so that both ways can be timed on a GPU.
-const ownAttentionVariable = "FSPDA_CUDA_ATTENTION"
 
 func attentionOf(c *device.Call) *kernels.Attention {
 	d := c.Dims
@@ -75,7 +70,7 @@ func attentionGrad(l *lowerer, t *compiler.Task) (step, error) {
 // twice that of a gradient of the queries in float32 with a sum for each row. It is 0 where cuDNN is
 // not considered.
 func (d *Device) attentionWorkspace(t *compiler.Task) int {
-	if t.Work != compiler.Compute || d.handles.dnn == nil || d.deterministic || os.Getenv(ownAttentionVariable) != "" {
+	if t.Work != compiler.Compute || d.handles.dnn == nil || d.deterministic {
 		return 0
 	}
 	switch t.Call.Kernel {

@@ -76,7 +76,7 @@ type imageScratch struct {
 	numbers []float32   // output: the values of one example
 
 	pixels []uint8    // the network's input, in bytes
-	spare  []uint8    // as many pixels, for operations that need the picture as it was
+	spare  []uint8    // a copy for operations that need the picture unchanged
 	last   []float32  // the last example of a batch, before it is mixed
 	whole  images.RGB // decoded image
 	file   []byte
@@ -204,9 +204,15 @@ func (v view) windows(w, h int) (across, down window) {
 	return centreCrop(w, h, v.short, v.side)
 }
 
+// raw returns the source if it stores decoded images, else nil.
+func (p *decodedImages) raw() images.Raw {
+	raw, _ := p.source.(images.Raw)
+	return raw
+}
+
 // scaled decodes image e to buf.pixels, by the fastest method that its source supports.
 func (p *decodedImages) scaled(buf *imageScratch, e int, v view) error {
-	if raw, ok := p.source.(images.Raw); ok {
+	if raw := p.raw(); raw != nil {
 		pix, width, height := raw.Pixels(e)
 		if width <= 0 || height <= 0 || len(pix) < 3*width*height {
 			return fmt.Errorf("data: image %d: %d bytes for %d×%d pixels", e, len(pix), width, height)

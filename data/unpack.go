@@ -37,8 +37,7 @@ func (s Split) Packed() bool {
 	if s.images == nil {
 		return false
 	}
-	_, raw := s.images.source.(images.Raw)
-	return raw
+	return s.images.raw() != nil
 }
 
 // Unpack decodes up to n training images of a set into memory, each scaled to a shorter side of

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"slices"
 	"sync"
 
 	"fspda/device"
@@ -46,13 +47,8 @@ type mask struct {
 	fill  sync.Once
 }
 
-// A device draws up to memory.MasksDrawnAtOnce masks at a time, of at most mostAhead iterations and
-// with at most drawnTogether coordinates in total: long masks would take memory without being
-// faster.
-const (
-	mostAhead     = 64
-	drawnTogether = 1 << 20
-)
+// mostAhead is the most iterations of the masks that a device draws at a time.
+const mostAhead = 64
 
 // newMasks makes the masks of a worker. coming lists the masks of an iteration; nil: they are not
 // known.
@@ -87,17 +83,18 @@ func (m *masks) at(key comingMask) *mask {
 	}
 	x := m.drawn[key.maskKey]
 	if x == nil {
-		x = m.fresh(key)
+		x = m.fresh(key, 0)
 	}
 	return x
 }
 
-// fresh adds a mask that is still to be drawn, in the memory of a released one if possible. The
-// caller holds the lock.
-func (m *masks) fresh(key comingMask) *mask {
+// fresh adds a mask that is still to be drawn, in the memory of the one that was released first if
+// more than some are. The caller holds the lock.
+func (m *masks) fresh(key comingMask, some int) *mask {
 	x := &mask{}
-	if n := len(m.idle); n > 0 {
-		x, m.idle = m.idle[n-1], m.idle[:n-1]
+	if len(m.idle) > some {
+		x = m.idle[0]
+		m.idle = slices.Delete(m.idle, 0, 1)
 	}
 	x.key, x.users, x.fill = key.maskKey, key.users, sync.Once{}
 	m.drawn[x.key] = x
@@ -108,13 +105,13 @@ func (m *masks) fresh(key comingMask) *mask {
 // the lock.
 func (m *masks) reach(t int) {
 	m.list = m.list[:0]
-	most := min(memory.MasksDrawnAtOnce, drawnTogether/max(1, m.distribution.Len()))
+	most, some := memory.DrawnMasks(m.distribution.Len())
 	for ; m.next <= t || len(m.list) < most && m.next < t+mostAhead; m.next++ {
 		m.list = m.coming(m.list, m.next)
 	}
 	m.indexes, m.counters = m.indexes[:0], m.counters[:0]
 	for _, key := range m.list {
-		m.indexes = append(m.indexes, m.fresh(key).index)
+		m.indexes = append(m.indexes, m.fresh(key, some).index)
 		m.counters = append(m.counters, m.distribution.Counter(key.t, key.i, key.j))
 	}
 	m.drawer.SampleIndexes(m.indexes, m.sampling, m.counters)

@@ -151,7 +151,7 @@ func decimals(step float64) int {
 func plainLabel(v, step float64) string {
 	a := math.Abs(v)
 	switch {
-	case v == 0 && step < 1e-4: // without as many zeros as its neighbours have digits
+	case v == 0 && step < 1e-4: // zero needs none of the digits of its neighbours
 		return "0"
 	case step == 0 && isPower(v) && (a < 0.01 || a > 1000):
 		return "1e" + units.Minus(strconv.Itoa(int(math.Round(math.Log10(v)))))

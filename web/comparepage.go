@@ -18,7 +18,7 @@ var comparisonPage = template.Must(template.New("comparison").Parse(comparisonTe
 
 // comparisonData is the input of the script of the page.
 type comparisonData struct {
-	Names  map[string]string `json:"names"` // of columns
+	Names  map[string]string `json:"names"` // titles of columns
 	Xs     []string          `json:"xs"`    // columns that can be the x axis
 	Table  []string          `json:"table"` // columns of the table
 	Panels []Panel           `json:"panels"`

@@ -22,7 +22,7 @@ const (
 	maxSetting = 80 // bytes of a value
 )
 
-// computed reports whether a key says how a run is computed and not what, so that runs that differ
+// computed reports whether a key has no effect on the method, such as threads: runs that differ
 // in it are alike.
 func computed(key string) bool {
 	k, _ := config.Lookup(key)

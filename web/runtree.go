@@ -19,7 +19,7 @@ import (
 type runTree struct {
 	*os.Root
 	mu     sync.Mutex
-	linked map[string]*os.Root // by the path of the link
+	linked map[string]*os.Root // opened folders by the path of their link
 }
 
 func openTree(dir string) (*runTree, error) {

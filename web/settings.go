@@ -59,7 +59,7 @@ func (s settings) number(key string) float64 {
 	switch v := s[key].(type) {
 	case float64:
 		return v
-	case uint64: // of YAML
+	case uint64: // YAML's type of whole numbers
 		return float64(v)
 	case int64:
 		return float64(v)

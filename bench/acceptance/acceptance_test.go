@@ -143,7 +143,7 @@ func TestChosen(t *testing.T) {
 	if got := o.chosen(r); len(got) != 5 {
 		t.Errorf("%d parts have the name", len(got))
 	}
-	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 16+2*12 {
+	if names := (&Options{Device: "cuda:0"}).names(); len(names) != 17+2*12 {
 		t.Errorf("%d parts: %v", len(names), names)
 	}
 }
@@ -245,8 +245,8 @@ func TestHeadlineFitsBudget(t *testing.T) {
 		}
 		sum += p.Limit
 	}
-	if sum > DefaultBudget || len(headline) != 10 {
-		t.Errorf("%d parts may take %v, want 10 within %v", len(headline), sum, DefaultBudget)
+	if sum > DefaultBudget || len(headline) != 11 {
+		t.Errorf("%d parts may take %v, want 11 within %v", len(headline), sum, DefaultBudget)
 	}
 	if seen := map[string]bool{}; true {
 		for _, p := range o.Parts() {

@@ -15,6 +15,6 @@ func ExampleOptions_Parts() {
 	}
 	// Output:
 	// selftest/megakernel 25s
+	// figure1/alone 20s
 	// selftest/fp32 55s
-	// pytorch/compile 1m20s
 }

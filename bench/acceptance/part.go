@@ -12,8 +12,11 @@ type Part struct {
 	Name  string // group/measurement
 	Limit time.Duration
 	Run   func(ctx context.Context, b *job) error
-	// Begin starts work in the background when the call starts. Most parts have none.
+	// Begin starts work in the background before the first part that is not alone. Most parts have
+	// none.
 	Begin func(ctx context.Context)
+	// Alone has nothing run in the background. Such parts come first.
+	Alone bool
 }
 
 // Status is the way in which a part ended.

@@ -14,11 +14,12 @@ import (
 const compilePart = "pytorch/compile"
 
 // compilePeer has PyTorch compile the networks of the headline into its cache on disk, one process
-// for each. They start with the call, beside the parts that are not timed, since a cold compilation
-// takes as long as the part that measures the network. The turn of this part waits for them.
+// for each. They start after the parts that are alone, beside those that are not timed, since a cold
+// compilation takes as long as the part that measures the network. The turn of this part waits for
+// them.
 func (o *Options) compilePeer() Part {
 	var c *compilation
-	return Part{Name: compilePart, Limit: o.limit(80 * time.Second),
+	return Part{Name: compilePart, Limit: o.limit(60 * time.Second),
 		Begin: func(ctx context.Context) { c = o.beginCompilation(ctx) },
 		Run:   func(ctx context.Context, b *job) error { return c.wait(ctx, b) }}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,6 +28,39 @@ func (s shapes) figure1(more ...string) []string { return with(with(figure1, s.s
 func with(base []string, more ...string) []string {
 	return append(append([]string{}, base...), more...)
 }
+
+// The parts that measure an iteration of figure 1 in float32: on a host that does nothing else, and
+// in turns with PyTorch.
+const (
+	alonePart = "figure1/alone"
+	stepPart  = "figure1/step-fp32"
+)
+
+// alone measures an iteration of figure 1 while nothing else computes on the host, then where the
+// time of the GPU's launches goes. An iteration depends on how far the host is ahead.
+func (o *Options) alone() Part {
+	return Part{Name: alonePart, Limit: o.limit(20 * time.Second), Alone: true,
+		Run: func(ctx context.Context, b *job) error {
+			if _, err := b.figure1Step(ctx, "fp32"); err != nil {
+				return err
+			}
+			b.out.Summary = fmt.Sprintf("%.1f µs an iteration", b.out.Values["iteration_us"])
+			if err := b.save(); err != nil {
+				return err
+			}
+			log := *b
+			log.out = &Outcome{} // noting the times takes time
+			log.env = append(slices.Clone(b.env), phasesVariable+filepath.Join(b.Out, "logs", "figure1-phases.txt"))
+			if _, err := log.figure1Step(ctx, "fp32"); err != nil {
+				b.out.note("without the times of phases: " + err.Error())
+			}
+			return nil
+		}}
+}
+
+// phasesVariable has the program append where the time of launches goes to a file: see
+// docs/performance.md.
+const phasesVariable = "FSPDA_CUDA_PHASES="
 
 // step measures an iteration of figure 1 here and in PyTorch.
 func (o *Options) step(precision string) Part {

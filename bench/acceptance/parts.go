@@ -61,7 +61,7 @@ func (o *Options) headline() []Part {
 		return append(append(parts, networks...), o.language(), o.million(o.shapes()))
 	}
 	// nothing is timed while PyTorch compiles in the background
-	parts := []Part{o.megakernel(), o.selftest("fp32", shortSelftest), o.compilePeer(), o.step("fp32")}
+	parts := []Part{o.megakernel(), o.alone(), o.selftest("fp32", shortSelftest), o.compilePeer(), o.step("fp32")}
 	one := o.partsOfNetwork()
 	parts = append(append(parts, networks[:one]...), o.in(o.shapes().language.precision, o.language()))
 	return append(append(parts, networks[one:]...), o.million(o.shapes()))

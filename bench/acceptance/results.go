@@ -99,6 +99,18 @@ func (r *Results) outcome(part string) *Outcome {
 	return nil
 }
 
+// firstOf returns the first outcome of some parts that has a value, or nil.
+func (r *Results) firstOf(key string, parts ...string) *Outcome {
+	for _, part := range parts {
+		if o := r.outcome(part); o != nil {
+			if _, there := o.Values[key]; there {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
 func (r *Results) index(part string) int {
 	return slices.IndexFunc(r.Outcomes, func(o *Outcome) bool { return o.Part == part })
 }

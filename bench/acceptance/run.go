@@ -33,12 +33,12 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 	parts := o.chosen(r)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	for _, p := range parts {
-		if p.Begin != nil {
-			p.Begin(ctx)
-		}
-	}
+	begun := false
 	for i, p := range parts {
+		if !p.Alone && !begun {
+			begin(ctx, parts)
+			begun = true
+		}
 		left := o.Budget - time.Since(began)
 		if left < minTime {
 			o.say("%d parts are left: their time is over; the same command goes on with them", len(parts)-i)
@@ -56,6 +56,15 @@ func Run(ctx context.Context, o Options) (*Results, error) {
 		o.say("%s", result)
 	}
 	return r, nil
+}
+
+// begin starts the work of parts in the background.
+func begin(ctx context.Context, parts []Part) {
+	for _, p := range parts {
+		if p.Begin != nil {
+			p.Begin(ctx)
+		}
+	}
 }
 
 func (o *Options) check() error {
@@ -119,7 +128,7 @@ func (r *Results) run(ctx context.Context, p Part, out *Outcome) error {
 	}
 	defer log.Close()
 	k := &job{Options: r.options, out: out, dir: dir, log: log, save: r.save}
-	if step := r.outcome("figure1/step-fp32"); step != nil {
+	if step := r.firstOf("ours", alonePart, stepPart); step != nil {
 		k.rate = step.Values["ours"]
 	}
 	if f := r.outcome(megakernelPart); f != nil && f.Values["without"] != 0 && p.Name != megakernelPart {

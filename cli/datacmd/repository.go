@@ -282,7 +282,7 @@ func (f *textFlags) prepare(cmd *cobra.Command, train, val text.Source, t text.T
 	return printPrepared(cmd.OutOrStdout(), m, out)
 }
 
-// printPrepared prints what a folder of tokens has.
+// printPrepared prints the sizes of a folder of tokens.
 func printPrepared(w io.Writer, m *text.Meta, out string) error {
 	_, err := fmt.Fprintf(w, "%s: %s training and %s validation tokens of %s, vocabulary %s\n"+
 		"train on it: fspda train --data text --data-dir %s --model gpt-nano\n", out,

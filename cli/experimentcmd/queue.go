@@ -254,7 +254,7 @@ func (q *queue) start(ctx context.Context, t bench.Task) error {
 		t.Cores = q.cores
 	}
 	_, old := os.Stat(filepath.Join(folder, "config.yaml"))
-	cmd, stdin, err := q.launch(t, t.Arguments(folder, old == nil))
+	cmd, log, stdin, err := q.launch(t, t.Arguments(folder, old == nil))
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (q *queue) start(ctx context.Context, t bench.Task) error {
 	go func() {
 		p.err = cmd.Wait()
 		stop()
-		cmd.Stdout.(io.Closer).Close()
+		log.Close()
 		q.ended <- p
 	}()
 	return nil
@@ -273,28 +273,28 @@ func (q *queue) start(ctx context.Context, t bench.Task) error {
 
 // launch starts a command whose output is appended to the log of a task. It ends when its input
 // does.
-func (q *queue) launch(t bench.Task, args []string) (*exec.Cmd, io.Closer, error) {
-	log, err := os.OpenFile(filepath.Join(q.folder, t.Name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+func (q *queue) launch(t bench.Task, args []string) (cmd *exec.Cmd, log *os.File, stdin io.Closer, err error) {
+	log, err = os.OpenFile(filepath.Join(q.folder, t.Name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return nil, nil, &train.FolderError{Path: q.folder, Got: "a log cannot be written", Err: err}
+		return nil, nil, nil, &train.FolderError{Path: q.folder, Got: "a log cannot be written", Err: err}
 	}
 	args = append([]string{q.program}, args...)
 	if path, err := exec.LookPath("nice"); err == nil {
 		args = append(withNice(path, q.nice, command.Niceness()), args...)
 	}
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd = exec.Command(args[0], args[1:]...)
 	command.SetProcessGroup(cmd)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = append(os.Environ(), "GOMAXPROCS="+strconv.Itoa(t.Cores), command.StopAtEOF+"=1")
-	stdin, err := cmd.StdinPipe()
+	stdin, err = cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
 		log.Close()
-		return nil, nil, fmt.Errorf("start task %s: %w", t.Name, err)
+		return nil, nil, nil, fmt.Errorf("start task %s: %w", t.Name, err)
 	}
-	return cmd, stdin, nil
+	return cmd, log, stdin, nil
 }
 
 // withNice returns the command that starts another at a priority, from a process of priority own:

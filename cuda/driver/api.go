@@ -48,7 +48,6 @@ type ContextAPI struct {
 	PrimaryCtxRetain  func(out *Context, d Device) Result     `sym:"cuDevicePrimaryCtxRetain"`
 	PrimaryCtxRelease func(d Device) Result                   `sym:"cuDevicePrimaryCtxRelease_v2"`
 	CtxSetCurrent     func(c Context) Result                  `sym:"cuCtxSetCurrent"`
-	CtxSetLimit       func(limit int32, value uintptr) Result `sym:"cuCtxSetLimit"`
 	CtxEnablePeer     func(peer Context, flags uint32) Result `sym:"cuCtxEnablePeerAccess"`
 }
 

@@ -40,7 +40,6 @@ var documented = map[string]int{
 	"CU_EVENT_DISABLE_TIMING":                         EventDisableTiming,
 	"CU_MEMHOSTALLOC_PORTABLE":                        HostPortable,
 	"CU_STREAM_CAPTURE_MODE_THREAD_LOCAL":             CaptureThreadLocal,
-	"CU_LIMIT_MAX_L2_FETCH_GRANULARITY":               MaxL2Fetch,
 	"CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES": MaxDynamicShared,
 
 	"CUDA_SUCCESS":                            int(Success),

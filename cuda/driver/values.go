@@ -21,10 +21,6 @@ const (
 	CaptureThreadLocal = 1
 )
 
-// MaxL2Fetch is the limit of a context that says how many bytes the L2 cache fetches at least, as a
-// hint.
-const MaxL2Fetch = 5
-
 // MaxDynamicShared is the attribute of a function that allows its launches more dynamic shared
 // memory than DefaultShared bytes.
 const (

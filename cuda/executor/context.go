@@ -2,9 +2,7 @@ package executor
 
 import (
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"unsafe"
 
 	"fspda/cuda/driver"
@@ -30,29 +28,7 @@ func (ex *Executor) EnterContext(index int) error {
 		"taking the context of GPU %d", index); err != nil {
 		return err
 	}
-	if err := ex.API.Check(ex.API.CtxSetCurrent(ex.Context), "cuCtxSetCurrent", "entering the context of GPU %d",
-		index); err != nil {
-		return err
-	}
-	return ex.limitFetches()
-}
-
-// FetchVariable is the environment variable that sets how many bytes the L2 cache fetches at least:
-// 32, 64 or 128.
-const FetchVariable = "FSPDA_CUDA_FETCH"
-
-// limitFetches passes the number of FetchVariable to the driver, if it is set.
-func (ex *Executor) limitFetches() error {
-	text := os.Getenv(FetchVariable)
-	if text == "" {
-		return nil
-	}
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return fmt.Errorf("cuda: %s=%s: want 32, 64 or 128", FetchVariable, text)
-	}
-	return ex.API.Check(ex.API.CtxSetLimit(driver.MaxL2Fetch, uintptr(n)), "cuCtxSetLimit",
-		"having the L2 cache fetch %d bytes", n)
+	return ex.API.Check(ex.API.CtxSetCurrent(ex.Context), "cuCtxSetCurrent", "entering the context of GPU %d", index)
 }
 
 // CreateStreams creates the two streams.

@@ -52,6 +52,7 @@ type gpuContext struct {
 // completion is callbacks that run on the host once the GPU has reached an event.
 type completion struct {
 	event driver.Event
+	level uint64 // the last level that was sent before the event
 	then  []func()
 }
 
@@ -210,6 +211,9 @@ func (ex *Executor) pollStream(all *[]completion) bool {
 	ex.Fail(ex.waited(r, "cuEventQuery"))
 	*all = append((*all)[:0], (*all)[1:]...) // few: in their memory
 	ex.events.idle = append(ex.events.idle, c.event)
+	if all == &ex.onStream {
+		ex.ops.completed = c.level
+	}
 	ex.runAll(c.then)
 	return true
 }

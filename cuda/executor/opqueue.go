@@ -68,17 +68,22 @@ func (p *Op) declare(all ...Access) {
 // level the order does not matter, so that equal operations of several agents can share a launch.
 //
 // When the executor has nothing else to do and the GPU has few launches before it, the levels of
-// one iteration are sent. Operations of later iterations wait until other agents have queued
-// theirs. But if all agents of the iteration before have queued their part of the next one, it
-// joins the launch of the megakernel, which saves a launch. Results are bit-identical however
-// operations are grouped.
+// one iteration are sent, and next iterations that are complete: each launch of the megakernel
+// takes some time, however many iterations it has. While the GPU computes, agents that run ahead of
+// it queue the iterations of the next launch. It is sent once it is full, or once the GPU has
+// nothing else to do. Results are bit-identical however operations are grouped.
 //
 // Invariant: sent < level of every queued operation ≤ sent + len(levels).
 type opQueue struct {
 	sent       uint64   // the last level that was sent
+	completed  uint64   // a level up to which the GPU has completed all
 	levels     []*level // sent+1, sent+2, …
 	count      int      // the number of operations
 	freeLevels []*level // empty, kept for their memory
+
+	agents int  // how many gradients make an iteration complete: as many as an earlier one had
+	ahead  int  // above 0: agents queue gradients before their earlier ones are computed
+	joined bool // the last gradients were sent in a launch of the megakernel
 
 	computed, copied []func() // called when the two streams have completed everything that was sent
 }
@@ -97,6 +102,7 @@ const (
 	maxInFlight        = 2    // launches before the GPU: one that it runs, and the next
 	maxJoined          = 4    // iterations in a launch of the megakernel
 	LevelsPerIteration = 8    // the most levels of an agent's iteration in most algorithms
+	aheadFor           = 256  // gradients after one that came ahead
 )
 
 // add queues an operation.
@@ -112,6 +118,9 @@ func (q *opQueue) add(p *Op) {
 		n := uint64(p.Batch.LevelStride())
 		at = (at+n-2)/n*n + 1
 	}
+	if p.isGradient() {
+		q.noteAhead(p)
+	}
 	for _, a := range p.accesses {
 		if a.write {
 			a.On.written = max(a.On.written, at)
@@ -124,6 +133,32 @@ func (q *opQueue) add(p *Op) {
 	}
 	q.levels[at-q.sent-1].add(p)
 	q.count++
+}
+
+// isGradient reports whether an operation is of a batch and somebody takes its result.
+func (p *Op) isGradient() bool { return p.Batch != nil && p.Then != nil }
+
+// noteAhead notes whether the vector that a gradient is written to is still to be computed.
+func (q *opQueue) noteAhead(p *Op) {
+	q.ahead = max(0, q.ahead-1)
+	for _, a := range p.accesses {
+		if a.write && a.On.written > q.completed {
+			q.ahead = aheadFor
+		}
+	}
+}
+
+// complete returns how many iterations are complete: all agents have queued their gradients of the
+// iteration after it.
+func (q *opQueue) complete() (n int) {
+	if q.agents == 0 {
+		return 0
+	}
+	at := LevelsPerIteration - int(q.sent%LevelsPerIteration)
+	for ; at < len(q.levels) && q.levels[at].gradients() >= q.agents; at += LevelsPerIteration {
+		n++
+	}
+	return n
 }
 
 func (q *opQueue) newLevel() *level {
@@ -164,6 +199,16 @@ func (l *level) count() int {
 	n := len(l.single)
 	for i := range l.batches {
 		n += len(l.batches[i].ops)
+	}
+	return n
+}
+
+// gradients returns the number of gradients.
+func (l *level) gradients() (n int) {
+	for i := range l.batches {
+		if ops := l.batches[i].ops; ops[0].isGradient() {
+			n += len(ops)
+		}
 	}
 	return n
 }
@@ -230,8 +275,15 @@ func (ex *Executor) RunOp(send func() error, accesses ...Access) error {
 	return <-answer
 }
 
-// shouldSend reports whether to send queued operations, with an empty inbox.
-func (ex *Executor) shouldSend() bool { return ex.ops.count > 0 && len(ex.onStream) < maxInFlight }
+// shouldSend reports whether to send queued operations, with an empty inbox. Where agents run ahead
+// of the GPU and it computes, a launch that is not full yet waits.
+func (ex *Executor) shouldSend() bool {
+	q, waits := &ex.ops, len(ex.onStream)
+	if q.count == 0 || waits >= maxInFlight {
+		return false
+	}
+	return waits == 0 || !q.joined || q.ahead == 0 || q.complete() >= maxJoined
+}
 
 // flush sends all queued operations.
 func (ex *Executor) flush() {
@@ -240,14 +292,17 @@ func (ex *Executor) flush() {
 	}
 }
 
-// sendIteration sends the levels up to the end of an iteration, and the levels of the next
-// iterations that join it.
+// sendIteration sends the levels up to the end of an iteration, and the next iterations that join
+// it.
 func (ex *Executor) sendIteration() {
 	q := &ex.ops
+	if now := q.levels[0].gradients(); q.complete() == 0 && now > 0 {
+		q.agents = now
+	}
 	for i := 1; ; i++ {
-		members, n := q.members(0), q.iteration()
-		// an agent that is further shows that the next iteration is complete, or nearly so
-		joins := i < maxJoined && members > 0 && len(q.levels) > n+LevelsPerIteration && q.members(n) >= members
+		now, n := q.levels[0].gradients(), q.iteration()
+		q.agents = max(q.agents, now)
+		joins := i < maxJoined && q.complete() > 1
 		last := n - 1
 		for last > 0 && q.levels[last].count() == 0 {
 			last--
@@ -256,6 +311,9 @@ func (ex *Executor) sendIteration() {
 			q.count -= l.count()
 			shares := joins && k >= last && ex.Collector.Pending() && independent(q.levels[last], q.levels[n])
 			ex.sendLevel(l)
+			if k == 0 && now > 0 {
+				q.joined = ex.Collector.Pending()
+			}
 			if !shares {
 				ex.Collector.NextLevel()
 			}
@@ -294,29 +352,6 @@ func (l *level) each(f func(p *Op)) {
 			f(p)
 		}
 	}
-}
-
-// Ahead reports whether at least `agents` operations that go together are queued for each of the
-// next iterations. The executor calls it.
-func (ex *Executor) Ahead(agents, iterations int) bool {
-	q, n := &ex.ops, 0
-	for i := 0; i < len(q.levels); i++ {
-		if l := q.levels[i]; len(l.batches) > 0 && len(l.batches[0].ops) >= agents &&
-			(q.sent+uint64(i))%LevelsPerIteration == 0 {
-			n++
-		}
-	}
-	return n >= iterations
-}
-
-// members returns how many operations of the i-th level go together.
-func (q *opQueue) members(i int) (n int) {
-	if i < len(q.levels) {
-		for _, b := range q.levels[i].batches {
-			n = max(n, len(b.ops))
-		}
-	}
-	return n
 }
 
 // callAfter has a list of callbacks called once a stream has completed all work that was sent, and

@@ -48,19 +48,21 @@ func TestGroup(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, tensorCores := range []bool{false, true} {
-				separate := compareGroup(t, h, network, plan.Code(), c.bytes, false, tensorCores)
-				listed := compareGroup(t, h, network, plan.Code(), c.bytes, true, tensorCores)
-				for z := range separate {
-					sameBits(t, "gradient in a megakernel", listed[z], separate[z])
-				}
+			for name, tensorCores := range map[string]bool{"none": false, "tensor cores": true} {
+				t.Run(name, func(t *testing.T) {
+					separate := compareGroup(t, h, network, plan.Code(), c.bytes, false, tensorCores)
+					listed := compareGroup(t, h, network, plan.Code(), c.bytes, true, tensorCores)
+					for z := range separate {
+						sameBits(t, "gradient in a megakernel", listed[z], separate[z])
+					}
+				})
 			}
 		})
 	}
 }
 
-// compareGroup compares the gradients and results of agents with a CPU program, and returns them, agent by
-// agent.
+// compareGroup compares the gradients and results of agents with a CPU program, and returns them,
+// agent by agent.
 func compareGroup(t *testing.T, h *host, network *model.Network, code *device.Code, asBytes, listedCall,
 	tensorCores bool) (got [][]float32) {
 	const agents, stored = 3, 50

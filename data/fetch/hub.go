@@ -25,7 +25,7 @@ type Repository struct {
 	Base     string // address of the server; "": HuggingFace
 	Name     string // OWNER/NAME
 	Revision string // a branch, tag or commit; "": main
-	Token    string // of an account, for sets that are given to registered persons; "": none
+	Token    string // an account's token, which some sets require; "": none
 }
 
 // entry is a file of a repository, as the server lists it. Large files have the SHA-256 of their

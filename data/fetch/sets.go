@@ -6,8 +6,8 @@ type Set struct {
 	// base addresses, tried in order; file names are appended
 	Bases  []string
 	Files  []File
-	Commit string // of a [Repository]
-	token  string // of an account; "": none
+	Commit string // the commit of a [Repository]
+	token  string // an account's token; "": none
 }
 
 // MNIST is the four files of LeCun, Cortes and Burges.

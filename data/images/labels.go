@@ -17,8 +17,8 @@ import (
 
 // labels are classes of pictures that files say.
 type labels struct {
-	class  []string // by entry; "": not known
-	split  []string // by entry; "": the table does not say
+	class  []string // the class of each entry; "": not known
+	split  []string // the split of each entry; "": the table does not say
 	used   map[int]bool
 	about  string // the files, in words
 	beside bool   // each picture has a file of its own
@@ -258,8 +258,8 @@ func cell(row []string, column int) string {
 type finder struct {
 	tree   *tree
 	folder map[string]*node
-	whole  map[string]int   // by path
-	parts  map[string][]int // by base name, with and without extension
+	whole  map[string]int   // entries by path
+	parts  map[string][]int // entries by base name, with and without extension
 }
 
 func (t *tree) finder(all map[string]*node) *finder {
@@ -326,7 +326,7 @@ func (f *finder) find(dir, split, name string) (int, error) {
 	return -1, errSeveral
 }
 
-// columns are the columns of a table that say what.
+// columns are the numbers of a table's columns for pictures, labels and splits.
 type columns struct{ picture, label, split int }
 
 // labelNames are usual names of a column of labels, the best first.

@@ -30,14 +30,14 @@ type Meta struct {
 	description
 	Train Size   `json:"train"`
 	Val   Size   `json:"val"`
-	Files []part `json:"files,omitempty"` // of the training stream, if there are several
+	Files []part `json:"files,omitempty"` // the files of the training stream, if there are several
 }
 
 // description describes a tokenizer.
 type description struct {
 	Name       string `json:"tokenizer"`
 	Vocabulary int    `json:"vocab_size"`
-	Chars      string `json:"chars,omitempty"` // of the tokenizer char
+	Chars      string `json:"chars,omitempty"` // the characters of the tokenizer char
 	File       string `json:"file,omitempty"`  // content of a tokenizer.json
 }
 
@@ -64,7 +64,7 @@ func describe(t Tokenizer) description {
 // Size is the length of a stream.
 type Size struct {
 	Tokens int64 `json:"tokens"`
-	Bytes  int64 `json:"bytes"` // as text
+	Bytes  int64 `json:"bytes"` // length of the text
 }
 
 // readMeta reads the description of a folder; nil: there is none.

@@ -16,7 +16,7 @@ import (
 
 // DocumentOptions configure [PrepareDocuments].
 type DocumentOptions struct {
-	Tokens   int64                // of the training stream, whose last document is cut; 0: all
+	Tokens   int64                // length of the training stream, whose last document is cut; 0: all
 	Progress func(training int64) // is told the tokens written so far; nil: nothing
 }
 
@@ -138,7 +138,7 @@ const jobBytes = 1 << 18
 // reader makes jobs of documents.
 type reader struct {
 	t    Tokenizer
-	jobs chan job // in the order of the documents
+	jobs chan job // one for each document, in order
 	wg   sync.WaitGroup
 }
 

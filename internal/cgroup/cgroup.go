@@ -42,7 +42,7 @@ type group struct {
 // own finds the group of this process for a controller of version 1, or of version 2 if version 1
 // does not have the controller.
 func own(root fs.FS, controller string) group {
-	paths := map[string]string{} // by controller; version 2 names none
+	paths := map[string]string{} // groups by controller; version 2 names none
 	for line := range lines(root, "proc/self/cgroup") {
 		if f := strings.SplitN(line, ":", 3); len(f) == 3 {
 			for c := range strings.SplitSeq(f[1], ",") {

@@ -100,8 +100,8 @@ type layout struct {
 // EdgeMemory is what an agent keeps for one of its edges.
 type EdgeMemory struct {
 	Peer    int
-	Count   int             // of exchanges, messages or the like
-	Vectors []device.Vector // of the lengths that the algorithm names
+	Count   int             // the number of exchanges, messages or the like
+	Vectors []device.Vector // vectors of the lengths in Memory.EdgeVectors
 }
 
 // NewState returns the state of an agent that starts at x^0. It takes ownership of x.
@@ -266,11 +266,11 @@ type Round struct {
 	// is nil unless each agent receives from all others in this iteration, either all coordinates
 	// or those that the sender selected. In an all-reduce between processes, Sent and Received of the
 	// links are one part of the vectors, and dst is too: it may depend on numbers at its place alone.
-	// What Shared returns is of the length of the posted vectors.
+	// The result has the length of the posted vectors.
 	Shared func(which int, fill func(dst device.Vector)) device.Vector
 
 	SelfWeight float64 // weight W_ii of the agent itself in the run's fixed mixing matrix
-	Keep       float64 // on a directed graph: the share p_ii of its own vector that the agent keeps
+	Keep       float64 // p_ii, the share of its own vector that the agent keeps on a directed graph
 	Active     bool    // the agent sends to all its links; set with Broadcast edges only
 	// Compress returns a compressed copy of v, with a [CompressedCode]; which numbers the vectors that
 	// the agent compresses in an iteration from 0. The list of vectors is valid until the next call.
@@ -310,7 +310,7 @@ type Link struct {
 	Initiator    bool    // this end initiates the exchange
 	PeerInactive bool    // the link is one-way: the other end sends nothing
 	Mute         bool    // the link is one-way: this end sends nothing
-	Share        float64 // on a directed graph: the share p_ij of what the other end sends
+	Share        float64 // p_ij, the share of the other end's vector on a directed graph
 	// weight W_ij in the run's fixed mixing matrix; 0 if the algorithm uses none
 	FixedWeight float64
 	Sent        []device.Vector // vectors posted by this end

@@ -34,8 +34,8 @@ var demo = Method{Name: "demo", Keys: []setting.Key{compress}, Params: []setting
 
 // momenta is the working memory of an agent.
 type momenta struct {
-	own  device.SparseTerm // what it sends
-	ones device.Vector     // as many
+	own  device.SparseTerm // the coefficients that the agent sends
+	ones device.Vector     // a vector of as many ones
 }
 
 func (DeMo) Name() string { return "demo" }

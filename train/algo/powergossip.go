@@ -38,7 +38,7 @@ type Tensor struct {
 // Departure: the authors' program divides by the norm plus 1e-8, and sends nothing at first.
 type PowerGossip struct {
 	Theta   float64
-	Tensors []Tensor // of the model, in order
+	Tensors []Tensor // the tensors of the model, in order
 	// Draw writes normally distributed numbers of direction block of the edge {i, j} at its exchange
 	// number t, the same at both ends.
 	Draw func(dst []float32, t, i, j, block int)

@@ -70,7 +70,7 @@ func (a SGP) Traits() Traits {
 type pushed struct {
 	x      device.Vector
 	w      float64
-	one    device.Vector // of length 1: it turns numbers into vectors and back
+	one    device.Vector // a vector of length 1, which turns numbers into vectors and back
 	packet []device.Vector
 }
 

@@ -96,7 +96,7 @@ func layered(s Settings, strided bool) (parts [][]device.Range, err error) {
 	p := int(1/s.Density + 0.5)
 	parts = make([][]device.Range, p)
 	blocks, end := 0, 0
-	number := make([]int, len(s.Tensors)) // of the block of a tensor, from 1 on; 0: it is in none
+	number := make([]int, len(s.Tensors)) // the block of each tensor, from 1 on; 0: it is in none
 	names := map[string]int{}
 	for k, t := range s.Tensors {
 		end = t.Offset + t.Rows*max(1, t.Cols)
@@ -211,7 +211,7 @@ func (a StreamingDiLoCo) Mix(s *State, r *Round) error {
 	s.replace(s.Aux[dilocoOuter], part, b, b2)
 	s.replace(s.Aux[dilocoStart], part, phi, phi2)
 	x2 := phi2
-	if a.Own > 0 { // by the difference, so that coordinates on which both agree stay
+	if a.Own > 0 { // The difference is added, so that coordinates on which both agree stay.
 		x2 = r.Acquire(n)
 		s.combine(x2, device.Term{A: 1, V: x}, device.Term{A: -1, V: phi2})
 		s.combine(x2, device.Term{A: 1, V: phi2}, device.Term{A: a.Own, V: x2})

@@ -24,7 +24,7 @@ func MethodTable() string {
 		cells := m.aboutCells()
 		cells[0] = "`" + cells[0] + "`"
 		for i, cell := range cells {
-			cells[i] = strings.ReplaceAll(cell, "|", `\|`) // of a number of edges
+			cells[i] = strings.ReplaceAll(cell, "|", `\|`) // the bars of a number of edges
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
 	}

@@ -63,7 +63,7 @@ const maxBends = 10
 // checkMethod resolves eta auto, and asks the method for its warnings. Where a default does not
 // pass, it tries the value that the method's error names instead.
 func (s *Setup) checkMethod() error {
-	var said []*Error // by key, the first error
+	var said []*Error // the first error of each key
 	for range maxBends {
 		s.settleEta()
 		if s.method.Check == nil {

@@ -152,7 +152,7 @@ func (s *Setup) admitPairs() error {
 		return nil
 	}
 	var events []dist.Event
-	busy := make([]int, s.Graph.N) // by agent: 1 + the iteration of its last edge; 0: none
+	busy := make([]int, s.Graph.N) // each agent's last iteration with an edge, plus 1; 0: none
 	for t := range c.Iterations {
 		events = s.Process.Active(events, t)
 		for _, e := range events {

@@ -46,7 +46,7 @@ type Registered struct {
 func (r *Registered) Get() any { return r.config.Value(r.key.Name) }
 
 func (r *Registered) String() string {
-	if r.config == nil { // as flags make it, to know the zero value
+	if r.config == nil { // flags make such a value to know the zero value
 		return ""
 	}
 	return setting.Text(r.Get())

@@ -53,7 +53,7 @@ func resolving(c Config) Resolved {
 }
 
 // Stored returns the configuration that resolves to r, which run folders hold. A setting that the
-// run has no use for is what it was given as.
+// run has no use for is as it was given.
 func (r Resolved) Stored() Config {
 	c := r.given
 	c.explicit = nil // A resolved configuration can be resolved again.

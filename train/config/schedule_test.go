@@ -89,7 +89,7 @@ func TestStepSizesOfLongerRuns(t *testing.T) {
 			if decay > 1 {
 				start = 70
 			}
-			if at, err := s.differsBefore(100, steps*2); err != nil || at != start+1 {
+			if at, err := s.DiffersBefore(100, steps*2); err != nil || at != start+1 {
 				t.Errorf("a run of %d iterations differs from iteration %d on, %v; want %d", steps*2, at, err, start+1)
 			}
 		}

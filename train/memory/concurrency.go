@@ -18,8 +18,22 @@ const largeAtOnce = 3
 // device computes for one while the other prepares its batch.
 const largeEvaluators = 2
 
-// MasksDrawnAtOnce is the largest number of masks that a device draws ahead in one operation.
-const MasksDrawnAtOnce = 16
+// Most masks that a device draws ahead in one operation, with at most drawnTogether coordinates in
+// total: long masks would take memory without being faster.
+const (
+	masksDrawnAtOnce = 16
+	drawnTogether    = 1 << 20
+)
+
+// DrawnMasks returns how many masks of some coordinates a device draws ahead in one operation, and
+// how many short ones are kept after their release, until the device has computed what reads them:
+// a drawing that overwrote those would be in the middle of the operations that it computes at once.
+func DrawnMasks(coordinates int) (most, kept int) {
+	if most = min(masksDrawnAtOnce, drawnTogether/max(1, coordinates)); most == masksDrawnAtOnce {
+		kept = 2 * most
+	}
+	return most, kept
+}
 
 // batchesAhead is the number of batches for which a program has memory: one that it computes with,
 // and one that is on its way.

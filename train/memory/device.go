@@ -199,7 +199,8 @@ func masksOn(s *config.Setup, dev device.Device, agents int) int {
 	}
 	n := agents * linksAtOnce(s)
 	if _, ok := s.Mask.Sampling(); ok && dev.Features().Sampler != nil {
-		n += MasksDrawnAtOnce
+		_, kept := DrawnMasks(s.Mask.Len())
+		n += masksDrawnAtOnce + kept
 	}
 	return n
 }

@@ -36,7 +36,7 @@ const (
 	vectorsFile     = "agents.safetensors"
 	manifestFile    = "manifest.json"
 	buffersName     = "buffers"      // file of the buffers of an agent's batch norm
-	meanBuffersName = "mean/buffers" // of the final mean model's
+	meanBuffersName = "mean/buffers" // file of the buffers of the final mean model
 )
 
 // Manifest describes a checkpoint, in manifest.json next to the file of vectors. Random streams and
@@ -159,7 +159,7 @@ func (e *CheckpointError) ExitCode() int { return 2 }
 
 func (e *CheckpointError) Unwrap() error { return e.Err }
 
-// lacksRows is what is wrong with a checkpoint that metrics.jsonl lacks rows before.
+// lacksRows says that metrics.jsonl lacks rows before a checkpoint.
 const lacksRows = "lacks rows"
 
 // passes reports whether an older checkpoint may do: the files of this one have changed since they
@@ -443,7 +443,7 @@ func newest(dir string, open func(c *Checkpoint) *CheckpointError) (c *Checkpoin
 		switch {
 		case bad.passes():
 			passed = append(passed, bad)
-		case len(passed) > 0: // of another length of the run
+		case len(passed) > 0: // they are checkpoints of another length of the run
 			return nil, nil, passed[0]
 		default:
 			return nil, nil, bad

@@ -49,7 +49,7 @@ type Folder struct {
 	found  *Checkpoint // The checkpoint that ResumesAt opened; nil: none, or OpenCheckpoint returned it.
 	passed []error     // The reasons for which it passed newer ones over.
 
-	// Damage is what OpenMetrics lost of a run that is resumed: samples, on which nothing depends.
+	// Damage says that OpenMetrics lost samples of a run that is resumed. Nothing depends on them.
 	Damage error
 
 	rows   []metric.Row

@@ -15,7 +15,7 @@ type Status string
 
 const (
 	Finished Status = "finished"
-	Stopped  Status = "stopped" // by its context; a checkpoint was written
+	Stopped  Status = "stopped" // the context ended; a checkpoint was written
 	Diverged Status = "diverged"
 )
 

@@ -33,7 +33,7 @@ type entry struct {
 // Bad is an image that was left out.
 type Bad struct {
 	Split  string `json:"split"`
-	Index  int    `json:"index"` // in the source
+	Index  int    `json:"index"` // the picture's index in the source
 	Name   string `json:"name"`
 	Reason string `json:"reason"`
 }

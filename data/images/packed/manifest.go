@@ -36,7 +36,7 @@ type Manifest struct {
 	Version  int      `json:"version"`
 	Settings Settings `json:"settings"`
 	Source   Origin   `json:"source"`
-	Classes  []string `json:"classes"` // by label
+	Classes  []string `json:"classes"` // the classes' names by label
 	Train    Part     `json:"train"`
 	Test     Part     `json:"test"`
 }
@@ -45,7 +45,7 @@ type Manifest struct {
 type Settings struct {
 	Size    int    `json:"size"`              // maximum of the short side in pixels
 	Format  string `json:"format"`            // Raw or JPEG
-	Quality int    `json:"quality,omitempty"` // of JPEG, 1 to 100
+	Quality int    `json:"quality,omitempty"` // the quality of JPEG, 1 to 100
 }
 
 // Origin describes the source of a set.
@@ -79,7 +79,7 @@ const (
 
 // envelope protects a manifest with a checksum.
 type envelope struct {
-	SHA256   string          `json:"sha256"` // of the manifest as compact JSON
+	SHA256   string          `json:"sha256"` // the checksum of Manifest as compact JSON
 	Manifest json.RawMessage `json:"manifest"`
 }
 

@@ -68,12 +68,6 @@ func (m *Machine) setContext(a *driver.API) {
 		m.current[thread()] = c
 		return driver.Success
 	}
-	a.CtxSetLimit = func(int32, uintptr) driver.Result {
-		if m.current[thread()] == 0 {
-			return driver.InvalidContext
-		}
-		return driver.Success
-	}
 	a.CtxEnablePeer = func(peer driver.Context, _ uint32) driver.Result {
 		pair := [2]driver.Context{m.current[thread()], peer}
 		if m.retained[driver.Device(peer-contextBase)] == 0 || pair[0] == peer {

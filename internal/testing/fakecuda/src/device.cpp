@@ -163,13 +163,6 @@ API cuCtxSetCurrent(CUcontext handle) {
   return CUDA_SUCCESS;
 }
 
-API cuCtxSetLimit(CUlimit limit, size_t) {
-  ENTER(cuCtxSetLimit, nothing);
-  REQUIRE(current, CUDA_ERROR_INVALID_CONTEXT);
-  REQUIRE(limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY, CUDA_ERROR_INVALID_VALUE);
-  return CUDA_SUCCESS;
-}
-
 API cuCtxGetCurrent(CUcontext *out) {
   ENTER(cuCtxGetCurrent, nothing);
   REQUIRE_STARTED;
