@@ -16,8 +16,8 @@ import (
 // counted, and internal/testing counts as tests. `make size` prints the current lines.
 var sizes = map[string]int{
 	".":        4,
-	"bench":    10580,
-	"cli":      13660,
+	"bench":    10620,
+	"cli":      13850,
 	"cmd":      40,
 	"cpu":      11520,
 	"cuda":     20500,
