@@ -54,7 +54,8 @@ func TestAllReduceInParts(t *testing.T) {
 			c.Agents, c.Iterations, c.EvalPoints, c.Hidden = 7, 16, 2, Widths{50}
 			edit(&c)
 			one := play(t, c, Options{})
-			many := (&processes{t: t, c: c, name: "parts-" + strings.NewReplacer(" ", "-", ",", "").Replace(name)}).run(nil)
+			run := "parts-" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
+			many := (&processes{t: t, c: c, name: run}).run(nil)
 			last := many.Rows[len(many.Rows)-1]
 			if counted := last.BitsSharedSeed / 8; float64(last.WireBytes) > 1.1*float64(counted) {
 				t.Errorf("%d bytes were sent, and %d are counted", last.WireBytes, counted)
