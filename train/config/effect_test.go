@@ -96,6 +96,8 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"clients":    {"{clients: 2}", "{model: external, clients: 2}"},
 	"precision":  {"{device: cpu, precision: fp16}", "{device: cpu, precision: fp32}"},
 	"early":      {"{algo: beer, early: true}", "{algo: choco, early: true}"},
+	"min_agents": {"{min_agents: 1}", "{membership: elastic, links: testdata/outages.yaml, min_agents: 2}"},
+	"orphans":    {"{orphans: leave}", "{membership: testdata/changes.jsonl, orphans: spread}"},
 }
 
 // normed is a network with batch norm.

@@ -111,7 +111,6 @@ func TestContinuesTheSchedule(t *testing.T) {
 		{func(c *Config) { c.Schedule, c.WarmupT = scheduleCosine, 10 }, "other step sizes from the start"},
 		{func(c *Config) { c.Schedule, c.Warmup = scheduleCosine, 1 }, "other step sizes from the start"},
 		{func(c *Config) { c.Schedule = scheduleWSD }, ""}, // from a checkpoint before its decay
-		{func(c *Config) { c.Schedule, c.DecayLength = scheduleWSD, 100 }, "other step sizes from the start"},
 	} {
 		short := small()
 		short.Iterations, short.EvalPoints = 100, 2
