@@ -63,7 +63,8 @@ func TestParams(t *testing.T) {
 		if got := s.Config.Params.String(); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-		if c.Algo == "mine" && (s.settings().Param("beta") >= 1 || s.settings().Param("rounds") < 1 || s.settings().Choice("start") == "") {
+		own := s.settings()
+		if c.Algo == "mine" && (own.Param("beta") >= 1 || own.Param("rounds") < 1 || own.Choice("start") == "") {
 			t.Errorf("%s: the setup lacks a value", text)
 		}
 		back := Default()
