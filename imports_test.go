@@ -105,7 +105,8 @@ var allowed = map[string][]string{
 	"train": {
 		"train/council", "train/membership",
 		"train/metric",
-		"data", "device", "dist", "dist/allreduce", "internal/rng", "internal/units", "model", "train/algo", "train/clip",
+		"data", "device", "dist", "dist/allreduce", "internal/rng",
+		"internal/units", "model", "train/algo", "train/clip",
 		"train/config", "train/control", "train/evaluate", "train/vectorpool", "train/live", "train/memory",
 		"train/process", "train/runfolder",
 		"train/setting", "train/simnet", "train/snapshot", "web",
