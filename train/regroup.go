@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"go.uber.org/zap"
+
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/algo"
@@ -25,6 +27,10 @@ func (a *agent) regroup(t int) error {
 	c := a.run.setup.Members.Change(t)
 	if c == nil {
 		return nil
+	}
+	if a.id == c.Members[0] {
+		a.run.log.Info("agents have left or joined", zap.Int("iteration", t), zap.Ints("members", c.Members),
+			zap.Ints("joined", c.Joined))
 	}
 	r := &regrouping{a, c, t}
 	a.round.T, a.round.Links = t, a.round.Links[:0]
