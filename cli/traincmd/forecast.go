@@ -27,7 +27,8 @@ func dryRun(ctx context.Context, r *run, m *allAgents, stdout io.Writer) error {
 	if m.json {
 		return command.PrintJSON(stdout, f)
 	}
-	lines := slices.Concat(r.display.what(), r.setup.Warnings, []string{forecastLine(f)}, memoryLines(f))
+	lines := slices.Concat(r.display.what(), r.setup.RecipeLines(), r.setup.Warnings, []string{forecastLine(f)},
+		memoryLines(f))
 	_, err = fmt.Fprintln(stdout, strings.Join(lines, "\n"))
 	return err
 }
