@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6930,
 	"selftest": 950,
-	"train":    30180,
+	"train":    30250,
 	"web":      5480,
 }
 
