@@ -26,7 +26,7 @@ var sizes = map[string]int{
 	"dist":     11450,
 	"docs":     140,
 	"internal": 1440,
-	"model":    6930,
+	"model":    6830,
 	"selftest": 950,
 	"train":    30250,
 	"web":      5480,
