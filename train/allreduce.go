@@ -19,14 +19,15 @@ func (x *exchange) allReduceLinks(t int) {
 	}
 	var mask device.Index
 	length := s.Dim
-	if s.Whole(t) {
+	if s.Whole(t) && !s.Members.Elastic() {
 		x.round.Shared = x.sharedVector
-	} else {
+	}
+	if !s.Whole(t) {
 		mask = x.borrowMask(x.run.commonMask(x.worker, t))
 		length = mask.Len()
 	}
 	for peer := range s.Graph.N {
-		if peer != x.id {
+		if peer != x.id && s.Members.Present(peer, t) {
 			x.link(peer, mask, length, 1/float64(s.Graph.N), 0)
 		}
 	}
@@ -94,7 +95,7 @@ func (d *divided) release() {
 func (r *run) commonMask(w *worker, t int) comingMask {
 	users := 0
 	for i := range r.setup.Graph.N {
-		users += r.countOn(w, i)
+		users += r.countOn(w, t, i)
 	}
 	return comingMask{maskKey{t, 0, 0}, users}
 }
@@ -110,17 +111,28 @@ func (x *exchange) countAllReduce() {
 		x.countTwoSteps(l)
 		return
 	}
-	values := config.RingShare(x.id, s.Graph.N, l.Len*len(l.Sent))
-	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.id > 0 && dist.Indexed(s.Mask)})
+	values := config.RingShare(x.place(), len(x.round.Links)+1, l.Len*len(l.Sent))
+	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.place() > 0 && dist.Indexed(s.Mask)})
+}
+
+// place is the place of the agent among those that exchange in this iteration, in the order of their
+// numbers.
+func (x *exchange) place() (at int) {
+	for _, l := range x.round.Links {
+		if l.Peer < x.id {
+			at++
+		}
+	}
+	return at
 }
 
 // countTwoSteps enters the agent's share of an all-reduce of coded vectors in the ledger: each part
 // of a vector goes to its owner, who sends the coded mean of it to all others.
 func (x *exchange) countTwoSteps(l *algo.Link) {
-	n, values := x.run.setup.Graph.N, totalLen(l.Sent)
+	at, n, values := x.place(), len(x.round.Links)+1, totalLen(l.Sent)
 	m := x.run.setup.CodedMessage(x.codec.message, x.round.T, values, l.Len)
-	m.Values = config.RingShare(x.id, n, m.Values)
-	m.ExtraBits = 32 * config.RingShare(x.id, n, m.ExtraBits/32)
+	m.Values = config.RingShare(at, n, m.Values)
+	m.ExtraBits = 32 * config.RingShare(at, n, m.ExtraBits/32)
 	x.ledger.Send(m)
-	x.ledger.WireBytes += 4 * uint64(config.RingShare(x.id, n, values))
+	x.ledger.WireBytes += 4 * uint64(config.RingShare(at, n, values))
 }

@@ -15,9 +15,9 @@ type bodyPool struct {
 }
 
 const (
-	minInPlace      = 1 << 20 // larger bodies are sent from the memory of the values, without a copy
-	minPooledBody   = 1 << 10 // smaller bodies are not pooled
-	maxPooledBodies = 4       // bodies in the free list
+	minInPlace      = 128 << 10 // larger bodies are sent from the memory of the values, without a copy
+	minPooledBody   = 1 << 10   // smaller bodies are not pooled
+	maxPooledBodies = 4         // bodies in the free list
 )
 
 // get returns an empty body with capacity for n bytes. The values of a message of one vector are
