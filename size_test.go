@@ -17,10 +17,10 @@ import (
 var sizes = map[string]int{
 	".":        4,
 	"bench":    10640,
-	"cli":      13880,
+	"cli":      13900,
 	"cmd":      40,
 	"cpu":      11520,
-	"cuda":     20500,
+	"cuda":     20490,
 	"data":     18000,
 	"device":   6570,
 	"dist":     11450,
