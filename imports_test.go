@@ -66,6 +66,7 @@ var allowed = map[string][]string{
 	"data/fetch":          {"internal/bounded", "internal/wholefile"},
 	"dist/fewbits":        {},
 	"dist":                {"device", "dist/fewbits", "internal/bounded", "internal/rng", "internal/spelling"},
+	"dist/allreduce":      {"dist"},
 	"dist/discover":       {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
 	"dist/discover/nats":  {"dist/discover"},
 	"dist/link":           {"dist", "dist/discover", "internal/bounded"},
@@ -73,10 +74,12 @@ var allowed = map[string][]string{
 	"train/algo/algotest": {"device", "device/devicetest", "train/algo"}, // for tests of devices
 	"train/config": {
 		"data", "dist", "internal/bounded", "internal/cgroup", "internal/rng", "internal/spelling", "model",
-		"train/algo", "train/setting", "train/simnet",
+		"train/algo", "train/membership", "train/setting", "train/simnet",
 	},
-	"train/setting": {"internal/spelling"},
-	"train/metric":  {},
+	"train/council":    {"train/config", "train/membership", "train/simnet"},
+	"train/membership": {},
+	"train/setting":    {"internal/spelling"},
+	"train/metric":     {},
 	"train/evaluate": {
 		"train/metric",
 		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",
@@ -85,7 +88,8 @@ var allowed = map[string][]string{
 	"train/memory":   {"internal/cgroup", "device", "dist", "train/algo", "train/config"},
 	"train/generate": {"device", "internal/rng"},
 	"train/runfolder": {
-		"train/metric", "data/text", "device", "dist", "internal/bounded", "internal/lockfile", "internal/rng",
+		"train/membership", "train/metric", "data/text", "device", "dist", "internal/bounded", "internal/lockfile",
+		"internal/rng",
 		"internal/wholefile", "train/algo", "train/config", "train/evaluate", "train/memory", "train/safetensors",
 		"train/simnet", "train/snapshot", "train/tensorboard",
 	},
@@ -99,8 +103,10 @@ var allowed = map[string][]string{
 	"train/safetensors": {"internal/bounded"},
 	"train/tensorboard": {},
 	"train": {
+		"train/council", "train/membership",
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip",
+		"data", "device", "dist", "dist/allreduce", "internal/rng",
+		"internal/units", "model", "train/algo", "train/clip",
 		"train/config", "train/control", "train/evaluate", "train/vectorpool", "train/live", "train/memory",
 		"train/process", "train/runfolder",
 		"train/setting", "train/simnet", "train/snapshot", "web",
@@ -142,8 +148,8 @@ var allowed = map[string][]string{
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
 	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
-	"cli/experimentcmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/lockfile",
-		"internal/cgroup", "internal/wholefile",
+	"cli/experimentcmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/bounded",
+		"internal/lockfile", "internal/cgroup", "internal/wholefile",
 		"train", "web"},
 	"cli/modelcmd": {
 		"cli/command",

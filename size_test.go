@@ -16,11 +16,11 @@ import (
 // counted, and internal/testing counts as tests. `make size` prints the current lines.
 var sizes = map[string]int{
 	".":        4,
-	"bench":    10580,
-	"cli":      13660,
+	"bench":    10640,
+	"cli":      13900,
 	"cmd":      40,
 	"cpu":      11520,
-	"cuda":     20500,
+	"cuda":     20490,
 	"data":     18000,
 	"device":   6570,
 	"dist":     11450,
@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    28750,
+	"train":    30250,
 	"web":      5480,
 }
 

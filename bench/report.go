@@ -13,23 +13,24 @@ import (
 )
 
 // Criterion names the metric by which runs are judged, and the effort with which they were tuned.
-func (e *Experiment) Criterion() string {
+// title returns the name of a column for people.
+func (e *Experiment) Criterion(title func(column string) string) string {
 	s := e.Search
 	if e.Kind() == Ranking {
-		return s.criterion()
+		return s.criterion(title)
 	}
 	var at []string
 	for _, b := range s.Budgets {
 		at = append(at, s.At(b))
 	}
 	points := len(e.Runs[0].points)
-	return fmt.Sprintf("Judged by the %s of %s %s. Each method was tuned by %d runs: %d points of its grid, with "+
-		"seeds %s. The chosen point ran again with seeds %s, which are reported.", s.Best, s.Metric,
+	return fmt.Sprintf("Judged by the %s %s. Each method was tuned by %d runs: %d points of its grid, with "+
+		"seeds %s. The chosen point ran again with seeds %s, which are reported.", s.bestMetric(title),
 		strings.Join(at, ", and "), points*max(1, len(s.Seeds)), points, s.Seeds, e.Seeds)
 }
 
 // criterion describes the criterion of a ranking.
-func (s *Search) criterion() string {
+func (s *Search) criterion(title func(column string) string) string {
 	at := " at the end of the run"
 	if s.metric.reach != "" {
 		at = ", interpolated between evaluations"
@@ -40,7 +41,17 @@ func (s *Search) criterion() string {
 	if len(s.Seeds) > 1 {
 		at += fmt.Sprintf(", mean of %d seeds", len(s.Seeds))
 	}
-	return fmt.Sprintf("%s of %s%s", s.Best, s.Metric, at)
+	return s.bestMetric(title) + at
+}
+
+// bestMetric names the best value of the metric, as in "highest test accuracy, mean model
+// (test_acc_avg)" or "lowest bits_to(0.9)".
+func (s *Search) bestMetric(title func(column string) string) string {
+	best := map[string]string{"max": "highest", "min": "lowest"}[s.Best]
+	if name := title(s.Metric); name != s.Metric {
+		return fmt.Sprintf("%s %s (%s)", best, name, s.Metric)
+	}
+	return best + " " + s.Metric
 }
 
 // Conclusion names the run to go on with, or says that there is none.
@@ -76,10 +87,10 @@ func (c *Choice) edge() string {
 	return strings.Join(c.Edge, ", ")
 }
 
-// WriteMarkdown writes the tables of a tuning.
-func (e *Experiment) WriteMarkdown(w io.Writer, results []Result) error {
+// WriteMarkdown writes the tables of a tuning. title returns the name of a column for people.
+func (e *Experiment) WriteMarkdown(w io.Writer, results []Result, title func(column string) string) error {
 	s := e.Search
-	if _, err := fmt.Fprintf(w, "%s\n", e.Criterion()); err != nil {
+	if _, err := fmt.Fprintf(w, "%s\n", e.Criterion(title)); err != nil {
 		return err
 	}
 	for _, r := range results {

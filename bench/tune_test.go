@@ -111,7 +111,7 @@ func TestTuningChooses(t *testing.T) {
 		t.Errorf("a run without an outcome gives %v", choices[1].Mean)
 	}
 	var md, csv strings.Builder
-	if err := errors.Join(s.WriteMarkdown(&md, results), s.WriteCSV(&csv, results)); err != nil {
+	if err := errors.Join(s.WriteMarkdown(&md, results, strings.ToLower), s.WriteCSV(&csv, results)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"| dual | `{alpha: [0.1, 0.3, 1.0], eta: [auto, 0.01]}` | alpha 1.0, eta auto " +
@@ -145,7 +145,7 @@ func TestTuningOfFailures(t *testing.T) {
 	fresh, err := s.Fresh(results, Options{})
 	var md strings.Builder
 	s.Finish(results, nil)
-	if err != nil || len(fresh) != 0 || s.WriteMarkdown(&md, results) != nil ||
+	if err != nil || len(fresh) != 0 || s.WriteMarkdown(&md, results, strings.ToLower) != nil ||
 		!strings.Contains(md.String(), "every point failed") {
 		t.Errorf("%d runs, %v\n%s", len(fresh), err, md.String())
 	}
@@ -187,7 +187,8 @@ func TestTuningBudgets(t *testing.T) {
 		t.Errorf("%+v, %+v", a, b)
 	}
 	var md strings.Builder
-	if err := s.WriteMarkdown(&md, results); err != nil || strings.Count(md.String(), "| dsgd |") != 2 ||
+	err = s.WriteMarkdown(&md, results, strings.ToLower)
+	if err != nil || strings.Count(md.String(), "| dsgd |") != 2 ||
 		!strings.Contains(md.String(), "**At the last evaluation within 9 s of virtual time**") {
 		t.Errorf("%v\n%s", err, md.String())
 	}

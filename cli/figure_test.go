@@ -61,6 +61,18 @@ func TestFigure(t *testing.T) {
 	if status != 0 || strings.Count(stderr, "already done") != 8 || strings.Contains(stderr, "finished in") {
 		t.Errorf("the second call: status %d\n%s", status, stderr)
 	}
+	again := t.TempDir()
+	if status, stdout, stderr := call(t, "plot", dir, "--format", "svg", "--out", again); status != 0 ||
+		!strings.Contains(stdout, filepath.Join(again, "bits.svg")) {
+		t.Errorf("plot of the folder: status %d\n%s%s", status, stdout, stderr)
+	}
+	for _, name := range []string{"figure.svg", "bits.svg"} {
+		got, err := os.ReadFile(filepath.Join(again, name))
+		want, err2 := os.ReadFile(filepath.Join(dir, name))
+		if err != nil || err2 != nil || !bytes.Equal(got, want) {
+			t.Errorf("plot draws another %s than the figure, errors %v and %v", name, err, err2)
+		}
+	}
 	status, _, stderr = call(t, tinyFigure("1", dir, "--format", "pdf", "--width", "6.9in", "--columns", "2",
 		"--no-title",
 		"--no-notes")...)

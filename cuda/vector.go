@@ -160,9 +160,8 @@ func (d *Device) download(from driver.Pointer, bytes int, take func(*executor.Bu
 		return func() {}
 	}
 	arrived := make(chan struct{})
-	ex.EnqueueThen(func() error {
-		return ex.CopyFromDevice(b.Pointer(), from, bytes)
-	}, func() { close(arrived) }, executor.Reads(on))
+	send := func() error { return ex.CopyFromDevice(b.Pointer(), from, bytes) }
+	ex.EnqueueOp(&executor.Op{Send: send, Then: func() { close(arrived) }}, executor.Reads(on))
 	return func() {
 		<-arrived
 		take(b)

@@ -220,18 +220,6 @@ func (l *Loader) Release(b device.Batch) {
 // not affect Next. It panics if step < 0. An image that cannot be read is an error.
 func (l *Loader) Batch(dst *device.Batch, step int) error { return l.fill(l.foreground, dst, step) }
 
-// Step is the step of the next call of Next.
-func (l *Loader) Step() int { return l.step }
-
-// Epoch is the number of local epochs before a step, see [Order.Epoch].
-func (l *Loader) Epoch(step int) float64 { return l.foreground.order.Epoch(step) }
-
-// StepsPerEpoch is the number of steps of a local epoch, see [Order.StepsPerEpoch].
-func (l *Loader) StepsPerEpoch() int { return l.foreground.order.StepsPerEpoch() }
-
-// Sizes lists the batch sizes that occur, see [Order.Sizes].
-func (l *Loader) Sizes() []int { return l.foreground.order.Sizes() }
-
 // Close stops the goroutine of the loader and waits for its end. Unreleased batches stay valid.
 // Closing twice is allowed.
 func (l *Loader) Close() {

@@ -66,17 +66,6 @@ func NewOrder(shard []int32, agent, batch int, sampling Sampling, seed uint64) (
 // counting the short batch as one.
 func (o *Order) StepsPerEpoch() int { return (len(o.shard) + o.batch - 1) / o.batch }
 
-// Epoch is the number of local epochs before a step: step/StepsPerEpoch.
-func (o *Order) Epoch(step int) float64 { return float64(step) / float64(o.StepsPerEpoch()) }
-
-// Sizes lists the batch sizes that occur, the most frequent first: a network is compiled for each.
-func (o *Order) Sizes() []int {
-	if short := len(o.shard) % o.batch; o.sampling == Epochs && short > 0 {
-		return []int{o.batch, short}
-	}
-	return []int{o.batch}
-}
-
 // At writes the examples of a step to dst, which grows if it is too small, and returns it. It
 // panics if step < 0.
 func (o *Order) At(dst []int32, step int) []int32 {

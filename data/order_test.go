@@ -31,16 +31,15 @@ func mustOrder(t testing.TB, shard []int32, agent, batch int, s Sampling, seed u
 func TestEpochsWalkWithoutReplacement(t *testing.T) {
 	shard := shardOf(6000)
 	o := mustOrder(t, shard, 3, 256, "", 1)
-	if o.StepsPerEpoch() != 24 || !slices.Equal(o.Sizes(), []int{256, 112}) || o.Epoch(36) != 1.5 {
-		t.Errorf("%d steps, sizes %v, epoch of step 36 %v; want 24, [256 112], 1.5", o.StepsPerEpoch(), o.Sizes(),
-			o.Epoch(36))
+	if o.StepsPerEpoch() != 24 {
+		t.Errorf("%d steps, want 24", o.StepsPerEpoch())
 	}
 	var before []int32
 	for epoch := range 3 {
 		var walked []int32
 		for i := range 24 {
 			batch := o.At(nil, epoch*24+i)
-			if want := o.Sizes()[i/23]; len(batch) != want {
+			if want := []int{256, 112}[i/23]; len(batch) != want {
 				t.Fatalf("batch %d has %d examples, want %d", i, len(batch), want)
 			}
 			walked = append(walked, batch...)
@@ -103,17 +102,16 @@ func TestIIDRepeatsExamples(t *testing.T) {
 			t.Errorf("example %d came %d times of 3200 expected", e, c)
 		}
 	}
-	if !slices.Equal(o.Sizes(), []int{32}) || o.StepsPerEpoch() != 1 {
-		t.Errorf("sizes %v and %d steps, want [32] and 1", o.Sizes(), o.StepsPerEpoch())
+	if o.StepsPerEpoch() != 1 {
+		t.Errorf("%d steps, want 1", o.StepsPerEpoch())
 	}
 }
 
 func TestFullIsTheShard(t *testing.T) {
 	shard := shardOf(10)
 	o := mustOrder(t, shard, 0, 0, Full, 1)
-	if got := o.At(nil, 5); !slices.Equal(got, shard) || o.StepsPerEpoch() != 1 || o.Epoch(5) != 5 ||
-		!slices.Equal(o.Sizes(), []int{10}) {
-		t.Errorf("step 5 is %v, %d steps, sizes %v", got, o.StepsPerEpoch(), o.Sizes())
+	if got := o.At(nil, 5); !slices.Equal(got, shard) || o.StepsPerEpoch() != 1 {
+		t.Errorf("step 5 is %v, %d steps", got, o.StepsPerEpoch())
 	}
 }
 
@@ -150,8 +148,8 @@ func TestRepeatedOrder(t *testing.T) {
 	split := coloured(t, 60, CIFAR).Train
 	split.repeat = repeat
 	l := mustLoader(t, split, shardOf(20), 2, LoaderOptions{Batch: batch, Seed: 9, Ahead: 2})
-	if l.StepsPerEpoch() != 4 || !slices.Equal(l.Sizes(), []int{6, 2}) {
-		t.Errorf("%d steps of sizes %v", l.StepsPerEpoch(), l.Sizes())
+	if n := l.foreground.order.StepsPerEpoch(); n != 4 {
+		t.Errorf("%d steps, want 4", n)
 	}
 	batches := play(t, l, 8)
 	var first, second []int32

@@ -131,7 +131,7 @@ func TestTextLoader(t *testing.T) {
 			t.Fatal(err)
 		}
 		count := map[int64]int{}
-		for step := range l.StepsPerEpoch() {
+		for step := range l.foreground.order.StepsPerEpoch() {
 			b, err := l.Next()
 			if err != nil {
 				t.Fatal(err)

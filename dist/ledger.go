@@ -72,16 +72,6 @@ func (l *Ledger) Send(m Sent) {
 	l.Reference += payload + reference
 }
 
-// Add adds the counts of another ledger.
-func (l *Ledger) Add(o Ledger) {
-	l.Messages += o.Messages
-	l.SharedSeed += o.SharedSeed
-	l.Packed += o.Packed
-	l.Reference += o.Reference
-	l.Overhead += o.Overhead
-	l.WireBytes += o.WireBytes
-}
-
 // Bits returns the payload in one accounting. It panics for an unknown accounting.
 func (l Ledger) Bits(a Accounting) uint64 {
 	switch a {

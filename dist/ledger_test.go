@@ -81,12 +81,8 @@ func TestIndexBits(t *testing.T) {
 	}
 }
 
-func TestLedgerAddAndBits(t *testing.T) {
-	a := Ledger{1, 2, 3, 4, 5, 6}
-	a.Add(Ledger{10, 20, 30, 40, 50, 60})
-	if want := (Ledger{11, 22, 33, 44, 55, 66}); a != want {
-		t.Errorf("sum %+v, want %+v", a, want)
-	}
+func TestLedgerBits(t *testing.T) {
+	a := Ledger{11, 22, 33, 44, 55, 66}
 	for mode, want := range map[Accounting]uint64{SharedSeed: 22, Packed: 33, Reference: 44} {
 		if got := a.Bits(mode); got != want {
 			t.Errorf("%s: %d, want %d", mode, got, want)

@@ -207,14 +207,3 @@ func (w *ActiveMixing) weight(e Event) float64 {
 	}
 	return 1 / float64(1+max(w.degree[e.From], w.degree[e.To]))
 }
-
-// Self returns the weight of agent i's own vector: 1 if it has no active edge.
-func (w *ActiveMixing) Self(i int) float64 {
-	sum := 0.0
-	for _, e := range w.events {
-		if _, ok := e.Peer(i); ok {
-			sum += w.weight(e)
-		}
-	}
-	return 1 - sum
-}

@@ -181,3 +181,14 @@ func TestOneActiveEdgeIsPairAverage(t *testing.T) {
 		t.Errorf("Set allocates %v times", allocs)
 	}
 }
+
+// Self returns the weight of agent i's own vector: 1 if it has no active edge.
+func (w *ActiveMixing) Self(i int) float64 {
+	sum := 0.0
+	for _, e := range w.events {
+		if _, ok := e.Peer(i); ok {
+			sum += w.weight(e)
+		}
+	}
+	return 1 - sum
+}

@@ -32,8 +32,8 @@
 // concurrent use; a Graph belongs to one goroutine. Mismatched shapes are errors that name the
 // layer: builder.go recovers Gorgonia's panics.
 //
-// A graph made with a [Host] also runs on Gorgonia's own machine, see [Graph.Evaluate]. That is
-// slow and serves as the reference: the tests require every plan to give the same bits.
+// A graph made with a [Host] has operations that Gorgonia's own machine computes. That is slow and
+// serves as the reference: the tests require every plan to give the same bits.
 //
 // To add a kernel: declare it in device/kernel.go, with its operands and meaning; add a row to the
 // table in ops.go and its derivative below the table; implement it in each device (package cpu, and

@@ -54,11 +54,11 @@ type clock interface {
 	Restore(simnet.ClockState)
 }
 
-// newAgent makes agent id with the first model of the run. Its first batch is the batch of step
-// first.
-func newAgent(r *run, id, first int) (*agent, error) {
+// newAgent makes agent id with the first model of the run, for iteration t. Its first batch is the
+// batch of step first.
+func newAgent(r *run, id, t, first int) (*agent, error) {
 	s := r.setup
-	loader, err := s.Loader(id, first)
+	loader, err := s.Loader(id, t, first)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +74,7 @@ func newAgent(r *run, id, first int) (*agent, error) {
 	a.gradients.init(r.driver.overlapsGradients())
 	a.exchange = exchange{core: c}
 	a.exchange.init()
+	a.exchange.weigh(t)
 	c.round.Self, c.round.Grad, c.round.NextBatch = id, a.gradients.grad, a.gradients.release
 	if a.lends {
 		a.snapshots.Lend(&snapshot.Snapshot{Device: c.dev})
@@ -140,7 +141,7 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 // copyTo copies vectors and counters to a snapshot, or lends it the vectors. The meter is copied
 // before it is reset: a run that resumes from a checkpoint repeats the row.
 func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
-	sn.Agent, sn.T, sn.Eval, sn.Save = a.id, t, eval, save
+	sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing = a.id, t, eval, save, !a.run.setup.Members.Present(a.id, t)
 	sn.Ledger, sn.Grads, sn.Losses = a.exchange.ledger, a.gradients.count, a.gradients.meter
 	sn.Clipped, sn.Directions = a.gradients.clipped, a.state.Count
 	sn.Scalars = append(sn.Scalars[:0], a.state.Scalars...)

@@ -67,7 +67,7 @@ func TestBuffersAreLocal(t *testing.T) {
 // walkBuffers moves fresh buffers by an agent's first batches.
 func walkBuffers(t *testing.T, s *Setup, m normed, agent, steps int) []float32 {
 	t.Helper()
-	l, err := s.Loader(agent, 0)
+	l, err := s.Loader(agent, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

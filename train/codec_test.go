@@ -83,7 +83,7 @@ func (p *plainServices) dress(t *testing.T, r *algo.Round) {
 func (p *plainServices) batches(t *testing.T, r *algo.Round) {
 	r.NextBatch = func() {}
 	r.Grad = func(dst, x device.Vector) error {
-		l, err := p.s.Loader(r.Self, 0)
+		l, err := p.s.Loader(r.Self, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -496,7 +496,7 @@ func asyncByHand(t *testing.T, s *Setup, m Model) (states []*algo.State, line *s
 		switch o.Kind {
 		case simnet.Move:
 			err := a.Move(states[i], o.Step, s.Config.Alpha, s.Config.Eta, func(dst, x device.Vector) error {
-				l, err := s.Loader(i, 0)
+				l, err := s.Loader(i, 0, 0)
 				if err != nil {
 					return err
 				}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"fspda/dist"
+	"fspda/train/membership"
 )
 
 // activeEdges is the edges of one iteration and their weights. Agents borrow one for a moment, from
@@ -27,16 +28,18 @@ func (r *run) edgesAt(t int) *activeEdges {
 		e.events = r.setup.Process.Active(e.events, t)
 		e.weights.Set(e.events, t)
 		if d := r.setup.Directed(); d != nil {
-			e.setArcs(d, r.setup.Graph.N, t)
+			e.setArcs(d, r.setup.Members, r.setup.Graph.N, t)
 		}
 		e.t = t
 	}
 	return e
 }
 
-// setArcs sets the arcs of iteration t among n agents.
-func (e *activeEdges) setArcs(d dist.Directed, n, t int) {
-	e.arcs = d.Arcs(e.arcs, t)
+// setArcs sets the arcs of iteration t among the members of n agents.
+func (e *activeEdges) setArcs(d dist.Directed, members *membership.Log, n, t int) {
+	e.arcs = slices.DeleteFunc(d.Arcs(e.arcs, t), func(a dist.Arc) bool {
+		return !members.Present(a.From, t) || !members.Present(a.To, t)
+	})
 	e.out = slices.Grow(e.out[:0], n)[:n]
 	clear(e.out)
 	for _, a := range e.arcs {

@@ -26,8 +26,9 @@ type exchange struct {
 	reduce divided // how an all-reduce is divided between processes
 	posts  []int   // messages posted in this iteration, by link
 	travelling
-	expect int // messages that a link brings in an exchange
-	total  int // messages that a link brings in an iteration
+	expect int  // messages that a link brings in an exchange
+	total  int  // messages that a link brings in an iteration
+	left   bool // a link of this iteration leads to an agent that will leave
 
 	masks     []device.Index // one per link of a broadcast, memory reused
 	held      []*mask        // masks of this iteration, shared with the worker's other agents
@@ -67,9 +68,6 @@ func (x *exchange) init() {
 		x.edges = x.push
 	default:
 		x.edges = x.exchangeOver
-	}
-	if s.Mixing != nil {
-		r.SelfWeight = s.Mixing.Self(x.id)
 	}
 	if s.Compressor != nil {
 		r.Compress, r.Picks = x.pack, x.picks
@@ -135,7 +133,7 @@ func (x *exchange) exchangeOver(t int) {
 		}
 		x.round.Links[len(x.round.Links)-1].Initiator = x.initiates(t, e)
 	}
-	n, all := s.Graph.N, s.Mask.Dense() && s.Config.ClipMessages == 0
+	n, all := s.Graph.N, s.Mask.Dense() && s.Config.ClipMessages == 0 && !s.Members.Elastic()
 	if all && len(now.events) == n*(n-1)/2 && len(x.round.Links) == n-1 {
 		x.round.Shared = x.sharedVector
 	}
@@ -225,6 +223,13 @@ func (x *exchange) post(link int, values ...device.Vector) {
 		sent, own := x.divide(b, l.Peer, len(l.Sent))
 		m.Values, l.Sent = append(m.Values, sent), append(l.Sent, own)
 	}
+	if x.reduce.now {
+		x.reduce.parts.Mark(&m, l.Peer)
+	}
+	if x.run.setup.Members.Idle(l.Peer, x.id, m.T) { // it would not receive
+		m.Release()
+		return
+	}
 	if m.Arrives = x.clock.Post(m.T, l.Peer, x.messageBits(values)); x.again && x.logged() {
 		m.Release()
 		return
@@ -266,6 +271,10 @@ func (x *exchange) receive(link int) error {
 	if l.PeerInactive || len(l.Sent) == 0 && !l.Mute {
 		return nil
 	}
+	if x.run.setup.Members.Idle(x.id, l.Peer, x.round.T) {
+		x.giveUp(l)
+		return nil
+	}
 	for range x.expect {
 		m, err := x.recv(x.ctx, link)
 		if errors.Is(err, dist.ErrIdle) {
@@ -277,6 +286,55 @@ func (x *exchange) receive(link int) error {
 		x.take(link, m)
 	}
 	return nil
+}
+
+// giveUp leaves the other end of a link out: it is absent, or will leave. An edge that both ends use
+// is idle then. Where one end sends, it sends nothing.
+func (x *exchange) giveUp(l *algo.Link) {
+	switch s := x.run.setup; {
+	case s.Traits.Edges.Collective:
+		x.left = true
+	case s.Broadcasts() || s.Directed() != nil:
+		l.PeerInactive = true
+	}
+}
+
+// settle takes the links to agents that leave out of a collective exchange, once everything was
+// received: its sums are over the agents whose messages count.
+func (x *exchange) settle() {
+	if !x.left {
+		return
+	}
+	x.left = false
+	links, kept := x.round.Links, 0
+	for i := range links {
+		if !x.run.setup.Members.Idle(x.id, links[i].Peer, x.round.T) {
+			links[i], links[kept] = links[kept], links[i] // a later iteration uses the memory of both
+			x.posts[i], x.posts[kept] = x.posts[kept], x.posts[i]
+			kept++
+		}
+	}
+	x.round.Links, x.posts = links[:kept], x.posts[:kept]
+}
+
+// selfWeight is the weight of the agent itself in the mixing matrix of the members from iteration t
+// on: absent neighbours leave it theirs.
+func (x *exchange) selfWeight(t int) float64 {
+	s := x.run.setup
+	w := s.Mixing.Self(x.id)
+	for k, peer := range s.Graph.Neighbours(x.id) {
+		if !s.Members.Present(peer, t) {
+			w += s.Mixing.Edge(s.Graph.Incident(x.id)[k])
+		}
+	}
+	return w
+}
+
+// weigh sets the weight of the agent itself from iteration t on.
+func (x *exchange) weigh(t int) {
+	if x.run.setup.Mixing != nil {
+		x.round.SelfWeight = x.selfWeight(t)
+	}
 }
 
 // failure returns why the agent ends after an error of the transport.

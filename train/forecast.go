@@ -22,6 +22,8 @@ type Forecast struct {
 	Bits       float64           `json:"bits"`              // expected bits in the requested accounting
 	Memory     uint64            `json:"memory_bytes"`      // most memory of this process
 	Devices    []memory.Forecast `json:"devices,omitempty"` // devices that have a memory of their own
+	// Clients is the memory that other programs take which compute the model, as far as it is known.
+	Clients uint64 `json:"client_memory_bytes,omitempty"`
 }
 
 // A calibration trains for shortTrial, or for longTrial if the run takes more than longRun.
@@ -54,6 +56,9 @@ func ForecastRun(
 	rows, err := evaluate.New(s, evaluatorsOf(replicas)).TimeRows(from)
 	if err != nil {
 		return f, err
+	}
+	if of, ok := m.(interface{ ClientMemory() uint64 }); ok {
+		f.Clients = of.ClientMemory()
 	}
 	f.Step = step
 	f.Total = units.Span(step.Seconds()*float64(f.Iterations) + rows)

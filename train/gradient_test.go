@@ -44,7 +44,7 @@ func TestAccumulateBatchNorm(t *testing.T) {
 	if steps := m.steps.Load(); steps != int64(3*c.Agents*c.Iterations) {
 		t.Errorf("%d steps of batch norm, want %d", steps, 3*c.Agents*c.Iterations)
 	}
-	l, err := s.Loader(0, 0)
+	l, err := s.Loader(0, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

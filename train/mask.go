@@ -140,13 +140,14 @@ func (m *masks) release(all []*mask) {
 // edgeMask returns the coordinates that travel between the agent and a peer in iteration t, until
 // the end of the iteration.
 func (x *exchange) edgeMask(t, peer int) device.Index {
-	return x.borrowMask(comingMask{maskKey{t, min(x.id, peer), max(x.id, peer)}, x.run.countOn(x.worker, x.id, peer)})
+	users := x.run.countOn(x.worker, t, x.id, peer)
+	return x.borrowMask(comingMask{maskKey{t, min(x.id, peer), max(x.id, peer)}, users})
 }
 
 // broadcastMask returns the coordinates of an agent's broadcast in iteration t, until the end of
 // the iteration.
 func (x *exchange) broadcastMask(t, sender int) device.Index {
-	return x.borrowMask(comingMask{maskKey{t, sender, sender}, x.run.holders(x.worker, sender)})
+	return x.borrowMask(comingMask{maskKey{t, sender, sender}, x.run.holders(x.worker, t, sender)})
 }
 
 func (x *exchange) borrowMask(key comingMask) device.Index {
@@ -155,10 +156,10 @@ func (x *exchange) borrowMask(key comingMask) device.Index {
 	return m.index
 }
 
-// countOn counts the agents that are on worker w.
-func (r *run) countOn(w *worker, agents ...int) (n int) {
+// countOn counts the agents that are on worker w and members in iteration t.
+func (r *run) countOn(w *worker, t int, agents ...int) (n int) {
 	for _, agent := range agents {
-		if r.group.Local(agent) && r.workerOf(agent) == w {
+		if r.group.Local(agent) && r.workerOf(agent) == w && r.setup.Members.Present(agent, t) {
 			n++
 		}
 	}
@@ -167,13 +168,13 @@ func (r *run) countOn(w *worker, agents ...int) (n int) {
 
 // holders is the number of agents of a worker that have an agent's broadcast: the sender itself and
 // its neighbours.
-func (r *run) holders(w *worker, sender int) int {
-	return r.countOn(w, sender) + r.countOn(w, r.setup.Graph.Neighbours(sender)...)
+func (r *run) holders(w *worker, t, sender int) int {
+	return r.countOn(w, t, sender) + r.countOn(w, t, r.setup.Graph.Neighbours(sender)...)
 }
 
 // comingMasks returns a function that lists the masks of an iteration for the agents of a worker.
 func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask {
-	if r.setup.Asynchronous() {
+	if r.setup.Asynchronous() || r.setup.DropsSilent() { // who will ask is not known
 		return nil
 	}
 	if r.setup.AllReduces() {
@@ -191,7 +192,7 @@ func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask 
 	return func(dst []comingMask, t int) []comingMask {
 		events = r.setup.Process.Active(events, t)
 		for _, e := range events {
-			if n := r.countOn(w, e.From, e.To); n > 0 {
+			if n := r.countOn(w, t, e.From, e.To); n > 0 {
 				dst = append(dst, comingMask{maskKey{t, min(e.From, e.To), max(e.From, e.To)}, n})
 			}
 		}
@@ -205,7 +206,7 @@ func (r *run) broadcastMasks(w *worker) func(dst []comingMask, t int) []comingMa
 	return func(dst []comingMask, t int) []comingMask {
 		senders = r.broadcasters(senders, t)
 		for _, i := range senders {
-			if n := r.holders(w, i); n > 0 {
+			if n := r.holders(w, t, i); n > 0 {
 				dst = append(dst, comingMask{maskKey{t, i, i}, n})
 			}
 		}

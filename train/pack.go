@@ -32,7 +32,7 @@ func (x *exchange) broadcast(t int) {
 	x.round.Active = broadcasts(x.id)
 	for k, peer := range s.Graph.Neighbours(x.id) {
 		silent := !broadcasts(peer)
-		if silent && !x.round.Active {
+		if silent && !x.round.Active || !s.Members.Present(peer, t) {
 			continue
 		}
 		fixed := 0.0
@@ -42,7 +42,7 @@ func (x *exchange) broadcast(t int) {
 		l := x.link(peer, nil, s.Dim, fixed, fixed)
 		l.PeerInactive, l.Mute = silent, !x.round.Active
 	}
-	if s.Graph.Degree(x.id) == s.Graph.N-1 && len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
+	if !s.Members.Elastic() && s.Graph.Degree(x.id) == s.Graph.N-1 && len(s.Graph.Edges) == s.Graph.N*(s.Graph.N-1)/2 {
 		x.round.Shared = x.sharedVector
 	}
 }
@@ -86,15 +86,13 @@ func (x *exchange) broadcasters(t int) func(i int) bool {
 // broadcasters lists the agents that broadcast at iteration t, ascending.
 func (r *run) broadcasters(dst []int, t int) []int {
 	if p := r.setup.Process; p.Broadcasts() {
-		return p.Senders(dst, t)
-	}
-	dst = dst[:0]
-	if r.hasEdges(t) {
+		dst = p.Senders(dst, t)
+	} else if dst = dst[:0]; r.hasEdges(t) {
 		for i := range r.setup.Graph.N {
 			dst = append(dst, i)
 		}
 	}
-	return dst
+	return slices.DeleteFunc(dst, func(i int) bool { return !r.setup.Members.Present(i, t) })
 }
 
 // hasEdges reports whether the edge process has edges at iteration t. If it is not a broadcast
@@ -143,7 +141,11 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 		return x.packWhole(v), nil
 	}
 	p.x = x.read(p.x, v)
-	if err := s.Compressor.Compress(&p.payload, p.x, t, x.id, which); err != nil {
+	by := s.Compressor
+	if which > 0 && x.reduce.now && x.reduce.parts.Pieces != nil { // It is the sum of the agent's part.
+		by = x.reduce.parts.Pieces[x.id]
+	}
+	if err := by.Compress(&p.payload, p.x, t, x.id, which); err != nil {
 		return algo.Compressed{}, x.diverging(err)
 	}
 	first := len(x.own)

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"fspda/train/config"
 	"fspda/train/process"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
@@ -42,6 +43,10 @@ func (g *manyProcesses) Local(agent int) bool { return agent == g.p.Rank }
 
 func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	s := g.r.setup
+	if s.Members.Elastic() {
+		return nil, config.Invalid("membership", s.Config.Membership, "is simulated in one process, and this one has "+
+			"one agent of many: use fspda train")
+	}
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
 		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Timeout: g.p.Timeout,
 		FirstTimeout: g.p.FirstTimeout, Abandon: g.p.Abandon, Log: g.r.log}

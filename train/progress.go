@@ -21,16 +21,55 @@ type progress struct {
 	broken int         // the step inside which the run diverged
 	held   int         // no agent enters this step before the stop is known
 	known  chan struct{}
+	leading
+}
+
+// leading is the step up to which absent agents may follow the members.
+type leading struct {
+	reached int
+	changed sync.Cond // Signals that it, the stop or the step of a divergence changed.
 }
 
 // newProgress starts before step first of a run that ends at last.
 func newProgress(agents []int, first, last int) *progress {
 	p := &progress{at: map[int]int{}, stop: last, last: last, broken: math.MaxInt,
 		held: math.MaxInt, known: make(chan struct{})}
+	p.changed.L = &p.mu
 	for _, i := range agents {
 		p.at[i] = first - 1
 	}
 	return p
+}
+
+// approach says that a member is about to enter step t.
+func (p *progress) approach(t int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lead(t)
+}
+
+// lead lets absent agents go on to step t. The caller holds the lock.
+func (p *progress) lead(t int) {
+	if t > p.reached {
+		p.reached = t
+		p.changed.Broadcast()
+	}
+}
+
+// follow waits, at the head of step t, until a member gets as far. It reports whether one does: the
+// run may end before, and ctx.
+func (p *progress) follow(ctx context.Context, t int) bool {
+	defer context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changed.Broadcast()
+	})()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for p.reached < t && t <= min(p.stop, p.broken) && ctx.Err() == nil {
+		p.changed.Wait()
+	}
+	return p.reached >= t
 }
 
 // order tells an agent at the head of a step how to go on.
@@ -71,12 +110,14 @@ func (p *progress) stopAt(t int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stop, p.held = t, math.MaxInt
+	p.changed.Broadcast()
 	close(p.known)
 }
 
 // enter records that agent i is at the head of step t. The caller holds the lock.
 func (p *progress) enter(i, t int) order {
 	p.at[i] = t
+	p.lead(t)
 	if t >= p.broken {
 		return order{stop: t > p.broken, valid: t == p.broken, halt: true}
 	}
@@ -114,6 +155,7 @@ func (p *progress) request(stop bool) int {
 	t := min(last+1, p.stop)
 	if stop {
 		p.stop = t
+		p.changed.Broadcast()
 	} else {
 		p.saves = append(p.saves, t)
 	}
@@ -128,6 +170,7 @@ func (p *progress) diverge(t int) (beyond []int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.broken = min(p.broken, t)
+	p.changed.Broadcast()
 	for i, at := range p.at {
 		if at >= t {
 			beyond = append(beyond, i)

@@ -11,6 +11,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/membership"
 	"fspda/train/memory"
 	"fspda/train/process"
 	"fspda/train/runfolder"
@@ -152,6 +153,9 @@ func (r *run) start() (*Result, error) {
 	if done := r.group.results(); done != nil {
 		return done, nil
 	}
+	if err := r.recall(ck); err != nil {
+		return nil, err
+	}
 	if r.driver, err = r.newDriver(res.First); err != nil {
 		return nil, err
 	}
@@ -180,6 +184,21 @@ func (r *run) start() (*Result, error) {
 	return res, r.group.start()
 }
 
+// recall makes the changes of the members those that a run decided of before its checkpoint.
+func (r *run) recall(ck *runfolder.Checkpoint) error {
+	if !r.setup.DropsSilent() {
+		return nil
+	}
+	var changes []membership.Epoch
+	if ck != nil {
+		changes = ck.Members
+	}
+	if err := r.setup.Members.Replace(changes); err != nil {
+		return ck.Damaged(err.Error())
+	}
+	return nil
+}
+
 // makeAgents makes the agents of this process, and a pool of snapshots for every agent.
 func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 	s := r.setup
@@ -195,7 +214,7 @@ func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 		if s.BatchPerGradient() && ck != nil {
 			batch = (ck.Grads[i] + s.GradientsPerBatch() - 1) / s.GradientsPerBatch()
 		}
-		a, err := newAgent(r, i, batch)
+		a, err := newAgent(r, i, first, batch)
 		if err != nil {
 			return err
 		}
@@ -279,7 +298,7 @@ func (r *run) runAgents(ctx context.Context, cancel context.CancelCauseFunc, fir
 	}
 	for _, a := range r.agents {
 		running.Go(func() {
-			defer a.gradients.loader.Close()
+			defer func() { a.gradients.loader.Close() }()
 			if err := r.driver.run(ctx, a, first); err != nil {
 				cancel(err)
 			}

@@ -200,7 +200,7 @@ func plainRound(t *testing.T, s *Setup, m Model, dev device.Device, it, i int) *
 	r := &algo.Round{T: it, Self: i, Alpha: alpha, Eta: eta, Acquire: dev.NewVector}
 	r.Post = func(link int, v ...device.Vector) { r.Links[link].Sent = append(r.Links[link].Sent, v...) }
 	r.Grad = func(dst, x device.Vector) error {
-		l, err := s.Loader(i, 0)
+		l, err := s.Loader(i, 0, 0)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"fspda/train/council"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
@@ -11,7 +12,10 @@ import (
 // synchronous is the driver of algorithms in which all agents count iterations alike. Each agent
 // runs ahead until an iteration in which it has an edge, and waits there for its partner. There is
 // no barrier.
-type synchronous struct{ r *run }
+type synchronous struct {
+	r    *run
+	meet func(a *agent, t int) error // lets the agents decide of changes of the members
+}
 
 func newSynchronous(r *run, first int) *synchronous {
 	r.progress = newProgress(r.localAgents(), first, r.length())
@@ -19,7 +23,7 @@ func newSynchronous(r *run, first int) *synchronous {
 	if r.opt.Process == nil && r.opt.Folder != nil { // Agents of other processes keep checkpoints of their own.
 		r.progress.pinned = r.setup.DecayStart()
 	}
-	return &synchronous{r}
+	return &synchronous{r, newMeeting(r.setup)}
 }
 
 func (d *synchronous) attach(*agent, *runfolder.Checkpoint) error { return nil }
@@ -44,6 +48,9 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 			return context.Cause(ctx)
 		}
 		d.r.opt.Control.Wait(ctx)
+		if err := d.assemble(a, t, first); err != nil {
+			return err
+		}
 		d.r.live.enter(a.id, t)
 		o := d.r.progress.await(a.ctx, a.id, t)
 		if o.halt {
@@ -60,10 +67,54 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 		if a.id == 0 && d.r.opt.OnStep != nil {
 			d.r.opt.OnStep(t)
 		}
+		if !d.r.setup.Members.Present(a.id, t) {
+			continue
+		}
 		if err := d.step(a, t); err != nil {
 			return err
 		}
 	}
+}
+
+// newMeeting returns a function that each agent calls at the head of each iteration. Where the
+// changes of the members are known before, it does nothing.
+func newMeeting(s *Setup) func(*agent, int) error {
+	if !s.DropsSilent() {
+		return func(*agent, int) error { return nil }
+	}
+	c := council.New(s)
+	return func(a *agent, t int) error {
+		until, err := c.Meet(a.ctx, a.id, t, a.time)
+		if err == nil && s.Members.Present(a.id, t) {
+			a.clock.Receive(until)
+			a.time = a.clock.End()
+		}
+		return err
+	}
+}
+
+// assemble takes an agent over a change of the members at the head of iteration t, unless the run
+// was resumed behind it. An absent agent waits until some member gets as far.
+func (d *synchronous) assemble(a *agent, t, first int) error {
+	members := d.r.setup.Members
+	if t > first {
+		if err := d.meet(a, t); err != nil {
+			return err
+		}
+	}
+	switch member := members.Present(a.id, t); {
+	case !member || t > first && !members.Present(a.id, t-1):
+		a.releaseGradient()
+		if !d.r.progress.follow(a.ctx, t) || !member {
+			return nil
+		}
+	case members.Change(t) != nil:
+		d.r.progress.approach(t)
+	}
+	if t == first {
+		return nil
+	}
+	return a.regroup(t)
 }
 
 // step is one iteration: the local half, the exchange, the mixing half. Some algorithms have
@@ -88,6 +139,7 @@ func (d *synchronous) step(a *agent, t int) error {
 				return err
 			}
 		}
+		a.exchange.settle()
 		a.clock.Await()
 	}
 	if err := cmp.Or(s.Algo.Mix(a.state, &a.round), a.exchange.sendErr); err != nil {

@@ -110,6 +110,9 @@ func isBits(column string) bool {
 	return strings.HasPrefix(column, "bits_") && column != "bits_per_byte"
 }
 
+// Title returns the name of a column for people; one that is not known is its own name.
+func Title(column string) string { return measureOf(column).title }
+
 func measureOf(column string) measure {
 	for _, m := range measures {
 		if m.column == column {

@@ -17,6 +17,7 @@ import (
 // drawFigure draws the results of the runs: the paper's panels, accuracy and loss against bits, the
 // page, and the tables.
 func (s *study) drawFigure(made []*bench.Outcome) error {
+	p := pictures{Raw: s.raw, TimeUnit: timeUnit(made)}
 	var curves []web.Curve
 	for _, setting := range bench.Settings(made) {
 		c, err := curveOf(setting)
@@ -24,25 +25,27 @@ func (s *study) drawFigure(made []*bench.Outcome) error {
 			return err
 		}
 		c.Style = s.IndexInGroup(setting.Name)
-		curves = append(curves, c)
+		d, err := drawnCurve(s.folder, setting, c)
+		if err != nil {
+			return err
+		}
+		curves, p.Curves = append(curves, c), append(p.Curves, d)
 	}
 	panels, title, table := s.panels(), s.title(), tableOf(s.accounting, made)
 	bits := bitsPanels(bitsColumn(s.accounting), s.Groups(), areText(made))
-	c := web.Comparison{Title: title, Caption: append(s.caption(made), seedNote(curves)...), Curves: curves,
-		Raw: s.raw, Tables: []web.PageTable{costTable(table)}, Layout: s.layout(), TimeUnit: timeUnit(made)}
-	paper, againstBits, page := c, c, c
-	paper.Panels, paper.Across = panels, usualColumns(len(panels))
-	againstBits.Title, againstBits.Panels, againstBits.Across = title+", against bits", bits, 3
-	page.Panels = append(panels, bits...)
+	p.Caption = append(s.caption(made), seedNote(curves)...)
+	p.Pictures = []picture{{"figure", title, usualColumns(len(panels)), panels},
+		{"bits", title + ", against bits", 3, bits}}
+	page := p.comparison(picture{Title: title, Panels: append(panels, bits...)}, curves, s.layout())
+	page.Tables = []web.PageTable{costTable(table)}
 	if s.HasPrinted() {
 		if err := s.writeComparison(made, s.settings(made)); err != nil {
 			return err
 		}
 	}
-	return errors.Join(paper.WriteImages(filepath.Join(s.folder, "figure")),
-		againstBits.WriteImages(filepath.Join(s.folder, "bits")),
+	return errors.Join(p.draw(s.folder, curves, s.layout()), p.save(s.folder),
 		page.WritePage(filepath.Join(s.folder, "figure.html")), writeTable(s.folder, table),
-		writeEvaluations(s.folder, made), writeCaption(s.folder, &paper))
+		writeEvaluations(s.folder, made), writeCaption(s.folder, page))
 }
 
 // usualColumns is the number of panels in a row on a screen.
@@ -150,7 +153,7 @@ func (s *study) settings(made []*bench.Outcome) []string {
 // drawTuning draws a ranking of the methods, and the curves of the reported runs until their budget
 // is spent: a plot for each group of methods and a page with all.
 func (s *study) drawTuning(results []bench.Result, reported []*bench.Outcome) error {
-	caption := []string{s.Criterion()}
+	caption := []string{s.Criterion(web.Title)}
 	ranking := &web.Ranking{Title: s.Title, Caption: caption, Layout: s.layout()}
 	sheets := map[string]*web.Comparison{}
 	page := &web.Comparison{Title: s.Title, Across: len(results), Raw: s.raw, TimeUnit: timeUnit(reported),

@@ -33,10 +33,10 @@ func newPlot() *cobra.Command {
 		Long: `Draw the curves of runs, as SVG, PNG or PDF. Of one run: training loss, accuracy, consensus error and gradient norm,
 each against the iteration and against bits, into its folder plots. Of several: the same in common plots, into
 --out. Of several, as in runs/*, those that hold no run are left out, with a note, and those that cannot be read
-with their errors.`,
+with their errors. Of the folder of a figure: its pictures again, with their titles, panels and colours.`,
 		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format pdf --width " +
 			"6.9in " +
-			"--no-title --no-notes --out figures",
+			"--no-title --no-notes --out figures\n  fspda plot runs/figure-9 --format pdf --width 6.9in",
 		Args: command.Arguments(1, math.MaxInt, "the folders of runs to draw"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags()
@@ -48,7 +48,8 @@ with their errors.`,
 	fs.StringVar(&f.accounting, "accounting", "shared-seed",
 		"how bits of several runs are counted: shared-seed, packed or reference")
 	fs.StringVar(&f.out, "out", "",
-		"folder of the plots; the default is plots in the run's folder, or the next free runs/plots-NUMBER")
+		"folder of the plots; the default is plots in the run's folder, the folder of the figure, or the next free "+
+			"runs/plots-NUMBER")
 	fs.BoolVar(&f.json, "json", false, "print the names of the files as JSON")
 	return command.CompleteRuns(cmd)
 }
@@ -61,6 +62,14 @@ func runPlot(runs []string, f plotFlags, stdout, stderr io.Writer) error {
 	c.Accounting = f.accounting
 	if err := c.Check(); err != nil {
 		return err
+	}
+	if len(runs) == 1 && !f.given.Changed("accounting") {
+		out := cmp.Or(f.out, runs[0])
+		if ok, err := redraw(runs[0], out, f.layout()); err != nil {
+			return err
+		} else if ok {
+			return listImages(out, f, stdout)
+		}
 	}
 	if len(runs) == 1 && f.given.Changed("accounting") {
 		return command.UsageErrorf("--accounting has no effect on one run, whose plots count bits as the run did: " +

@@ -168,7 +168,7 @@ func (s *study) finishRanking(outcomes []*bench.Outcome) error {
 	if len(shown) < len(ranked) {
 		title += fmt.Sprintf(": the best %d", len(shown))
 	}
-	if err := overlay(web.Comparison{Title: title, Caption: []string{"Judged by the " + s.Criterion() + "."},
+	if err := overlay(web.Comparison{Title: title, Caption: []string{"Judged by the " + s.Criterion(web.Title) + "."},
 		Raw:    s.raw,
 		Layout: s.layout()}, tableOf(s.accounting, best), titled, s.folder, "sweep"); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (s *study) finishRanking(outcomes []*bench.Outcome) error {
 	case s.json:
 		err = command.PrintJSON(s.stdout, s.Search.RankedLines(ranked))
 	case !s.quiet:
-		_, err = fmt.Fprintf(s.stdout, "\n%s (%s)\n\n%s\n%s\n", s.Search.Metric, s.Criterion(), md.String(),
+		_, err = fmt.Fprintf(s.stdout, "\nJudged by the %s.\n\n%s\n%s\n", s.Criterion(web.Title), md.String(),
 			s.Search.Conclusion(ranked))
 	}
 	if err == nil && !slices.ContainsFunc(ranked, func(r bench.Ranked) bool { return r.HasValue() }) {
@@ -189,7 +189,7 @@ func (s *study) finishRanking(outcomes []*bench.Outcome) error {
 // finishTuning writes and prints the choice for each run, and draws the runs that are reported.
 func (s *study) finishTuning(results []bench.Result, reported []*bench.Outcome) error {
 	var md, csv strings.Builder
-	if err := errors.Join(s.WriteMarkdown(&md, results), s.WriteCSV(&csv, results),
+	if err := errors.Join(s.WriteMarkdown(&md, results, web.Title), s.WriteCSV(&csv, results),
 		s.writeFiles(map[string]string{"tuning.md": md.String(), "tuning.csv": csv.String()})); err != nil {
 		return err
 	}

@@ -100,6 +100,9 @@ func WithFlags(c train.Config, fs *pflag.FlagSet) (train.Config, error) { return
 
 // overlay changes a configuration by a file and flags.
 func overlay(c train.Config, file string, fs *pflag.FlagSet) (train.Config, error) {
+	if f := fs.Lookup("recipe"); f != nil && f.Changed {
+		c.SetExplicit("recipe") // the recipe of the file does not count
+	}
 	if file != "" {
 		text, err := bounded.YAMLFile(file)
 		if err != nil {
@@ -119,7 +122,7 @@ func overlay(c train.Config, file string, fs *pflag.FlagSet) (train.Config, erro
 		}
 	})
 	c.FoldNames()
-	return c, errors.Join(append(errs, c.FindData())...)
+	return c, errors.Join(append(errs, c.FindData(), c.UseRecipe())...)
 }
 
 // explainFlag says that an unknown key of a file is a flag of the command, where it is one.

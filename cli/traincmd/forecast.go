@@ -27,7 +27,8 @@ func dryRun(ctx context.Context, r *run, m *allAgents, stdout io.Writer) error {
 	if m.json {
 		return command.PrintJSON(stdout, f)
 	}
-	lines := slices.Concat(r.display.what(), r.setup.Warnings, []string{forecastLine(f)}, memoryLines(f))
+	lines := slices.Concat(r.display.what(), r.setup.RecipeLines(), r.setup.Warnings, []string{forecastLine(f)},
+		memoryLines(f))
 	_, err = fmt.Fprintln(stdout, strings.Join(lines, "\n"))
 	return err
 }
@@ -41,10 +42,14 @@ func forecastLine(f train.Forecast) string {
 	if f.Total == math.MaxInt64 {
 		took = "more than 292 years"
 	}
-	return fmt.Sprintf("%s iterations in %s (%s %s/s; an iteration %s, a row %s), %s sent, %s of memory",
+	clients := ""
+	if f.Clients > 0 {
+		clients = ", and " + command.Bytes(f.Clients) + " of the program of the model"
+	}
+	return fmt.Sprintf("%s iterations in %s (%s %s/s; an iteration %s, a row %s), %s sent, %s of memory%s",
 		command.Thousands(uint64(f.Iterations)), took,
 		command.Thousands(uint64(f.ImagesPerS)), f.Unit, command.Duration(f.Step.Seconds()),
-		command.Duration(f.Row.Seconds()), units.SI(f.Bits, "bit"), command.Bytes(f.Memory))
+		command.Duration(f.Row.Seconds()), units.SI(f.Bits, "bit"), command.Bytes(f.Memory), clients)
 }
 
 // memoryLines list the memory of each GPU that a run needs, by its use.

@@ -150,6 +150,7 @@ func init() {
 		{"fspda_test_accuracy", "Test accuracy of the mean model at the latest evaluation, from 0 to 1.", ""},
 		{"fspda_test_accuracy_worst", "Least test accuracy of an agent at the latest evaluation, from 0 to 1.", ""},
 		{"fspda_perplexity", "Perplexity of the mean model at the latest evaluation.", ""},
+		{"fspda_agents_present", "Agents that the latest evaluation describes.", ""},
 		{"fspda_consensus", "Sum of squared distances of the models to their mean at the latest evaluation.", ""},
 		{"fspda_messages_total", "Messages that were sent.", ""},
 		{"fspda_message_bytes_total", "Bytes of the messages, each counted once.", ""},
@@ -207,8 +208,8 @@ func (o *metricsServer) Collect(to chan<- prom.Metric) {
 	set("fspda_gradients_total", float64(r.GradsTotal))
 	for name, v := range map[string]train.Num{"fspda_train_loss": r.TrainLossAvg, "fspda_test_loss": r.TestLossAvg,
 		"fspda_test_accuracy": r.TestAccAvg, "fspda_test_accuracy_worst": r.TestAccMin,
-		"fspda_perplexity": r.Perplexity,
-		"fspda_consensus":  r.Consensus} {
+		"fspda_perplexity":     r.Perplexity,
+		"fspda_agents_present": r.AgentsPresent, "fspda_consensus": r.Consensus} {
 		if !math.IsNaN(float64(v)) {
 			set(name, float64(v))
 		}

@@ -81,6 +81,8 @@ type opQueue struct {
 	count      int      // the number of operations
 	freeLevels []*level // empty, kept for their memory
 
+	awaited uint64 // the last level with an operation, besides gradients, that somebody waits for
+
 	agents int  // how many gradients make an iteration complete: as many as an earlier one had
 	ahead  int  // above 0: agents queue gradients before their earlier ones are computed
 	joined bool // the last gradients were sent in a launch of the megakernel
@@ -120,6 +122,8 @@ func (q *opQueue) add(p *Op) {
 	}
 	if p.isGradient() {
 		q.noteAhead(p)
+	} else if p.Then != nil && !p.OnCopyStream {
+		q.awaited = max(q.awaited, at)
 	}
 	for _, a := range p.accesses {
 		if a.write {
@@ -246,17 +250,6 @@ func (ex *Executor) Enqueue(send func() error, accesses ...Access) {
 	ex.EnqueueOp(&Op{Send: send}, accesses...)
 }
 
-// EnqueueCall queues a kernel.
-func (ex *Executor) EnqueueCall(c kernels.Call, accesses ...Access) {
-	ex.EnqueueOp(&Op{Call: c}, accesses...)
-}
-
-// EnqueueThen is Enqueue with a callback for when the GPU has completed the operation. It is called
-// after a failure too.
-func (ex *Executor) EnqueueThen(send func() error, then func(), accesses ...Access) {
-	ex.EnqueueOp(&Op{Send: send, Then: then}, accesses...)
-}
-
 // RunOp sends an operation after all queued ones and returns its error. It does not wait for the
 // GPU.
 func (ex *Executor) RunOp(send func() error, accesses ...Access) error {
@@ -276,13 +269,13 @@ func (ex *Executor) RunOp(send func() error, accesses ...Access) error {
 }
 
 // shouldSend reports whether to send queued operations, with an empty inbox. Where agents run ahead
-// of the GPU and it computes, a launch that is not full yet waits.
+// of the GPU and it computes, a launch that is not full yet waits, unless somebody waits for it.
 func (ex *Executor) shouldSend() bool {
 	q, waits := &ex.ops, len(ex.onStream)
 	if q.count == 0 || waits >= maxInFlight {
 		return false
 	}
-	return waits == 0 || !q.joined || q.ahead == 0 || q.complete() >= maxJoined
+	return waits == 0 || !q.joined || q.ahead == 0 || q.awaited > q.sent || q.complete() >= maxJoined
 }
 
 // flush sends all queued operations.

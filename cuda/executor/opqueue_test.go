@@ -66,3 +66,40 @@ func TestBatchesInLaterIterations(t *testing.T) {
 		t.Errorf("sent %v, want %v", sent, want)
 	}
 }
+
+// While the GPU computes, a launch of the megakernel waits until it has four iterations of all
+// agents, if these do not wait for their gradients. It does not wait for one launch too many, nor
+// with an operation that somebody waits for.
+func TestFullLaunches(t *testing.T) {
+	const agents = 3
+	var sent [][]*Op
+	ex := &Executor{Collector: separateLaunches{}}
+	q := &ex.ops
+	grads := make([]Dependency, agents)
+	gradient := func(agent int) {
+		q.add(&Op{accesses: []Access{Writes(&grads[agent])}, Batch: batchAll{&sent}, Then: func() {}})
+	}
+	check := func(what string, inFlight int, want bool) {
+		t.Helper()
+		ex.onStream = make([]completion, inFlight)
+		if got := ex.shouldSend(); got != want {
+			t.Errorf("%s, with %d launches before the GPU: sends is %t, want %t", what, inFlight, got, want)
+		}
+	}
+	q.agents, q.joined = agents, true
+	gradient(0)
+	check("agents that wait for their gradients", 1, true)
+	for i := range (maxJoined + 1) * agents {
+		gradient(i % agents)
+		check("four iterations at last", 1, i == (maxJoined+1)*agents-1)
+		check("an idle GPU", 0, true)
+		check("two launches", maxInFlight, false)
+	}
+	q.removeSent(LevelsPerIteration)
+	check("three iterations", 1, false)
+	q.joined = false
+	check("launches of their own", 1, true)
+	q.joined = true
+	q.add(&Op{Then: func() {}, Send: func() error { return nil }})
+	check("an operation that somebody waits for", 1, true)
+}

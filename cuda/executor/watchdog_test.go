@@ -54,7 +54,7 @@ func TestHungLaunchLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	completed := make(chan bool)
-	ex.EnqueueThen(func() error { return nil }, func() { close(completed) })
+	ex.EnqueueOp(&Op{Send: func() error { return nil }, Then: func() { close(completed) }})
 	<-completed
 	if err := ex.Err(); err == nil || !strings.Contains(err.Error(), SeparateLaunchesVariable) {
 		t.Errorf("%v, want an error that names %s", err, SeparateLaunchesVariable)

@@ -78,7 +78,7 @@ func TestFindTokenizer(t *testing.T) {
 	}
 	write(t, dir, "bert.json", `{"model": {"type": "WordPiece"}}`)
 	for name, want := range map[string]string{"gpt9": "no tokenizer \"gpt9\"",
-		filepath.Join(dir, "none.json"): "no such",
+		filepath.Join(dir, "none.json"): "none.json",
 		filepath.Join(dir, "bert.json"): "bert.json: it has a model of the type \"WordPiece\", which"} {
 		if _, err := text.FindTokenizer(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q in it", name, err, want)

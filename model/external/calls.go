@@ -225,3 +225,6 @@ func (e *Engine) Predict(out []float64, x, buffers device.Vector, b device.Batch
 		func(*staged) {})
 	return err
 }
+
+// ClientMemory returns the bytes of memory that the processes of the program have beside the vectors.
+func (e *Engine) ClientMemory() uint64 { return e.program.ClientMemory() }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -275,4 +276,20 @@ func TestRefusedPrograms(t *testing.T) {
 func TestMain(m *testing.M) {
 	os.Unsetenv("FSPDA_CONTROL")
 	os.Exit(m.Run())
+}
+
+// The memory of a client is that of its process, without the vectors.
+func TestClientMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("other systems do not tell it")
+	}
+	w := newTwin(t, client(t, ""), time.Minute)
+	before := w.program.ClientMemory()
+	if before < 1<<20 || before > 1<<33 {
+		t.Errorf("a client has %d bytes, want some megabytes", before)
+	}
+	w.program.Close()
+	if got := w.program.ClientMemory(); got != 0 {
+		t.Errorf("without a client %d bytes", got)
+	}
 }

@@ -104,6 +104,7 @@ func (p *Program) launch(c *client, socket *os.File) (end func() string, err err
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("the system cannot start it: %w", err)
 	}
+	c.group = cmd.Process.Pid
 	return func() string {
 		group := -cmd.Process.Pid
 		c.close()

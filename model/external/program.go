@@ -51,6 +51,26 @@ func (p *Program) Close() {
 	}
 }
 
+// ClientMemory returns the bytes of memory that the processes of the clients have beside the shared
+// memory now; 0: none is running, or the system does not tell. Calls that are in progress come first.
+func (p *Program) ClientMemory() uint64 {
+	groups := map[int]bool{}
+	var idle []*client
+	for range cap(p.free) {
+		c := <-p.free
+		if idle = append(idle, c); c != nil {
+			groups[c.group] = true
+		}
+	}
+	for _, c := range idle {
+		p.free <- c
+	}
+	if p.o.Command == "" { // the process that started this one is the only client
+		return memoryOf(func(pid, _ int) bool { return len(groups) > 0 && pid == os.Getppid() })
+	}
+	return memoryOf(func(_, group int) bool { return groups[group] })
+}
+
 // do makes a request of a client and returns its answer. prepare makes the request for the client;
 // it is called again with another client where one fails. read reads the answer in the client's
 // memory. about is the network that the client must have been told before; nil: none.

@@ -1,13 +1,18 @@
 """A model of PyTorch, for fspda.
 
 The parameters of a module on the CPU are views of the vectors of the training: nothing is copied. On
-another device each call copies them there, and the gradient back.
+another device each call copies them there, and the gradient back. For CUDA the memory of the vectors is
+locked, so that the copies go at the speed of the bus, and gradients go back while the backward pass is
+still computing others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from typing import Any, Callable, Sequence
+import mmap
+import sys
+from typing import Any, Callable, ContextManager, Sequence
 
 import torch
 
@@ -37,6 +42,95 @@ def images(x: torch.Tensor) -> torch.Tensor:
     if x.ndim == 4:
         return x.permute(0, 3, 1, 2)
     return x.unsqueeze(1) if x.ndim == 3 else x
+
+
+class Copies:
+    """How vectors of the training reach the parameters of a module, and gradients come back."""
+
+    def __init__(self, values: Sequence[torch.nn.Parameter], device: torch.device) -> None:
+        self.values = values
+        self.flat = None
+        if device.type != "cpu":
+            self.flat = torch.empty(sum(p.numel() for p in values), device=device)
+
+    def place(self, x: torch.Tensor) -> torch.Tensor:
+        """Return a vector where the module computes: itself, or a copy."""
+        return x if self.flat is None else self.flat.copy_(x)
+
+    def lock(self, x: torch.Tensor) -> None:
+        """Prepare a vector for faster copies, if there are any."""
+
+    def collecting(self, targets: Sequence[torch.Tensor]) -> ContextManager[None]:
+        """Return the context of a backward pass, whose gradients ``store`` writes to the targets."""
+        return contextlib.nullcontext()
+
+    def store(self, grads: Sequence[torch.Tensor | None], targets: Sequence[torch.Tensor]) -> None:
+        """Write gradients to parts of a vector, and return when they are there."""
+        for to, by in zip(targets, grads):
+            if by is None:
+                to.zero_()
+            else:
+                to.copy_(by)
+
+
+class CUDACopies(Copies):
+    """Copies to and from locked memory. A gradient goes back on a stream of its own as soon as it is known."""
+
+    def __init__(self, values: Sequence[torch.nn.Parameter], device: torch.device, cuda: Any = torch.cuda) -> None:
+        super().__init__(values, device)
+        self.cuda = cuda
+        self.back = cuda.Stream(device)
+        self.locked: dict[int, torch.Tensor] = {}  # by address; a mapping must stay while it is locked
+        self.refused = False
+        self.targets: Sequence[torch.Tensor] = ()
+        self.sent: set[int] = set()
+        for i, p in enumerate(values):
+            p.register_hook(self._sender(i))
+
+    def lock(self, x: torch.Tensor) -> None:
+        """Lock the pages of a vector that has pages of its own. Copies are right without it, but slower."""
+        at, size = x.data_ptr(), x.numel() * x.element_size()
+        if self.refused or at in self.locked or at % mmap.PAGESIZE or size < mmap.PAGESIZE:
+            return
+        code = int(self.cuda.cudart().cudaHostRegister(at, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE, 0))
+        if code == 0:
+            self.locked[at] = x
+            return
+        self.refused = True
+        print(
+            f"fspda: CUDA cannot lock the memory of the vectors (cudaHostRegister: error {code}): copies take longer",
+            file=sys.stderr,
+        )
+
+    def place(self, x: torch.Tensor) -> torch.Tensor:
+        self.lock(x)
+        assert self.flat is not None
+        return self.flat.copy_(x, non_blocking=True)  # the kernels that follow are on the same stream
+
+    @contextlib.contextmanager
+    def collecting(self, targets: Sequence[torch.Tensor]) -> Any:
+        self.targets, self.sent = targets, set()
+        try:
+            yield
+        finally:
+            self.targets = ()
+
+    def _sender(self, i: int) -> Callable[[torch.Tensor], None]:
+        def send(grad: torch.Tensor) -> None:
+            if self.targets:
+                self.back.wait_stream(self.cuda.current_stream())
+                with self.cuda.stream(self.back):
+                    self.targets[i].copy_(grad, non_blocking=True)
+                    grad.record_stream(self.back)
+                self.sent.add(i)
+
+        return send
+
+    def store(self, grads: Sequence[torch.Tensor | None], targets: Sequence[torch.Tensor]) -> None:
+        self.back.synchronize()
+        for i, to in enumerate(targets):
+            if i not in self.sent:  # the loss does not depend on it
+                to.zero_()
 
 
 class TorchModel(Model):
@@ -108,7 +202,8 @@ class TorchModel(Model):
                 self.buffers.append(Tensor(f"{names[id(m)]}.{kind}".lstrip("."), tuple(statistic.shape)))
                 self.statistics.append(statistic)
         self.size = sum(t.size for t in self.parameters)
-        self.flat = None if self.device.type == "cpu" else torch.empty(self.size, device=self.device)
+        kind = CUDACopies if self.device.type == "cuda" else Copies
+        self.copies = kind(self.values, self.device)
 
     def split(self, flat: torch.Tensor, tensors: Sequence[Tensor]) -> list[torch.Tensor]:
         """Return the tensors of a flat vector."""
@@ -118,9 +213,7 @@ class TorchModel(Model):
     @torch.no_grad()
     def load(self, x: Any, buffers: Any) -> None:
         """Give the module parameters, and if they are not None buffers."""
-        flat = tensor(x)
-        if self.flat is not None:
-            flat = self.flat.copy_(flat)
+        flat = self.copies.place(tensor(x))
         for p, v in zip(self.values, self.split(flat, self.parameters)):
             p.data = v
         if buffers is not None:
@@ -184,12 +277,12 @@ class TorchModel(Model):
         loss = self.loss(out, y)
         if loss.ndim != 0:
             raise ValueError(f"the loss has the shape {tuple(loss.shape)}, want one number: the mean over the batch")
-        grads = torch.autograd.grad(loss, self.values, allow_unused=True)
-        for to, by in zip(self.split(tensor(g), self.parameters), grads):
-            if by is None:
-                to.zero_()
-            else:
-                to.copy_(by)
+        flat = tensor(g)
+        self.copies.lock(flat)
+        targets = self.split(flat, self.parameters)
+        with self.copies.collecting(targets):
+            grads = torch.autograd.grad(loss, self.values, allow_unused=True)
+        self.copies.store(grads, targets)
         self.save_buffers(buffers)
         return loss.item()
 

@@ -3,6 +3,7 @@
 FSPDA_BINARY names the program. `go test ./cli -run TestPython` runs them.
 """
 
+import contextlib
 import json
 import math
 import pathlib
@@ -13,6 +14,7 @@ import sys
 import tempfile
 import time
 import unittest
+import unittest.mock
 
 import fspda
 from fspda import tracking
@@ -325,6 +327,83 @@ class TestTorch(Case):
         before = buffers.clone()
         self.assertEqual(model.grad(arrays[0], arrays[3], None, batch), loss)  # STORM's second gradient
         self.assertTrue(torch.equal(again, g) and torch.equal(before, buffers))
+
+    def test_copies_of_cuda(self):
+        """Gradients are equal by locked memory and a stream of its own, with a stand-in for CUDA."""
+        import mmap
+
+        from fspda import pytorch
+
+        nn = torch.nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.twice, self.unused = nn.Linear(4, 64), nn.Linear(64, 64), nn.Linear(2, 2)
+                self.last = nn.Linear(64, 3)
+
+            def forward(self, x):
+                x = torch.relu(self.twice(torch.relu(self.first(x))))
+                return self.last(torch.relu(self.twice(x)))
+
+        for code in 0, 1:
+            cuda, net = FakeCUDA(code), Net()
+            plain, copying = pytorch.TorchModel(net), pytorch.TorchModel(net)
+            for model in plain, copying:
+                model.prepare(fspda.Examples((4,), 3))
+            copying.copies = pytorch.CUDACopies(copying.values, torch.device("cpu"), cuda)
+            copying.copies.flat = torch.empty(copying.size)
+            maps = [memoryview(mmap.mmap(-1, 4 * plain.size)).cast("f") for _ in range(3)]
+            x, g, want = maps
+            plain.init(x, None, 1)
+            for key in 5, 6:
+                batch = fspda.Batch(
+                    memoryview(torch.randn(40).numpy()).cast("B").cast("f", (10, 4)),
+                    memoryview(torch.randint(3, (10,), dtype=torch.int32).numpy()),
+                    None,
+                    "",
+                    key,
+                )
+                g[0] = g[plain.size - 1] = float("nan")
+                self.assertEqual(copying.grad(x, g, None, batch), plain.grad(x, want, None, batch))
+                self.assertEqual(bytes(g), bytes(want))
+            pages = -(-4 * plain.size // mmap.PAGESIZE) * mmap.PAGESIZE
+            self.assertEqual(cuda.locked, [pages] * (2 - code))  # x and g once each; none after a refusal
+            self.assertEqual(cuda.streamed, 2 * 6)  # all tensors but the two that are not used
+            self.assertEqual(cuda.waited, 2)
+
+
+class FakeCUDA:
+    """The calls of torch.cuda that copies make, on the CPU."""
+
+    def __init__(self, code):
+        self.code, self.locked, self.streamed, self.waited = code, [], 0, 0
+
+    def Stream(self, device):
+        return self
+
+    def current_stream(self):
+        return self
+
+    def wait_stream(self, other):
+        assert other is self
+
+    def synchronize(self):
+        self.waited += 1
+
+    @contextlib.contextmanager
+    def stream(self, stream):
+        self.streamed += 1
+        with unittest.mock.patch.object(torch.Tensor, "record_stream", lambda tensor, stream: None):
+            yield
+
+    def cudart(self):
+        return self
+
+    def cudaHostRegister(self, at, size, flags):
+        assert at % 4096 == 0 and flags == 0
+        self.locked.append(size)
+        return self.code
 
 
 try:

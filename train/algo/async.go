@@ -106,21 +106,14 @@ var (
 	giveUp = setting.Key{Name: "give_up", Topic: "method", Default: 5, Range: "(0, 1e6]",
 		Want: "above 0 and at most 1e6 seconds", Resume: setting.Recorded,
 		Help: "clock real: seconds after which an unfinished exchange no longer keeps an agent from other exchanges"}
-	dropAfter = setting.Key{Name: "drop_after", Topic: "method", Range: "[0, 1e9]",
-		Want: "0, for never, or 1 to 1e9 seconds", Check: neverOrLong, Resume: setting.Recorded,
-		Help: "clock real: seconds of silence after which an agent is dropped from the run; 0 is never"}
 )
 
-// neverOrLong refuses a silence of less than a second.
-func neverOrLong(key string, value any) error {
-	if v := value.(float64); v != 0 && v < 1 {
-		return setting.Invalid(key, v, "expected %s", "0, for never, or 1 to 1e9 seconds")
-	}
-	return nil
-}
+// noIterations says why the members of an asynchronous run do not change at an iteration.
+var noIterations = Membership{Rigid: "has no iterations in common at which members could change; with clock real, " +
+	"drop_after drops agents of fspda-async"}
 
 var fspdaAsync = Method{Name: "fspda-async",
-	Keys:  []setting.Key{Gamma, Beta, coefficient, coefficientLimit, contacts, clock, giveUp, dropAfter},
+	Keys:  []setting.Key{Gamma, Beta, coefficient, coefficientLimit, contacts, clock, giveUp},
 	Check: asyncStable, New: func(s Settings) Algorithm {
 		return Async{SA{Gamma: s.Param("gamma"), Beta: s.Param("beta")}, newProtocol(s)}
 	}}
@@ -153,7 +146,7 @@ func (a Async) Traits() Traits {
 	t := a.SA.Traits()
 	t.Aux, t.Mailbox = append(t.Aux, "mail"), []int{asyncMail}
 	t.Edges, t.Asynchronous, t.RealTime = Clocks, a, a
-	t.Updates, t.Constant = Updates{}, true
+	t.Updates, t.Constant, t.Membership = Updates{}, true, noIterations
 	t.About = About{"k values of the model", "2·v·k·|E_t|", "2", exactOnSkew, "any graph, a clock on every edge",
 		"FSPDA, appendix on asynchronous implementation"}
 	return t

@@ -56,6 +56,7 @@ func (a AsyncSTORM) Traits() Traits {
 	}
 	t.Mailbox = a.mailbox()
 	t.Edges, t.Asynchronous, t.Constant, t.Gradients = Clocks, a, true, 2
+	t.Membership = noIterations
 	t.About = About{"k values of two models", "4·v·k·|E_t|", "5, or 7", exactOnSkew,
 		"any graph, a clock on every edge", "derived from FSPDA, equation 10 and that appendix"}
 	return t

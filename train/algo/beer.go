@@ -44,16 +44,26 @@ const (
 
 func (BEER) Name() string { return "beer" }
 
-func (BEER) Traits() Traits {
+func (a BEER) Traits() Traits {
 	return Traits{
 		Memory: Memory{Aux: []string{"p", "h", "sh", "g", "sg"}, Tracked: Tracked{"p", unitLimit}, Transient: true,
 			// The terms w_ii·q of H and G that the agent sends in an iteration.
 			NewScratch: func() any { return &[2]device.SparseTerm{} }},
 		// One message is the model's, the other the tracker's.
-		Exchange: Exchange{Edges: Broadcast, Code: CompressedCode, Messages: 2, Masks: true, Mixing: true},
+		Exchange:   Exchange{Edges: Broadcast, Code: CompressedCode, Messages: 2, Masks: true, Mixing: true},
+		Membership: Membership{Regroup: a.regroup},
 		About: About{"two compressed differences", "payloads of both; indices of randk once", "5", exactOnSkew,
 			"any graph, agents that broadcast", "Zhao, Li, Li, Richtárik and Chi 2022, algorithm 1"},
 	}
+}
+
+// regroup makes each tracker its agent's own newest gradient and begins the public copies anew. The
+// copy of a model is the model itself, and the copy of a tracker zero, as at the start.
+func (BEER) regroup(s *State, g *Group) error {
+	if err := restart(beerP, beerCopyV, beerSumV)(s, g); err != nil {
+		return err
+	}
+	return s.republish(g, s.X, s.Aux[beerCopyX], s.Aux[beerSumX])
 }
 
 func (a BEER) Local(s *State, r *Round) (err error) {

@@ -67,11 +67,17 @@ func (a CHOCO) Traits() Traits {
 		Memory: Memory{Aux: []string{"xhat", "s"},
 			// The term w_ii·q_i that the agent sends in an iteration.
 			NewScratch: func() any { return &device.SparseTerm{} }},
-		Exchange: Exchange{Edges: Broadcast, Code: CompressedCode, Masks: true, Mixing: true},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Exchange:   Exchange{Edges: Broadcast, Code: CompressedCode, Masks: true, Mixing: true},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Membership: Membership{Regroup: a.regroup},
 		About: About{"a compressed difference", "payload of each message", "2", biasedOnSkew,
 			"any graph, agents that broadcast", "Koloskova, Stich and Jaggi 2019, algorithm 2; early: EF21"},
 	}
+}
+
+// regroup begins the public copies anew, as the models themselves.
+func (CHOCO) regroup(s *State, g *Group) error {
+	return s.republish(g, s.X, s.Aux[chocoCopy], s.Aux[chocoSum])
 }
 
 func (a CHOCO) Local(s *State, r *Round) error {

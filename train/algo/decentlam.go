@@ -32,9 +32,10 @@ func (DecentLaM) Name() string { return "decentlam" }
 
 func (DecentLaM) Traits() Traits {
 	return Traits{
-		Memory:   Memory{Aux: []string{"momentum"}},
-		Exchange: Exchange{Edges: ManyEdges},
-		Updates:  Updates{Optimizers: HeavyBallOnly},
+		Memory:     Memory{Aux: []string{"momentum"}},
+		Exchange:   Exchange{Edges: ManyEdges},
+		Updates:    Updates{Optimizers: HeavyBallOnly},
+		Membership: Membership{Regroup: keepVectors},
 		About: About{"the model", "2·v·d·|E_t|", "1", "bias of dsgd, whatever mu",
 			"any graph; momentum below about 0.5 where few edges are active together",
 			"Yuan and others 2021, algorithm 2"},

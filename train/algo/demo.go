@@ -44,8 +44,9 @@ func (a DeMo) Traits() Traits {
 	return Traits{
 		Memory: Memory{Aux: []string{"momentum"}, NewScratch: func() any { return &momenta{} },
 			ScratchVectors: 2}, // coefficients and counts
-		Exchange: Exchange{Edges: AllGather, Code: CoefficientCode},
-		Updates:  Updates{Descent: Descent{Decay: a.Decay}, Optimizers: []string{"demo"}},
+		Exchange:   Exchange{Edges: AllGather, Code: CoefficientCode},
+		Updates:    Updates{Descent: Descent{Decay: a.Decay}, Optimizers: []string{"demo"}},
+		Membership: Membership{Regroup: keepVectors},
 		About: About{"k cosine coefficients of each chunk of the momentum, to all agents",
 			"n·(n-1)·k·(v + iota) a chunk", "1", "bias: steps are signs", "none", "Peng, Quesnelle and Kingma 2024"},
 	}

@@ -36,7 +36,9 @@ func (a DIGing) Traits() Traits {
 		Exchange: Exchange{Edges: AnyEdges, Vectors: 2}, // x and y
 		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
 			Takes: TrackedGradient},
-		About: About{"model and tracker", "4·v·d·|E_t|", "1", exactOnSkew, anyGraph, "Nedić, Olshevsky and Shi 2017"},
+		Membership: Membership{Regroup: restart(trackQ)},
+		About: About{"model and tracker", "4·v·d·|E_t|", "1", exactOnSkew, anyGraph,
+			"Nedić, Olshevsky and Shi 2017"},
 	}
 }
 

@@ -117,10 +117,11 @@ func (DiLoCo) Name() string { return "diloco" }
 
 func (a DiLoCo) Traits() Traits {
 	t := Traits{
-		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
-		Exchange: a.exchange(Exchange{}),
-		Rounds:   Rounds{Period: a.H, Scheduled: true},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Memory:     Memory{Aux: []string{"start", "outer_momentum"}},
+		Exchange:   a.exchange(Exchange{}),
+		Rounds:     Rounds{Period: a.H, Scheduled: true},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Membership: Membership{Regroup: a.regroup},
 		About: About{"the change of the model over a round, an all-reduce at its end", "2·(n-1)·v·d a round", "2",
 			"bias, which grows with local_steps", "none", "Douillard and others 2023, algorithm 1"},
 	}
@@ -129,6 +130,14 @@ func (a DiLoCo) Traits() Traits {
 	}
 	reduction(a.Reduce).declare(&t)
 	return t
+}
+
+// regroup gives new members the slow model and the outer momentum, which are the same at all.
+func (a DiLoCo) regroup(s *State, g *Group) error {
+	if a.Mu == 0 {
+		return g.Copy(s.Aux[dilocoStart])
+	}
+	return g.Copy(s.Aux[dilocoStart], s.Aux[dilocoOuter])
 }
 
 func (a DiLoCo) Local(s *State, r *Round) error {

@@ -21,10 +21,11 @@ func (DmSGD) Name() string { return "dmsgd" }
 
 func (DmSGD) Traits() Traits {
 	return Traits{
-		Memory:   Memory{Aux: []string{"momentum"}},
-		Exchange: Exchange{Edges: AnyEdges, Vectors: 2}, // x and m
-		Updates:  Updates{Optimizers: HeavyBallOnly},
-		About:    About{"model and momentum", "4·v·d·|E_t|", "1", biasedOnSkew, anyGraph, "Yu, Jin and Yang 2019"},
+		Memory:     Memory{Aux: []string{"momentum"}},
+		Exchange:   Exchange{Edges: AnyEdges, Vectors: 2}, // x and m
+		Updates:    Updates{Optimizers: HeavyBallOnly},
+		Membership: Membership{Regroup: keepVectors},
+		About:      About{"model and momentum", "4·v·d·|E_t|", "1", biasedOnSkew, anyGraph, "Yu, Jin and Yang 2019"},
 	}
 }
 

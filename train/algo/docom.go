@@ -56,9 +56,24 @@ func (a DoCoM) Traits() Traits {
 			Work: 1, NewScratch: func() any { return &docomScratch{} }},
 		Exchange: Exchange{Edges: Broadcast, Code: CompressedCode, Masks: true, Mixing: true,
 			Between: []Stage{a.adapt}},
+		Membership: Membership{Regroup: a.regroup},
 		About: About{"two compressed differences, one after the other", "payloads of both; indices of randk once", "7",
 			exactOnSkew, "any graph, agents that broadcast", "Yau and Wai 2022"},
 	}
+}
+
+// regroup makes each tracker its agent's own estimate, which new members have of the donor, and
+// begins the public copies anew.
+func (DoCoM) regroup(s *State, g *Group) error {
+	v, tracker := s.Aux[docomV], s.Aux[docomTracker]
+	if err := g.Copy(v, s.Aux[docomPrevious]); err != nil {
+		return err
+	}
+	s.copy(tracker, v)
+	if err := s.republish(g, tracker, s.Aux[docomCopyG], s.Aux[docomSumG]); err != nil {
+		return err
+	}
+	return s.republish(g, s.X, s.Aux[docomCopyH], s.Aux[docomSumH])
 }
 
 func (a DoCoM) Local(s *State, r *Round) (err error) {

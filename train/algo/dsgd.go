@@ -53,8 +53,9 @@ func (DSGD) Name() string { return "dsgd" }
 
 func (a DSGD) Traits() Traits {
 	return Traits{
-		Exchange: Exchange{Edges: AnyEdges, Masks: true},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Exchange:   Exchange{Edges: AnyEdges, Masks: true},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Membership: Membership{Regroup: keepVectors},
 		About: About{"k values of the model", "2·v·k·|E_t|", "0", biasedOnSkew, anyGraph,
 			"Lian and others 2017; Koloskova and others 2020"},
 	}

@@ -28,6 +28,7 @@ func (a DSGT) Traits() Traits {
 			Between: []Stage{a.adapt}},
 		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
 			Takes: TrackedGradient},
+		Membership: Membership{Regroup: restart(trackQ)},
 		About: About{"model and tracker; form atc one after the other", "4·v·d·|E_t|", "1; form atc 2", exactOnSkew,
 			anyGraph, "Pu and Nedić 2021; form atc Xu, Zhu, Soh and Xie 2015"},
 	}

@@ -42,9 +42,10 @@ func (EXTRA) Traits() Traits {
 	return Traits{
 		Memory: Memory{Aux: []string{"q"}, NewScratch: newSentModel,
 			Tracked: Tracked{"q", func(alpha, _ float64) float64 { return alpha }}},
-		Exchange: Exchange{Edges: WholeGraph, Mixing: true},
-		Needs:    Needs{Exact: true},
-		About:    About{"the model", "2·v·d·|E_t|", "1", exactOnSkew, staticGraph, "Shi, Ling, Wu and Yin 2015"},
+		Exchange:   Exchange{Edges: WholeGraph, Mixing: true},
+		Needs:      Needs{Exact: true},
+		Membership: Membership{Regroup: restart(extraQ)},
+		About:      About{"the model", "2·v·d·|E_t|", "1", exactOnSkew, staticGraph, "Shi, Ling, Wu and Yin 2015"},
 	}
 }
 

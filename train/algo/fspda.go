@@ -54,11 +54,13 @@ func (SA) Name() string { return "fspda-sa" }
 
 func (a SA) Traits() Traits {
 	return Traits{
-		Memory:   Memory{Aux: []string{"lambda"}, Transient: true, Tracked: Tracked{"lambda", a.limit}},
-		Exchange: Exchange{Edges: AnyEdges, Masks: true},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
-		Needs:    Needs{Dual: true},
-		About:    About{"k values of the model", "2·v·k·|E_t|", "1 (dual)", exactOnSkew, anyGraph, "FSPDA, equation 8"},
+		Memory:     Memory{Aux: []string{"lambda"}, Transient: true, Tracked: Tracked{"lambda", a.limit}},
+		Exchange:   Exchange{Edges: AnyEdges, Masks: true},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
+		Needs:      Needs{Dual: true},
+		Membership: Membership{Regroup: recentre(saLambda)},
+		About: About{"k values of the model", "2·v·k·|E_t|", "1 (dual)", exactOnSkew, anyGraph,
+			"FSPDA, equation 8"},
 	}
 }
 

@@ -55,9 +55,10 @@ func (a EF) Traits() Traits {
 			EdgeVectors: []int{ModelLength, ModelLength}, EdgesFromModel: true,
 			// What the agent sends over its links in an iteration.
 			NewScratch: func() any { return &[]device.SparseTerm{} }},
-		Exchange: Exchange{Edges: AnyEdges, Code: CompressedCode, Masks: true},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
-		Needs:    Needs{Dual: true},
+		Exchange:   Exchange{Edges: AnyEdges, Code: CompressedCode, Masks: true},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
+		Needs:      Needs{Dual: true},
+		Membership: Membership{Regroup: recentre(saLambda)},
 		About: About{"a compressed difference from a copy", "2·payload·|E_t|", "1 (dual); 2 an edge",
 			exactOnSkew + " (measured; experimental)", anyGraph, "FSPDA-SA over compressed copies; ours"},
 	}

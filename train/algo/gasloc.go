@@ -56,15 +56,24 @@ func (GASLoC) Name() string { return "gasloc" }
 
 func (a GASLoC) Traits() Traits {
 	return Traits{
-		Memory:   Memory{Aux: []string{"start", "past"}},
-		Exchange: Exchange{Edges: RoundEdges},
-		Rounds:   Rounds{Period: a.H, Scheduled: true},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		Memory:     Memory{Aux: []string{"start", "past"}},
+		Exchange:   Exchange{Edges: RoundEdges},
+		Rounds:     Rounds{Period: a.H, Scheduled: true},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		Membership: Membership{Regroup: a.regroup},
 		About: About{"the slow model, at the end of a round", "2·v·d·|E_t| a round", "2",
 			"bias, which grows with local_steps",
 			"any graph, at the end of a round; outer_momentum below about 0.6 in pairs",
 			"Cagnasso, Belilovsky and Oyallon 2026; experimental"},
 	}
+}
+
+// regroup starts the momentum of new members at rest.
+func (GASLoC) regroup(s *State, g *Group) error {
+	if g.Joins() {
+		s.copy(s.Aux[gaslocPast], s.X)
+	}
+	return nil
 }
 
 func (a GASLoC) Local(s *State, r *Round) error {

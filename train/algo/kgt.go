@@ -48,10 +48,11 @@ func (KGT) Name() string { return "kgt" }
 func (a KGT) Traits() Traits {
 	return Traits{
 		// c tends to (∇F - ∇f_i)/(1-mu), or ∇F - ∇f_i inside the momentum.
-		Memory:   Memory{Aux: []string{"c", "start"}, Tracked: Tracked{"c", a.trackedLimit}},
-		Exchange: Exchange{Edges: RoundGraph, Mixing: true, Vectors: 2}, // s - x and v
-		Rounds:   Rounds{Period: a.K},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: LocalOnly},
+		Memory:     Memory{Aux: []string{"c", "start"}, Tracked: Tracked{"c", a.trackedLimit}},
+		Exchange:   Exchange{Edges: RoundGraph, Mixing: true, Vectors: 2}, // s - x and v
+		Rounds:     Rounds{Period: a.K},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: LocalOnly},
+		Membership: Membership{Regroup: restart(kgtC)},
 		About: About{"two vectors, at the end of a round", "4·v·d·|E_t| a round", "2", exactOnSkew,
 			staticGraph + ", in rounds", "Liu, Lin, Koloskova and Stich 2024"},
 	}

@@ -40,6 +40,7 @@ func (a LateDiLoCo) Traits() Traits {
 	t := a.DiLoCo.Traits()
 	t.Aux, t.Delay, t.Repost = append(t.Aux, "posted"), a.H, a.repost
 	t.NewScratch = func() any { return &oldChange{} }
+	t.Membership = underWay
 	return t
 }
 

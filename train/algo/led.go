@@ -36,10 +36,11 @@ func (LED) Name() string { return "led" }
 
 func (a LED) Traits() Traits {
 	return Traits{
-		Memory:   Memory{Aux: []string{"y"}, Tracked: Tracked{"y", a.limit}, NewScratch: newSentModel},
-		Exchange: Exchange{Edges: RoundGraph, Mixing: true},
-		Rounds:   Rounds{Period: a.Tau},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
+		Memory:     Memory{Aux: []string{"y"}, Tracked: Tracked{"y", a.limit}, NewScratch: newSentModel},
+		Exchange:   Exchange{Edges: RoundGraph, Mixing: true},
+		Rounds:     Rounds{Period: a.Tau},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
+		Membership: Membership{Regroup: restart(ledY)},
 		About: About{"the model, at the end of a round", "2·v·d·|E_t| a round", "1", exactOnSkew,
 			staticGraph + ", in rounds; eigenvalues of W above -1/3", "Alghunaim 2024"},
 	}

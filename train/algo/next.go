@@ -38,8 +38,10 @@ func (a NEXT) Traits() Traits {
 		Exchange: Exchange{Edges: AnyEdges, Vectors: 2}, // z and y
 		Updates: Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement,
 			Takes: TrackedGradient},
-		Needs: Needs{Exact: true},
-		About: About{"model and tracker", "4·v·d·|E_t|", "1", exactOnSkew, anyGraph, "Di Lorenzo and Scutari 2016"},
+		Needs:      Needs{Exact: true},
+		Membership: Membership{Regroup: restart(trackQ)},
+		About: About{"model and tracker", "4·v·d·|E_t|", "1", exactOnSkew, anyGraph,
+			"Di Lorenzo and Scutari 2016"},
 	}
 }
 

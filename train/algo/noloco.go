@@ -66,10 +66,11 @@ func (NoLoCo) Name() string { return "noloco" }
 
 func (a NoLoCo) Traits() Traits {
 	return Traits{
-		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
-		Exchange: Exchange{Edges: RoundPairs, Vectors: 2}, // D and phi
-		Rounds:   Rounds{Period: a.H, Scheduled: true},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Memory:     Memory{Aux: []string{"start", "outer_momentum"}},
+		Exchange:   Exchange{Edges: RoundPairs, Vectors: 2}, // D and phi
+		Rounds:     Rounds{Period: a.H, Scheduled: true},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Membership: Membership{Regroup: keepVectors},
 		About: About{"the change of the model over a round, and where it began", "4·v·d a pair and round", "2",
 			"bias, which grows with local_steps", "any graph, pairs, at the end of a round",
 			"Kolehmainen and others 2025, equations 1 to 3"},

@@ -62,8 +62,9 @@ func (a PowerGossip) Traits() Traits {
 	return Traits{
 		Memory: Memory{EdgeVectors: a.directions(),
 			NewScratch: func() any { return &sketches{} }},
-		Exchange: Exchange{Edges: AnyEdges, MessageLen: a.meanMessage(), Rank: a.maxRank()},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		Exchange:   Exchange{Edges: AnyEdges, MessageLen: a.meanMessage(), Rank: a.maxRank()},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		Membership: Membership{Regroup: keepVectors},
 		About: About{"one product of each matrix with a vector; vectors whole",
 			"2·v·(rows or columns of all matrices + rest)·|E_t|", "0; rows + columns of all matrices an edge",
 			biasedOnSkew, anyGraph, "Vogels, Karimireddy and Jaggi 2020, algorithm 1, rank 1"},

@@ -51,10 +51,11 @@ func (ProxGPDA) Name() string { return "prox-gpda" }
 
 func (ProxGPDA) Traits() Traits {
 	return Traits{
-		Memory:   Memory{Aux: []string{"lambda"}, Tracked: Tracked{"lambda", unitLimit}, NewScratch: newSentModel},
-		Exchange: Exchange{Edges: WholeGraph},
-		Needs:    Needs{Exact: true, Constant: true},
-		About:    About{"the model", "2·v·d·|E_t|", "1", exactOnSkew, staticGraph, "Hong, Hajinezhad and Zhao 2017"},
+		Memory:     Memory{Aux: []string{"lambda"}, Tracked: Tracked{"lambda", unitLimit}, NewScratch: newSentModel},
+		Exchange:   Exchange{Edges: WholeGraph},
+		Needs:      Needs{Exact: true, Constant: true},
+		Membership: Membership{Regroup: restart(proxLambda)},
+		About:      About{"the model", "2·v·d·|E_t|", "1", exactOnSkew, staticGraph, "Hong, Hajinezhad and Zhao 2017"},
 	}
 }
 

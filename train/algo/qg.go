@@ -79,10 +79,11 @@ func (QG) Name() string { return "qg-dsgdm" }
 
 func (a QG) Traits() Traits {
 	t := Traits{
-		Memory:   Memory{Aux: []string{"momentum"}},
-		Exchange: Exchange{Edges: AnyRounds},
-		Rounds:   Rounds{Period: a.H},
-		Updates:  Updates{Optimizers: AnyMomentum},
+		Memory:     Memory{Aux: []string{"momentum"}},
+		Exchange:   Exchange{Edges: AnyRounds},
+		Rounds:     Rounds{Period: a.H},
+		Updates:    Updates{Optimizers: AnyMomentum},
+		Membership: Membership{Regroup: keepVectors},
 		About: About{"the model", "2·v·d·|E_t|", "1, or 2 with local steps", "bias of dsgd, whatever mu",
 			"any graph; momentum below about 0.5 where few edges of many agents are active together",
 			"Lin, Karimireddy, Stich and Jaggi 2021, algorithm 1"},

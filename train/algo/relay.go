@@ -61,6 +61,8 @@ func (a Relay) Traits() Traits {
 			NewScratch: func() any { return &relayed{} }},
 		Exchange: Exchange{Edges: WholeGraph, Tree: true}, // The count beside a vector is a single number.
 		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		Membership: Membership{Rigid: "sums models along the branches of a tree, which is in two parts without one " +
+			"of its inner agents"},
 		About: About{"a sum of models", "2·(n-1)·v·d", "1, and 1 an edge", exactOnSkew, "trees, all edges",
 			"Vogels and others 2021, algorithm 1"},
 	}

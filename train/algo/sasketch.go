@@ -31,6 +31,7 @@ func (a SketchedSA) Traits() Traits {
 	t := a.PowerGossip.Traits()
 	t.Aux, t.Tracked = []string{"lambda"}, Tracked{"lambda", SA{Descent: a.Descent}.limit}
 	t.Placements, t.Dual = AnyPlacement, true
+	t.Regroup = recentre(saLambda)
 	t.About = About{"one product of each matrix with a vector; vectors whole",
 		"2·v·(rows or columns of all matrices + rest)·|E_t|", "1; rows + columns of all matrices an edge",
 		exactOnSkew + " (measured; experimental)", anyGraph, "FSPDA-SA over the sketches of powergossip"}

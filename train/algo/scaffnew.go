@@ -61,9 +61,10 @@ func (Scaffnew) Name() string { return "scaffnew" }
 
 func (a Scaffnew) Traits() Traits {
 	return Traits{
-		Memory:   Memory{Aux: []string{"h"}, Tracked: Tracked{"h", a.limit}},
-		Exchange: Exchange{Edges: CoinGraph, Mixing: true},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
+		Memory:     Memory{Aux: []string{"h"}, Tracked: Tracked{"h", a.limit}},
+		Exchange:   Exchange{Edges: CoinGraph, Mixing: true},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Placements: AnyPlacement},
+		Membership: Membership{Regroup: restart(scaffnewH)},
 		About: About{"the model, when the coin says so", "2·v·d·|E_t|", "1", exactOnSkew,
 			"any graph, all edges or none", "Mishchenko, Malinovsky, Stich and Richtárik 2022"},
 	}

@@ -24,7 +24,9 @@ func (a SGD) Traits() Traits {
 		Exchange: Exchange{Edges: AllReduce},
 		Updates: Updates{Descent: a.Descent, Optimizers: append([]string{Any}, scheduleFree...), Takes: MeanGradient,
 			ClipsMean: true},
-		About: About{"the gradient, an all-reduce", "2·(n-1)·v·d", "0", exactOnSkew, "none", "the central reference"},
+		Membership: Membership{Regroup: keepVectors},
+		About: About{"the gradient, an all-reduce", "2·(n-1)·v·d", "0", exactOnSkew, "none",
+			"the central reference"},
 	}
 }
 

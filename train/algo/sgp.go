@@ -52,9 +52,10 @@ func (SGP) Name() string { return "sgp" }
 
 func (a SGP) Traits() Traits {
 	t := Traits{
-		Memory:   Memory{NewScratch: func() any { return &pushed{} }},
-		Exchange: Exchange{Edges: OneWay},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		Memory:     Memory{NewScratch: func() any { return &pushed{} }},
+		Exchange:   Exchange{Edges: OneWay},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer, Shifts: true},
+		Membership: Membership{Regroup: a.regroup},
 		About: About{"the model, one way; a weight on irregular graphs", "v·d an arc; + 32 with a weight", "0",
 			biasedOnSkew, "directed: one-peer-exp, static-exp, push(k), arcs(PATH)",
 			"Assran, Loizou, Ballas and Rabbat 2019, algorithm 1"},
@@ -63,6 +64,14 @@ func (a SGP) Traits() Traits {
 		t.Scalars = []float64{1} // w
 	}
 	return t
+}
+
+// regroup sets the weights back to 1, so that they sum to the number of members.
+func (a SGP) regroup(s *State, _ *Group) error {
+	if !a.Regular {
+		s.Scalars[sgpWeight] = 1
+	}
+	return nil
 }
 
 // pushed is what an agent has divided in an iteration: X and w, rounded as they were sent. An agent

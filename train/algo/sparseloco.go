@@ -82,9 +82,10 @@ func (a SparseLoCo) Traits() Traits {
 		Memory: Memory{Aux: []string{"start", "error"},
 			// What an agent sends in an iteration.
 			NewScratch: func() any { return &device.SparseTerm{} }},
-		Exchange: Exchange{Edges: RoundGather, Code: CompressedCode, Compressor: a.Spec},
-		Rounds:   Rounds{Period: a.H, Scheduled: true},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Exchange:   Exchange{Edges: RoundGather, Code: CompressedCode, Compressor: a.Spec},
+		Rounds:     Rounds{Period: a.H, Scheduled: true},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Membership: Membership{Regroup: keepVectors},
 		About: About{"the k largest of each chunk of what was not sent yet, to all agents, at the end of a round",
 			"n·(n-1)·(k·(log2 bins + iota) a chunk + 32·(bins + 1) a tensor) a round", "2",
 			"bias, which grows with local_steps", "none", "Sarfi and others 2025"},

@@ -28,9 +28,10 @@ func (SPARTA) Name() string { return "sparta" }
 
 func (a SPARTA) Traits() Traits {
 	return Traits{
-		Exchange: Exchange{Edges: AllReduce, Masks: true},
-		Rounds:   Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Exchange:   Exchange{Edges: AllReduce, Masks: true},
+		Rounds:     Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Membership: Membership{Regroup: keepVectors},
 		About: About{"k values of the model, an all-reduce", "2·(n-1)·v·k", "0", "bias, which grows as k falls",
 			"none", "exogym 2025"},
 	}

@@ -92,8 +92,9 @@ func (a STORM) Traits() Traits {
 	t := Traits{
 		Memory: Memory{Aux: []string{"ahead", "mg", "ml", "previous"}, Tracked: Tracked{"ahead", dualLimit},
 			Work: 1},
-		Exchange: Exchange{Edges: AnyEdges, Vectors: 2, Masks: true}, // x^t and x^{t-1}
-		Needs:    Needs{Dual: true},
+		Exchange:   Exchange{Edges: AnyEdges, Vectors: 2, Masks: true}, // x^t and x^{t-1}
+		Needs:      Needs{Dual: true},
+		Membership: Membership{Regroup: a.regroup},
 		About: About{"k values of two models", "4·v·k·|E_t|", "4, or 5", exactOnSkew, anyGraph,
 			"FSPDA, equation 10, appendix"},
 	}
@@ -118,6 +119,19 @@ func (a STORM) mc(s *State) device.Vector {
 		return s.Aux[stormML]
 	}
 	return s.Aux[stormMore]
+}
+
+// regroup subtracts the means of duals and gossip momenta over the members. New members have the
+// donor's model of the iteration before and its estimate of the gradient.
+func (a STORM) regroup(s *State, g *Group) error {
+	if err := g.Copy(s.Aux[stormMG], s.Aux[stormPrev]); err != nil {
+		return err
+	}
+	sums := []int{stormAhead, stormML}
+	for k := stormMore; k < s.own; k++ {
+		sums = append(sums, k)
+	}
+	return recentre(sums...)(s, g)
 }
 
 func (a STORM) Local(s *State, r *Round) error {

@@ -145,18 +145,28 @@ func (StreamingDiLoCo) Name() string { return "streaming-diloco" }
 
 func (a StreamingDiLoCo) Traits() Traits {
 	t := Traits{
-		Memory:   Memory{Aux: []string{"start", "outer_momentum"}},
-		Exchange: Exchange{Masks: true, Mask: "parts", Parts: a.Parts, Delay: a.Delay},
-		Rounds:   Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Memory:     Memory{Aux: []string{"start", "outer_momentum"}},
+		Exchange:   Exchange{Masks: true, Mask: "parts", Parts: a.Parts, Delay: a.Delay},
+		Rounds:     Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Membership: Membership{Regroup: a.regroup},
 		About: About{"the change of one part of the model over its round, an all-reduce", "2·(n-1)·v·k an exchange",
 			"2", "bias, which grows with local_steps / density", "none", "Douillard and others 2025"},
 	}
 	if a.Delay > 0 {
-		t.Aux, t.Repost = append(t.Aux, "posted"), a.repost
+		t.Aux, t.Repost, t.Membership = append(t.Aux, "posted"), a.repost, underWay
 	}
 	reduction(a.Reduce).declare(&t)
 	return t
+}
+
+// underWay says why members do not change where messages are received later than they are sent.
+var underWay = Membership{Rigid: "has messages under way from one iteration to a later one, of which a new member " +
+	"has none: let outer steps take place at once"}
+
+// regroup gives new members the slow model and the outer momentum, which are the same at all.
+func (a StreamingDiLoCo) regroup(s *State, g *Group) error {
+	return g.Copy(s.Aux[dilocoStart], s.Aux[dilocoOuter])
 }
 
 // streamingPosted is where in State.Aux the vectors are that were posted last, with a delay.

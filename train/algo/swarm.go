@@ -84,9 +84,10 @@ func (Swarm) Name() string { return "swarm" }
 
 func (a Swarm) Traits() Traits {
 	t := Traits{
-		Memory:   Memory{Aux: []string{"o", "c"}},
-		Exchange: Exchange{Edges: Pairs, Code: LatticeCode, Vectors: 2}, // o and c
-		Updates:  Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Memory:     Memory{Aux: []string{"o", "c"}},
+		Exchange:   Exchange{Edges: Pairs, Code: LatticeCode, Vectors: 2}, // o and c
+		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
+		Membership: Membership{Regroup: a.regroup},
 		About: About{"two copies of the model, or codes of them; blocking one", "4·v·d·|E_t|; blocking 2·v·d·|E_t|",
 			"2; blocking 0", biasedOnSkew, "any graph, pairs", "Nadiradze and others 2021"},
 	}
@@ -94,6 +95,15 @@ func (a Swarm) Traits() Traits {
 		t.Aux, t.Vectors, t.StepsPerExchange = nil, 1, true
 	}
 	return t
+}
+
+// regroup makes the copies of new members their models, as at the start.
+func (a Swarm) regroup(s *State, g *Group) error {
+	if g.Joins() && !a.Blocking {
+		s.copy(s.Aux[swarmStart], s.X)
+		s.copy(s.Aux[swarmCopy], s.X)
+	}
+	return nil
 }
 
 func (a Swarm) Local(s *State, r *Round) error {

@@ -43,10 +43,18 @@ func (a TiCoPD) Traits() Traits {
 	t := CHOCO{Theta: a.Theta, Descent: a.Descent}.Traits()
 	t.Aux = append(t.Aux, "lambda")
 	t.Tracked = Tracked{"lambda", SA{Descent: a.Descent}.limit}
-	t.Placements, t.Dual = AnyPlacement, true
+	t.Placements, t.Dual, t.Regroup = AnyPlacement, true, a.regroup
 	t.About = About{"a compressed difference", "payload of each message", "3", exactOnSkew,
 		"any graph, agents that broadcast", "Liu, Yau and Wai 2025, the authors' program"}
 	return t
+}
+
+// regroup subtracts the mean of the duals and begins the public copies anew.
+func (a TiCoPD) regroup(s *State, g *Group) error {
+	if err := s.recentre(g, s.Aux[ticopdLambda]); err != nil {
+		return err
+	}
+	return CHOCO{}.regroup(s, g)
 }
 
 func (a TiCoPD) Local(s *State, r *Round) (err error) {

@@ -10,6 +10,7 @@ type Traits struct {
 	Rounds
 	Updates
 	Needs
+	Membership
 	About
 }
 

@@ -33,7 +33,7 @@ func (s *Setup) checkRealTime() error {
 		return Invalid("clock", c.Clock, "%s runs in virtual time only: an agent that fails in real time leaves its "+
 			"differences in the momenta of its neighbours, from which they cannot be removed: use clock virtual, or "+
 			"fspda-async", c.Algo)
-	case c.DropAfter > 0 && !s.RealTime():
+	case c.DropAfter > 0 && !s.RealTime() && !s.DropsSilent():
 		return Invalid("drop_after", c.DropAfter, "a run of %s with clock %s waits for all its agents: leave it "+
 			"0, or use fspda-async with clock real", c.Algo, c.Clock)
 	case s.RealTime() && s.Links != nil:
@@ -184,7 +184,11 @@ func (s *Setup) NewClock(agent int) *simnet.Clock {
 		}
 		allReduce = func(bits float64) float64 { return s.Links.AllReduce(int(bits)/width, width) }
 	}
-	return simnet.NewClock(s.Links, s.Config.Seed, agent, allReduce)
+	c := simnet.NewClock(s.Links, s.Config.Seed, agent, allReduce)
+	if !s.DropsSilent() { // the others wait
+		c.Pause(s.Links.Outages())
+	}
+	return c
 }
 
 // NewTimeline makes the timeline of an asynchronous run.

@@ -68,12 +68,14 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"min_alpha":        {"{min_alpha: 0.001}", "{schedule: cosine, min_alpha: 0.001}"},
 	"clip_messages":    {"{algo: sgd, clip_messages: 1}", "{clip_messages: 1}"},
 
-	"eval_agents":    {"{agents: 10, eval_agents: 20}", "{agents: 10, eval_agents: 4}"},
-	"tokenizer":      {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},
-	"augment":        {"{data: text, augment: none}", "{augment: none}"},
-	"auto_augment":   {"{data: text, auto_augment: randaugment}", "{auto_augment: randaugment}"},
-	"mixup":          {"{data: text, mixup: 0.2}", "{mixup: 0.2}"},
-	"cutmix":         {"{model: external, cutmix: 1}", "{cutmix: 1}"},
+	"eval_agents":  {"{agents: 10, eval_agents: 20}", "{agents: 10, eval_agents: 4}"},
+	"tokenizer":    {"{data: synthetic-text, tokenizer: byte}", "{data: text, tokenizer: byte}"},
+	"augment":      {"{data: text, augment: none}", "{augment: none}"},
+	"auto_augment": {"{data: text, auto_augment: randaugment}", "{auto_augment: randaugment}"},
+	"mixup":        {"{data: text, mixup: 0.2}", "{mixup: 0.2}"},
+	"cutmix":       {"{model: external, cutmix: 1}", "{cutmix: 1}"},
+	"recipe": {"{data: text, recipe: cifar-2021, batch: 8, iterations: 9}",
+		"{recipe: cifar-2021, model: mlp, batch: 8, iterations: 9}"},
 	"random_erase":   {"{data: text, random_erase: 0.5}", "{random_erase: 0.5}"},
 	"repeat_augment": {"{sampling: iid, repeat_augment: 3}", "{repeat_augment: 3}"},
 	"sample_tokens":  {"{sample_tokens: 3}", "{data: text, sample_tokens: 3}"},
@@ -96,6 +98,8 @@ var effectCases = map[string]struct{ refused, accepted string }{
 	"clients":    {"{clients: 2}", "{model: external, clients: 2}"},
 	"precision":  {"{device: cpu, precision: fp16}", "{device: cpu, precision: fp32}"},
 	"early":      {"{algo: beer, early: true}", "{algo: choco, early: true}"},
+	"min_agents": {"{min_agents: 1}", "{membership: elastic, links: testdata/outages.yaml, min_agents: 2}"},
+	"orphans":    {"{orphans: leave}", "{membership: testdata/changes.jsonl, orphans: spread}"},
 }
 
 // normed is a network with batch norm.

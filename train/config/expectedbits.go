@@ -30,7 +30,7 @@ func (s *Setup) ExpectedBits() float64 {
 	bits := float64(s.WireFormat().Bits()) // Bits of one value.
 	if d := s.Directed(); d != nil {
 		values := s.Dim
-		if !d.Regular() {
+		if !s.regular(d) {
 			values++
 		}
 		return d.ArcRate() * bits * float64(values)

@@ -16,7 +16,10 @@ func (s *Setup) readDigests() error {
 	c := &s.Config
 	files := []struct{ key, value, path string }{
 		{"graph", c.Graph, dist.FilePath(c.Graph)}, {"edges", string(c.Edges), dist.FilePath(string(c.Edges))},
-		{"partition", c.Partition, ""},
+		{"partition", c.Partition, ""}, {"membership", c.Membership, ""},
+	}
+	if c.Membership != fixedMembers && c.Membership != elasticMembers {
+		files[3].path = c.Membership
 	}
 	if p, err := data.ParsePartition(c.Partition); err == nil {
 		if f, ok := p.(data.File); ok {

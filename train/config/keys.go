@@ -24,7 +24,7 @@ var registeredKeys []setting.Key
 func init() {
 	own = slices.Concat(dataKeys, decodingKeys, networkKeys, lengthKeys, dualKeys, averagingKeys, compressionKeys,
 		asyncKeys, stepKeys, scheduleKeys, exchangeKeys, batchKeys, deviceKeys, computeKeys, evaluationKeys,
-		outputKeys, executionKeys)
+		outputKeys, executionKeys, membershipKeys)
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
 		if key, ok := f.Tag.Lookup("key"); ok {
 			fields[key] = f.Index

@@ -35,7 +35,7 @@ var dataKeys = []setting.Key{
 		Help: "test examples of a synthetic set; of synthetic-text, characters"},
 }
 
-// DecodingKeys say how the examples of a data set are read.
+// DecodingKeys say how the examples of a data set are read and varied.
 type DecodingKeys struct {
 	Augment   string  `key:"augment"`
 	Policy    string  `key:"auto_augment"`
@@ -51,6 +51,8 @@ type DecodingKeys struct {
 	ImageColumn string `key:"image_column"`
 	LabelColumn string `key:"label_column"`
 	Tokenizer   string `key:"tokenizer"`
+
+	Recipe string `key:"recipe"`
 }
 
 var decodingKeys = []setting.Key{
@@ -102,6 +104,10 @@ var decodingKeys = []setting.Key{
 		Needs: []setting.Need{setting.Is("data", "text")}, Since: "0.2.0",
 		Help: "text: char (its characters), byte, gpt2 (the byte pairs of GPT-2), or auto (as the files of tokens " +
 			"say; char for .txt files)"},
+	{Name: "recipe", Topic: "run", Default: recipeNone, Names: Recipes, Resume: setting.Recorded,
+		Needs: []setting.Need{ofPictures}, Since: "0.2.0",
+		Help: "values of other keys that belong together: none, resnet50-2021 (torchvision's for its ResNet-50 of " +
+			"2021), or cifar-2021 (the same means for CIFAR); keys that are set keep theirs; --dry-run lists all"},
 }
 
 // ofPictures is the condition that examples are pictures.

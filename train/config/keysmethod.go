@@ -109,7 +109,12 @@ var asyncKeys = []setting.Key{
 	{Name: "contacts"},
 	{Name: "clock"},
 	{Name: "give_up", Needs: []setting.Need{needsRealTime}},
-	{Name: "drop_after"},
+	{Name: "drop_after", Topic: "method", Range: "[0, 1e9]", Want: "0, or 1 to 1e9 seconds", Check: neverOrLong,
+		Resume: setting.Recorded,
+		Needs: []setting.Need{needsRun("clock real, or membership elastic",
+			func(s *Setup, _ Config) bool { return s.RealTime() || s.DropsSilent() })},
+		Help: "clock real and membership elastic: seconds of silence after which an agent is dropped from the run; 0 " +
+			"is never, with membership elastic 15"},
 	{Name: "dual"},
 	{Name: "storm_start"},
 	{Name: "storm_lambda"},

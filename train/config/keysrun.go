@@ -56,9 +56,12 @@ var computeKeys = []setting.Key{
 			"ones. The CPU is always deterministic"},
 }
 
-// ExecutionKeys choose simulated links and how the run is computed.
+// ExecutionKeys choose simulated links, who takes part, and how the run is computed.
 type ExecutionKeys struct {
 	Links        string  `key:"links"`
+	Membership   string  `key:"membership"`
+	MinAgents    int     `key:"min_agents"`
+	Orphans      string  `key:"orphans"`
 	EvalAgents   int     `key:"eval_agents"`
 	Recompute    string  `key:"recompute"`
 	GradientTime float64 `key:"gradient_time"`

@@ -167,28 +167,6 @@ func settle(own []Param, given Params) Params {
 	return all
 }
 
-// Param returns a number that the algorithm or the optimizer declares in its Params. It panics if
-// they declare no number of this name.
-func (s *Setup) Param(name string) float64 {
-	switch v := s.Config.Params[name].(type) {
-	case float64:
-		return v
-	case int:
-		return float64(v)
-	}
-	panic(fmt.Sprintf("config: algo %s declares no parameter %q that is a number", s.Config.Algo, name))
-}
-
-// Choice returns a name that the algorithm or the optimizer declares in its Params. It panics if
-// they declare no setting of this name with Choices.
-func (s *Setup) Choice(name string) string {
-	v, ok := s.Config.Params[name].(string)
-	if !ok {
-		panic(fmt.Sprintf("config: algo %s declares no parameter %q that is a name", s.Config.Algo, name))
-	}
-	return v
-}
-
 // ParamHelp lists the settings of all algorithms and optimizers that have some of their own; empty
 // if none has.
 func ParamHelp() string {

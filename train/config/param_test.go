@@ -63,7 +63,8 @@ func TestParams(t *testing.T) {
 		if got := s.Config.Params.String(); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-		if c.Algo == "mine" && (s.Param("beta") >= 1 || s.Param("rounds") < 1 || s.Choice("start") == "") {
+		own := s.settings()
+		if c.Algo == "mine" && (own.Param("beta") >= 1 || own.Param("rounds") < 1 || own.Choice("start") == "") {
 			t.Errorf("%s: the setup lacks a value", text)
 		}
 		back := Default()
@@ -81,7 +82,7 @@ func TestParams(t *testing.T) {
 	}
 	c := small()
 	c.Algo, c.Params = "mine", Params{"rounds": 3}
-	if s, _ := resolve(t, c); s.Param("rounds") != 3 || len(c.Params) != 1 {
+	if s, _ := resolve(t, c); s.settings().Param("rounds") != 3 || len(c.Params) != 1 {
 		t.Errorf("%v, %v", s.Config.Params, c.Params)
 	}
 }

@@ -22,7 +22,7 @@ func (s *Setup) settings() algo.Settings {
 		r.Rate = s.Process.Rate(0)
 	}
 	if d := s.Directed(); d != nil {
-		r.Regular = d.Regular()
+		r.Regular = s.regular(d)
 	}
 	return r
 }

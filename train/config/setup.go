@@ -13,7 +13,7 @@ import (
 	"fspda/internal/cgroup"
 	"fspda/model"
 	"fspda/train/algo"
-	"fspda/train/simnet"
+	"fspda/train/membership"
 )
 
 // Setup is a resolved configuration: everything that it names is made and checked, and auto is
@@ -23,20 +23,19 @@ type Setup struct {
 	Warnings []string
 
 	data.Division
-	Weight       []float64 // The weight of each f_i in F; weights sum to 1.
-	Graph        *dist.Graph
-	Process      dist.Process
-	Mask         dist.Mask
-	Mixing       *dist.Mixing    // The fixed matrix W; nil if the algorithm uses none.
-	Compressor   dist.Compressor // It codes broadcast vectors; nil if the algorithm has none.
-	Lattice      *dist.Lattice   // It codes the vectors of pairs; nil if they travel uncoded.
-	Algo         algo.Algorithm
-	Traits       algo.Traits       // The traits of Algo.
-	Links        *simnet.Links     // simulated; nil: none
-	Files        map[string]string // digests of files that the configuration names, by key
-	ComputeTimes simnet.ComputeTimes
-	Schedule     Schedule
-	Threads      int
+	Simulated
+	Weight     []float64 // The weight of each f_i in F; weights sum to 1.
+	Graph      *dist.Graph
+	Process    dist.Process
+	Mask       dist.Mask
+	Mixing     *dist.Mixing    // The fixed matrix W; nil if the algorithm uses none.
+	Compressor dist.Compressor // It codes broadcast vectors; nil if the algorithm has none.
+	Lattice    *dist.Lattice   // It codes the vectors of pairs; nil if they travel uncoded.
+	Algo       algo.Algorithm
+	Traits     algo.Traits       // The traits of Algo.
+	Files      map[string]string // digests of files that the configuration names, by key
+	Schedule   Schedule
+	Threads    int
 	ModelSize
 
 	method method
@@ -259,6 +258,7 @@ func (s *Setup) GradientScale(i int) float64 {
 // connect makes graph, edge process and mask for tensors of the given sizes.
 func (s *Setup) connect(sizes []int) error {
 	c := &s.Config
+	s.Members = membership.Fixed(c.Agents)
 	s.bendSteps()
 	err := s.admit()
 	if err != nil {
@@ -284,7 +284,7 @@ func (s *Setup) connect(sizes []int) error {
 		s.Process = dist.AtRoundEnds(s.Process, max(1, c.LocalSteps))
 	}
 	return errors.Join(s.settleRounds(), s.settleWeights(), s.mix(), s.compress(sizes), s.admitFreeze(), s.admitWire(),
-		s.readLinks(), s.settleClocks(), s.checkRealTime())
+		s.readLinks(), s.readMembers(), s.checkOutages(), s.settleClocks(), s.checkRealTime())
 }
 
 // mix makes the fixed mixing matrix W, if the algorithm averages with it.
@@ -336,10 +336,10 @@ func (s *Setup) settleEta() {
 	}
 }
 
-// Loader opens the batches of an agent from the given step on.
-func (s *Setup) Loader(agent, first int) (*data.Loader, error) {
-	return data.NewLoader(s.Set.Train, s.Shards[agent], agent, data.LoaderOptions{
-		Batch: s.Config.Batch, Sampling: data.Sampling(s.Config.Sampling), Seed: s.Config.Seed, First: first, Ahead: 2})
+// Loader opens the batches of an agent from the given step on, with its examples of iteration t.
+func (s *Setup) Loader(agent, t, step int) (*data.Loader, error) {
+	return data.NewLoader(s.Set.Train, s.ShardAt(agent, t), agent, data.LoaderOptions{
+		Batch: s.Config.Batch, Sampling: data.Sampling(s.Config.Sampling), Seed: s.Config.Seed, First: step, Ahead: 2})
 }
 
 // Bits returns the bits of a ledger in the accounting of the run.

@@ -36,9 +36,10 @@ func (c *Config) Parse(name string, text []byte) error {
 	if err != nil {
 		return err
 	}
+	named := map[string]any{} // pointers into c
+	recipe := slices.Contains(c.explicit, "recipe")
 	keys, fields := Keys(), c.Fields()
 	var given []string
-	named := map[string]any{} // pointers into c
 	for _, item := range m {
 		key := fmt.Sprint(item.Key)
 		at := slices.Index(keys, key)
@@ -73,7 +74,10 @@ func (c *Config) Parse(name string, text []byte) error {
 	}
 	c.Params = c.Params.with(params)
 	c.FoldNames()
-	return nil
+	if recipe { // set elsewhere, which counts
+		return nil
+	}
+	return c.UseRecipe()
 }
 
 // UnknownKeyError reports a key of a file that does not exist.

@@ -308,10 +308,12 @@ func (e *Evaluator) bookkeeping(sn []*snapshot.Snapshot) metric.Row {
 		if !s.Missing && (r.LossScale == 0 || s.Scale.Scale < float64(r.LossScale)) {
 			r.LossScale = metric.Num(s.Scale.Scale)
 		}
-		r.Time = max(r.Time, metric.Num(s.Time))
-		r.TimeMean += metric.Num(s.Time)
+		if !s.Missing {
+			r.Time = max(r.Time, metric.Num(s.Time))
+			r.TimeMean += metric.Num(s.Time)
+		}
 	}
-	r.TimeMean /= metric.Num(len(sn))
+	r.TimeMean /= metric.Num(len(snapshot.Present(sn)))
 	if e.setup.BatchPerGradient() {
 		r.Epoch = metric.Num(float64(r.GradsTotal) / float64(len(sn)*e.setup.GradientsPerBatch()) / e.setup.PerEpoch())
 	}

@@ -34,7 +34,8 @@ type Row struct {
 	// Clipped counts gradients that clip_norm shortened, over all agents so far.
 	Clipped int `json:"clipped_grads" tag:"steps/clipped_gradients" needs:"clip_norm"`
 	LanguageScores
-	// AgentsPresent is less than the number of agents where some were dropped, in real time.
+	// AgentsPresent is less than the number of agents where some have left, or were dropped in real
+	// time.
 	AgentsPresent Num `json:"agents_present" tag:"progress/agents_present" late:"true"`
 }
 

@@ -23,6 +23,7 @@ import (
 	"fspda/internal/wholefile"
 	"fspda/train/algo"
 	"fspda/train/config"
+	"fspda/train/membership"
 	"fspda/train/safetensors"
 	"fspda/train/simnet"
 	"fspda/train/snapshot"
@@ -31,6 +32,10 @@ import (
 // CheckpointVersion is the version of a checkpoint's manifest. Version 1, without counts, and
 // version 2, without a checksum of the manifest itself, are read.
 const CheckpointVersion = 3
+
+// MembersFile is the file of a run folder that holds the changes of the members up to the newest
+// checkpoint.
+const MembersFile = "members.jsonl"
 
 const (
 	vectorsFile     = "agents.safetensors"
@@ -100,6 +105,8 @@ type VirtualTime struct {
 	Links  string              `json:"links,omitempty"`  // identifies the simulated network
 	Clocks []simnet.ClockState `json:"clocks,omitempty"` // clocks under that network
 	Live   *snapshot.RealTime  `json:"live,omitempty"`   // state of an agent in real time
+	// changes of the members so far, where the run decides of them
+	Members []membership.Epoch `json:"members,omitempty"`
 }
 
 // Checksum verifies the file of vectors.
@@ -235,6 +242,11 @@ func (f *Folder) fillCheckpoint(dir string, s *config.Setup, sv CheckpointData) 
 			return err
 		}
 	}
+	if s.Members.Elastic() {
+		if err := writeText(f.Disk, filepath.Join(f.Path, MembersFile), membership.Text(m.Members)); err != nil {
+			return err
+		}
+	}
 	m.SHA256 = hex.EncodeToString(h.Sum(nil))
 	text, err := manifestText(&m, &m.Checksum)
 	if err != nil {
@@ -252,7 +264,7 @@ func describe(s *config.Setup, sv CheckpointData) Manifest {
 			Classes: s.Set.Classes, Algo: s.Algo.Name(), Aux: algo.Names(s.Algo), WallS: sv.WallS, Batches: s.Batches,
 			PixelMean: s.Set.Mean, PixelStd: s.Set.Std, ClassNames: s.Set.ClassNames},
 	}
-	m.Links, m.Buffers = s.Links.Digest(), s.BufferLen()
+	m.Links, m.Buffers, m.Members = s.Links.Digest(), s.BufferLen(), s.Members.Until(m.Iteration)
 	for _, a := range sv.Snapshots {
 		m.Ledgers, m.Grads, m.Losses = append(m.Ledgers, a.Ledger), append(m.Grads, a.Grads), append(m.Losses, a.Losses)
 		if s.Lattice != nil {

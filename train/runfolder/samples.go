@@ -39,17 +39,8 @@ func (f *Folder) AppendSample(s Sample) error {
 	return f.metricsError(errors.Join(err, file.Close()))
 }
 
-// ReadSamples reads the samples of a run folder; none if it has no file of them. It ignores a truncated
-// last line.
-func ReadSamples(run string) ([]Sample, error) {
-	all, err := readSamples(run)
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
-}
-
-// readSamples is ReadSamples, and also returns the samples before the damage.
+// readSamples reads the samples of a run folder; none if it has no file of them. It ignores a truncated
+// last line, and also returns the samples before a damaged one.
 func readSamples(run string) (all []Sample, err error) {
 	path := filepath.Join(run, samplesFile)
 	text, err := bounded.File(path, maxSamples)

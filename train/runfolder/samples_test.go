@@ -11,7 +11,7 @@ import (
 // repeats.
 func TestSamples(t *testing.T) {
 	f := &Folder{Path: t.TempDir(), Disk: OSDisk{}}
-	if all, err := ReadSamples(f.Path); err != nil || all != nil {
+	if all, err := readSamples(f.Path); err != nil || all != nil {
 		t.Fatalf("%v, %v", all, err)
 	}
 	want := []Sample{{0, "a\n\"b\""}, {10, "é"}, {20, "c"}}
@@ -28,13 +28,13 @@ func TestSamples(t *testing.T) {
 	if err := os.WriteFile(path, append(text, `{"iter`...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := ReadSamples(f.Path); err != nil || !slices.Equal(all, want) {
+	if all, err := readSamples(f.Path); err != nil || !slices.Equal(all, want) {
 		t.Errorf("%v, %v", all, err)
 	}
 	if err := f.trimSamples(20); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := ReadSamples(f.Path); err != nil || !slices.Equal(all, want[:2]) {
+	if all, err := readSamples(f.Path); err != nil || !slices.Equal(all, want[:2]) {
 		t.Errorf("%v, %v after a resume", all, err)
 	}
 }

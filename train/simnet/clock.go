@@ -69,6 +69,7 @@ type Clock struct {
 	flight    *Flight                    // messages that are awaited in a later iteration; nil: none
 	due       *Flight                    // those that are awaited in this one
 	again     *Flight                    // those that a resumed run posts again
+	outages   []Outage                   // times at which the agent does nothing
 }
 
 // Flight is the messages of an agent that are awaited some iterations after they were posted.
@@ -146,7 +147,7 @@ func (c *Clock) Due() { c.due, c.flight = c.flight, nil }
 // End ends the iteration and returns the time.
 func (c *Clock) End() float64 {
 	c.now, c.ready = math.Max(c.now, c.ready), 0
-	c.now, c.reducing = c.now+c.reducing, 0
+	c.now, c.reducing = c.resumes(c.now+c.reducing), 0
 	return c.now
 }
 

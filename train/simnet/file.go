@@ -29,6 +29,7 @@ type linksFile struct {
 	Between  []betweenSpec `yaml:"between"`
 	Agents   []agentSpec   `yaml:"agents"`
 	Pairs    []pairSpec    `yaml:"pairs"`
+	Outages  []outageSpec  `yaml:"outages"`
 }
 
 // linkSpec holds the settings of a link; nil: not set.
@@ -158,6 +159,9 @@ func Parse(text []byte, n int, seed uint64) (*Links, error) {
 	}
 	for k, p := range f.Pairs {
 		r.addPair(fmt.Sprintf("pairs[%d]", k), p)
+	}
+	for k, o := range f.Outages {
+		r.addOutages(fmt.Sprintf("outages[%d]", k), o)
 	}
 	if len(r.errs) > 0 {
 		return nil, errors.Join(r.errs...)

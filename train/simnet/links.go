@@ -35,6 +35,7 @@ type Links struct {
 	uplink   []float64 // bit/s by agent; +Inf: no uplink
 	gradient ComputeTimes
 	unit     float64 // seconds of a gradient of an agent without an entry of its own
+	outages  []Outage
 }
 
 // route is one direction of a link.

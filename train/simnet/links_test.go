@@ -202,9 +202,14 @@ func TestBadLinks(t *testing.T) {
 		"text in a link":  {"gradient_ms: 1\ndefault:\n  latency_ms: abc\n", []string{"line 3: latency_ms abc: "}},
 		"no map":          {"- 3", []string{"key: value"}},
 		"text for number": {"{gradient_ms: fast}", []string{"fast"}},
-		"empty":           {"", []string{"gradient_ms: is missing"}},
-		"deep":            {"zones: " + strings.Repeat("[", 50_000), []string{"nests brackets more than"}},
-		"anchors":         {"a: &a [1]\nzones: [*a, *a]", []string{"has an anchor or an alias"}},
+		"outages": {"{gradient_ms: 1, outages: [{agents: 1}, {agents: 9, from_s: 1}, " +
+			"{agents: 0, from_s: 3, to_s: 2}, {agents: 2-3, from_s: 1, to_s: 5}, {agents: 3, from_s: 5}, " +
+			"{from_s: -1}]}",
+			[]string{"outages[0]: has no from_s", "outages[1]: names agent 9", "outages[2]: ends at 2 s",
+				"outages[4]: agent 3 has another", "outages[5].from_s: is -1", "outages[5]: names no agents"}},
+		"empty":   {"", []string{"gradient_ms: is missing"}},
+		"deep":    {"zones: " + strings.Repeat("[", 50_000), []string{"nests brackets more than"}},
+		"anchors": {"a: &a [1]\nzones: [*a, *a]", []string{"has an anchor or an alias"}},
 		"huge ranges": {"{gradient_ms: 1, agents: [{agents: [" + strings.Repeat("0-999999999, ", 5000) + "0]}]}",
 			[]string{"names agent 5, but the run has 5"}},
 	} {
@@ -216,5 +221,19 @@ func TestBadLinks(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An agent goes on at the end of the outage that has begun when it ends an iteration.
+func TestOutages(t *testing.T) {
+	l := mustParse(t, "{gradient_ms: 4000, outages: [{agents: 1, from_s: 6, to_s: 20}, "+
+		"{agents: [0, 1], from_s: 25}]}", 2)
+	c := NewClock(l, 1, 1, nil)
+	c.Pause(l.Outages())
+	for k, want := range []float64{4, 20, 24, math.Inf(1)} {
+		c.Gradient(k)
+		if got := c.End(); got != want {
+			t.Errorf("iteration %d ends at %v s, want %v", k, got, want)
+		}
 	}
 }

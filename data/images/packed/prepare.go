@@ -101,9 +101,12 @@ func Prepare(ctx context.Context, from *images.Set, dir string, o Options) (*Man
 	if err != nil {
 		return nil, err
 	}
-	defer j.close() // each entry was synced
 	w := &work{dir: dir, journal: j, options: o, set: from}
-	if err := w.all(ctx); err != nil {
+	err = w.all(ctx)
+	if e := j.close(); err == nil { // each entry was synced; Windows removes no file that is open
+		err = e
+	}
+	if err != nil {
 		return nil, err
 	}
 	return w.conclude(p)

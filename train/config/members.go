@@ -1,0 +1,217 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"fspda/dist"
+	"fspda/internal/bounded"
+	"fspda/internal/rng"
+	"fspda/train/membership"
+	"fspda/train/setting"
+	"fspda/train/simnet"
+)
+
+// The values of membership besides the path of a file: all agents are present, or go on without those
+// that fall silent.
+const (
+	fixedMembers   = "fixed"
+	elasticMembers = "elastic"
+)
+
+// usualDropAfter takes the place of drop_after 0 in an elastic run.
+const usualDropAfter = 15
+
+// spreadOrphans is the value of orphans that deals the examples of absent agents out.
+const spreadOrphans = "spread"
+
+var (
+	needsChanges = needs("membership elastic, or a file of changes", func(c Config) bool {
+		return c.Membership != fixedMembers
+	})
+	needsElastic = needs("membership elastic", func(c Config) bool { return c.Membership == elasticMembers })
+)
+
+var membershipKeys = []setting.Key{
+	{Name: "membership", Topic: "exchange", Default: fixedMembers, Choices: []string{fixedMembers, elasticMembers},
+		Forms: true, Check: notEmpty, Since: "0.3.0",
+		Help: "which agents take part: fixed, all of them all the time; elastic, those with an outage in the file of " +
+			"links leave and join again; or a file of the epochs at which agents leave and join, which is simulated"},
+	{Name: "min_agents", Topic: "exchange", Default: 1, Whole: true, Range: "[1, inf)", Want: "at least 1",
+		Needs: []setting.Need{needsElastic, needsRun("at least as many agents",
+			func(s *Setup, c Config) bool { return c.MinAgents <= s.Graph.N })}, Since: "0.3.0",
+		Help: "membership elastic: fewest members: below it all wait"},
+	{Name: "orphans", Topic: "exchange", Choices: []string{"leave", spreadOrphans},
+		Needs: []setting.Need{needsChanges, needsRun("data that is not text, and objective agents",
+			func(s *Setup, c Config) bool {
+				return c.Orphans == "leave" || !s.readsText(c) && c.Objective == "agents"
+			})}, Since: "0.3.0",
+		Help: "examples of absent agents: leave, they are left out; spread, the members train on them, too"},
+}
+
+// neverOrLong refuses a silence of less than a second.
+func neverOrLong(key string, value any) error {
+	if v := value.(float64); v != 0 && v < 1 {
+		return Invalid(key, v, "expected 0, or 1 to 1e9 seconds")
+	}
+	return nil
+}
+
+// Simulated holds the simulated network, the times of gradients, and who takes part.
+type Simulated struct {
+	Links        *simnet.Links // nil: none
+	ComputeTimes simnet.ComputeTimes
+	Members      *membership.Log
+}
+
+// maxMembership is the size in bytes of the longest file of changes that is read.
+const maxMembership = 64 << 20
+
+// readMembers reads the changes of the members, and refuses those that the run cannot have.
+func (s *Setup) readMembers() error {
+	c := &s.Config
+	if c.Membership == fixedMembers {
+		return nil
+	}
+	if s.Traits.Regroup == nil {
+		why := s.Traits.Rigid
+		if why == "" {
+			why = "does not say what an agent does when others leave or join (Traits.Regroup)"
+		}
+		return Invalid("membership", c.Membership, "%s %s: use membership fixed, or another algorithm", c.Algo, why)
+	}
+	if c.Membership == elasticMembers {
+		return s.checkElastic()
+	}
+	text, err := bounded.File(c.Membership, maxMembership)
+	if err == nil {
+		s.Members, err = membership.Parse(text, s.Graph.N)
+	}
+	if err != nil {
+		return &Error{Key: "membership", Got: c.Membership, Err: err, Want: "expected fixed, or a file with a line " +
+			`such as {"epoch":1,"at":100,"left":[3]} for each change`}
+	}
+	for _, e := range s.Members.Epochs() {
+		if err := s.checkEpoch(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkElastic refuses an elastic run in which nobody falls silent.
+func (s *Setup) checkElastic() error {
+	c := s.Config
+	if s.Members = membership.Elastic(s.Graph.N); s.Links == nil || len(s.Links.Outages()) == 0 {
+		return Invalid("membership", c.Membership, "agents of one process do not fall silent: give links with outages "+
+			"(docs/links.md), or a file of changes as membership")
+	}
+	for _, o := range s.Links.Outages() {
+		if math.IsInf(o.To, 1) && s.Graph.N <= c.MinAgents {
+			return Invalid("min_agents", c.MinAgents, "all would wait for agent %d for ever, which goes on at no time "+
+				"by the file of links: use fewer", o.Agent)
+		}
+	}
+	return nil
+}
+
+// checkOutages refuses outages that the run cannot have.
+func (s *Setup) checkOutages() error {
+	if s.Links == nil {
+		return nil
+	}
+	for _, o := range s.Links.Outages() {
+		switch {
+		case s.Asynchronous():
+			return Invalid("links", s.Config.Links, "agent %d has an outage, and agents of %s have no iterations in "+
+				"common before which others could wait: leave outages out", o.Agent, s.Config.Algo)
+		case math.IsInf(o.To, 1) && !s.DropsSilent():
+			return Invalid("links", s.Config.Links, "agent %d has an outage that does not end, and the others would "+
+				"wait for ever: give it a to_s, or use membership elastic", o.Agent)
+		}
+	}
+	return nil
+}
+
+// DropsSilent reports whether members go on without an agent that has an outage.
+func (s *Setup) DropsSilent() bool { return s.Config.Membership == elasticMembers }
+
+// DropAfter is the silence in seconds after which members go on without an agent.
+func (s *Setup) DropAfter() float64 { return cmp.Or(s.Config.DropAfter, usualDropAfter) }
+
+// checkEpoch refuses a change inside a round, and one whose last exchange had other contributors at
+// some members than at others.
+func (s *Setup) checkEpoch(e membership.Epoch) error {
+	refuse := func(format string, args ...any) error {
+		return Invalid("membership", s.Config.Membership, "epoch %d: "+format, append([]any{e.Epoch}, args...)...)
+	}
+	tau := s.RoundLength()
+	if e.At%tau != 0 {
+		return refuse("is valid from iteration %d on, inside a round of %d iterations: use %d or %d", e.At, tau,
+			e.At-e.At%tau, e.At-e.At%tau+tau)
+	}
+	members := s.Members.Members(e.At)
+	if s.Traits.Edges.Collective && len(e.Idle) > 0 {
+		first := -1
+		for _, i := range members {
+			t, noted := e.Idle[i]
+			if !noted {
+				t = e.At
+			}
+			if round := t / tau; first >= 0 && round != first && !slices.Contains(e.Joined, i) {
+				return refuse("agent %d is idle from iteration %d on, and another one in another round: what %s sends "+
+					"goes to all members or to none", i, t, s.Config.Algo)
+			} else if first < 0 {
+				first = round
+			}
+		}
+	}
+	if s.exchanges() && !s.connects(members) {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("membership: from iteration %d on the members %v are not "+
+			"connected on graph %s: each part goes on by itself", e.At, members, s.Config.Graph))
+	}
+	return nil
+}
+
+// regular reports whether each agent sends to as many as it receives from. Where agents may be
+// absent it does not.
+func (s *Setup) regular(d dist.Directed) bool { return d.Regular() && !s.Members.Elastic() }
+
+// connects reports whether the graph connects some agents without the others.
+func (s *Setup) connects(members []int) bool {
+	reached := []int{members[0]}
+	for k := 0; k < len(reached); k++ {
+		for _, j := range s.Graph.Neighbours(reached[k]) {
+			if slices.Contains(members, j) && !slices.Contains(reached, j) {
+				reached = append(reached, j)
+			}
+		}
+	}
+	return len(reached) == len(members)
+}
+
+// ShardAt lists the training examples of an agent from iteration t on: its own, and with orphans
+// spread a share of the absent agents' examples.
+func (s *Setup) ShardAt(agent, t int) []int32 {
+	own := s.Shards[agent]
+	if s.Config.Orphans != spreadOrphans || !s.Members.Present(agent, t) {
+		return own
+	}
+	members := s.Members.Members(t)
+	at := slices.Index(members, agent)
+	shard := slices.Clone(own)
+	for j, orphans := range s.Shards {
+		if slices.Contains(members, j) {
+			continue
+		}
+		dealt := slices.Clone(orphans)
+		stream := rng.New(s.Config.Seed, "orphans", uint64(j))
+		stream.Permute(dealt)
+		for k := at; k < len(dealt); k += len(members) {
+			shard = append(shard, dealt[k])
+		}
+	}
+	return shard
+}

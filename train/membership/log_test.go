@@ -1,0 +1,93 @@
+package membership
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func parse(t *testing.T, text string) *Log {
+	t.Helper()
+	l, err := Parse([]byte(text), 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestLog(t *testing.T) {
+	l := parse(t, `{"epoch":1,"at":0,"left":[4]}
+{"epoch":2,"at":20,"left":[3],"idle":{"0":13,"2":17}}
+{"epoch":3,"at":20,"joined":[4],"donor":2}
+{"epoch":4,"at":40,"left":[0],"joined":[3]}`)
+	for _, c := range []struct {
+		t    int
+		want []int
+	}{{0, []int{0, 1, 2, 3}}, {19, []int{0, 1, 2, 3}}, {20, []int{0, 1, 2, 4}}, {40, []int{1, 2, 3, 4}}} {
+		if got := l.Members(c.t); !slices.Equal(got, c.want) {
+			t.Errorf("members in iteration %d: %v, want %v", c.t, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		t             int
+		old, joined   []int
+		donor         int
+		changes, none bool
+	}{{t: 0, none: true}, {t: 20, old: []int{0, 1, 2}, joined: []int{4}, donor: 2},
+		{t: 40, old: []int{1, 2, 4}, joined: []int{3}, donor: 1}, {t: 41, none: true}} {
+		got := l.Change(c.t)
+		if (got == nil) != c.none {
+			t.Errorf("iteration %d: change %v", c.t, got)
+		} else if got != nil && (!slices.Equal(got.Old(), c.old) || !slices.Equal(got.Joined, c.joined) ||
+			got.Donor != c.donor) {
+			t.Errorf("iteration %d: %+v", c.t, *got)
+		}
+	}
+	for _, c := range []struct {
+		agent, peer, t int
+		want           bool
+	}{
+		{0, 3, 12, false}, {0, 3, 13, true}, {0, 3, 19, true}, {1, 3, 19, false}, {2, 3, 16, false}, {2, 3, 17, true},
+		{3, 0, 13, false}, {3, 0, 14, true}, {3, 1, 19, false}, // it still has the message of 13
+		{0, 3, 20, true}, {3, 0, 20, true}, {0, 3, 40, true}, {1, 3, 40, false}, {0, 4, 3, true}, {0, 1, 3, false},
+	} {
+		if got := l.Idle(c.agent, c.peer, c.t); got != c.want {
+			t.Errorf("exchange of agent %d with %d in iteration %d fails: %v, want %v", c.agent, c.peer, c.t, got,
+				c.want)
+		}
+	}
+}
+
+func TestFixed(t *testing.T) {
+	l := Fixed(3)
+	if l.Elastic() || len(l.Epochs()) > 0 || l.Change(5) != nil || l.Idle(0, 2, 1<<40) || !l.Present(2, 1<<40) {
+		t.Error("the members of a fixed log change")
+	}
+}
+
+// The error of a bad log names the fault and its epoch.
+func TestBadLogs(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"epoch":1,"at":5`:                                                       "entry 1 is not an epoch",
+		`{"epoch":1,"at":5,"gone":[1]}`:                                           "unknown field",
+		`{"epoch":2,"at":5,"left":[1]}`:                                           "epoch 2: its number is not 1",
+		`{"epoch":1,"at":-1,"left":[1]}`:                                          "expected 0 or later",
+		`{"epoch":1,"at":5}`:                                                      "nobody leaves or joins",
+		`{"epoch":1,"at":5,"left":[5]}`:                                           "the agents are 0 to 4",
+		`{"epoch":1,"at":5,"left":[1,1]}`:                                         "names agent 1 twice",
+		`{"epoch":1,"at":5,"joined":[1]}`:                                         "joins and is a member already",
+		`{"epoch":1,"at":0,"joined":[1]}`:                                         "at which all are members",
+		`{"epoch":1,"at":5,"left":[0,1,2,3,4]}`:                                   "no member stays",
+		`{"epoch":1,"at":5,"left":[1],"donor":2}`:                                 "but nobody joins",
+		`{"epoch":1,"at":5,"left":[1],"idle":{"1":3}}`:                            "idle names agent 1, which is not one of the members",
+		`{"epoch":1,"at":5,"left":[1],"idle":{"2":6}}`:                            "expected 0 to 5",
+		`{"epoch":1,"at":5,"left":[1,2],"idle":{"3":3}}`:                          "use an epoch for each",
+		`{"epoch":1,"at":5,"left":[1]} {"epoch":2,"at":4,"joined":[1]}`:           "expected 5 or later",
+		`{"epoch":1,"at":5,"left":[1]} {"epoch":2,"at":7,"left":[1]}`:             "leaves and is not a member",
+		`{"epoch":1,"at":5,"left":[1]} {"epoch":2,"at":7,"joined":[1],"donor":1}`: "agent 1 gives its state, but is not",
+	} {
+		if _, err := Parse([]byte(text), 5); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

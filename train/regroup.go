@@ -1,0 +1,251 @@
+package train
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"fspda/device"
+	"fspda/dist"
+	"fspda/train/algo"
+	"fspda/train/membership"
+	"fspda/train/snapshot"
+)
+
+// regrouping is one agent in a change of the members. Its messages travel before the messages of the
+// iteration, in the same streams.
+type regrouping struct {
+	*agent
+	*membership.Change
+	t int
+}
+
+// regroup takes an agent that is a member from iteration t on over a change of the members there.
+func (a *agent) regroup(t int) error {
+	c := a.run.setup.Members.Change(t)
+	if c == nil {
+		return nil
+	}
+	if a.id == c.Members[0] {
+		a.run.log.Info("agents have left or joined", zap.Int("iteration", t), zap.Ints("members", c.Members),
+			zap.Ints("joined", c.Joined))
+	}
+	r := &regrouping{a, c, t}
+	a.round.T, a.round.Links = t, a.round.Links[:0]
+	a.releaseGradient() // others may need it before this agent can go on
+	defer a.release()
+	if err := r.bring(); err != nil {
+		return err
+	}
+	g := &algo.Group{Members: c.Members, Joined: c.Joined, Self: a.id, Sum: r.sum, Copy: r.copyDonors, Mix: r.mix,
+		Acquire: a.round.Acquire}
+	if err := a.run.setup.Traits.Regroup(a.state, g); err != nil {
+		return err
+	}
+	a.clock.Await()
+	a.time = a.clock.End()
+	a.exchange.weigh(t)
+	return a.reopen(t)
+}
+
+// bring gives new members the state of the donor, and begins the memory of their edges anew.
+func (r *regrouping) bring() error {
+	a, g := r.agent, &algo.Group{Members: r.Members, Joined: r.Joined, Self: r.id}
+	t := a.run.setup.Traits
+	fromModel := t.EdgesFromModel && t.EdgeVectors != nil
+	state := append([]device.Vector{a.state.X}, a.state.Donated()...)
+	if a.gradients.buffers != nil {
+		state = append(state, a.gradients.buffers)
+	}
+	switch {
+	case r.Joins(a.id):
+		if err := r.receive(state); err != nil {
+			return err
+		}
+		a.state.Reset(a.run.setup.Algo, g, a.state.X)
+	case len(r.Joined) > 0 && fromModel:
+		model := a.state.X
+		if a.id != r.Donor {
+			model = a.round.Acquire(a.run.setup.Dim)
+		}
+		if err := r.hand(r.Donor, r.Old(), a.state.X, model); err != nil {
+			return err
+		}
+		a.state.Reset(a.run.setup.Algo, g, model)
+	default:
+		a.state.Reset(a.run.setup.Algo, g, nil)
+	}
+	if a.id == r.Donor && len(r.Joined) > 0 {
+		return r.send(r.Joined, append(state, r.counters())...)
+	}
+	return nil
+}
+
+// counters are numbers of the agent that a new member takes over, as a vector: each as two numbers
+// that float32 holds exactly.
+func (r *regrouping) counters() device.Vector {
+	v := r.round.Acquire(4)
+	var host []float32
+	for _, n := range []int{r.gradients.count, r.state.Count} {
+		host = append(host, float32(n>>counterBits), float32(n&(1<<counterBits-1)))
+	}
+	r.dev.Write(v, host)
+	return v
+}
+
+const counterBits = 20
+
+// receive sets the state of a new member to the donor's.
+func (r *regrouping) receive(state []device.Vector) error {
+	r.gradients.meter, r.gradients.scale, r.gradients.scaled = snapshot.Losses{}, device.LossScale{}, nil
+	m, err := r.recv(r.Donor)
+	if err != nil {
+		return err
+	}
+	defer m.Release()
+	for k, v := range state {
+		r.dev.Do(device.Gather(v, m.Values[k].V, nil))
+	}
+	host := make([]float32, 4)
+	r.dev.Read(host, m.Values[len(state)].V)
+	for k, n := range []*int{&r.gradients.count, &r.state.Count} {
+		*n = int(host[2*k])<<counterBits + int(host[2*k+1])
+	}
+	return nil
+}
+
+// reopen opens the agent's batches from iteration t on, of the examples that it has from then on.
+func (a *agent) reopen(t int) error {
+	s := a.run.setup
+	step := t
+	if s.BatchPerGradient() {
+		step = (a.gradients.count + s.GradientsPerBatch() - 1) / s.GradientsPerBatch()
+	}
+	loader, err := s.Loader(a.id, t, step)
+	if err != nil {
+		return err
+	}
+	a.gradients.release()
+	a.gradients.loader.Close()
+	a.gradients.loader = loader
+	return nil
+}
+
+// send sends vectors to some agents, with one copy for all of them.
+func (r *regrouping) send(to []int, vs ...device.Vector) error {
+	x := &r.exchange
+	var values []*dist.Buffer
+	for _, v := range vs {
+		r.round.Acquire(v.Len())
+		b := x.own[len(x.own)-1]
+		r.dev.Do(device.Gather(b.V, v, nil))
+		values = append(values, b)
+	}
+	for _, peer := range to {
+		if peer == r.id {
+			continue
+		}
+		m := dist.Message{T: r.t, From: r.id, To: peer, Values: slices.Clone(values)}
+		bits := 32 * float64(totalLen(vs))
+		for _, b := range values {
+			b.Retain(1)
+		}
+		m.Arrives = r.clock.Post(r.t, peer, bits)
+		x.ledger.Overhead += uint64(bits)
+		x.ledger.WireBytes += uint64(bits / 8)
+		if err := r.run.net.Send(r.ctx, m); err != nil {
+			return x.failure(err)
+		}
+	}
+	return nil
+}
+
+// recv receives a message. Its vectors are on the agent's device.
+func (r *regrouping) recv(from int) (dist.Message, error) {
+	m, err := r.run.net.Recv(r.ctx, r.id, from, r.t)
+	if errors.Is(err, dist.ErrIdle) {
+		return m, fmt.Errorf("train: agent %d got no state from agent %d at the change of members in iteration %d",
+			r.id, from, r.t)
+	}
+	if err != nil {
+		return m, r.exchange.failure(err)
+	}
+	r.clock.Receive(m.Arrives)
+	for i, b := range m.Values {
+		m.Values[i] = r.exchange.toDevice(b)
+	}
+	return m, nil
+}
+
+// hand sends v from one agent to others, which have it in dst then.
+func (r *regrouping) hand(from int, to []int, v, dst device.Vector) error {
+	switch {
+	case r.id == from:
+		return r.send(to, v)
+	case !slices.Contains(to, r.id):
+		return nil
+	}
+	m, err := r.recv(from)
+	if err != nil {
+		return err
+	}
+	r.dev.Do(device.Gather(dst, m.Values[0].V, nil))
+	m.Release()
+	return nil
+}
+
+// copyDonors is algo.Group.Copy.
+func (r *regrouping) copyDonors(vs ...device.Vector) error {
+	for _, v := range vs {
+		if err := r.hand(r.Donor, r.Joined, v, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sum is algo.Group.Sum.
+func (r *regrouping) sum(dst, v device.Vector) error {
+	return r.combine(dst, v, r.Old(), r.Members, func(int) float64 { return 1 })
+}
+
+// mix is algo.Group.Mix.
+func (r *regrouping) mix(dst, v device.Vector) error {
+	s := r.run.setup
+	near := []int{r.id}
+	weights := map[int]float64{r.id: r.exchange.selfWeight(r.t)}
+	for k, peer := range s.Graph.Neighbours(r.id) {
+		if slices.Contains(r.Members, peer) {
+			near, weights[peer] = append(near, peer), s.Mixing.Edge(s.Graph.Incident(r.id)[k])
+		}
+	}
+	slices.Sort(near)
+	return r.combine(dst, v, near, near, func(i int) float64 { return weights[i] })
+}
+
+// combine sets dst to the weighted sum of the v of some agents, which send it to others.
+func (r *regrouping) combine(dst, v device.Vector, from, to []int, weight func(int) float64) error {
+	if slices.Contains(from, r.id) {
+		if err := r.send(to, v); err != nil {
+			return err
+		}
+	}
+	var terms []device.Term
+	for _, i := range from {
+		if i == r.id {
+			terms = append(terms, device.Term{A: weight(i), V: v})
+			continue
+		}
+		m, err := r.recv(i)
+		if err != nil {
+			return err
+		}
+		defer m.Release()
+		terms = append(terms, device.Term{A: weight(i), V: m.Values[0].V})
+	}
+	sum := r.round.Acquire(dst.Len())
+	r.dev.Do(device.Combine(sum, terms...), device.Gather(dst, sum, nil))
+	return nil
+}
