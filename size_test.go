@@ -29,7 +29,7 @@ var sizes = map[string]int{
 	"model":    6830,
 	"selftest": 950,
 	"train":    30250,
-	"web":      5480,
+	"web":      5490,
 }
 
 // TestSize holds the lines of each folder to its budget.
