@@ -335,6 +335,9 @@ func (p *peer) dialDirect(ctx context.Context, addresses []string) (end <-chan e
 			}
 		}
 	}
+	if end == nil && err == nil { // The node closes.
+		err = context.Cause(ctx)
+	}
 	return end, err
 }
 
