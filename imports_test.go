@@ -66,6 +66,7 @@ var allowed = map[string][]string{
 	"data/fetch":          {"internal/bounded", "internal/wholefile"},
 	"dist/fewbits":        {},
 	"dist":                {"device", "dist/fewbits", "internal/bounded", "internal/rng", "internal/spelling"},
+	"dist/allreduce":      {"dist"},
 	"dist/discover":       {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
 	"dist/discover/nats":  {"dist/discover"},
 	"dist/link":           {"dist", "dist/discover", "internal/bounded"},
@@ -104,7 +105,8 @@ var allowed = map[string][]string{
 	"train": {
 		"train/council", "train/membership",
 		"train/metric",
-		"data", "device", "dist", "internal/rng", "internal/units", "model", "train/algo", "train/clip",
+		"data", "device", "dist", "dist/allreduce", "internal/rng",
+		"internal/units", "model", "train/algo", "train/clip",
 		"train/config", "train/control", "train/evaluate", "train/vectorpool", "train/live", "train/memory",
 		"train/process", "train/runfolder",
 		"train/setting", "train/simnet", "train/snapshot", "web",

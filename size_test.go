@@ -17,7 +17,7 @@ import (
 var sizes = map[string]int{
 	".":        4,
 	"bench":    10640,
-	"cli":      13880,
+	"cli":      13900,
 	"cmd":      40,
 	"cpu":      11520,
 	"cuda":     20500,
@@ -29,7 +29,7 @@ var sizes = map[string]int{
 	"model":    6830,
 	"selftest": 950,
 	"train":    30250,
-	"web":      5480,
+	"web":      5490,
 }
 
 // TestSize holds the lines of each folder to its budget.

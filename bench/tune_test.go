@@ -217,7 +217,7 @@ func TestTuningFigures(t *testing.T) {
 		}
 	}
 	jobs, err := f.Jobs(o)
-	if err != nil || len(jobs) != 6 || jobs[0].Config.Iterations != 50 || jobs[0].Config.Data != "synthetic" {
+	if err != nil || len(jobs) != 8 || jobs[0].Config.Iterations != 50 || jobs[0].Config.Data != "synthetic" {
 		t.Errorf("%d jobs, %v", len(jobs), err)
 	}
 	if err := f.SetSeeds(Seeds{7, f.Search.Seeds[0]}); err == nil || !strings.Contains(err.Error(), "chosen on") {

@@ -24,9 +24,61 @@ type blockwise struct {
 	name   string
 	digits fewbits.Set
 	layout partition
+	spans  []span // Of a piece: where it is, by the parts of layout.
 }
 
-var _ Compressor = (*blockwise)(nil)
+var _ Divisible = (*blockwise)(nil)
+
+// Divisible is a [Compressor] whose vectors can be divided, each piece compressed by itself.
+type Divisible interface {
+	Compressor
+	// Divide returns n compressors, each of one piece of a vector; nil if a vector has too few
+	// blocks for that. What they compress is what the whole compressor does, to the bit.
+	Divide(n int) []Piece
+}
+
+// Piece compresses a piece of a vector.
+type Piece interface {
+	Compressor
+	// Span returns where in the vectors of a message of iteration t the piece is.
+	Span(t, vector int) (from, to int)
+}
+
+// span is where a piece begins and ends among the values and among the blocks.
+type span [2][2]int
+
+// Divide implements [Divisible].
+func (c *blockwise) Divide(n int) []Piece {
+	out, pieces := make([]*blockwise, n), make([]Piece, n)
+	for k := range out {
+		out[k] = &blockwise{name: c.name, digits: c.digits, layout: c.layout}
+		out[k].layout.parts = nil
+		pieces[k] = out[k]
+	}
+	for _, whole := range c.layout.parts {
+		all, value := len(whole.blocks), 0
+		if all < n {
+			return nil
+		}
+		for k, p := range out {
+			from, to := all*k/n, all*(k+1)/n
+			b := blocked{blocks: whole.blocks[from:to]}
+			for _, m := range b.blocks {
+				b.dim += m
+			}
+			p.layout.parts = append(p.layout.parts, b)
+			p.spans = append(p.spans, span{{value, value + b.dim}, {from, to}})
+			value += b.dim
+		}
+	}
+	return pieces
+}
+
+// Span implements [Piece].
+func (c *blockwise) Span(t, vector int) (from, to int) {
+	at := c.spans[c.layout.take(t)][vector]
+	return at[0], at[1]
+}
 
 // maxBlock is the largest block.
 const maxBlock = 1 << 24

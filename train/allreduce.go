@@ -5,6 +5,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/dist/allreduce"
 	"fspda/train/algo"
 	"fspda/train/config"
 )
@@ -39,20 +40,31 @@ func (x *exchange) allReduceLinks(t int) {
 // divided is an all-reduce in which each agent reduces its part of the vectors. Between processes
 // less is sent than if each agent sent all to all others.
 type divided struct {
-	parts *dist.Parts // nil: all vectors are sent to all others
-	now   bool        // it is so in this iteration
+	parts *allreduce.Parts // nil: all vectors are sent to all others
+	now   bool             // it is so in this iteration
 	own   []*dist.Buffer
 }
 
-// initDivided divides the all-reduces between processes, if vectors are sent with all their bits.
-// Messages that may be late go to all others at once: a reduced part would travel only when the
-// others are awaited.
+// initDivided divides the all-reduces between processes, if vectors are sent with all their bits, or
+// by a codec of blocks that codes the sum again. Messages that may be late go to all others at once:
+// a reduced part would travel only when the others are awaited.
 func (x *exchange) initDivided() {
 	net, ok := x.run.net.(dist.Checked)
 	s := x.run.setup
-	if ok && s.Graph.N > 2 && s.Traits.Delay == 0 && x.codec.message == nil && s.WireFormat().Bits() == 32 {
-		x.reduce.parts = &dist.Parts{Net: net, Pool: x.worker.pool, Self: x.id, Agents: s.Graph.N}
+	if !ok || s.Graph.N <= 2 || s.Traits.Delay > 0 || s.WireFormat().Bits() != 32 {
+		return
 	}
+	parts := &allreduce.Parts{Net: net, Pool: x.worker.pool, Self: x.id, Agents: s.Graph.N}
+	if x.codec.message != nil {
+		d, ok := x.codec.message.(dist.Divisible)
+		if !ok || !s.InRing() {
+			return
+		}
+		if parts.Pieces = d.Divide(s.Graph.N); parts.Pieces == nil {
+			return
+		}
+	}
+	x.reduce.parts = parts
 }
 
 // divide returns the buffer that is sent to a peer in place of b, vector k of a message, with a
@@ -65,17 +77,28 @@ func (x *exchange) divide(b *dist.Buffer, peer, k int) (sent *dist.Buffer, own d
 		return b, b.V
 	}
 	if k == len(d.own) {
-		d.own = append(d.own, d.parts.Part(b, x.id))
+		d.own = append(d.own, d.parts.Part(x.round.T, k, b, x.id))
 	}
-	return d.parts.Part(b, peer), d.own[k].V
+	return d.parts.Part(x.round.T, k, b, peer), d.own[k].V
 }
 
 // gather is Round.Shared of a divided all-reduce: fill writes the agent's part, and the others send
-// theirs.
+// theirs. With a codec of blocks fill compresses the part, and the scales of its blocks go with it.
 func (x *exchange) gather(which int, fill func(dst device.Vector)) device.Vector {
-	part, n := x.worker.pool.Get(x.reduce.own[which].V.Len()), x.shape[which]
+	part, n, before := x.worker.pool.Get(x.reduce.own[which].V.Len()), x.shape[which], len(x.own)
 	fill(part.V)
-	whole, err := x.reduce.parts.Gather(x.ctx, x.round.T, n, part)
+	own := []*dist.Buffer{part}
+	if x.reduce.parts.Pieces != nil && len(x.own) > before {
+		scales := x.own[len(x.own)-1]
+		scales.Retain(1)
+		own = append(own, scales)
+	}
+	if x.reduce.parts.Pieces != nil && len(own) == 1 { // The part has no code: the run ends.
+		part.Release()
+		x.received = append(x.received, x.worker.pool.Get(n))
+		return x.received[len(x.received)-1].V
+	}
+	whole, err := x.reduce.parts.Gather(x.ctx, x.round.T, n, own...)
 	if err != nil {
 		x.sendErr, whole = cmp.Or(x.sendErr, x.failure(err)), x.worker.pool.Get(n)
 	}

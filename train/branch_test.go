@@ -58,7 +58,7 @@ func TestLengthenDecay(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "checkpoints", "iter-000000100")); err != nil {
 		t.Fatal(err)
 	}
-	old, more = more, more
+	old = more
 	more.Iterations = 240
 	if err := more.Lengthen(old); err != nil {
 		t.Fatal(err)

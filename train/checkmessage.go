@@ -34,7 +34,7 @@ func (x *exchange) checkMessage(m dist.Message) error {
 		n, fits := b.V.Len(), []int{s.Dim, l.Len}
 		if i < len(want) {
 			fits = append(fits, want[i])
-			if s.Compressor == nil {
+			if s.Compressor == nil || x.reduce.now {
 				fits = want[i : i+1]
 			}
 		}

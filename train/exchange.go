@@ -223,6 +223,9 @@ func (x *exchange) post(link int, values ...device.Vector) {
 		sent, own := x.divide(b, l.Peer, len(l.Sent))
 		m.Values, l.Sent = append(m.Values, sent), append(l.Sent, own)
 	}
+	if x.reduce.now {
+		x.reduce.parts.Mark(&m, l.Peer)
+	}
 	if x.run.setup.Members.Idle(l.Peer, x.id, m.T) { // it would not receive
 		m.Release()
 		return

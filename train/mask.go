@@ -174,7 +174,7 @@ func (r *run) holders(w *worker, t, sender int) int {
 
 // comingMasks returns a function that lists the masks of an iteration for the agents of a worker.
 func (r *run) comingMasks(w *worker) func(dst []comingMask, t int) []comingMask {
-	if r.setup.Asynchronous() {
+	if r.setup.Asynchronous() || r.setup.DropsSilent() { // who will ask is not known
 		return nil
 	}
 	if r.setup.AllReduces() {

@@ -85,7 +85,9 @@ func TestElastic(t *testing.T) {
 			dir := runFolder(t)
 			for _, at := range []int{45, -1} {
 				ctx, stop := context.WithCancel(context.Background())
-				got, err := inFolder(t, ctx, c, dir, stopping(at, stop))
+				opt := stopping(at, stop)
+				opt.lend = true // few gradient vectors for all agents
+				got, err := inFolder(t, ctx, c, dir, opt)
 				stop()
 				if err != nil {
 					t.Fatal(err)

@@ -141,7 +141,11 @@ func (x *exchange) pack(v device.Vector, which int) (algo.Compressed, error) {
 		return x.packWhole(v), nil
 	}
 	p.x = x.read(p.x, v)
-	if err := s.Compressor.Compress(&p.payload, p.x, t, x.id, which); err != nil {
+	by := s.Compressor
+	if which > 0 && x.reduce.now && x.reduce.parts.Pieces != nil { // It is the sum of the agent's part.
+		by = x.reduce.parts.Pieces[x.id]
+	}
+	if err := by.Compress(&p.payload, p.x, t, x.id, which); err != nil {
 		return algo.Compressed{}, x.diverging(err)
 	}
 	first := len(x.own)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"go.uber.org/zap"
+
 	"fspda/device"
 	"fspda/dist"
 	"fspda/train/algo"
@@ -26,14 +28,19 @@ func (a *agent) regroup(t int) error {
 	if c == nil {
 		return nil
 	}
+	if a.id == c.Members[0] {
+		a.run.log.Info("agents have left or joined", zap.Int("iteration", t), zap.Ints("members", c.Members),
+			zap.Ints("joined", c.Joined))
+	}
 	r := &regrouping{a, c, t}
 	a.round.T, a.round.Links = t, a.round.Links[:0]
-	a.acquireGradient()
+	a.releaseGradient() // others may need it before this agent can go on
 	defer a.release()
 	if err := r.bring(); err != nil {
 		return err
 	}
-	g := &algo.Group{Members: c.Members, Joined: c.Joined, Self: a.id, Sum: r.sum, Copy: r.copyDonors, Mix: r.mix}
+	g := &algo.Group{Members: c.Members, Joined: c.Joined, Self: a.id, Sum: r.sum, Copy: r.copyDonors, Mix: r.mix,
+		Acquire: a.round.Acquire}
 	if err := a.run.setup.Traits.Regroup(a.state, g); err != nil {
 		return err
 	}

@@ -40,6 +40,13 @@ func TestAllReduceInParts(t *testing.T) {
 		"sparta":           func(c *Config) { c.Algo, c.Optimizer, c.Alpha = "sparta", "adamw", 0.01 },
 		"streaming-diloco": func(c *Config) { c.Algo, c.LocalSteps, c.Density = "streaming-diloco", 2, 0.25 },
 		"diloco":           func(c *Config) { c.Algo, c.LocalSteps = "diloco", 2 },
+		"diloco, int8":     quantized("diloco", "int8"),
+		"muloco, int4":     quantized("muloco", "int4"),
+		"diloco, fp8":      quantized("diloco", "fp8"),
+		"streaming-diloco, int5": func(c *Config) {
+			quantized("streaming-diloco", "int5")(c)
+			c.Density, c.Hidden = 0.25, Widths{200}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +54,8 @@ func TestAllReduceInParts(t *testing.T) {
 			c.Agents, c.Iterations, c.EvalPoints, c.Hidden = 7, 16, 2, Widths{50}
 			edit(&c)
 			one := play(t, c, Options{})
-			many := (&processes{t: t, c: c, name: "parts-" + strings.ReplaceAll(name, " ", "-")}).run(nil)
+			run := "parts-" + strings.NewReplacer(" ", "-", ",", "").Replace(name)
+			many := (&processes{t: t, c: c, name: run}).run(nil)
 			last := many.Rows[len(many.Rows)-1]
 			if counted := last.BitsSharedSeed / 8; float64(last.WireBytes) > 1.1*float64(counted) {
 				t.Errorf("%d bytes were sent, and %d are counted", last.WireBytes, counted)
@@ -56,5 +64,13 @@ func TestAllReduceInParts(t *testing.T) {
 				t.Error("the rows or models differ")
 			}
 		})
+	}
+}
+
+// quantized edits a configuration so that messages have numbers of few bits, in small blocks.
+func quantized(method, numbers string) func(*Config) {
+	return func(c *Config) {
+		c.Algo, c.LocalSteps = method, 2
+		c.Params = map[string]any{"quantize": numbers, "block": 64}
 	}
 }

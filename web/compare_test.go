@@ -89,7 +89,7 @@ func TestComparisonPictures(t *testing.T) {
 
 // A curve keeps its colour if other curves are missing.
 func TestCurveStyles(t *testing.T) {
-	c := &Comparison{Curves: []Curve{{}, {Style: 8}, {Style: 12}}}
+	c := &Comparison{Curves: []Curve{{}, {Style: 8}, {Style: curveStyles + 2}}}
 	for i, want := range []string{"v-c1", "v-c8", "v-c2"} {
 		if got := c.style(i); got != want {
 			t.Errorf("curve %d has style %s, want %s", i, got, want)

@@ -87,6 +87,12 @@ var styles = withSeeds([]style{
 	{name: "v-c8", stroke: "ink", width: 1.8, dash: []float64{2, 2.5}},
 	{name: "v-c9", stroke: "blue", width: 1.8, dash: []float64{4, 4}},
 	{name: "v-c10", stroke: "orange", width: 1.8, dash: []float64{4, 4}},
+	{name: "v-c11", stroke: "green", width: 1.8, dash: []float64{2, 2.5}},
+	{name: "v-c12", stroke: "purple", width: 1.8, dash: []float64{4, 4}},
+	{name: "v-c13", stroke: "wine", width: 1.8, dash: []float64{8, 3}},
+	{name: "v-c14", stroke: "olive", width: 1.8, dash: []float64{8, 3}},
+	{name: "v-c15", stroke: "slate", width: 1.8, dash: []float64{2, 2.5}},
+	{name: "v-c16", stroke: "ink", width: 1.8, dash: []float64{4, 4}},
 	{name: "v-dot1", fill: "blue"},
 	{name: "v-dot2", fill: "orange"},
 	{name: "v-dot3", fill: "green"},
@@ -114,7 +120,7 @@ func withSeeds(list []style) []style {
 }
 
 // curveStyles is the number of curve styles of a comparison, v-c1 and so on.
-const curveStyles = 10
+const curveStyles = 16
 
 // styleOf returns the style of a name.
 func styleOf(name string) *style {

@@ -110,8 +110,11 @@ func (a AgentsRun) measure(ctx context.Context) (row AgentsRow, err error) {
 		return row, err
 	}
 	row = AgentsRow{Agents: c.Agents, Iterations: res.Iteration, Steps: steps - first, Peak: peakMemory(),
-		Forecast: a.Forecast, Evaluation: rows[len(rows)-1].Sub(ended).Seconds()}
-	row.Micros = float64(ended.Sub(began).Microseconds()) / float64(max(1, row.Steps))
+		Forecast: a.Forecast}
+	if !began.IsZero() { // else the run was too short to be timed
+		row.Evaluation = rows[len(rows)-1].Sub(ended).Seconds()
+		row.Micros = float64(ended.Sub(began).Microseconds()) / float64(max(1, row.Steps))
+	}
 	return row, nil
 }
 

@@ -1,13 +1,21 @@
 package command
 
 import (
+	_ "embed"
+	"encoding/hex"
 	"runtime"
 	"runtime/debug"
 	"strings"
 )
 
-// release is the version of a tagged build; a build from a checkout adds its commit.
-const release = "0.1.0"
+// release is the version of a tagged build; a build adds its commit, or says that it does not know
+// it.
+const release = "0.2.0"
+
+// archived is the commit of a source archive, into which git archive writes it; else a placeholder.
+//
+//go:embed commit.txt
+var archived string
 
 // Build describes this program.
 type Build struct {
@@ -25,14 +33,21 @@ func ReadBuild() Build {
 	b := Build{Version: release, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
 		Features: []string{}}
 	settings := map[string]string{}
+	module := false // It was built as a module of a version.
 	if info, ok := debug.ReadBuildInfo(); ok {
+		module = info.Main.Version != "" && info.Main.Version != "(devel)"
 		for _, s := range info.Settings {
 			settings[s.Key] = s.Value
 		}
 	}
 	b.Commit, b.Time, b.Modified = settings["vcs.revision"], settings["vcs.time"], settings["vcs.modified"] == "true"
+	if b.Commit == "" {
+		b.Commit = commitOf(archived)
+	}
 	if len(b.Commit) >= 12 {
 		b.Version += "+" + b.Commit[:12]
+	} else if !module {
+		b.Version += "+unstamped"
 	}
 	if b.Modified {
 		b.Version += ".modified"
@@ -48,6 +63,15 @@ func ReadBuild() Build {
 		}
 	}
 	return b
+}
+
+// commitOf returns the commit that the file of a source archive names, "" if it names none.
+func commitOf(text string) string {
+	text = strings.TrimSpace(text)
+	if _, err := hex.DecodeString(text); err != nil {
+		return ""
+	}
+	return text
 }
 
 // String is the description as a line.

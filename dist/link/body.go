@@ -15,7 +15,7 @@ import (
 //
 //	0  codec    a byte: 0 float32 values, 1 the codec of the run, 2 fp16 values, 3 bf16 values
 //	1  vectors  a byte, at most maxVectors
-//	2  zero     2 bytes
+//	2  piece    uint16: 0, or the number of the piece of which the codec of the run writes the values
 //	4  lengths  uint32 for each vector
 //	.  arrives  float64
 //	.  the output of the codec
@@ -31,6 +31,7 @@ const (
 type bodyCodec struct {
 	pool       *dist.Pool
 	codec      dist.Codec       // The codec of the run; nil: plain values only.
+	pieces     []dist.Piece     // The codecs of pieces of a vector, one for each agent; nil: there are none.
 	wire       dist.ValueFormat // The format of plain values; "": float32.
 	dim        int              // The length of the model's vectors, and the maximal one in a message.
 	alloc      func(int) []byte // Allocates memory for a body; nil: make.
@@ -45,7 +46,8 @@ func headSize(vectors uintptr) uintptr { return 12 + 4*vectors }
 
 // appendHead appends the part of the body before the values.
 func appendHead(dst []byte, codec byte, m dist.Message) []byte {
-	dst = append(dst, codec, byte(len(m.Values)), 0, 0)
+	dst = append(dst, codec, byte(len(m.Values)))
+	dst = binary.LittleEndian.AppendUint16(dst, uint16(m.Piece))
 	for _, b := range m.Values {
 		dst = binary.LittleEndian.AppendUint32(dst, uint32(b.V.Len()))
 	}
@@ -171,6 +173,7 @@ func (c *bodyCodec) decode(t int, body []byte, finite bool, done func()) (values
 	if err != nil {
 		return nil, 0, err
 	}
+	piece := int(binary.LittleEndian.Uint16(body[2:]))
 	if codec != codecOfRun {
 		if err := c.checkValues(lengths, rest[8:], finite); err != nil {
 			done()
@@ -184,7 +187,7 @@ func (c *bodyCodec) decode(t int, body []byte, finite bool, done func()) (values
 	arrives = math.Float64frombits(binary.LittleEndian.Uint64(rest))
 	rest = rest[8:]
 	if codec == codecOfRun {
-		values, err = c.decodeCodec(t, lengths, rest, finite)
+		values, err = c.decodeCodec(t, piece, lengths, rest, finite)
 		return values, arrives, err
 	}
 	width := c.wire.Bits() / 8
@@ -234,10 +237,14 @@ func (c *bodyCodec) wrapInPlace(lengths []int, codec byte, values []byte, done f
 
 // decodeHead decodes the part of the body before the values and checks it against the run.
 func (c *bodyCodec) decodeHead(body []byte) (lengths []int, codec byte, rest []byte, err error) {
-	if len(body) < 4 || body[0] > codecBF16 || body[1] > maxVectors || body[2] != 0 || body[3] != 0 {
+	if len(body) < 4 || body[0] > codecBF16 || body[1] > maxVectors {
 		return nil, 0, nil, fmt.Errorf("link: a message of %d bytes has no valid head", len(body))
 	}
 	codec, rest = body[0], body[4:]
+	if piece := binary.LittleEndian.Uint16(body[2:]); piece > 0 && (codec != codecOfRun || int(piece) > len(c.pieces)) {
+		return nil, 0, nil, fmt.Errorf("link: a message has piece %d of a vector, but the run has %d", piece,
+			len(c.pieces))
+	}
 	if codec != codecOfRun && codec != c.plainCode() {
 		return nil, 0, nil, fmt.Errorf("link: a message has values of kind %d, but the run uses %s", codec,
 			cmp.Or(c.wire, dist.FP32))
@@ -258,9 +265,12 @@ func (c *bodyCodec) decodeHead(body []byte) (lengths []int, codec byte, rest []b
 	return lengths, codec, rest, nil
 }
 
-func (c *bodyCodec) decodeCodec(t int, lengths []int, rest []byte, finite bool) ([]*dist.Buffer, error) {
-	p := dist.Payload{Dim: c.dim, T: t}
-	if err := c.codec.Decode(&p, rest, dist.SharedSeed, false); err != nil {
+func (c *bodyCodec) decodeCodec(t, piece int, lengths []int, rest []byte, finite bool) ([]*dist.Buffer, error) {
+	p, codec := dist.Payload{Dim: c.dim, T: t}, c.codec
+	if piece > 0 {
+		codec = c.pieces[piece-1]
+	}
+	if err := codec.Decode(&p, rest, dist.SharedSeed, false); err != nil {
 		return nil, err
 	}
 	if err := dist.NotFinite(p.Vectors); finite && err != nil {
@@ -279,7 +289,7 @@ func (c *bodyCodec) decodeCodec(t int, lengths []int, rest []byte, finite bool) 
 	for i, v := range p.Vectors {
 		b := c.pool.Get(len(v))
 		c.pool.Device().Write(b.V, v)
-		if i == 0 && c.codec.Sent(p).DataDependent {
+		if i == 0 && codec.Sent(p).DataDependent {
 			b.Coords = append(b.Coords, p.Coords...)
 		}
 		values = append(values, b)

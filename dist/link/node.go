@@ -115,6 +115,9 @@ func Open(o Options) (*Node, error) {
 		bodyCodec:          bodyCodec{pool: o.Pool, codec: o.Codec, wire: o.Wire, dim: o.Dim},
 		checkpointRequests: make(chan struct{}, 1), failed: make(chan struct{}), peers: make([]*peer, o.Agents)}
 	n.open, n.close = context.WithCancel(context.Background())
+	if d, ok := o.Codec.(dist.Divisible); ok {
+		n.bodyCodec.pieces = d.Divide(o.Agents)
+	}
 	n.bodyCodec.alloc, n.bodyCodec.contiguous = n.bodies.get, o.Compression.enabled()
 	for i := range n.peers {
 		if i != o.Self {

@@ -33,6 +33,9 @@ type Group struct {
 	// Mix sets dst to the average of v over the member and its neighbours among the members, with the
 	// weights of the mixing matrix, where absent neighbours have the member's own values.
 	Mix func(dst, v device.Vector) error
+	// Acquire returns a pooled vector of length n with undefined contents, until the change is over. A
+	// member has no gradient vector meanwhile.
+	Acquire func(n int) device.Vector
 }
 
 // Joins reports whether the member is a new one.
@@ -68,10 +71,11 @@ func recentre(aux ...int) func(*State, *Group) error {
 
 // recentre subtracts the mean over the members from v, which is zero at new ones.
 func (s *State) recentre(g *Group, v device.Vector) error {
-	if err := g.Sum(s.g, v); err != nil {
+	sum := g.Acquire(v.Len())
+	if err := g.Sum(sum, v); err != nil {
 		return err
 	}
-	s.combine(v, device.Term{A: 1, V: v}, device.Term{A: -1 / float64(len(g.Members)), V: s.g})
+	s.combine(v, device.Term{A: 1, V: v}, device.Term{A: -1 / float64(len(g.Members)), V: sum})
 	return nil
 }
 

@@ -48,7 +48,7 @@ func (g *game) regroup(tb testing.TB, joined []int, donor int, w [][]float64) {
 	}
 	var wg sync.WaitGroup
 	for i, s := range g.state {
-		group := &Group{Members: members, Joined: joined, Self: i}
+		group := &Group{Members: members, Joined: joined, Self: i, Acquire: g.dev.NewVector}
 		add := func(dst device.Vector, all map[int][]float64, weight func(j int) float64) {
 			clear(values(dst))
 			for _, j := range members {

@@ -57,9 +57,9 @@ type changes struct {
 }
 
 // copy returns changes that can be changed.
-func (c *changes) copy() *changes {
-	n := &changes{epochs: slices.Clip(c.epochs), at: maps.Clone(c.at)}
-	for _, s := range c.spans {
+func (l *changes) copy() *changes {
+	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at)}
+	for _, s := range l.spans {
 		n.spans = append(n.spans, slices.Clone(s))
 	}
 	return n
