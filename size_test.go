@@ -20,7 +20,7 @@ var sizes = map[string]int{
 	"cli":      13900,
 	"cmd":      40,
 	"cpu":      11520,
-	"cuda":     20490,
+	"cuda":     20500,
 	"data":     18000,
 	"device":   6570,
 	"dist":     11450,

@@ -147,11 +147,18 @@ func (p *Program) checkBatch(b device.Batch) error {
 	for _, y := range b.Y {
 		largest = max(largest, uint32(y))
 	}
+	for _, x := range b.Mix {
+		largest = max(largest, uint32(x.Partner))
+	}
 	if int(largest) < p.batch.classes {
 		return nil
 	}
-	i := slices.IndexFunc(b.Y, func(y int32) bool { return y < 0 || int(y) >= p.batch.classes })
-	return &LabelError{Row: i, Value: b.Y[i], Classes: p.batch.classes}
+	wrong := func(y int32) bool { return y < 0 || int(y) >= p.batch.classes }
+	if i := slices.IndexFunc(b.Y, wrong); i >= 0 {
+		return &LabelError{Row: i, Value: b.Y[i], Classes: p.batch.classes}
+	}
+	i := slices.IndexFunc(b.Mix, func(x device.Mix) bool { return wrong(x.Partner) })
+	return &LabelError{Row: i, Value: b.Mix[i].Partner, Classes: p.batch.classes}
 }
 
 // acquireSlot returns a slot for a batch: one that no run uses, where memory allows.

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
@@ -81,6 +82,14 @@ func TestNetworks(t *testing.T) {
 		}
 		if !slices.Equal(got, again) {
 			t.Errorf("%s: a second gradient has other bits", c.name)
+		}
+		if c.mixed {
+			b.Mix[2].Partner = 4
+			e := new(LabelError)
+			_, err := model.NewEngine(net, d).Grad(d.NewVector(net.Dim()), d.NewVector(net.Dim()), b)
+			if !errors.As(err, &e) || e.Row != 2 || e.Value != 4 {
+				t.Errorf("%s: error %v of a second class 4 of row 2, which has 4 classes", c.name, err)
+			}
 		}
 	}
 	if m.Count("GraphLaunch") == 0 {
