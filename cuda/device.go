@@ -50,8 +50,6 @@ type settings struct {
 	lossPiece        int  // tests: the most bytes of the logits of a piece, see compiler.Options
 }
 
-var _ device.Device = (*Device)(nil)
-
 // backend is the driver and the libraries of a Device. In tests they are fakes in host memory.
 type backend struct {
 	api       *driver.API

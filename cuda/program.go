@@ -35,8 +35,6 @@ type Program struct {
 	results resultRange
 }
 
-var _ device.Program = (*Program)(nil)
-
 // step sends one task to the GPU.
 type step func(env *launchEnv) error
 

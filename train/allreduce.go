@@ -49,7 +49,7 @@ type divided struct {
 // by a codec of blocks that codes the sum again. Messages that may be late go to all others at once:
 // a reduced part would travel only when the others are awaited.
 func (x *exchange) initDivided() {
-	net, ok := x.run.net.(dist.Checked)
+	net, ok := x.checkedNet()
 	s := x.run.setup
 	if !ok || s.Graph.N <= 2 || s.Traits.Delay > 0 || s.WireFormat().Bits() != 32 {
 		return

@@ -40,6 +40,12 @@ type exchange struct {
 	sendErr   error          // first error of a send in this run
 }
 
+// checkedNet returns the transport if it checks messages as they arrive.
+func (x *exchange) checkedNet() (net dist.Checked, ok bool) {
+	net, ok = x.run.net.(dist.Checked)
+	return net, ok
+}
+
 // init sets the fields that do not change over the iterations.
 func (x *exchange) init() {
 	s, r := x.run.setup, &x.round
@@ -50,7 +56,7 @@ func (x *exchange) init() {
 	x.recv = func(ctx context.Context, link int) (dist.Message, error) {
 		return x.run.net.Recv(ctx, x.id, x.round.Links[link].Peer, x.awaited)
 	}
-	if net, ok := x.run.net.(dist.Checked); ok {
+	if net, ok := x.checkedNet(); ok {
 		check := x.checkMessage
 		x.recv = func(ctx context.Context, link int) (dist.Message, error) {
 			x.checked, x.coming = link, nil

@@ -153,7 +153,7 @@ func (o *Options) limit(d time.Duration) time.Duration {
 	if o.most > 0 {
 		return min(d, o.most)
 	}
-	if o.Device == "cpu" { // cores are few, and tests run beside it
+	if o.Device == "cpu" || o.Tiny { // cores are few, and tests run beside it
 		return 3 * d
 	}
 	return d

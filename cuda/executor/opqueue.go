@@ -83,8 +83,10 @@ type opQueue struct {
 
 	awaited uint64 // the last level with an operation, besides gradients, that somebody waits for
 
-	agents int  // how many gradients make an iteration complete: as many as an earlier one had
-	ahead  int  // above 0: agents queue gradients before their earlier ones are computed
+	agents int // how many gradients make an iteration complete: as many as an earlier one had
+	// above 0: agents queue gradients before their earlier ones are computed; below 0: a launch has
+	// waited in vain for a complete iteration
+	ahead  int
 	joined bool // the last gradients were sent in a launch of the megakernel
 
 	computed, copied []func() // called when the two streams have completed everything that was sent
@@ -104,7 +106,7 @@ const (
 	maxInFlight        = 2    // launches before the GPU: one that it runs, and the next
 	maxJoined          = 4    // iterations in a launch of the megakernel
 	LevelsPerIteration = 8    // the most levels of an agent's iteration in most algorithms
-	aheadFor           = 256  // gradients after one that came ahead
+	aheadFor           = 256  // gradients for which q.ahead holds
 )
 
 // add queues an operation.
@@ -144,6 +146,10 @@ func (p *Op) isGradient() bool { return p.Batch != nil && p.Then != nil }
 
 // noteAhead notes whether the vector that a gradient is written to is still to be computed.
 func (q *opQueue) noteAhead(p *Op) {
+	if q.ahead < 0 {
+		q.ahead++
+		return
+	}
 	q.ahead = max(0, q.ahead-1)
 	for _, a := range p.accesses {
 		if a.write && a.On.written > q.completed {
@@ -275,7 +281,7 @@ func (ex *Executor) shouldSend() bool {
 	if q.count == 0 || waits >= maxInFlight {
 		return false
 	}
-	return waits == 0 || !q.joined || q.ahead == 0 || q.awaited > q.sent || q.complete() >= maxJoined
+	return waits == 0 || !q.joined || q.ahead <= 0 || q.awaited > q.sent || q.complete() >= maxJoined
 }
 
 // flush sends all queued operations.
@@ -291,6 +297,9 @@ func (ex *Executor) sendIteration() {
 	q := &ex.ops
 	if now := q.levels[0].gradients(); q.complete() == 0 && now > 0 {
 		q.agents = now
+		if q.ahead > 0 && q.joined && len(ex.onStream) == 0 {
+			q.ahead = -aheadFor
+		}
 	}
 	for i := 1; ; i++ {
 		now, n := q.levels[0].gradients(), q.iteration()

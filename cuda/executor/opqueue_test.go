@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"errors"
 	"slices"
 	"testing"
 )
@@ -102,4 +103,12 @@ func TestFullLaunches(t *testing.T) {
 	q.joined = true
 	q.add(&Op{Then: func() {}, Send: func() error { return nil }})
 	check("an operation that somebody waits for", 1, true)
+	*q = opQueue{agents: agents, joined: true, ahead: aheadFor}
+	ex.onStream, grads = nil, make([]Dependency, agents)
+	ex.Fail(errors.New("nothing is sent"))
+	gradient(1)
+	ex.sendIteration() // an idle GPU gets an iteration that is not full
+	q.joined = true
+	gradient(1)
+	check("a launch after one that has waited in vain", 1, true)
 }

@@ -234,12 +234,14 @@ func (s source) tokenizerOf(name string) (Tokenizer, error) {
 }
 
 // FindTokenizer returns the tokenizer of a name that does not depend on the text, or of a file
-// tokenizer.json, which a path with a separator or the ending .json names.
+// tokenizer.json, of which the path or that of its folder is given.
 func FindTokenizer(name string) (Tokenizer, error) {
-	if !strings.HasSuffix(name, ".json") && filepath.Base(name) == name {
+	info, err := os.Stat(name)
+	isPath := err == nil || strings.HasSuffix(name, ".json") || filepath.Base(name) != name
+	if slices.Contains(Names(), name) || !isPath {
 		return NewTokenizer(name, "")
 	}
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
+	if err == nil && info.IsDir() {
 		name = filepath.Join(name, "tokenizer.json")
 	}
 	content, err := bounded.File(name, maxMeta)

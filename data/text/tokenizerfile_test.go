@@ -71,7 +71,8 @@ func TestTokenizerFile(t *testing.T) {
 func TestFindTokenizer(t *testing.T) {
 	dir := t.TempDir()
 	file := tokenizerFile(t, dir)
-	for _, name := range []string{file, dir} {
+	t.Chdir(filepath.Dir(dir))
+	for _, name := range []string{file, dir, filepath.Base(dir)} {
 		if tok, err := text.FindTokenizer(name); err != nil || tok.Size() != 330 {
 			t.Errorf("%s: %v", name, err)
 		}

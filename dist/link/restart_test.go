@@ -68,7 +68,7 @@ func TestNoLinkBeforeStart(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	restart(t, m, first)
-	if _, err := m[1].peers[0].dialDirect(testContext(t), []string{at}); err == nil {
+	if _, err := newPeer(m[1], 0).dialDirect(testContext(t), []string{at}); err == nil {
 		t.Error("a node that has not started answers")
 	}
 	if n := m[0].ConnectedPeers(); n != 0 {

@@ -202,8 +202,8 @@ class TorchModel(Model):
                 self.buffers.append(Tensor(f"{names[id(m)]}.{kind}".lstrip("."), tuple(statistic.shape)))
                 self.statistics.append(statistic)
         self.size = sum(t.size for t in self.parameters)
-        kind = CUDACopies if self.device.type == "cuda" else Copies
-        self.copies = kind(self.values, self.device)
+        made = CUDACopies if self.device.type == "cuda" else Copies
+        self.copies = made(self.values, self.device)
 
     def split(self, flat: torch.Tensor, tensors: Sequence[Tensor]) -> list[torch.Tensor]:
         """Return the tensors of a flat vector."""
