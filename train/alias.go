@@ -14,9 +14,9 @@ type Config = config.Config
 
 // Setup is a resolved configuration, made by Config.Resolve. Its fields are Config (without auto),
 // Warnings, the data (Set and Shards, from data.Division), Weight, Graph, Process, Mask,
-// Mixing, Compressor, Lattice, Algo, Traits, Links, Files, ComputeTimes, Schedule, Threads, and the
-// size of the network (Dim, Buffers, Programs and others, from config.ModelSize). go doc
-// fspda/train/config.Setup describes each.
+// Mixing, Compressor, Lattice, Algo, Traits, Files, Schedule, Threads, the simulated network (Links,
+// ComputeTimes and others, from config.Simulated), and the size of the model (Dim, Buffers, Programs
+// and others, from config.ModelSize). go doc fspda/train/config.Setup describes each.
 type Setup = config.Setup
 
 // Users of this package need these names of fspda/train/config most.

@@ -250,7 +250,7 @@ func TestEditedConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, values := range map[string][2]string{"alpha": {"0.3", "0.0125"}, "seed": {"1", "18446744073709551615"},
-		"iterations": {"300", "600"}, "density": {"0.1", "0.5"}, "batch": {"16", "8"}, "graph": {"ring", "complete"},
+		"density": {"0.1", "0.5"}, "batch": {"16", "8"}, "graph": {"ring", "complete"},
 		"weight_decay": {"", "0.001"}, "data_train": {"400", "200"}} {
 		line := regexp.MustCompile("(?m)^" + key + ": .*")
 		if !line.Match(before) {
@@ -265,6 +265,33 @@ func TestEditedConfiguration(t *testing.T) {
 		if want := regexp.MustCompile(`\b` + key + ` \(` + values[0] + `.* there, ` + values[1] + ` here\)`); err == nil ||
 			!want.MatchString(err.Error()) {
 			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// A stopped run whose iterations were edited goes on as a run of that length, unless rows lie where
+// that run has none.
+func TestEditedLength(t *testing.T) {
+	for at, refused := range map[int]bool{20: false, 160: true} {
+		cfg, dir := long(), runFolder(t)
+		stopAt(t, cfg, dir, at)
+		path := filepath.Join(dir, "config.yaml")
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = regexp.MustCompile("(?m)^iterations: .*").ReplaceAll(text, []byte("iterations: 600"))
+		if err := errors.Join(os.WriteFile(path, text, 0o644), cfg.Parse(path, text)); err != nil {
+			t.Fatal(err)
+		}
+		got, err := inFolder(t, t.Context(), cfg, dir, Options{})
+		switch {
+		case refused && (err == nil || !strings.Contains(err.Error(), "metrics.jsonl does not hold the")):
+			t.Errorf("stopped at %d: error %v, want one about rows", at, err)
+		case !refused && err != nil:
+			t.Errorf("stopped at %d: %v", at, err)
+		case !refused && trace(t, got) != trace(t, play(t, cfg, Options{})):
+			t.Errorf("stopped at %d, it continued not as a run of that length", at)
 		}
 	}
 }
