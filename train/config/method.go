@@ -162,9 +162,12 @@ func (s *Setup) admit() error {
 		return Invalid("schedule", c.Schedule, "optimizer %s takes the place of a schedule: use schedule constant, "+
 			"with warmup_iterations for a warm-up", o.Name)
 	}
-	if (c.Schedule != scheduleConstant || c.WarmupT > 0) && s.Traits.Constant {
+	if c.Schedule != scheduleConstant && s.Traits.Constant {
 		return Invalid("schedule", c.Schedule, "%s has no step size that could follow it: use schedule constant",
 			m.Name)
+	}
+	if c.WarmupT > 0 && s.Traits.Constant {
+		return Invalid("warmup_iterations", c.WarmupT, "%s has no step size that could grow: leave it out", m.Name)
 	}
 	if c.Dual != "same-time" && !m.uses("dual") {
 		return Invalid("dual", c.Dual, "only fspda-sa has this form of the released program: use dual same-time")
