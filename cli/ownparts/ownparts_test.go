@@ -32,7 +32,8 @@ var small = []string{"--data-train", "200", "--data-test", "50", "--hidden", "no
 func TestHelp(t *testing.T) {
 	_, text := command("train", "--help", "all")
 	text = strings.Join(strings.Fields(text), " ")
-	for _, want := range []string{"nesterov, adamw, muon or signum", "decoupled with adamw, muon, schedule-free-adamw, demo and signum",
+	for _, want := range []string{"nesterov, adamw, muon or signum",
+		"decoupled with adamw, muon, schedule-free-adamw, demo and signum",
 		"signum: keep (a number in [0, 1), default 0.9): decay rate of the momentum", "identity, truncate(2)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the help of train does not say %q", want)
