@@ -22,7 +22,7 @@ func TestBenchCard(t *testing.T) {
 		"--only", "selftest/fp32,curve,memory"}
 	parts := 3
 	if os.Getenv("FSPDA_LONG") != "" {
-		args, parts = args[:len(args)-2], 15
+		args, parts = args[:len(args)-2], 16
 	}
 	status, stdout, stderr := call(t, args...)
 	if status != 0 {

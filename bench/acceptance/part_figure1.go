@@ -45,7 +45,7 @@ func (o *Options) alone() Part {
 				return err
 			}
 			b.out.Summary = fmt.Sprintf("%.1f µs an iteration", b.out.Values["iteration_us"])
-			if err := b.save(); err != nil {
+			if err := b.save(); err != nil || slices.Contains(b.env, withoutMegakernel) { // then there are no phases
 				return err
 			}
 			log := *b
