@@ -82,7 +82,7 @@ func phaseOf(t *testing.T, calls []kernels.Call) (names []string, seconds float6
 func TestModelOfIteration(t *testing.T) {
 	for _, c := range []struct {
 		host       float64 // the time until the host begins the next iteration of all agents
-		iterations float64 // in a launch, on average, at least
+		iterations float64 // The least mean number in a launch.
 		each       float64 // the most time of an iteration
 	}{{10e-6, 3.5, 34e-6}, {25e-6, 3.5, 34e-6}, {30e-6, 3, 34.5e-6}, {36e-6, 1.25, 37e-6}} {
 		t.Run(fmt.Sprintf("host of %.0f µs", c.host*1e6), func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestModelOfIteration(t *testing.T) {
 type modelLaunchOf struct {
 	phases    [][]kernels.Call
 	hostBytes int // bytes that the GPU reads from the host
-	gradients int // of single agents
+	gradients int // The gradients of single agents.
 }
 
 // seconds returns the time of the launch by the model.
@@ -183,12 +183,12 @@ type pacedRun struct {
 	now      float64
 	freeAt   float64 // when the GPU has computed all that was sent
 	launches []modelLaunchOf
-	ends     []float64                // of the launches
+	ends     []float64                // The ends of the launches.
 	times    map[driver.Event]float64 // when the GPU reaches an event
 	polls    int                      // answers that the GPU has not reached an event
 	asleep   bool                     // the executor waits for operations
 
-	agents        map[device.Vector]int      // by the vectors of their gradients
+	agents        map[device.Vector]int      // The keys are the vectors of their gradients.
 	arrived, left [pacedAgents]chan struct{} // an agent is before a gradient, and goes on
 }
 

@@ -25,7 +25,7 @@ func run64Buffered(c *device.Code, params, buffers []float64, momentum float64, 
 	for i, l := range labels {
 		y[i] = float64(l)
 	}
-	if c.Mixed { // the second class of an example is that of the next
+	if c.Mixed { // the second class of an example is the class of the next
 		y = nil
 		for i, l := range labels {
 			y = append(y, float64(l), float64(labels[(i+1)%len(labels)]), 0.3)

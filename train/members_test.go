@@ -121,7 +121,7 @@ func TestLastExchangeCounts(t *testing.T) {
 	}
 }
 
-// randomLog is a log of so many leaves and joins among n agents, one in every tenth iteration.
+// randomLog has the given number of leaves and joins among n agents, one in every tenth iteration.
 func randomLog(seed uint64, n, changes int) string {
 	var b strings.Builder
 	s := rng.New(seed, "churn")

@@ -32,7 +32,7 @@ const commit = "5d2f1c6a7b"
 // hub is a server of data sets as Hugging Face's: two repositories, of texts and of pictures.
 type hub struct {
 	t     *testing.T
-	files map[string][]byte // by repository and path
+	files map[string][]byte // The keys are repository and path.
 	cut   atomic.Int64      // how many bytes of the next download are sent; 0: all
 	asked []string          // what was downloaded, with the range
 	token string            // what an account needs; "": nothing

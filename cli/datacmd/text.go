@@ -78,7 +78,7 @@ func textTables(path string) ([]string, error) {
 	}
 	files, err := images.Expand(path, ".parquet")
 	if len(files) == 0 || err == nil && filepath.Ext(files[0]) != ".parquet" {
-		return nil, nil // the text package says what is missing
+		return nil, nil // The text package names the missing file.
 	}
 	return files, err
 }

@@ -29,13 +29,13 @@ type pictures struct {
 type drawn struct {
 	Name  string   `json:"name"`
 	Group string   `json:"group,omitempty"`
-	Style int      `json:"style"` // of [web.Curve]
+	Style int      `json:"style"` // The Style of [web.Curve].
 	Runs  []string `json:"runs"`  // folders, below the figure's
 }
 
 // picture is a file of panels.
 type picture struct {
-	Name   string      `json:"name"` // of the file, without its ending
+	Name   string      `json:"name"` // The name of the file, without its ending.
 	Title  string      `json:"title"`
 	Across int         `json:"across"`
 	Panels []web.Panel `json:"panels"`

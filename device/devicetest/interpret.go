@@ -118,7 +118,7 @@ func interpretLoss(c *device.Call, in, out [][]float64) {
 	for i := range m {
 		row := in[0][i*n : (i+1)*n]
 		norm := logSumExp(row)
-		// the smoothed target of every class; those of the labels are larger by 1-Attr together
+		// the smoothed target of every class; the two labels have 1-Attr more together
 		each := c.Attr / float64(n)
 		weights := classWeights(c, in[1], i)
 		for label, w := range weights {

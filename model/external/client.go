@@ -18,7 +18,7 @@ type client struct {
 	in    *bufio.Reader
 	stage stage
 	about *question // the network that it was told last; nil: none
-	group int       // of its processes; 0: it is a part of another program
+	group int       // The process group of the client; 0: it is a part of another program.
 	// end ends the process at once, and returns the last lines that it printed.
 	end func() (printed string)
 }

@@ -116,7 +116,7 @@ func Elastic(agents int) *Log {
 	return l
 }
 
-// Parse reads the log of a run with so many agents: one [Epoch] in JSON a line.
+// Parse reads the log of a run with the given number of agents: one [Epoch] in JSON a line.
 func Parse(text []byte, agents int) (*Log, error) {
 	l := Elastic(agents)
 	d := json.NewDecoder(bytes.NewReader(text))

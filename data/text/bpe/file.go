@@ -190,7 +190,7 @@ func (t *Tokenizer) setTokens(f file) error {
 		found = append(found, a.Content)
 		t.ids[a.Content] = uint16(a.ID)
 	}
-	if len(found) > 0 { // of several at one place the longest
+	if len(found) > 0 { // The longest of several at one place is taken.
 		slices.SortStableFunc(found, func(a, b string) int { return len(b) - len(a) })
 		for i, content := range found {
 			found[i] = regexp.QuoteMeta(content)
