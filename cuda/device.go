@@ -171,7 +171,7 @@ func (d *Device) Memory() (free, total uint64, err error) {
 	return free, total, err
 }
 
-// Features says what a GPU can do. Operations return when they are queued.
+// Features lists the abilities of a GPU, whose operations return when they are queued.
 func (d *Device) Features() device.Features {
 	return device.Features{Async: true, Memory: d, Sampler: d, Scaler: d, Fetch: d.Fetch}
 }

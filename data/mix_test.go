@@ -10,7 +10,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// The weights and the box are those of the specification, for the numbers ((7k² + 3k + 1) mod 101)/101.
+// The weights and the box have the values of the specification, for the numbers
+// ((7k² + 3k + 1) mod 101)/101.
 func TestBetaAndBox(t *testing.T) {
 	for alpha, want := range map[float64]float64{0.2: 6.2092e-6, 1: 0.0833333333} {
 		k := -1

@@ -1,7 +1,7 @@
 package device
 
-// Features says what a Device can do beyond the operations that all have. A device without one of
-// these abilities leaves its field unset.
+// Features lists the abilities of a Device beyond the operations that all have. A device without
+// one of them leaves its field unset.
 type Features struct {
 	Async   bool         // Operations and Program.Start return before their work is done.
 	Host    Host         // The vectors are in the memory of the process.

@@ -142,7 +142,7 @@ func (f *repositoryFlags) run(cmd *cobra.Command) error {
 	}
 	f.repository.Token = os.Getenv("HF_TOKEN")
 	var t text.Tokenizer
-	if f.withTokenizer { // before anything is fetched
+	if f.withTokenizer { // A wrong tokenizer is refused before anything is fetched.
 		var err error
 		if t, err = f.open(); err != nil {
 			return err
@@ -186,7 +186,7 @@ func (f *repositoryFlags) splits(set fetch.Set) (train, test []fetch.File) {
 	return train, test
 }
 
-// fetchAll fetches all files of a set, and says what they are.
+// fetchAll fetches all files of a set, and prints the command that uses them.
 func (f *repositoryFlags) fetchAll(cmd *cobra.Command, set fetch.Set) error {
 	p := newTransfer(cmd.ErrOrStderr())
 	fetched, err := set.Fetch(cmd.Context(), f.dir, nil, p.set)

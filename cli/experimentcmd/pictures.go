@@ -41,7 +41,7 @@ type picture struct {
 	Panels []web.Panel `json:"panels"`
 }
 
-// comparison returns what a picture shows.
+// comparison returns the comparison that a picture draws.
 func (p *pictures) comparison(of picture, curves []web.Curve, l web.Layout) *web.Comparison {
 	return &web.Comparison{Title: of.Title, Panels: of.Panels, Across: of.Across, Caption: p.Caption, Curves: curves,
 		Raw: p.Raw, Layout: l, TimeUnit: p.TimeUnit}

@@ -63,7 +63,7 @@ func (d *weightGrad) gradientRows(dy []float32, rows, depth int) gradientRows {
 	return gradientRows{d.strips, size}
 }
 
-// blockPixels says how the pixels of a part lie in the block: next is the distance in bytes of a pixel
+// blockPixels is the layout of the pixels of a part: next is the distance in bytes of a pixel
 // and the next of its row, and behind the rows and the images are jump and gap bytes.
 type blockPixels struct{ cols, rows, images, next, jump, gap int }
 

@@ -27,7 +27,7 @@ type columnWork[T any, P interface {
 	parts [3]func(*kernel.Args, int, int) // The methods columns, sums and apply.
 }
 
-// columnKernel returns a kernel whose pass is that of T.
+// columnKernel returns a kernel with the pass T; of makes the pass of a call.
 func columnKernel[T any, P interface {
 	*T
 	columnPass

@@ -161,8 +161,8 @@ func (r Repository) ask(ctx context.Context, address string, to any) (next strin
 	return next, nil
 }
 
-// authorize adds the token of an account; http.Client leaves it out where the server sends the request
-// to another domain.
+// authorize adds the token of an account. http.Client leaves it out where the server redirects to
+// another domain.
 func authorize(req *http.Request, token string) {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)

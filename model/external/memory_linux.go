@@ -34,7 +34,7 @@ func numbers(stat []byte) (pid, group int) {
 	}
 	var state string
 	var parent int
-	_, _ = fmt.Sscan(string(stat[at+1:]), &state, &parent, &group) // without them it is no group's
+	_, _ = fmt.Sscan(string(stat[at+1:]), &state, &parent, &group) // A damaged line leaves group 0.
 	pid, _ = strconv.Atoi(strings.Fields(string(stat))[0])
 	return pid, group
 }

@@ -26,14 +26,14 @@ var deviceKeys = []setting.Key{
 			"distributed), cuda:N for GPU N, or several as in cuda:0,1; fspda devices lists them. A run may be " +
 			"resumed on another device"},
 	{Name: "command", Topic: "network", Default: "", Needs: []setting.Need{needsExternal}, Resume: setting.Moves,
-		Since: "0.3.0",
+		Since: "0.2.0",
 		Help: "model external: the program that computes the model, as in 'python3 my_model.py'. A run may be " +
 			"resumed with another command for the same model"},
 	{Name: "clients", Topic: "network", Default: 1, Whole: true, Range: "[1, 1024]", Want: "1 to 1024",
-		Needs: []setting.Need{needsExternal}, Resume: setting.Computed, Since: "0.3.0",
+		Needs: []setting.Need{needsExternal}, Resume: setting.Computed, Since: "0.2.0",
 		Help: "model external: processes of the program, which compute for as many agents at once"},
 	{Name: "client_timeout", Topic: "network", Default: 600, Range: "[0, 1e9]", Want: "0 or more seconds",
-		Needs: []setting.Need{needsExternal}, Resume: setting.Computed, Since: "0.3.0",
+		Needs: []setting.Need{needsExternal}, Resume: setting.Computed, Since: "0.2.0",
 		Help: "model external: seconds after which a program that does not answer is started again; 0 is for ever"},
 }
 

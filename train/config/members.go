@@ -36,18 +36,18 @@ var (
 
 var membershipKeys = []setting.Key{
 	{Name: "membership", Topic: "exchange", Default: fixedMembers, Choices: []string{fixedMembers, elasticMembers},
-		Forms: true, Check: notEmpty, Since: "0.3.0",
+		Forms: true, Check: notEmpty, Since: "0.2.0",
 		Help: "which agents take part: fixed, all of them all the time; elastic, those with an outage in the file of " +
 			"links leave and join again; or a file of the epochs at which agents leave and join, which is simulated"},
 	{Name: "min_agents", Topic: "exchange", Default: 1, Whole: true, Range: "[1, inf)", Want: "at least 1",
 		Needs: []setting.Need{needsElastic, needsRun("at least as many agents",
-			func(s *Setup, c Config) bool { return c.MinAgents <= s.Graph.N })}, Since: "0.3.0",
+			func(s *Setup, c Config) bool { return c.MinAgents <= s.Graph.N })}, Since: "0.2.0",
 		Help: "membership elastic: fewest members: below it all wait"},
 	{Name: "orphans", Topic: "exchange", Choices: []string{"leave", spreadOrphans},
 		Needs: []setting.Need{needsChanges, needsRun("data that is not text, and objective agents",
 			func(s *Setup, c Config) bool {
 				return c.Orphans == "leave" || !s.readsText(c) && c.Objective == "agents"
-			})}, Since: "0.3.0",
+			})}, Since: "0.2.0",
 		Help: "examples of absent agents: leave, they are left out; spread, the members train on them, too"},
 }
 

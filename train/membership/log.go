@@ -76,13 +76,13 @@ const never = int(^uint(0) >> 1)
 
 // Replace makes these changes the log's only ones.
 func (l *Log) Replace(epochs []Epoch) error {
-	n := Fixed(l.agents)
+	n := noChanges(l.agents)
 	for _, e := range epochs {
-		if err := n.Add(e); err != nil {
+		if err := n.add(l.agents, e); err != nil {
 			return err
 		}
 	}
-	l.now.Store(n.now.Load())
+	l.now.Store(n)
 	return nil
 }
 
@@ -101,11 +101,8 @@ func Text(epochs []Epoch) []byte {
 
 // Fixed is the log of a run whose agents are members all the time.
 func Fixed(agents int) *Log {
-	l, c := &Log{agents: agents}, &changes{at: map[int]*Change{}}
-	for range agents {
-		c.spans = append(c.spans, []span{{end: never}})
-	}
-	l.now.Store(c)
+	l := &Log{agents: agents}
+	l.now.Store(noChanges(agents))
 	return l
 }
 
@@ -118,19 +115,18 @@ func Elastic(agents int) *Log {
 
 // Parse reads the log of a run with the given number of agents: one [Epoch] in JSON a line.
 func Parse(text []byte, agents int) (*Log, error) {
-	l := Elastic(agents)
+	var epochs []Epoch
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	for {
 		var e Epoch
 		if err := d.Decode(&e); errors.Is(err, io.EOF) {
-			return l, nil
+			l := Elastic(agents)
+			return l, l.Replace(epochs)
 		} else if err != nil {
-			return nil, fmt.Errorf("entry %d is not an epoch in JSON: %w", len(l.Epochs())+1, err)
+			return nil, fmt.Errorf("entry %d is not an epoch in JSON: %w", len(epochs)+1, err)
 		}
-		if err := l.Add(e); err != nil {
-			return nil, err
-		}
+		epochs = append(epochs, e)
 	}
 }
 
@@ -138,16 +134,25 @@ func Parse(text []byte, agents int) (*Log, error) {
 func (l *Log) Add(e Epoch) error {
 	n := l.now.Load().copy()
 	if err := n.add(l.agents, e); err != nil {
-		return fmt.Errorf("epoch %d: %w", e.Epoch, err)
+		return err
 	}
 	l.now.Store(n)
 	return nil
 }
 
-// add adds a change among so many agents.
+// noChanges is the content of a log without changes.
+func noChanges(agents int) *changes {
+	n := &changes{at: map[int]*Change{}}
+	for range agents {
+		n.spans = append(n.spans, []span{{end: never}})
+	}
+	return n
+}
+
+// add adds a change among the given number of agents.
 func (l *changes) add(agents int, e Epoch) error {
 	if err := l.check(agents, e); err != nil {
-		return err
+		return fmt.Errorf("epoch %d: %w", e.Epoch, err)
 	}
 	for _, i := range e.Left {
 		last := &l.spans[i][len(l.spans[i])-1]
@@ -171,7 +176,7 @@ func (l *changes) add(agents int, e Epoch) error {
 	}
 	old := c.Old()
 	if len(old) == 0 {
-		return fmt.Errorf("no member before iteration %d stays", e.At)
+		return fmt.Errorf("epoch %d: no member before iteration %d stays", e.Epoch, e.At)
 	}
 	c.Donor = old[0]
 	if before := l.at[e.At]; before != nil && slices.Contains(old, before.Donor) {

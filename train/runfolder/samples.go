@@ -39,7 +39,7 @@ func (f *Folder) AppendSample(s Sample) error {
 	return f.metricsError(errors.Join(err, file.Close()))
 }
 
-// readSamples reads the samples of a run folder; none if it has no file of them. It ignores a truncated
+// readSamples reads the samples of a run folder; none if it has no such file. It ignores a truncated
 // last line, and also returns the samples before a damaged one.
 func readSamples(run string) (all []Sample, err error) {
 	path := filepath.Join(run, samplesFile)

@@ -9,8 +9,8 @@ softmax_cross_entropy(double *row_loss, float *dlogits, const float *logits, con
   softmax_cross_entropy_of(GridBlock(), row_loss, dlogits, logits, labels, bad, rows, m, n, stride, s);
 }
 
-// softmax_cross_entropy_mixed is that of one agent whose rows have two labels. A row of labels has
-// three numbers: two classes, and the weight of the first.
+// softmax_cross_entropy_mixed: softmax_cross_entropy of one agent, whose rows have two labels. A row
+// of labels has three numbers: two classes, and the weight of the first.
 KERNEL(128)
 softmax_cross_entropy_mixed(double *row_loss, float *dlogits, const float *logits, const float *labels, u32 *bad, int m,
                             int n, double s) {
