@@ -72,7 +72,7 @@ func newAgent(r *run, id, t, first int) (*agent, error) {
 		snapshots: r.snapshotPools[id], lends: r.lends()}
 	a.gradients = gradients{core: c, batches: batches{loader: loader}}
 	a.gradients.init(r.driver.overlapsGradients())
-	a.exchange = exchange{core: c}
+	a.exchange = exchange{core: c, leaving: r.group.leaving()}
 	a.exchange.init()
 	a.exchange.weigh(t)
 	c.round.Self, c.round.Grad, c.round.NextBatch = id, a.gradients.grad, a.gradients.release

@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"fspda/train/config"
 	"fspda/train/process"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
@@ -25,6 +24,8 @@ type Process struct {
 	// Store keeps the agent's checkpoints; the caller closes it. nil: the agent keeps no
 	// checkpoints, and does not survive its process
 	Store *runfolder.AgentStore
+	// Elastic lets the members change; nil: all agents are members, and awaited.
+	Elastic *Elastic
 	// Abandon is called when the run has failed and this process's own agent goes on computing. Run
 	// returns when that ends, which may be never. nil: nothing is called.
 	Abandon func(error)
@@ -36,6 +37,8 @@ type manyProcesses struct {
 	*process.Node // made by open
 	r             *run
 	p             *Process
+	elastic       *elasticMembers // nil: the members do not change.
+	joined        bool
 }
 
 // Local reports whether the agent belongs to this process.
@@ -44,11 +47,13 @@ func (g *manyProcesses) Local(agent int) bool { return agent == g.p.Rank }
 func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	s := g.r.setup
 	if s.Members.Elastic() {
-		return nil, config.Invalid("membership", s.Config.Membership, "is simulated in one process, and this one has "+
-			"one agent of many: use fspda train")
+		if err := g.checkElastic(); err != nil {
+			return nil, err
+		}
+		g.elastic = &elasticMembers{manyProcesses: g, Elastic: g.p.Elastic, departures: newDepartures(s.Graph.N)}
 	}
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
-		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Timeout: g.p.Timeout,
+		Schedule: s, Timeout: g.p.Timeout,
 		FirstTimeout: g.p.FirstTimeout, Abandon: g.p.Abandon, Log: g.r.log}
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
@@ -69,6 +74,12 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 			o.LastRow = append(o.LastRow, ck.Counters(i))
 		}
 	}
+	if o.First, err = g.openElastic(o.First, ck == nil); err != nil {
+		return nil, err
+	}
+	if o.Absent = g.absent; g.elastic == nil {
+		o.Absent, o.DropAfter = nil, seconds(s.Config.DropAfter)
+	}
 	g.Node = process.New(o)
 	if f := g.r.opt.Folder; f != nil && ck == nil && g.results() == nil {
 		return nil, f.CheckManyProcesses()
@@ -84,7 +95,21 @@ func (g *manyProcesses) start() error {
 			}
 		}
 	}
+	if g.joined {
+		return nil // The network was started to ask for it.
+	}
 	return g.Start()
+}
+
+// Serve implements processGroup.
+func (g *manyProcesses) Serve(ctx context.Context, fail context.CancelCauseFunc) {
+	g.Node.Serve(ctx, fail)
+	if e := g.elastic; e != nil {
+		e.ended = fail
+		if err := e.Agreement.Start(ctx, e); err != nil {
+			fail(err)
+		}
+	}
 }
 
 // agent is the agent of this process.

@@ -76,13 +76,7 @@ all agents must run on one machine.`,
 		if f.exitWithParent {
 			ctx = command.UntilEOF(ctx, cmd.InOrStdin())
 		}
-		m := &oneAgent{agentFlags: f}
-		r, err := openRun(m, &m.trainFlags, cmd.Flags(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		if err != nil {
-			return err
-		}
-		defer r.close()
-		return r.train(ctx, m)
+		return f.runLives(ctx, cmd)
 	}
 	return cmd
 }
@@ -120,7 +114,11 @@ func checkTimeout(d time.Duration) error {
 }
 
 // oneAgent is the mode of fspda agent: this process holds one agent of the run.
-type oneAgent struct{ agentFlags }
+type oneAgent struct {
+	agentFlags
+	life    int // The number of agents that the slot has had before; -1: as the folder says.
+	elastic bool
+}
 
 var _ mode = (*oneAgent)(nil)
 
@@ -217,6 +215,9 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, &train.FolderError{Path: store.Path, Got: "has no checkpoint to resume from",
 			Hint: "restore the folder from a copy, or leave --resume out to start at iteration 0"}
 	}
+	if m.life < 0 {
+		m.life = keptLife(store.Path)
+	}
 	if m.rank == process.Coordinator {
 		_, err := train.ReadConfig(m.out)
 		if r.options.Folder, err = train.OpenFolder(m.out, r.setup, err == nil); err != nil {
@@ -238,6 +239,9 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 	log.Info("agent", about...)
 	r.options.Process = &train.Process{Rank: m.rank, Network: node, Store: store, Timeout: m.timeout,
 		Abandon: func(err error) { r.hung <- err }}
+	if r.options.Process.Elastic, err = m.agree(r, node, store.Path); err != nil {
+		return ctx, err
+	}
 	if store.Empty() && !m.patient {
 		r.options.Process.FirstTimeout = firstTimeout
 	}
@@ -277,10 +281,13 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	if err != nil {
 		return nil, "", portTaken(err)
 	}
-	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
+	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Life: m.life, Pool: dist.NewPool(r.devices.Device),
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log,
 		Links: link.Links{Near: s.Partners(m.rank)}}
+	if s.DropsSilent() { // All members agree on changes, and hear each other.
+		o.Near = nil
+	}
 	if drop := s.Config.DropAfter; drop > 0 { // Silence is measured in shorter times.
 		o.Pause = min(5*time.Second, time.Duration(drop*float64(time.Second))/4)
 	}

@@ -25,6 +25,7 @@ type Options struct {
 	Run      string  // The name of the run. See discover.CheckRun.
 	Self     int     // The rank of the agent.
 	Agents   int     // The number of agents.
+	Life     int     // The number of agents that the slot has had before.
 	Identity []Field // The properties on which all nodes must agree, the most telling one first.
 
 	Pool  *dist.Pool // The buffers of the device on which messages are created and used.

@@ -19,6 +19,7 @@ type peer struct {
 	mu sync.Mutex
 	need
 	known
+	lifetime
 	link             *link // The connection; nil: none now.
 	incarnation      uint64
 	pastIncarnations map[uint64]bool // Earlier processes of the agent, which are refused.
@@ -120,6 +121,10 @@ func (p *peer) enqueue(ctx context.Context, stream int, m sentMessage, epoch uin
 		m.memory.release()
 		return nil, m, dist.ErrSessionClosed
 	}
+	if p.drops(stream, &m) {
+		m.memory.release()
+		return nil, m, nil
+	}
 	m = o.append(m)
 	p.node.stats.messages.Add(1)
 	if stream != reports { // They tell of the run, and are no part of it.
@@ -189,7 +194,7 @@ func (p *peer) detach() {
 func (p *peer) hello() hello {
 	n := p.node
 	h := hello{Run: n.opt.Run, From: n.opt.Self, Incarnation: n.incarnation, Connected: n.ConnectedPeers(),
-		Durable: n.opt.Durable, Identity: n.opt.Identity}
+		Durable: n.opt.Durable, Identity: n.opt.Identity, Life: n.opt.Life}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h.Session = p.session
@@ -210,6 +215,9 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if r := p.refuseLife(h); r != nil {
+		return r
+	}
 	if p.pastIncarnations[h.Incarnation] {
 		return &refusal{Field: fieldProcess}
 	}
@@ -290,6 +298,9 @@ func (p *peer) retireIncarnation(present uint64) {
 func (p *peer) refuse(r *refusal, h hello) {
 	n := p.node
 	r.Connected = n.ConnectedPeers()
+	if r.Field == fieldLife {
+		return
+	}
 	p.mu.Lock()
 	first := !p.refused
 	p.refused = true
@@ -310,6 +321,9 @@ func (p *peer) refusedBy(text []byte) error {
 	var r refusal
 	if err := decodeJSON(text, &r); err != nil {
 		return err
+	}
+	if r.Field == fieldLife {
+		return p.outlived(&r)
 	}
 	n.log.Warn("refused by another agent", zap.Int("peer", p.id), zap.String("field", clip(r.Field)),
 		zap.String("theirs", clip(r.Ours)), zap.String("ours", clip(r.Theirs)))

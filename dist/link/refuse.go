@@ -60,10 +60,13 @@ func (p *peer) peek(ctx context.Context, stream int) (*recvMessage, error) {
 	return p.in[stream].queue[0], nil
 }
 
-// take removes the message that peek has returned.
-func (p *peer) take(stream int) {
+// take removes the message that peek has returned, unless the agent was retired meanwhile.
+func (p *peer) take(stream int, m *recvMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if in := &p.in[stream]; len(in.queue) == 0 || in.queue[0] != m {
+		return
+	}
 	p.pop(stream)
 	p.offences[stream].reason = nil
 }
@@ -117,7 +120,7 @@ func (n *Node) RecvChecked(ctx context.Context, self, from, t int, check func(di
 			}
 		}
 		if err == nil {
-			p.take(exchanges)
+			p.take(exchanges, msg)
 			return m, nil
 		}
 		err = fmt.Errorf("link: the message of iteration %d from agent %d was refused: %w", t, from, err)
@@ -162,7 +165,7 @@ func (n *Node) TakeReport(ctx context.Context, from int, take func(t int, record
 			return err
 		}
 		if msg.total == 0 { // It stands for one that an earlier process sent.
-			p.take(reports)
+			p.take(reports, msg)
 			continue
 		}
 		record, err := decompress(msg)
@@ -172,7 +175,7 @@ func (n *Node) TakeReport(ctx context.Context, from int, take func(t int, record
 			err = take(int(msg.t), record)
 		}
 		if err == nil {
-			p.take(reports)
+			p.take(reports, msg)
 			return nil
 		}
 		if _, invalid := errors.AsType[*dist.InvalidError](err); !invalid {

@@ -83,7 +83,8 @@ func (s *Setup) readMembers() error {
 		return Invalid("membership", c.Membership, "%s %s: use membership fixed, or another algorithm", c.Algo, why)
 	}
 	if c.Membership == elasticMembers {
-		return s.checkElastic()
+		s.Members = membership.Elastic(s.Graph.N)
+		return nil
 	}
 	text, err := bounded.File(c.Membership, maxMembership)
 	if err == nil {
@@ -101,10 +102,13 @@ func (s *Setup) readMembers() error {
 	return nil
 }
 
-// checkElastic refuses an elastic run in which nobody falls silent.
-func (s *Setup) checkElastic() error {
+// CheckOutages refuses an elastic run of one process in which nobody falls silent.
+func (s *Setup) CheckOutages() error {
 	c := s.Config
-	if s.Members = membership.Elastic(s.Graph.N); s.Links == nil || len(s.Links.Outages()) == 0 {
+	if !s.DropsSilent() {
+		return nil
+	}
+	if s.Links == nil || len(s.Links.Outages()) == 0 {
 		return Invalid("membership", c.Membership, "agents of one process do not fall silent: give links with outages "+
 			"(docs/links.md), or a file of changes as membership")
 	}

@@ -68,6 +68,8 @@ type Options struct {
 	Run          Run
 	Schedule     Schedule
 	DropAfter    time.Duration // an agent that is silent for longer is not awaited; 0: never
+	// Absent reports whether an agent is no member in iteration t. nil: all are, all the time.
+	Absent func(agent, t int) bool
 	// Timeout is the longest silence of an agent that this process needs; after it the run ends
 	// here with a SilentError. It is also the longest time for which an agent may not advance; after
 	// it the run ends with a HangError. 0: there is no limit.
@@ -93,6 +95,7 @@ type Options struct {
 // is every row before t: its own checkpoint waits for them.
 type Node struct {
 	opt   Options
+	drops bool // Agents may be absent.
 	begin time.Time
 
 	queue chan *snapshot.Snapshot // snapshots of the local agent, in order
@@ -136,10 +139,14 @@ const (
 
 // New makes the node of this process.
 func New(opt Options) *Node {
+	drops := opt.DropAfter > 0 || opt.Absent != nil
+	if opt.Absent == nil {
+		opt.Absent = func(int, int) bool { return false }
+	}
 	if opt.Abandon == nil {
 		opt.Abandon = func(error) {}
 	}
-	n := &Node{opt: opt, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
+	n := &Node{opt: opt, drops: drops, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
 		done: make(chan struct{}), rows: newProgress(), stop: newStopState(),
 		disk: disk{written: cmp.Or(opt.First, -1), Reservation: snapshot.NewReservation()}}
 	n.last.counters = make([]snapshot.Counters, opt.Agents)
@@ -154,6 +161,16 @@ func (n *Node) evaluations() int { return n.opt.Schedule.EvalsBefore(n.opt.First
 
 // Coordinates reports whether this process is the coordinator's.
 func (n *Node) Coordinates() bool { return n.opt.Rank == Coordinator }
+
+// others counts the other agents that are members.
+func (n *Node) others() (count int) {
+	for i := range n.opt.Agents {
+		if i != n.opt.Rank && !n.opt.Absent(i, n.opt.Network.Position(n.opt.Rank).T) {
+			count++
+		}
+	}
+	return count
+}
 
 // Start connects to the other processes.
 func (n *Node) Start() error {
