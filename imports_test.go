@@ -78,6 +78,8 @@ var allowed = map[string][]string{
 	},
 	"train/council":    {"train/config", "train/membership", "train/simnet"},
 	"train/membership": {},
+	// apart from membership, which needs no Raft
+	"train/membership/agreement": {"train/membership", "dist", "internal/bounded", "internal/wholefile"},
 	"train/setting":    {"internal/spelling"},
 	"train/metric":     {},
 	"train/evaluate": {
@@ -174,7 +176,7 @@ var allowed = map[string][]string{
 		"internal/cgroup", "internal/lockfile", "internal/wholefile",
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
 		"internal/rng", "internal/units", "model", "model/external", "train",
-		"train/memory", "train/process", "web", "train/config", "train/runfolder",
+		"train/membership/agreement", "train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
 	"cli/weights": {"internal/bounded", "internal/pickle", "internal/wholefile", "model", "model/onnx", "train",
 		"train/safetensors"},

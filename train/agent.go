@@ -39,6 +39,7 @@ type core struct {
 	halt   context.CancelCauseFunc
 	clock  clock
 	round  algo.Round
+	leaving
 }
 
 // clock is an agent's virtual time in a synchronous run: a [simnet.Clock] or a [simnet.NoClock].
@@ -64,7 +65,7 @@ func newAgent(r *run, id, t, first int) (*agent, error) {
 	}
 	w := r.workerOf(id)
 	c := &core{id: id, run: r, worker: w, dev: w.Device, ctx: context.Background(), halt: func(error) {},
-		clock: simnet.NoClock{}}
+		clock: simnet.NoClock{}, leaving: r.group.leaving()}
 	if s.HasClocks() {
 		c.clock = s.NewClock(id)
 	}
@@ -72,7 +73,7 @@ func newAgent(r *run, id, t, first int) (*agent, error) {
 		snapshots: r.snapshotPools[id], lends: r.lends()}
 	a.gradients = gradients{core: c, batches: batches{loader: loader}}
 	a.gradients.init(r.driver.overlapsGradients())
-	a.exchange = exchange{core: c, leaving: r.group.leaving()}
+	a.exchange = exchange{core: c}
 	a.exchange.init()
 	a.exchange.weigh(t)
 	c.round.Self, c.round.Grad, c.round.NextBatch = id, a.gradients.grad, a.gradients.release

@@ -18,6 +18,7 @@ type Elastic struct {
 	Agreement membership.Agreement
 	Slots     Slots
 	Life      int // The number of agents that the slot of this process has had before.
+	Writer    int // The agent whose process evaluates the run, as far as this process knows.
 }
 
 // Slots is a Network whose streams to a slot begin anew with each of its agents.
@@ -28,12 +29,13 @@ type Slots interface {
 	Admit(agent, life, t int)
 }
 
-// errDropped ends a process whose agent is no member any more.
-var errDropped = errors.New("train: the other members have gone on without this agent: it can join again as a new one")
+// ErrDropped ends a process whose agent is no member any more, or cannot go on as the member that it
+// was. It can join again as a new one, with an empty folder.
+var ErrDropped = errors.New("train: the other members go on without this agent")
 
-// Dropped reports whether a run has ended because the others have gone on without the agent of this
-// process, or because it cannot go on from its checkpoint. It can join again, with an empty folder.
-func Dropped(err error) bool { return errors.Is(err, errDropped) }
+// ErrMoved ends a run in each process, with checkpoints at one iteration, when another process is to
+// evaluate it and to write its folder. All are to resume.
+var ErrMoved = errors.New("train: the process that evaluated the run has left: another one goes on in its place")
 
 // leaving knows of other agents whether they leave.
 type leaving interface {
@@ -169,7 +171,7 @@ type elasticMembers struct {
 	ended context.CancelCauseFunc
 }
 
-// checkElastic refuses what only one process can do about members that leave.
+// checkElastic refuses methods and settings under which members that leave need one process.
 func (g *manyProcesses) checkElastic() error {
 	s := g.r.setup
 	refuse := func(why string) error {
@@ -214,6 +216,11 @@ func (g *manyProcesses) openElastic(first int, anew bool) (int, error) {
 			return 0, err
 		}
 		first = at
+		v, err := e.Agreement.View(context.Background())
+		if err != nil {
+			return 0, err
+		}
+		g.coordinator = v.Writer
 	}
 	e.first = first
 	e.enter(first)
@@ -280,7 +287,7 @@ func (m *elasticMembers) join(ctx context.Context) (int, error) {
 	m.r.log.Info("asking the members to let this agent join")
 	at, v, err := m.Agreement.Joined(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", errDropped, err)
+		return 0, fmt.Errorf("%w: %w", ErrDropped, err)
 	}
 	m.r.log.Info("joining", zap.Int("iteration", at))
 	if err := m.r.setup.Members.Replace(v.Epochs); err != nil {
@@ -300,14 +307,14 @@ func (m *elasticMembers) take(v membership.View) error {
 			if idle := idleAt(e, m.p.Rank); !m.Local(gone) && !m.agrees(gone, e.At, idle) && idle > m.first {
 				// The messages between are lost with the process of the agent that has left.
 				return fmt.Errorf("%w: it resumed at iteration %d and needs messages of agent %d up to iteration %d",
-					errDropped, m.first, gone, idle)
+					ErrDropped, m.first, gone, idle)
 			}
 		}
 		for _, i := range e.Joined {
 			if m.Local(i) || !log.Present(i, forever) || log.Since(i) != e.At {
 				continue
 			}
-			if e.At > m.first { // What was restored of its streams is an earlier agent's.
+			if e.At > m.first { // The streams that were restored are an earlier agent's.
 				m.Slots.Retire(i, v.Lives[i])
 			}
 			m.Slots.Admit(i, v.Lives[i], e.At)
@@ -359,6 +366,15 @@ func (m *elasticMembers) Change(v membership.View) {
 		m.ended(err)
 		return
 	}
+	if v.Writer != m.coordinator {
+		at := 0
+		if n := len(v.Epochs); n > 0 {
+			at = v.Epochs[n-1].At
+		}
+		m.r.log.Warn("another process goes on to evaluate the run", zap.Int("agent", v.Writer))
+		m.Move()
+		m.r.progress.stopFrom(at)
+	}
 	m.r.progress.resume()
 }
 
@@ -371,4 +387,4 @@ func idleAt(e membership.Epoch, agent int) int {
 }
 
 // Dropped implements [membership.Local].
-func (m *elasticMembers) Dropped() { m.ended(errDropped) }
+func (m *elasticMembers) Dropped() { m.ended(ErrDropped) }

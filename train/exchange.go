@@ -20,7 +20,6 @@ type exchange struct {
 	checking
 	ledger dist.Ledger
 	codec  codec
-	leaving
 	edges func(t int) // sets the links of an iteration
 	// recv waits for a message of a link.
 	recv   func(ctx context.Context, link int) (dist.Message, error)

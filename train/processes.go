@@ -39,6 +39,7 @@ type manyProcesses struct {
 	p             *Process
 	elastic       *elasticMembers // nil: the members do not change.
 	joined        bool
+	coordinator   int
 }
 
 // Local reports whether the agent belongs to this process.
@@ -50,6 +51,7 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 		if err := g.checkElastic(); err != nil {
 			return nil, err
 		}
+		g.coordinator = g.p.Elastic.Writer
 		g.elastic = &elasticMembers{manyProcesses: g, Elastic: g.p.Elastic, departures: newDepartures(s.Graph.N)}
 	}
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
@@ -61,7 +63,7 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 		if ck, o.Streams, passed, err = g.p.Store.Newest(s, g.p.Rank, g.r.opt.Folder); err != nil {
 			return nil, err
 		}
-		if len(passed) > 0 && ck == nil && g.p.Rank == process.Coordinator {
+		if len(passed) > 0 && ck == nil && g.p.Rank == g.coordinator {
 			return nil, passed[0] // its rows are of the run that is lost
 		}
 		if err := g.r.passOver(passed); err != nil {
@@ -77,6 +79,7 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	if o.First, err = g.openElastic(o.First, ck == nil); err != nil {
 		return nil, err
 	}
+	o.Coordinator = g.coordinator
 	if o.Absent = g.absent; g.elastic == nil {
 		o.Absent, o.DropAfter = nil, seconds(s.Config.DropAfter)
 	}
@@ -139,6 +142,8 @@ func (g *manyProcesses) finish(res *Result, end ending, err error) error {
 	switch {
 	case err != nil:
 		return err
+	case g.Moved() && !ended && lost == nil:
+		return ErrMoved
 	case g.Coordinates() && g.StoppedTogether() && g.r.progress.stop < g.r.length():
 		res.stop(g.r.progress.stop)
 		g.Dismiss(process.Note{Kind: process.NoteEnd, T: res.Iteration, Status: string(Stopped)})

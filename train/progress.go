@@ -41,6 +41,15 @@ func (p *progress) pause(tau int) int {
 	return p.shut
 }
 
+// stopFrom ends the run here at the first step from t on that no agent has reached.
+func (p *progress) stopFrom(t int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t = max(t, slices.Max(slices.Collect(maps.Values(p.at)))+1, p.passed)
+	p.stop = min(p.stop, t)
+	p.changed.Broadcast()
+}
+
 // resume ends pause.
 func (p *progress) resume() {
 	p.mu.Lock()

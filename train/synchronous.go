@@ -77,8 +77,8 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 }
 
 // newMeeting returns a function that each agent calls at the head of each iteration. Where the
-// changes of the members are known before, it does nothing. Between processes an agent waits for what
-// they agree on.
+// changes of the members are known before, it does nothing. Between processes an agent waits until
+// they agree.
 func (r *run) newMeeting() func(*agent, int) error {
 	s := r.setup
 	switch {
@@ -130,7 +130,7 @@ func (d *synchronous) assemble(a *agent, t, first int) error {
 func (d *synchronous) step(a *agent, t int) error {
 	s := d.r.setup
 	a.round.T = t
-	a.exchange.enter(t)
+	a.enter(t)
 	a.round.Alpha, a.round.Eta = s.StepSizes(t)
 	a.exchange.connect(t)
 	defer a.release()

@@ -29,7 +29,6 @@ import (
 	"fspda/internal/cgroup"
 	"fspda/model"
 	"fspda/train"
-	"fspda/train/process"
 	"fspda/train/runfolder"
 )
 
@@ -118,6 +117,7 @@ type oneAgent struct {
 	agentFlags
 	life    int // The number of agents that the slot has had before; -1: as the folder says.
 	elastic bool
+	moved   bool // The process begins again because another one writes the run folder from now on.
 }
 
 var _ mode = (*oneAgent)(nil)
@@ -168,6 +168,10 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	if err := checkTimeout(m.timeout); err != nil {
 		return c, err
 	}
+	if c.Elastic() && m.peers == "" && m.cluster == "" {
+		return c, command.UsageErrorf("--membership elastic with --join: agents find each other through the process " +
+			"at that address, which may leave: name a file of all addresses with --peers, or a NATS cluster with --nats")
+	}
 	return c, m.connection.check(m.run, m.rank, c.Agents)
 }
 
@@ -215,15 +219,12 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, &train.FolderError{Path: store.Path, Got: "has no checkpoint to resume from",
 			Hint: "restore the folder from a copy, or leave --resume out to start at iteration 0"}
 	}
-	if m.life < 0 {
-		m.life = keptLife(store.Path)
-	}
-	if m.rank == process.Coordinator {
-		_, err := train.ReadConfig(m.out)
-		if r.options.Folder, err = train.OpenFolder(m.out, r.setup, err == nil); err != nil {
+	if m.writer(r.setup, store) == m.rank {
+		path, err := m.openFolder(ctx, r)
+		if err != nil {
 			return ctx, err
 		}
-		r.announce(m.out)
+		r.announce(path)
 	}
 	node, address, err := m.connect(r)
 	if err != nil {
@@ -254,7 +255,7 @@ func (m *oneAgent) conclude(r *run, res *train.Result) error {
 	case res.Status == train.Stopped:
 		r.display.log.Warn("stopped; the same command resumes")
 		return command.ErrStopped
-	case m.rank == process.Coordinator:
+	case r.options.Folder != nil:
 		return printResults(r, res)
 	case res.Diverged != nil:
 		return res.Diverged
@@ -281,10 +282,10 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	if err != nil {
 		return nil, "", portTaken(err)
 	}
-	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Life: m.life, Pool: dist.NewPool(r.devices.Device),
+	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log,
-		Links: link.Links{Near: s.Partners(m.rank)}}
+		Links: link.Links{Near: s.Partners(m.rank), Life: m.life}}
 	if s.DropsSilent() { // All members agree on changes, and hear each other.
 		o.Near = nil
 	}

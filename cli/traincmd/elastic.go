@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/dist/link"
+	"fspda/internal/lockfile"
 	"fspda/train"
 	"fspda/train/membership/agreement"
 	"fspda/train/process"
@@ -23,25 +23,28 @@ const membersLog = "members.raft"
 
 // runLives runs the agent, and after it has left the members, a new agent of its slot.
 func (f *agentFlags) runLives(ctx context.Context, cmd *cobra.Command) error {
-	for life := -1; ; {
-		m := &oneAgent{agentFlags: *f, life: life}
+	for life, moved := -1, false; ; {
+		m := &oneAgent{agentFlags: *f, life: life, moved: moved}
 		err := m.runLife(ctx, cmd)
 		next, again := m.nextLife(err)
 		if !again || ctx.Err() != nil {
 			return err
+		}
+		life, moved = next, errors.Is(err, train.ErrMoved)
+		if moved {
+			continue
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "fspda: agent %d: %v: it joins again\n", m.rank, err)
 		if next > m.life {
 			if err := runfolder.SetAgentAside(m.out, m.rank); err != nil {
 				return err
 			}
-		} else {
-			select {
-			case <-time.After(rejoinAfter):
-			case <-ctx.Done():
-			}
+			continue
 		}
-		life = next
+		select {
+		case <-time.After(rejoinAfter):
+		case <-ctx.Done():
+		}
 	}
 }
 
@@ -66,9 +69,9 @@ func (m *oneAgent) nextLife(err error) (life int, again bool) {
 	switch {
 	case outlived:
 		return late.Life, true
-	case train.Dropped(err):
+	case errors.Is(err, train.ErrDropped):
 		return m.life + 1, true
-	case m.elastic && link.Lost(err):
+	case errors.Is(err, train.ErrMoved), m.elastic && link.Lost(err):
 		return m.life, true
 	}
 	return 0, false
@@ -95,15 +98,53 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 		return nil, err
 	}
 	r.onClose(g.Close)
-	r.display.log.Info("members", zap.Int("life", m.life))
-	return &train.Elastic{Agreement: g, Slots: node, Life: m.life}, nil
+	v, err := g.View(context.Background())
+	return &train.Elastic{Agreement: g, Slots: node, Life: m.life, Writer: v.Writer}, err
 }
 
-// keptLife returns the life of the agent whose folder is there.
-func keptLife(folder string) int {
-	file := filepath.Join(folder, membersLog)
-	if _, err := os.Stat(file); err != nil {
-		return 0
+// writer returns the agent whose process evaluates the run and writes its folder. Of an elastic run it
+// also finds the life of the agent whose folder is there.
+func (m *oneAgent) writer(s *train.Setup, store *runfolder.AgentStore) int {
+	m.life = max(m.life, 0)
+	if !s.DropsSilent() {
+		return process.Coordinator
 	}
-	return agreement.KeptLife(file)
+	life, v := agreement.Kept(filepath.Join(store.Path, membersLog), s.Graph.N, s.Config.MinAgents)
+	m.life = max(m.life, life)
+	if m.life > 0 && store.Empty() {
+		return -1 // A new agent writes nothing before it is a member.
+	}
+	return v.Writer
 }
+
+// openFolder opens the run folder for the process that writes it, and returns its path.
+func (m *oneAgent) openFolder(ctx context.Context, r *run) (path string, err error) {
+	path = m.out
+	elastic := r.setup.DropsSilent()
+	for begin := time.Now(); elastic; {
+		held, _ := lockfile.Held(m.out)
+		if !held {
+			break
+		}
+		if time.Since(begin) > lockTimeout && !m.moved {
+			return path, fmt.Errorf("%w: another process writes %s", train.ErrDropped, path)
+		}
+		if time.Since(begin) > lockTimeout { // The process that wrote it hangs.
+			path = fmt.Sprintf("%s-agent-%03d", m.out, m.rank)
+			r.display.log.Warn("the run folder is still held: rows go to another one", zap.String("folder", path))
+			break
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return path, context.Cause(ctx)
+		}
+	}
+	_, err = train.ReadConfig(path)
+	r.options.Folder, err = train.OpenFolder(path, r.setup, err == nil)
+	return path, err
+}
+
+// lockTimeout is the time for which a process waits for the run folder that another one wrote, which
+// has left.
+const lockTimeout = 5 * time.Second

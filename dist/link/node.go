@@ -25,7 +25,6 @@ type Options struct {
 	Run      string  // The name of the run. See discover.CheckRun.
 	Self     int     // The rank of the agent.
 	Agents   int     // The number of agents.
-	Life     int     // The number of agents that the slot has had before.
 	Identity []Field // The properties on which all nodes must agree, the most telling one first.
 
 	Pool  *dist.Pool // The buffers of the device on which messages are created and used.
@@ -68,6 +67,9 @@ type Links struct {
 	Near []int
 	// Pause is the time between two heartbeats of a link that no message uses; 0: five seconds.
 	Pause time.Duration
+	// Life is the number of agents that the slot of this one has had before. Streams of different ones
+	// are different.
+	Life int
 }
 
 // intervals are the default ones if they are 0.

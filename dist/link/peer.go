@@ -19,7 +19,6 @@ type peer struct {
 	mu sync.Mutex
 	need
 	known
-	lifetime
 	link             *link // The connection; nil: none now.
 	incarnation      uint64
 	pastIncarnations map[uint64]bool // Earlier processes of the agent, which are refused.
@@ -50,8 +49,9 @@ type need struct {
 	awaits  int       // The number of waits for a message of the agent, or for room to send one.
 }
 
-// known is what the node knows of the agent at the other end.
+// known holds the node's knowledge of the agent at the other end.
 type known struct {
+	lifetime
 	lastHeard time.Time
 	seen      seenPosition
 	told      told // What agent 0 has told of the agent. It counts while there is to be no link.

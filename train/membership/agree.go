@@ -2,7 +2,7 @@ package membership
 
 import "context"
 
-// View is what the processes of a run have agreed on.
+// View is the state of the members on which the processes of a run have agreed.
 type View struct {
 	Epochs []Epoch
 	Lives  []int // How many agents each slot has had before the present one, or before the next one.
@@ -15,7 +15,7 @@ type Agreement interface {
 	// Joined waits until the local agent is a member, and returns the iteration from which on it is,
 	// and the view at this time.
 	Joined(ctx context.Context) (at int, v View, err error)
-	// View returns what is agreed on, as far as this process knows.
+	// View returns the state of the members, as far as this process knows.
 	View(ctx context.Context) (View, error)
 	// Start tells the local agent of the changes so far, and from then on of each further one.
 	Start(ctx context.Context, l Local) error

@@ -205,7 +205,7 @@ func (n *Node) broadcast(ctx context.Context, note Note, except int) error {
 func (n *Node) listen(ctx context.Context) error {
 	for {
 		var note Note
-		err := n.opt.Network.TakeReport(ctx, Coordinator, func(_ int, record []byte) (err error) {
+		err := n.opt.Network.TakeReport(ctx, n.opt.Coordinator, func(_ int, record []byte) (err error) {
 			note, err = readNote(record)
 			return err
 		})

@@ -16,7 +16,8 @@ import (
 	"fspda/train/snapshot"
 )
 
-// Coordinator is the rank of the agent whose process evaluates the run and writes its folder.
+// Coordinator is the rank of the agent whose process evaluates the run and writes its folder, unless
+// the members have changed.
 const Coordinator = 0
 
 // Run is the part of a run in this process that a [Node] uses.
@@ -63,6 +64,7 @@ func (NoStore) Write(*snapshot.Snapshot, float64) error { return nil }
 // Options say which process a [Node] is, and name the parts that it uses.
 type Options struct {
 	Rank, Agents int
+	Coordinator  int // The agent whose process evaluates the run and writes its folder.
 	Network      Network
 	Store        Store
 	Run          Run
@@ -110,11 +112,18 @@ type Node struct {
 	watching  sync.WaitGroup
 	done      chan struct{} // closed when the local agent has stopped
 	ended     chan struct{} // closed when the run has ended
-	end       atomic.Pointer[Note]
-	stop      *stopState
-	backlog   atomic.Int64 // agents whose reports wait for the collector
-	stopped   atomic.Bool  // this process is to stop, or has given up waiting for the others
-	reported  atomic.Int64 // evaluations that the local agent has delivered
+	moving
+	end      atomic.Pointer[Note]
+	stop     *stopState
+	backlog  atomic.Int64 // agents whose reports wait for the collector
+	stopped  atomic.Bool  // this process is to stop, or has given up waiting for the others
+	reported atomic.Int64 // evaluations that the local agent has delivered
+}
+
+// moving says whether another process is to be the coordinator.
+type moving struct {
+	once  sync.Once
+	moved chan struct{} // Closed then.
 }
 
 // lastRow guards the counters of all agents in the last row.
@@ -147,7 +156,8 @@ func New(opt Options) *Node {
 		opt.Abandon = func(error) {}
 	}
 	n := &Node{opt: opt, drops: drops, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
-		done: make(chan struct{}), rows: newProgress(), stop: newStopState(),
+		moving: moving{moved: make(chan struct{})},
+		done:   make(chan struct{}), rows: newProgress(), stop: newStopState(),
 		disk: disk{written: cmp.Or(opt.First, -1), Reservation: snapshot.NewReservation()}}
 	n.last.counters = make([]snapshot.Counters, opt.Agents)
 	copy(n.last.counters, opt.LastRow)
@@ -160,7 +170,7 @@ func New(opt Options) *Node {
 func (n *Node) evaluations() int { return n.opt.Schedule.EvalsBefore(n.opt.First) }
 
 // Coordinates reports whether this process is the coordinator's.
-func (n *Node) Coordinates() bool { return n.opt.Rank == Coordinator }
+func (n *Node) Coordinates() bool { return n.opt.Rank == n.opt.Coordinator }
 
 // others counts the other agents that are members.
 func (n *Node) others() (count int) {
@@ -249,7 +259,7 @@ func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 	if sn.Eval && !n.Coordinates() {
 		record, err := snapshotRecord(sn)
 		if err == nil {
-			err = n.opt.Network.Report(ctx, Coordinator, sn.T, record)
+			err = n.opt.Network.Report(ctx, n.opt.Coordinator, sn.T, record)
 		}
 		if err != nil {
 			return err
@@ -394,17 +404,18 @@ func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
 		err = errors.Join(err, n.announce(ctx, note))
 	}
 	switch {
-	case n.stopped.Load() || ctx.Err() != nil || err != nil:
+	case n.stopped.Load() || ctx.Err() != nil || err != nil || n.Moved():
 	case n.Coordinates():
 		n.gathering.Wait()
 		n.saving.Wait()
 		return
 	default:
-		if err := n.opt.Network.Report(ctx, Coordinator, 0, Note{Kind: NoteStopped}.record()); err != nil {
+		if err := n.opt.Network.Report(ctx, n.opt.Coordinator, 0, Note{Kind: NoteStopped}.record()); err != nil {
 			return
 		}
 		select {
 		case <-n.ended:
+		case <-n.moved:
 		case <-ctx.Done():
 		}
 	}
@@ -415,9 +426,22 @@ func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
 // announce sends a note to all other processes, through the coordinator.
 func (n *Node) announce(ctx context.Context, note Note) error {
 	if n.Coordinates() {
-		return n.broadcast(ctx, note, Coordinator)
+		return n.broadcast(ctx, note, n.opt.Coordinator)
 	}
-	return n.opt.Network.Report(ctx, Coordinator, note.T, note.record())
+	return n.opt.Network.Report(ctx, n.opt.Coordinator, note.T, note.record())
+}
+
+// Move says that another process is to be the coordinator: this one ends when its agent has stopped.
+func (n *Node) Move() { n.once.Do(func() { close(n.moved) }) }
+
+// Moved reports whether Move was called.
+func (n *Node) Moved() bool {
+	select {
+	case <-n.moved:
+		return true
+	default:
+		return false
+	}
 }
 
 // End returns the coordinator's note of how the run ended. ok is false if none has come.

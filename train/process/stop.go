@@ -114,7 +114,7 @@ func (n *Node) awaitAnnouncement(ctx context.Context, position int) int {
 			return at
 		case number != answered:
 			note := Note{Kind: NoteStopping, Agent: n.opt.Rank, T: position, Stop: number}
-			if n.opt.Network.Report(ctx, Coordinator, position, note.record()) != nil {
+			if n.opt.Network.Report(ctx, n.opt.Coordinator, position, note.record()) != nil {
 				return -1
 			}
 			answered = number

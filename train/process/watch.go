@@ -181,7 +181,7 @@ func (n *Node) needs(agent int) bool {
 	}
 	select {
 	case <-n.done:
-		return agent == Coordinator
+		return agent == n.opt.Coordinator
 	default:
 		return false
 	}

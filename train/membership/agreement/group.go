@@ -83,11 +83,11 @@ const (
 	electionTicks  = 30
 	retryAfter     = time.Second // A proposal that has no effect is made again after this time.
 	// secondThought is the time for which a majority must not hear an agent before it leaves. After a
-	// partition what the parts have said of each other comes late.
+	// partition the accusations of its parts come late.
 	secondThought = 2 * time.Second
 )
 
-// The first byte of a record says what it holds.
+// The first byte of a record is its kind.
 const (
 	recordRaft = 'r' // A message of Raft.
 	recordAsk  = 'a' // The entry by which the sender, who is no member, wants to join.
@@ -126,7 +126,7 @@ func Open(o Options) (*Group, error) {
 			return nil, err
 		}
 	}
-	for g.node.HasReady() { // What is kept is known before anything is decided.
+	for g.node.HasReady() { // The entries that are kept come before all others.
 		if err := g.ready(); err != nil {
 			return nil, err
 		}
@@ -145,7 +145,7 @@ func Open(o Options) (*Group, error) {
 }
 
 // nodeID is the number of an agent in Raft. A later agent of the same slot has another one, so that
-// what an earlier one has promised binds nobody.
+// promises of an earlier one bind nobody.
 func nodeID(slot, life, agents int) uint64 { return uint64(life*agents+slot) + 1 }
 
 // slot is the slot of the agent with a number in Raft.
@@ -233,10 +233,9 @@ func (g *Group) Joined(ctx context.Context) (at int, v membership.View, err erro
 	}
 }
 
-// view is what the log says.
+// view returns the state of the members.
 func (g *Group) view() membership.View {
-	return membership.View{Epochs: slices.Clone(g.state.epochs), Lives: slices.Clone(g.state.lives),
-		Writer: g.state.writer}
+	return g.state.view()
 }
 
 // run is the goroutine that owns the state.
@@ -271,7 +270,7 @@ func (g *Group) run(ctx context.Context) {
 	}
 }
 
-// ready keeps, sends and applies what Raft has ready.
+// ready keeps entries, sends messages and applies entries that Raft has ready.
 func (g *Group) ready() error {
 	rd := g.node.Ready()
 	if err := g.store.keep(rd); err != nil {
@@ -293,7 +292,7 @@ func (g *Group) ready() error {
 	return nil
 }
 
-// send sends a record, unless many wait: Raft repeats what is lost.
+// send sends a record, unless many wait: Raft repeats lost ones.
 func (g *Group) send(to int, text []byte) {
 	if to == g.opt.Self || to >= len(g.out) {
 		return
@@ -360,7 +359,7 @@ func (g *Group) take(r record) {
 			g.sendEntry(r.from, recordLeft, entry{Kind: leave, Agent: r.from, Life: life})
 			return
 		}
-		_ = g.node.Step(m) // What it refuses is of an earlier time.
+		_ = g.node.Step(m) // A message that it refuses is of an earlier time.
 	case recordAsk:
 		var e entry
 		if json.Unmarshal(r.text[1:], &e) != nil || e.Kind != join || e.Agent != r.from {
@@ -368,7 +367,7 @@ func (g *Group) take(r record) {
 		}
 		g.asks[e.Agent] = e
 		if s := g.state; s.present[e.Agent] && e.Life > s.lives[e.Agent] && !s.dropped[e.Agent] {
-			// The agent has given up what it was: it need not be awaited.
+			// The agent does not go on as the member that it was: it need not be awaited.
 			_ = g.propose(entry{Kind: drop, Agent: e.Agent, Life: s.lives[e.Agent]})
 		}
 	case recordLeft:
@@ -389,32 +388,37 @@ func (g *Group) sendEntry(to int, how byte, e entry) {
 	g.send(to, append([]byte{how}, text...))
 }
 
+// read decodes an entry of Raft's log. ok is false if it says nothing of the members. voters is the
+// change of the voters that goes with it; nil: none.
+func read(raw *raftpb.Entry) (e entry, voters *raftpb.ConfChange, ok bool, err error) {
+	text := raw.Data
+	if raw.GetType() != raftpb.EntryNormal {
+		voters = &raftpb.ConfChange{}
+		err = proto.Unmarshal(raw.Data, voters)
+		text = voters.Context
+	}
+	if ok = len(text) > 0; ok && err == nil { // Entries of a new leader are empty, and those of the first members.
+		err = json.Unmarshal(text, &e)
+	}
+	if err != nil {
+		err = fmt.Errorf("agreement: entry %d of the log cannot be read: %w", raw.GetIndex(), err)
+	}
+	return e, voters, ok, err
+}
+
 // commit applies an entry.
 func (g *Group) commit(raw *raftpb.Entry) error {
-	var e entry
-	if raw.GetType() == raftpb.EntryNormal {
-		if len(raw.Data) == 0 { // Of a new leader.
-			return nil
-		}
-		if err := json.Unmarshal(raw.Data, &e); err != nil {
-			return fmt.Errorf("agreement: entry %d of the log cannot be read: %w", raw.GetIndex(), err)
-		}
-		g.enter(e)
-		return nil
+	e, voters, ok, err := read(raw)
+	if err != nil {
+		return err
 	}
-	c := &raftpb.ConfChange{}
-	if err := proto.Unmarshal(raw.Data, c); err != nil {
-		return fmt.Errorf("agreement: entry %d of the log cannot be read: %w", raw.GetIndex(), err)
+	applies := !ok
+	if ok {
+		o := g.enter(e)
+		applies = o.left >= 0 || o.joins
 	}
-	if len(c.Context) == 0 { // One of the first members.
-		g.node.ApplyConfChange(c)
-		return nil
-	}
-	if err := json.Unmarshal(c.Context, &e); err != nil {
-		return fmt.Errorf("agreement: entry %d of the log cannot be read: %w", raw.GetIndex(), err)
-	}
-	if o := g.enter(e); o.left >= 0 || o.joins {
-		g.node.ApplyConfChange(c)
+	if voters != nil && applies {
+		g.node.ApplyConfChange(voters)
 	}
 	return nil
 }
@@ -496,7 +500,7 @@ func (g *Group) propose(e entry) error {
 	return g.node.Propose(text)
 }
 
-// decide proposes what the state and the silence of others ask for.
+// decide proposes entries about agents that are silent, leave or want to join.
 func (g *Group) decide() {
 	s := g.state
 	if !s.present[g.opt.Self] || s.lives[g.opt.Self] != g.opt.Life {
@@ -563,7 +567,7 @@ func (g *Group) ask() {
 	}
 }
 
-// Status is what this process knows of the members.
+// Status is the knowledge of this process about the members.
 type Status struct {
 	Members []int // Ascending, without those that are about to join.
 	Lives   []int // How often each slot has got a new agent.
@@ -573,7 +577,7 @@ type Status struct {
 	Changes []membership.Epoch
 }
 
-// Status returns what this process knows.
+// Status returns the knowledge of this process.
 func (g *Group) Status() Status {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -31,7 +31,7 @@ type entry struct {
 	Idle     map[int]int `json:"idle,omitempty"` // The first iteration without each agent that leaves.
 }
 
-// state is what the entries say, in their order. It is the same in all processes.
+// state follows from the entries, in their order. It is the same in all processes.
 type state struct {
 	agents, least int
 	lives         []int  // How often each slot has got a new agent.
@@ -58,6 +58,11 @@ func newState(agents, least int) *state {
 		s.present[i], s.accused[i] = true, map[int]bool{}
 	}
 	return s
+}
+
+// view returns the state of the members.
+func (s *state) view() membership.View {
+	return membership.View{Epochs: slices.Clone(s.epochs), Lives: slices.Clone(s.lives), Writer: s.writer}
 }
 
 // members lists the members as of the latest entry, without those that join.
@@ -87,7 +92,7 @@ func (s *state) leaving() (all []int) {
 	return all
 }
 
-// outcome is what an entry has led to.
+// outcome is the effect of an entry.
 type outcome struct {
 	left    int  // The agent that leaves; -1: none.
 	joins   bool // An agent joins with the pending change.

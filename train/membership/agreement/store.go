@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
@@ -14,6 +13,7 @@ import (
 
 	"fspda/internal/bounded"
 	"fspda/internal/wholefile"
+	"fspda/train/membership"
 )
 
 // store keeps the log of Raft. It has a few entries for each change, so that it is written whole.
@@ -50,14 +50,28 @@ func openStore(file string, life int) (*store, error) {
 	return s, nil
 }
 
-// KeptLife returns the life of the agent whose log is in a file; 0: there is none.
-func KeptLife(file string) int {
-	text, err := os.ReadFile(file)
+// Kept returns the life of the agent whose log is in a file, and the state of the members by this log.
+// Without a log they are as at the start of a run.
+func Kept(file string, agents, least int) (life int, v membership.View) {
+	state := newState(agents, least)
+	text, err := bounded.File(file, maxStore)
 	if err != nil {
-		return 0
+		return 0, state.view()
 	}
-	life, _ := binary.Uvarint(text)
-	return int(life)
+	first, _ := binary.Uvarint(text)
+	s, err := openStore(file, int(first))
+	if err != nil {
+		return int(first), state.view()
+	}
+	h, _, _ := s.InitialState() // Of a store in memory: it does not fail.
+	if entries, err := s.Entries(1, h.GetCommit()+1, maxStore); err == nil {
+		for _, raw := range entries {
+			if e, _, ok, err := read(raw); ok && err == nil {
+				state.apply(e)
+			}
+		}
+	}
+	return int(first), state.view()
 }
 
 var errStore = errors.New("it is damaged")
@@ -94,7 +108,7 @@ func (s *store) read(text []byte) error {
 	return errors.Join(s.SetHardState(h), s.Append(entries))
 }
 
-// keep keeps what Raft has ready. It is on the disk when keep returns.
+// keep keeps the entries and the state that Raft has ready. They are on the disk when keep returns.
 func (s *store) keep(rd raft.Ready) error {
 	if rd.HardState != nil && !raft.IsEmptyHardState(rd.HardState) {
 		if err := s.SetHardState(rd.HardState); err != nil {
@@ -132,7 +146,7 @@ func (s *store) keep(rd raft.Ready) error {
 	return wholefile.Publish(s.file, text)
 }
 
-// quiet is a logger of Raft that says nothing: the group logs what concerns the run.
+// quiet is a logger of Raft that says nothing: the group logs changes of the members.
 type quiet struct{}
 
 func (quiet) Debug(...any)              {}
