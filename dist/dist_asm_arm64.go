@@ -9,3 +9,14 @@ package dist
 //
 //go:noescape
 func sumRowsNEON(dst *float32, n int, a *float32, terms int, v *float32, stride int)
+
+// latticeEncodeNEON encodes n numbers, a positive multiple of 4.
+//
+//go:noescape
+func latticeEncodeNEON(dst *float32, x *float32, n int, inverse float64, mask uint32) (sure bool)
+
+// latticeDecodeNEON decodes n codes, a positive multiple of 4. c points to latticeConstants.
+//
+//go:noescape
+func latticeDecodeNEON(dst *float32, codes *float32, ref *float32, n int, c *float64) (far int, largest float64,
+	sure bool)

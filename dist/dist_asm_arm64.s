@@ -253,3 +253,138 @@ terms1:
 
 done:
 	RET
+
+// func latticeEncodeNEON(dst *float32, x *float32, n int, inverse float64, mask uint32) (sure bool)
+TEXT ·latticeEncodeNEON(SB), NOSPLIT, $0-41
+	MOVD dst+0(FP), R3
+	MOVD x+8(FP), R2
+	MOVD n+16(FP), R1
+	MOVD inverse+24(FP), R0
+	WORD $0x4e080c07 // dup v7.2d, x0
+	MOVWU mask+32(FP), R0
+	WORD $0x4e040c06 // dup v6.4s, w0
+	WORD $0x4f00e404 // movi v4.16b, #0x0
+	WORD $0x4f00e403 // movi v3.16b, #0x0
+	LSR $2, R1, R0
+
+encode:
+	WORD $0x3cc10441 // ldr q1, [x2],#16
+	WORD $0x0e617820 // fcvtl v0.2d, v1.2s
+	WORD $0x4e617825 // fcvtl2 v5.2d, v1.4s
+	WORD $0x6e67dc00 // fmul v0.2d, v0.2d, v7.2d
+	WORD $0x4e618801 // frintn v1.2d, v0.2d
+	WORD $0x6ee1d400 // fabd v0.2d, v0.2d, v1.2d
+	WORD $0x4e60f484 // fmax v4.2d, v4.2d, v0.2d
+	WORD $0x4ee0f820 // fabs v0.2d, v1.2d
+	WORD $0x4e60f463 // fmax v3.2d, v3.2d, v0.2d
+	WORD $0x4ee1b822 // fcvtzs v2.2d, v1.2d
+	WORD $0x6e67dca0 // fmul v0.2d, v5.2d, v7.2d
+	WORD $0x4e618801 // frintn v1.2d, v0.2d
+	WORD $0x6ee1d400 // fabd v0.2d, v0.2d, v1.2d
+	WORD $0x4e60f484 // fmax v4.2d, v4.2d, v0.2d
+	WORD $0x4ee0f820 // fabs v0.2d, v1.2d
+	WORD $0x4e60f463 // fmax v3.2d, v3.2d, v0.2d
+	WORD $0x4ee1b820 // fcvtzs v0.2d, v1.2d
+	WORD $0x4e801840 // uzp1 v0.4s, v2.4s, v0.4s
+	WORD $0x4e261c00 // and v0.16b, v0.16b, v6.16b
+	WORD $0x4e21d800 // scvtf v0.4s, v0.4s
+	WORD $0x3d800060 // str q0, [x3]
+	ADD $16, R3, R3
+	SUBS $1, R0, R0
+	BNE encode
+	MOVD $0x3fdffffbce4217d3, R0
+	WORD $0x4e080c00 // dup v0.2d, x0
+	WORD $0x6ee4e401 // fcmgt v1.2d, v0.2d, v4.2d
+	MOVD $0x41d0000000000000, R0
+	WORD $0x4e080c00 // dup v0.2d, x0
+	WORD $0x6ee3e400 // fcmgt v0.2d, v0.2d, v3.2d
+	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
+	WORD $0x4e083c01 // mov x1, v0.d[0]
+	WORD $0x4e183c00 // mov x0, v0.d[1]
+	AND R1, R0, R0
+	AND $1, R0, R0
+	MOVB R0, sure+40(FP)
+	RET
+
+// func latticeDecodeNEON(dst *float32, codes *float32, ref *float32, n int, c *float64) (far int, largest float64, sure bool)
+TEXT ·latticeDecodeNEON(SB), NOSPLIT, $0-57
+	MOVD dst+0(FP), R5
+	MOVD codes+8(FP), R4
+	MOVD ref+16(FP), R3
+	MOVD n+24(FP), R2
+	MOVD c+32(FP), R1
+	MOVD 0(R1), R0
+	WORD $0x4e080c0e // dup v14.2d, x0
+	MOVD 8(R1), R0
+	WORD $0x4e080c0d // dup v13.2d, x0
+	MOVD 16(R1), R0
+	WORD $0x4e080c0c // dup v12.2d, x0
+	MOVD 24(R1), R0
+	WORD $0x4e080c0b // dup v11.2d, x0
+	MOVD 32(R1), R0
+	WORD $0x4e080c0a // dup v10.2d, x0
+	WORD $0x4f00e405 // movi v5.16b, #0x0
+	WORD $0x4f00e404 // movi v4.16b, #0x0
+	WORD $0x4f00e403 // movi v3.16b, #0x0
+	WORD $0x4f00e409 // movi v9.16b, #0x0
+	LSR $2, R2, R0
+
+decode:
+	WORD $0x3cc10481 // ldr q1, [x4],#16
+	WORD $0x3cc10460 // ldr q0, [x3],#16
+	WORD $0x0e617828 // fcvtl v8.2d, v1.2s
+	WORD $0x4e617827 // fcvtl2 v7.2d, v1.4s
+	WORD $0x0e617802 // fcvtl v2.2d, v0.2s
+	WORD $0x4e617806 // fcvtl2 v6.2d, v0.4s
+	WORD $0x6e6edc40 // fmul v0.2d, v2.2d, v14.2d
+	WORD $0x4eedcd00 // fmls v0.2d, v8.2d, v13.2d
+	WORD $0x4e618801 // frintn v1.2d, v0.2d
+	WORD $0x6ee1d400 // fabd v0.2d, v0.2d, v1.2d
+	WORD $0x4e60f4a5 // fmax v5.2d, v5.2d, v0.2d
+	WORD $0x4ee0f820 // fabs v0.2d, v1.2d
+	WORD $0x4e60f484 // fmax v4.2d, v4.2d, v0.2d
+	WORD $0x4e6ccc28 // fmla v8.2d, v1.2d, v12.2d
+	WORD $0x6e6bdd00 // fmul v0.2d, v8.2d, v11.2d
+	WORD $0x6ee2d400 // fabd v0.2d, v0.2d, v2.2d
+	WORD $0x4e60f463 // fmax v3.2d, v3.2d, v0.2d
+	WORD $0x6eeae400 // fcmgt v0.2d, v0.2d, v10.2d
+	WORD $0x6ee08522 // sub v2.2d, v9.2d, v0.2d
+	WORD $0x6e6edcc0 // fmul v0.2d, v6.2d, v14.2d
+	WORD $0x4eedcce0 // fmls v0.2d, v7.2d, v13.2d
+	WORD $0x4e618801 // frintn v1.2d, v0.2d
+	WORD $0x6ee1d400 // fabd v0.2d, v0.2d, v1.2d
+	WORD $0x4e60f4a5 // fmax v5.2d, v5.2d, v0.2d
+	WORD $0x4ee0f820 // fabs v0.2d, v1.2d
+	WORD $0x4e60f484 // fmax v4.2d, v4.2d, v0.2d
+	WORD $0x4e6ccc27 // fmla v7.2d, v1.2d, v12.2d
+	WORD $0x6e6bdce0 // fmul v0.2d, v7.2d, v11.2d
+	WORD $0x6ee6d400 // fabd v0.2d, v0.2d, v6.2d
+	WORD $0x4e60f463 // fmax v3.2d, v3.2d, v0.2d
+	WORD $0x6eeae400 // fcmgt v0.2d, v0.2d, v10.2d
+	WORD $0x6ee08449 // sub v9.2d, v2.2d, v0.2d
+	WORD $0x0e616900 // fcvtn v0.2s, v8.2d
+	WORD $0x4e6168e0 // fcvtn2 v0.4s, v7.2d
+	WORD $0x3d8000a0 // str q0, [x5]
+	ADD $16, R5, R5
+	SUBS $1, R0, R0
+	BNE decode
+	WORD $0x4e083d21 // mov x1, v9.d[0]
+	WORD $0x4e183d20 // mov x0, v9.d[1]
+	ADD R1, R0, R0
+	MOVD R0, far+40(FP)
+	WORD $0x4e180460 // dup v0.2d, v3.d[1]
+	WORD $0x4e60f460 // fmax v0.2d, v3.2d, v0.2d
+	FMOVD F0, largest+48(FP)
+	MOVD $0x3fdffffbce4217d3, R0
+	WORD $0x4e080c00 // dup v0.2d, x0
+	WORD $0x6ee5e401 // fcmgt v1.2d, v0.2d, v5.2d
+	MOVD $0x41d0000000000000, R0
+	WORD $0x4e080c00 // dup v0.2d, x0
+	WORD $0x6ee4e400 // fcmgt v0.2d, v0.2d, v4.2d
+	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
+	WORD $0x4e083c01 // mov x1, v0.d[0]
+	WORD $0x4e183c00 // mov x0, v0.d[1]
+	AND R1, R0, R0
+	AND $1, R0, R0
+	MOVB R0, sure+56(FP)
+	RET

@@ -35,9 +35,13 @@ var outputs = []output{
 	{"data", asmgen.File{Generator: generator, Package: "data", InTables: []string{"normalize", "pattern"},
 		Emit:   func(c *build.Context) { declare(c, normalizeDeclarations...) },
 		Direct: map[string]func(*arm64.Func){"normalizeNEON": normalize, "patternNEON": pattern}}},
-	{"dist", asmgen.File{Generator: generator, Package: "dist", InTables: []string{"sumRows"},
-		Emit:   func(c *build.Context) { declare(c, sumRowsDeclaration) },
-		Direct: map[string]func(*arm64.Func){"sumRowsNEON": sumRows}}},
+	{"dist", asmgen.File{Generator: generator, Package: "dist", InTables: []string{"sumRows", "lattice"},
+		Emit: func(c *build.Context) {
+			declare(c, sumRowsDeclaration)
+			declare(c, latticeDeclarations...)
+		},
+		Direct: map[string]func(*arm64.Func){"sumRowsNEON": sumRows, "latticeEncodeNEON": latticeEncode,
+			"latticeDecodeNEON": latticeDecode}}},
 }
 
 // declaration is a function without instructions.

@@ -29,6 +29,8 @@ var loops = map[string]map[string]map[string]int{
 	"sumRowsNEON": { // a number, its row and three instructions of addresses and counters
 		"terms64": {"fmul": 16, "fadd": 16, "ldp": 8, "ld1r": 1, all: 44},
 		"terms4":  {"fmul": 1, "fadd": 1, "ldr": 1, "ld1r": 1, all: 7}},
+	"latticeEncodeNEON": {"encode": {"ldr": 1, "str": 1, "frintn": 2, "fabd": 2, "fmax": 4, "fdiv": 0, all: 24}},
+	"latticeDecodeNEON": {"decode": {"ldr": 2, "str": 1, "frintn": 2, "fabd": 4, "fmax": 6, "fdiv": 0, all: 38}},
 }
 
 // all counts every instruction.
