@@ -388,3 +388,109 @@ decode:
 	AND $1, R0, R0
 	MOVB R0, sure+56(FP)
 	RET
+
+// func strataNEON(dst *uint32, groups int, lanes *uint64) (done int)
+TEXT ·strataNEON(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R7
+	MOVD groups+8(FP), R6
+	MOVD lanes+16(FP), R2
+	MOVD 0(R2), R1
+	MOVD 8(R2), R0
+	WORD $0x4e080c0c // dup v12.2d, x0
+	MOVD 16(R2), R0
+	WORD $0x4e040c0b // dup v11.4s, w0
+	MOVD 24(R2), R0
+	WORD $0x4e080c0a // dup v10.2d, x0
+	MOVD 32(R2), R0
+	WORD $0x4e040c09 // dup v9.4s, w0
+	WORD $0x3cc28048 // ldur q8, [x2,#40]
+	WORD $0x3cc38047 // ldur q7, [x2,#56]
+	WORD $0x3cc48046 // ldur q6, [x2,#72]
+	WORD $0x3cc58045 // ldur q5, [x2,#88]
+	WORD $0x3cc6804d // ldur q13, [x2,#104]
+	WORD $0x3cc78044 // ldur q4, [x2,#120]
+	MOVD $0x9e3779b97f4a7c15, R5
+	MOVD $0xbf58476d1ce4e5b9, R4
+	MOVD $0x94d049bb133111eb, R3
+	MOVD $0, R2
+
+group:
+	ADD R5, R1, R1
+	EOR R1>>30, R1, R0
+	MUL R4, R0, R0
+	EOR R0>>27, R0, R0
+	MUL R3, R0, R0
+	EOR R0>>31, R0, R0
+	WORD $0x9e67000e // fmov d14, x0
+	ADD R5, R1, R1
+	EOR R1>>30, R1, R0
+	MUL R4, R0, R0
+	EOR R0>>27, R0, R0
+	MUL R3, R0, R0
+	EOR R0>>31, R0, R0
+	WORD $0x4e181c0e // mov v14.d[1], x0
+	WORD $0x4eec8500 // add v0.2d, v8.2d, v12.2d
+	WORD $0x6ee03581 // cmhi v1.2d, v12.2d, v0.2d
+	WORD $0x4eec84e0 // add v0.2d, v7.2d, v12.2d
+	WORD $0x6ee03580 // cmhi v0.2d, v12.2d, v0.2d
+	WORD $0x4e801820 // uzp1 v0.4s, v1.4s, v0.4s
+	WORD $0x6ea08563 // sub v3.4s, v11.4s, v0.4s
+	WORD $0x2ea3c1c2 // umull v2.2d, v14.2s, v3.2s
+	WORD $0x6ea3c1c0 // umull2 v0.2d, v14.4s, v3.4s
+	WORD $0x4e801841 // uzp1 v1.4s, v2.4s, v0.4s
+	WORD $0x4e805840 // uzp2 v0.4s, v2.4s, v0.4s
+	WORD $0x4ead840f // add v15.4s, v0.4s, v13.4s
+	WORD $0x6ea1346e // cmhi v14.4s, v3.4s, v1.4s
+	ADD R5, R1, R1
+	EOR R1>>30, R1, R0
+	MUL R4, R0, R0
+	EOR R0>>27, R0, R0
+	MUL R3, R0, R0
+	EOR R0>>31, R0, R0
+	WORD $0x9e670002 // fmov d2, x0
+	ADD R5, R1, R1
+	EOR R1>>30, R1, R0
+	MUL R4, R0, R0
+	EOR R0>>27, R0, R0
+	MUL R3, R0, R0
+	EOR R0>>31, R0, R0
+	WORD $0x4e181c02 // mov v2.d[1], x0
+	WORD $0x4eec84c0 // add v0.2d, v6.2d, v12.2d
+	WORD $0x6ee03581 // cmhi v1.2d, v12.2d, v0.2d
+	WORD $0x4eec84a0 // add v0.2d, v5.2d, v12.2d
+	WORD $0x6ee03580 // cmhi v0.2d, v12.2d, v0.2d
+	WORD $0x4e801820 // uzp1 v0.4s, v1.4s, v0.4s
+	WORD $0x6ea08563 // sub v3.4s, v11.4s, v0.4s
+	WORD $0x2ea3c041 // umull v1.2d, v2.2s, v3.2s
+	WORD $0x6ea3c040 // umull2 v0.2d, v2.4s, v3.4s
+	WORD $0x4e801822 // uzp1 v2.4s, v1.4s, v0.4s
+	WORD $0x4e805820 // uzp2 v0.4s, v1.4s, v0.4s
+	WORD $0x4ea48401 // add v1.4s, v0.4s, v4.4s
+	WORD $0x6ea23460 // cmhi v0.4s, v3.4s, v2.4s
+	WORD $0x4ea01dc0 // orr v0.16b, v14.16b, v0.16b
+	WORD $0x6eb0a800 // umaxv s0, v0.4s
+	WORD $0x0e043c00 // mov w0, v0.s[0]
+	CBNZ R0, done
+	WORD $0xad0004ef // stp q15, q1, [x7]
+	WORD $0x4eea8508 // add v8.2d, v8.2d, v10.2d
+	WORD $0x6ee83541 // cmhi v1.2d, v10.2d, v8.2d
+	WORD $0x4eea84e7 // add v7.2d, v7.2d, v10.2d
+	WORD $0x6ee73540 // cmhi v0.2d, v10.2d, v7.2d
+	WORD $0x4e801821 // uzp1 v1.4s, v1.4s, v0.4s
+	WORD $0x4ea985a0 // add v0.4s, v13.4s, v9.4s
+	WORD $0x6ea1840d // sub v13.4s, v0.4s, v1.4s
+	WORD $0x4eea84c6 // add v6.2d, v6.2d, v10.2d
+	WORD $0x6ee63541 // cmhi v1.2d, v10.2d, v6.2d
+	WORD $0x4eea84a5 // add v5.2d, v5.2d, v10.2d
+	WORD $0x6ee53540 // cmhi v0.2d, v10.2d, v5.2d
+	WORD $0x4e801821 // uzp1 v1.4s, v1.4s, v0.4s
+	WORD $0x4ea98480 // add v0.4s, v4.4s, v9.4s
+	WORD $0x6ea18404 // sub v4.4s, v0.4s, v1.4s
+	ADD $32, R7, R7
+	ADD $1, R2, R2
+	SUBS $1, R6, R6
+	BNE group
+
+done:
+	MOVD R2, done+24(FP)
+	RET

@@ -35,13 +35,14 @@ var outputs = []output{
 	{"data", asmgen.File{Generator: generator, Package: "data", InTables: []string{"normalize", "pattern"},
 		Emit:   func(c *build.Context) { declare(c, normalizeDeclarations...) },
 		Direct: map[string]func(*arm64.Func){"normalizeNEON": normalize, "patternNEON": pattern}}},
-	{"dist", asmgen.File{Generator: generator, Package: "dist", InTables: []string{"sumRows", "lattice"},
+	{"dist", asmgen.File{Generator: generator, Package: "dist", InTables: []string{"sumRows", "lattice", "strata"},
 		Emit: func(c *build.Context) {
 			declare(c, sumRowsDeclaration)
 			declare(c, latticeDeclarations...)
+			declare(c, strataDeclaration)
 		},
 		Direct: map[string]func(*arm64.Func){"sumRowsNEON": sumRows, "latticeEncodeNEON": latticeEncode,
-			"latticeDecodeNEON": latticeDecode}}},
+			"latticeDecodeNEON": latticeDecode, "strataNEON": strata}}},
 }
 
 // declaration is a function without instructions.
