@@ -20,9 +20,3 @@ func latticeEncodeNEON(dst *float32, x *float32, n int, inverse float64, mask ui
 //go:noescape
 func latticeDecodeNEON(dst *float32, codes *float32, ref *float32, n int, c *float64) (far int, largest float64,
 	sure bool)
-
-// strataNEON draws from groups of 8 blocks, and stops at a group with a rejected draw. lanes points
-// to strataLanes.
-//
-//go:noescape
-func strataNEON(dst *uint32, groups int, lanes *uint64) (done int)

@@ -20,29 +20,22 @@ func sumRows(f *arm64.Func) {
 	f.Do("CMP $4, R%r", n)
 	f.Jump("LT", "few")
 	for i, width := range columnWidths {
-		name := "columns" + itoa(4*width)
 		next := "rest"
 		if i+1 < len(columnWidths) {
 			next = "columns" + itoa(4*columnWidths[i+1])
 		}
-		f.Label(name)
+		f.Label("columns" + itoa(4*width))
 		f.Do("CMP $"+itoa(4*width)+", R%r", n)
 		f.Jump("LT", next)
-		sums := vectors(f, width)
+		sums, at, row, left := vectors(f, width), f.General(), f.General(), f.General()
 		for _, s := range sums {
 			f.OpImm("movi.16b", 0, s)
 		}
-		at, row, left := f.General(), f.General(), f.General()
 		f.Move(at, a)
 		f.Move(row, v)
 		f.Move(left, terms)
 		repeat(f, "terms"+itoa(4*width), left, func() { addTerm(f, sums, at, row, four, stride) })
-		if width == 1 {
-			f.OpImm("str.q", 0, sums[0], dst)
-		}
-		for k := 0; k+1 < width; k += 2 {
-			f.OpPair("stp.q", 16*k, sums[k], sums[k+1], dst)
-		}
+		storeAll(f, sums, dst)
 		increase(f, dst, 16*width)
 		increase(f, v, 16*width)
 		f.Flags(n, "SUBS $"+itoa(4*width)+", R%r, R%d", n)
@@ -57,6 +50,24 @@ func sumRows(f *arm64.Func) {
 	f.Move(n, four)
 	f.Jump("", "columns4")
 
+	fewColumns(f, dst, n, a, terms, v, four, stride)
+	f.Label("done")
+	f.Return()
+}
+
+// storeAll stores one register or pairs of them.
+func storeAll(f *arm64.Func, sums []arm64.Reg, dst arm64.Reg) {
+	if len(sums) == 1 {
+		f.OpImm("str.q", 0, sums[0], dst)
+		return
+	}
+	for k := 0; k < len(sums); k += 2 {
+		f.OpPair("stp.q", 16*k, sums[k], sums[k+1], dst)
+	}
+}
+
+// fewColumns sums one to three columns, one after the other.
+func fewColumns(f *arm64.Func, dst, n, a, terms, v, four, stride arm64.Reg) {
 	repeat(f, "few", n, func() {
 		sum, at, row, left := f.Vector(), f.General(), f.General(), f.General()
 		f.OpImm("movi.16b", 0, sum)
@@ -75,8 +86,6 @@ func sumRows(f *arm64.Func) {
 		increase(f, dst, 4)
 		increase(f, v, 4)
 	})
-	f.Label("done")
-	f.Return()
 }
 
 // addTerm adds a number times a row to sums of four numbers each, and moves on.

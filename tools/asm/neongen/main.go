@@ -35,14 +35,16 @@ var outputs = []output{
 	{"data", asmgen.File{Generator: generator, Package: "data", InTables: []string{"normalize", "pattern"},
 		Emit:   func(c *build.Context) { declare(c, normalizeDeclarations...) },
 		Direct: map[string]func(*arm64.Func){"normalizeNEON": normalize, "patternNEON": pattern}}},
-	{"dist", asmgen.File{Generator: generator, Package: "dist", InTables: []string{"sumRows", "lattice", "strata"},
+	{"dist", asmgen.File{Generator: generator, Package: "dist", InTables: []string{"sumRows", "lattice"},
 		Emit: func(c *build.Context) {
 			declare(c, sumRowsDeclaration)
 			declare(c, latticeDeclarations...)
-			declare(c, strataDeclaration)
 		},
 		Direct: map[string]func(*arm64.Func){"sumRowsNEON": sumRows, "latticeEncodeNEON": latticeEncode,
-			"latticeDecodeNEON": latticeDecode, "strataNEON": strata}}},
+			"latticeDecodeNEON": latticeDecode}}},
+	{"dist/strata", asmgen.File{Generator: generator, Package: "strata", InTables: []string{"draw"},
+		Emit:   func(c *build.Context) { declare(c, strataDeclaration) },
+		Direct: map[string]func(*arm64.Func){"drawNEON": draw}}},
 }
 
 // declaration is a function without instructions.

@@ -31,7 +31,7 @@ var loops = map[string]map[string]map[string]int{
 		"terms4":  {"fmul": 1, "fadd": 1, "ldr": 1, "ld1r": 1, all: 7}},
 	"latticeEncodeNEON": {"encode": {"ldr": 1, "str": 1, "frintn": 2, "fabd": 2, "fmax": 4, "fdiv": 0, all: 24}},
 	"latticeDecodeNEON": {"decode": {"ldr": 2, "str": 1, "frintn": 2, "fabd": 4, "fmax": 6, "fdiv": 0, all: 38}},
-	"strataNEON":        {"group": {"MUL": 8, "umull": 2, "umull2": 2, "stp": 1, all: 75}},
+	"drawNEON":          {"group": {"MUL": 8, "umull": 2, "umull2": 2, "stp": 1, all: 75}},
 }
 
 // all counts every instruction.

@@ -1,6 +1,6 @@
 //go:build (amd64 || arm64) && !noasm && !fspda_noasm
 
-package dist
+package strata
 
 import (
 	"math/bits"
@@ -8,22 +8,22 @@ import (
 	"fspda/internal/rng"
 )
 
-const maxStrataCall = 4096 // coordinates per call, so that a call takes microseconds and does not delay preemption
+const maxCall = 4096 // coordinates per call, so that a call takes microseconds and does not delay preemption
 
 // fillFast draws from whole groups of blocks and stops at a group with a rejected draw. It returns
 // the number of coordinates and the beginning of the next block.
-func (c *strataCursor) fillFast(dst []uint32, begin uint32, s *rng.Stream) (n int, next uint32) {
-	if !useStrata {
+func (c *cursor) fillFast(dst []uint32, begin uint32, s *rng.Stream) (n int, next uint32) {
+	if !useAssembly {
 		return 0, begin
 	}
 	for {
-		groups := min(len(dst)-n, maxStrataCall) / strataGroup
+		groups := min(len(dst)-n, maxCall) / groupSize
 		if groups == 0 {
 			return n, begin
 		}
-		lanes := c.lanes(begin, *s)
-		done := strataAsm(&dst[n], groups, &lanes)
-		drawn := done * strataGroup
+		state := c.start(begin, *s)
+		done := drawAsm(&dst[n], groups, &state)
+		drawn := done * groupSize
 		begin = uint32(uint64(begin) + c.advance(drawn))
 		s.Skip(uint64(drawn / 2))
 		n += drawn
@@ -34,13 +34,13 @@ func (c *strataCursor) fillFast(dst []uint32, begin uint32, s *rng.Stream) (n in
 }
 
 // group returns the increments of the rest and of the beginning for a group of blocks.
-func (c *strataCursor) group() (part, step uint64) {
-	carry, low := bits.Mul64(c.part, strataGroup)
-	return low, strataGroup*uint64(c.short) + carry
+func (c *cursor) group() (part, step uint64) {
+	carry, low := bits.Mul64(c.part, groupSize)
+	return low, groupSize*uint64(c.short) + carry
 }
 
 // advance moves n blocks on and returns their total length.
-func (c *strataCursor) advance(n int) (length uint64) {
+func (c *cursor) advance(n int) (length uint64) {
 	high, low := bits.Mul64(c.part, uint64(n))
 	rest, over := bits.Add64(c.rest, low, 0)
 	c.rest = rest
