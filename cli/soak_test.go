@@ -147,8 +147,8 @@ func (s *soak) String() string {
 		total += n
 		mean[what] = fmt.Sprintf("%.1f s", s.lasted[what].Seconds()/float64(n))
 	}
-	return fmt.Sprintf("%d events %v, on average to the next row %v; %d starts of processes; %d rows of synchronous runs compared; %d of %d stops of "+
-		"all at one iteration; in real time sums of duals up to %.2g, accuracy at most %.4f lower", total, s.events,
+	return fmt.Sprintf("%d events %v, on average to the next row %v; %d starts of processes; %d rows of synchronous "+
+		"runs compared; %d of %d stops of all at one iteration; in real time sums of duals up to %.2g, accuracy at most %.4f lower", total, s.events,
 		mean, s.starts, s.rows, s.stops[0], s.stops[1], s.worst[0], s.worst[1])
 }
 

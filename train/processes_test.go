@@ -239,8 +239,8 @@ func TestProcessesResume(t *testing.T) {
 			c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 8, 0.25, Params{"delay": 7}
 		},
 		"late codes": func(c *Config) {
-			c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 8, 0.25, Params{"delay": 6, "quantize": "int4",
-				"block": 64}
+			c.Algo, c.LocalSteps, c.Density = "streaming-diloco", 8, 0.25
+			c.Params = Params{"delay": 6, "quantize": "int4", "block": 64}
 		},
 		"eager": func(c *Config) {
 			c.Algo, c.LocalSteps, c.Params = "diloco", 6, Params{"outer": "eager", "outer_lr": 0.4}
