@@ -148,8 +148,8 @@ func (s *soak) String() string {
 		mean[what] = fmt.Sprintf("%.1f s", s.lasted[what].Seconds()/float64(n))
 	}
 	return fmt.Sprintf("%d events %v, on average to the next row %v; %d starts of processes; %d rows of synchronous "+
-		"runs compared; %d of %d stops of all at one iteration; in real time sums of duals up to %.2g, accuracy at most %.4f lower", total, s.events,
-		mean, s.starts, s.rows, s.stops[0], s.stops[1], s.worst[0], s.worst[1])
+		"runs compared; %d of %d stops of all at one iteration; in real time sums of duals up to %.2g, accuracy at "+
+		"most %.4f lower", total, s.events, mean, s.starts, s.rows, s.stops[0], s.stops[1], s.worst[0], s.worst[1])
 }
 
 // run makes one run with faults until it has finished.
@@ -497,7 +497,11 @@ func (r *soakRun) stopAll() bool {
 	at := map[string]bool{}
 	for i := range r.agents {
 		all, _ := filepath.Glob(filepath.Join(r.dir, "agents", fmt.Sprintf("%03d", i), "checkpoints", "iter-*"))
-		at[filepath.Base(slices.Max(append(all, "none")))] = true
+		newest := "none"
+		if len(all) > 0 {
+			newest = filepath.Base(slices.Max(all))
+		}
+		at[newest] = true
 		r.resume(i)
 	}
 	if !r.live {
