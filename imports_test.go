@@ -66,7 +66,8 @@ var allowed = map[string][]string{
 	"data/fetch":          {"internal/bounded", "internal/wholefile"},
 	"dist/fewbits":        {},
 	"dist/strata":         {"internal/rng"},
-	"dist":                {"device", "dist/fewbits", "dist/strata", "internal/bounded", "internal/rng", "internal/spelling"},
+	"dist": {"device", "dist/fewbits", "dist/strata", "internal/bounded", "internal/rng",
+		"internal/spelling"},
 	"dist/allreduce":      {"dist"},
 	"dist/discover":       {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
 	"dist/discover/nats":  {"dist/discover"},
