@@ -15,3 +15,14 @@ func normalizeNEON(dst *float32, pixels *uint8, n int, scale float32, shift floa
 //
 //go:noescape
 func patternNEON(dst *float32, pixels *uint8, n int, p *float32)
+
+// sumLinesNEON is sumRowsGo for n numbers, a positive multiple of 32, and 1 to 4 weights. Where
+// more is not 0 it adds to dst.
+//
+//go:noescape
+func sumLinesNEON(dst *int16, src *uint8, stride int, n int, weight *int16, taps int, more int)
+
+// sumColumnsNEON writes 12 bytes a group, and 4 behind the last.
+//
+//go:noescape
+func sumColumnsNEON(dst *uint8, line *int16, where *uint32, weights *int16, groups int, pairs int)

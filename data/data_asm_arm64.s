@@ -128,3 +128,422 @@ pixels:
 	SUBS $48, R1, R1
 	BNE pixels
 	RET
+
+// func sumLinesNEON(dst *int16, src *uint8, stride int, n int, weight *int16, taps int, more int)
+TEXT ·sumLinesNEON(SB), NOSPLIT, $0-56
+	MOVD dst+0(FP), R9
+	MOVD src+8(FP), R4
+	MOVD stride+16(FP), R8
+	MOVD n+24(FP), R1
+	MOVD weight+32(FP), R0
+	MOVD taps+40(FP), R7
+	MOVD more+48(FP), R6
+	LSR $5, R1, R5
+	WORD $0x4d40c40a // ld1r {v10.8h}, [x0]
+	CMP $1, R7
+	BNE rows2
+	CBNZ R6, more1
+
+first1:
+	WORD $0xacc11081 // ldp q1, q4, [x4],#32
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e6ab403 // sqrdmulh v3.8h, v0.8h, v10.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e6ab402 // sqrdmulh v2.8h, v0.8h, v10.8h
+	WORD $0x2f0fa480 // ushll v0.8h, v4.8b, #7
+	WORD $0x6e6ab401 // sqrdmulh v1.8h, v0.8h, v10.8h
+	WORD $0x6f0fa480 // ushll2 v0.8h, v4.16b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0xad000923 // stp q3, q2, [x9]
+	WORD $0xad010121 // stp q1, q0, [x9,#32]
+	ADD $64, R9, R9
+	SUBS $1, R5, R5
+	BNE first1
+	RET
+
+more1:
+	WORD $0xad400923 // ldp q3, q2, [x9]
+	WORD $0xad411526 // ldp q6, q5, [x9,#32]
+	WORD $0xacc11081 // ldp q1, q4, [x4],#32
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600c42 // sqadd v2.8h, v2.8h, v0.8h
+	WORD $0x2f0fa480 // ushll v0.8h, v4.8b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600cc1 // sqadd v1.8h, v6.8h, v0.8h
+	WORD $0x6f0fa480 // ushll2 v0.8h, v4.16b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600ca0 // sqadd v0.8h, v5.8h, v0.8h
+	WORD $0xad000923 // stp q3, q2, [x9]
+	WORD $0xad010121 // stp q1, q0, [x9,#32]
+	ADD $64, R9, R9
+	SUBS $1, R5, R5
+	BNE more1
+	RET
+
+rows2:
+	ADD R8, R4, R3
+	ADD $2, R0, R0
+	WORD $0x4d40c409 // ld1r {v9.8h}, [x0]
+	CMP $2, R7
+	BNE rows3
+	CBNZ R6, more2
+
+first2:
+	WORD $0xacc10482 // ldp q2, q1, [x4],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e6ab403 // sqrdmulh v3.8h, v0.8h, v10.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e6ab402 // sqrdmulh v2.8h, v0.8h, v10.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e6ab406 // sqrdmulh v6.8h, v0.8h, v10.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e6ab405 // sqrdmulh v5.8h, v0.8h, v10.8h
+	WORD $0xacc11061 // ldp q1, q4, [x3],#32
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c42 // sqadd v2.8h, v2.8h, v0.8h
+	WORD $0x2f0fa480 // ushll v0.8h, v4.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600cc1 // sqadd v1.8h, v6.8h, v0.8h
+	WORD $0x6f0fa480 // ushll2 v0.8h, v4.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600ca0 // sqadd v0.8h, v5.8h, v0.8h
+	WORD $0xad000923 // stp q3, q2, [x9]
+	WORD $0xad010121 // stp q1, q0, [x9,#32]
+	ADD $64, R9, R9
+	SUBS $1, R5, R5
+	BNE first2
+	RET
+
+more2:
+	WORD $0xad401923 // ldp q3, q6, [x9]
+	WORD $0xad411125 // ldp q5, q4, [x9,#32]
+	WORD $0xacc10482 // ldp q2, q1, [x4],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600cc2 // sqadd v2.8h, v6.8h, v0.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600ca6 // sqadd v6.8h, v5.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600c85 // sqadd v5.8h, v4.8h, v0.8h
+	WORD $0xacc11061 // ldp q1, q4, [x3],#32
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c42 // sqadd v2.8h, v2.8h, v0.8h
+	WORD $0x2f0fa480 // ushll v0.8h, v4.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600cc1 // sqadd v1.8h, v6.8h, v0.8h
+	WORD $0x6f0fa480 // ushll2 v0.8h, v4.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600ca0 // sqadd v0.8h, v5.8h, v0.8h
+	WORD $0xad000923 // stp q3, q2, [x9]
+	WORD $0xad010121 // stp q1, q0, [x9,#32]
+	ADD $64, R9, R9
+	SUBS $1, R5, R5
+	BNE more2
+	RET
+
+rows3:
+	ADD R8, R3, R2
+	ADD $2, R0, R1
+	WORD $0x4d40c428 // ld1r {v8.8h}, [x1]
+	CMP $3, R7
+	BNE rows4
+	CBNZ R6, more3
+
+first3:
+	WORD $0xacc10482 // ldp q2, q1, [x4],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e6ab403 // sqrdmulh v3.8h, v0.8h, v10.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e6ab406 // sqrdmulh v6.8h, v0.8h, v10.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e6ab405 // sqrdmulh v5.8h, v0.8h, v10.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e6ab404 // sqrdmulh v4.8h, v0.8h, v10.8h
+	WORD $0xacc10462 // ldp q2, q1, [x3],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600cc2 // sqadd v2.8h, v6.8h, v0.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600ca6 // sqadd v6.8h, v5.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c85 // sqadd v5.8h, v4.8h, v0.8h
+	WORD $0xacc11041 // ldp q1, q4, [x2],#32
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600c42 // sqadd v2.8h, v2.8h, v0.8h
+	WORD $0x2f0fa480 // ushll v0.8h, v4.8b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600cc1 // sqadd v1.8h, v6.8h, v0.8h
+	WORD $0x6f0fa480 // ushll2 v0.8h, v4.16b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600ca0 // sqadd v0.8h, v5.8h, v0.8h
+	WORD $0xad000923 // stp q3, q2, [x9]
+	WORD $0xad010121 // stp q1, q0, [x9,#32]
+	ADD $64, R9, R9
+	SUBS $1, R5, R5
+	BNE first3
+	RET
+
+more3:
+	WORD $0xad401923 // ldp q3, q6, [x9]
+	WORD $0xad411125 // ldp q5, q4, [x9,#32]
+	WORD $0xacc10482 // ldp q2, q1, [x4],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600cc6 // sqadd v6.8h, v6.8h, v0.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600ca5 // sqadd v5.8h, v5.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600c84 // sqadd v4.8h, v4.8h, v0.8h
+	WORD $0xacc10462 // ldp q2, q1, [x3],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600cc2 // sqadd v2.8h, v6.8h, v0.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600ca6 // sqadd v6.8h, v5.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c85 // sqadd v5.8h, v4.8h, v0.8h
+	WORD $0xacc11041 // ldp q1, q4, [x2],#32
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600c42 // sqadd v2.8h, v2.8h, v0.8h
+	WORD $0x2f0fa480 // ushll v0.8h, v4.8b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600cc1 // sqadd v1.8h, v6.8h, v0.8h
+	WORD $0x6f0fa480 // ushll2 v0.8h, v4.16b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600ca0 // sqadd v0.8h, v5.8h, v0.8h
+	WORD $0xad000923 // stp q3, q2, [x9]
+	WORD $0xad010121 // stp q1, q0, [x9,#32]
+	ADD $64, R9, R9
+	SUBS $1, R5, R5
+	BNE more3
+	RET
+
+rows4:
+	ADD R8, R2, R0
+	ADD $2, R1, R1
+	WORD $0x4d40c427 // ld1r {v7.8h}, [x1]
+	CMP $4, R7
+	CBNZ R6, more4
+
+first4:
+	WORD $0xacc10482 // ldp q2, q1, [x4],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e6ab403 // sqrdmulh v3.8h, v0.8h, v10.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e6ab406 // sqrdmulh v6.8h, v0.8h, v10.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e6ab405 // sqrdmulh v5.8h, v0.8h, v10.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e6ab404 // sqrdmulh v4.8h, v0.8h, v10.8h
+	WORD $0xacc10462 // ldp q2, q1, [x3],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600cc6 // sqadd v6.8h, v6.8h, v0.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600ca5 // sqadd v5.8h, v5.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c84 // sqadd v4.8h, v4.8h, v0.8h
+	WORD $0xacc10442 // ldp q2, q1, [x2],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600cc2 // sqadd v2.8h, v6.8h, v0.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600ca6 // sqadd v6.8h, v5.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600c85 // sqadd v5.8h, v4.8h, v0.8h
+	WORD $0xacc11001 // ldp q1, q4, [x0],#32
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e67b400 // sqrdmulh v0.8h, v0.8h, v7.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e67b400 // sqrdmulh v0.8h, v0.8h, v7.8h
+	WORD $0x4e600c42 // sqadd v2.8h, v2.8h, v0.8h
+	WORD $0x2f0fa480 // ushll v0.8h, v4.8b, #7
+	WORD $0x6e67b400 // sqrdmulh v0.8h, v0.8h, v7.8h
+	WORD $0x4e600cc1 // sqadd v1.8h, v6.8h, v0.8h
+	WORD $0x6f0fa480 // ushll2 v0.8h, v4.16b, #7
+	WORD $0x6e67b400 // sqrdmulh v0.8h, v0.8h, v7.8h
+	WORD $0x4e600ca0 // sqadd v0.8h, v5.8h, v0.8h
+	WORD $0xad000923 // stp q3, q2, [x9]
+	WORD $0xad010121 // stp q1, q0, [x9,#32]
+	ADD $64, R9, R9
+	SUBS $1, R5, R5
+	BNE first4
+	RET
+
+more4:
+	WORD $0xad401923 // ldp q3, q6, [x9]
+	WORD $0xad411125 // ldp q5, q4, [x9,#32]
+	WORD $0xacc10482 // ldp q2, q1, [x4],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600cc6 // sqadd v6.8h, v6.8h, v0.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600ca5 // sqadd v5.8h, v5.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e6ab400 // sqrdmulh v0.8h, v0.8h, v10.8h
+	WORD $0x4e600c84 // sqadd v4.8h, v4.8h, v0.8h
+	WORD $0xacc10462 // ldp q2, q1, [x3],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600cc6 // sqadd v6.8h, v6.8h, v0.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600ca5 // sqadd v5.8h, v5.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e69b400 // sqrdmulh v0.8h, v0.8h, v9.8h
+	WORD $0x4e600c84 // sqadd v4.8h, v4.8h, v0.8h
+	WORD $0xacc10442 // ldp q2, q1, [x2],#32
+	WORD $0x2f0fa440 // ushll v0.8h, v2.8b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa440 // ushll2 v0.8h, v2.16b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600cc2 // sqadd v2.8h, v6.8h, v0.8h
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600ca6 // sqadd v6.8h, v5.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e68b400 // sqrdmulh v0.8h, v0.8h, v8.8h
+	WORD $0x4e600c85 // sqadd v5.8h, v4.8h, v0.8h
+	WORD $0xacc11001 // ldp q1, q4, [x0],#32
+	WORD $0x2f0fa420 // ushll v0.8h, v1.8b, #7
+	WORD $0x6e67b400 // sqrdmulh v0.8h, v0.8h, v7.8h
+	WORD $0x4e600c63 // sqadd v3.8h, v3.8h, v0.8h
+	WORD $0x6f0fa420 // ushll2 v0.8h, v1.16b, #7
+	WORD $0x6e67b400 // sqrdmulh v0.8h, v0.8h, v7.8h
+	WORD $0x4e600c42 // sqadd v2.8h, v2.8h, v0.8h
+	WORD $0x2f0fa480 // ushll v0.8h, v4.8b, #7
+	WORD $0x6e67b400 // sqrdmulh v0.8h, v0.8h, v7.8h
+	WORD $0x4e600cc1 // sqadd v1.8h, v6.8h, v0.8h
+	WORD $0x6f0fa480 // ushll2 v0.8h, v4.16b, #7
+	WORD $0x6e67b400 // sqrdmulh v0.8h, v0.8h, v7.8h
+	WORD $0x4e600ca0 // sqadd v0.8h, v5.8h, v0.8h
+	WORD $0xad000923 // stp q3, q2, [x9]
+	WORD $0xad010121 // stp q1, q0, [x9,#32]
+	ADD $64, R9, R9
+	SUBS $1, R5, R5
+	BNE more4
+	RET
+
+// func sumColumnsNEON(dst *uint8, line *int16, where *uint32, weights *int16, groups int, pairs int)
+TEXT ·sumColumnsNEON(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R10
+	MOVD line+8(FP), R9
+	MOVD where+16(FP), R8
+	MOVD weights+24(FP), R7
+	MOVD groups+32(FP), R6
+	MOVD pairs+40(FP), R5
+	MOVD $0x0908060504020100, R0
+	WORD $0x9e670009 // fmov d9, x0
+	MOVD $0x808080800e0d0c0a, R0
+	WORD $0x4e181c09 // mov v9.d[1], x0
+
+group:
+	MOVWU 0(R8), R0
+	ADD R9, R0, R4
+	WORD $0x4f00e408 // movi v8.16b, #0x0
+	MOVWU 4(R8), R0
+	ADD R9, R0, R3
+	WORD $0x4f00e407 // movi v7.16b, #0x0
+	MOVWU 8(R8), R0
+	ADD R9, R0, R2
+	WORD $0x4f00e406 // movi v6.16b, #0x0
+	MOVWU 12(R8), R0
+	ADD R9, R0, R1
+	WORD $0x4f00e405 // movi v5.16b, #0x0
+	MOVD R5, R0
+
+pair:
+	WORD $0xacc10ce4 // ldp q4, q3, [x7],#32
+	WORD $0xacc104e2 // ldp q2, q1, [x7],#32
+	WORD $0x3cc0c480 // ldr q0, [x4],#12
+	WORD $0x6e64b400 // sqrdmulh v0.8h, v0.8h, v4.8h
+	WORD $0x4e600d08 // sqadd v8.8h, v8.8h, v0.8h
+	WORD $0x3cc0c440 // ldr q0, [x2],#12
+	WORD $0x6e63b400 // sqrdmulh v0.8h, v0.8h, v3.8h
+	WORD $0x4e600cc6 // sqadd v6.8h, v6.8h, v0.8h
+	WORD $0x3cc0c460 // ldr q0, [x3],#12
+	WORD $0x6e62b400 // sqrdmulh v0.8h, v0.8h, v2.8h
+	WORD $0x4e600ce7 // sqadd v7.8h, v7.8h, v0.8h
+	WORD $0x3cc0c420 // ldr q0, [x1],#12
+	WORD $0x6e61b400 // sqrdmulh v0.8h, v0.8h, v1.8h
+	WORD $0x4e600ca5 // sqadd v5.8h, v5.8h, v0.8h
+	SUBS $1, R0, R0
+	BNE pair
+	WORD $0x6e083100 // ext v0.16b, v8.16b, v8.16b, #6
+	WORD $0x4e600d04 // sqadd v4.8h, v8.8h, v0.8h
+	WORD $0x6e0730e0 // ext v0.16b, v7.16b, v7.16b, #6
+	WORD $0x4e600ce3 // sqadd v3.8h, v7.8h, v0.8h
+	WORD $0x6e0630c0 // ext v0.16b, v6.16b, v6.16b, #6
+	WORD $0x4e600cc2 // sqadd v2.8h, v6.8h, v0.8h
+	WORD $0x6e0530a0 // ext v0.16b, v5.16b, v5.16b, #6
+	WORD $0x4e600ca1 // sqadd v1.8h, v5.8h, v0.8h
+	WORD $0x4ec33880 // zip1 v0.2d, v4.2d, v3.2d
+	WORD $0x4ec13841 // zip1 v1.2d, v2.2d, v1.2d
+	WORD $0x2f098c00 // sqrshrun v0.8b, v0.8h, #7
+	WORD $0x6f098c20 // sqrshrun2 v0.16b, v1.8h, #7
+	WORD $0x4e090000 // tbl v0.16b, {v0.16b}, v9.16b
+	WORD $0x3c800140 // stur q0, [x10]
+	ADD $16, R8, R8
+	ADD $12, R10, R10
+	SUBS $1, R6, R6
+	BNE group
+	RET

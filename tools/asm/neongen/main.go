@@ -32,9 +32,13 @@ var outputs = []output{
 		},
 		Direct: map[string]func(*arm64.Func){"fromYCbCrNEON": fromYCbCr, "weighSumNEON": weighSum,
 			"interpolateNEON": interpolate}}},
-	{"data", asmgen.File{Generator: generator, Package: "data", InTables: []string{"normalize", "pattern"},
-		Emit:   func(c *build.Context) { declare(c, normalizeDeclarations...) },
-		Direct: map[string]func(*arm64.Func){"normalizeNEON": normalize, "patternNEON": pattern}}},
+	{"data", asmgen.File{Generator: generator, Package: "data", InTables: []string{"normalize", "pattern", "sum"},
+		Emit: func(c *build.Context) {
+			declare(c, normalizeDeclarations...)
+			declare(c, resampleDeclarations...)
+		},
+		Direct: map[string]func(*arm64.Func){"normalizeNEON": normalize, "patternNEON": pattern,
+			"sumLinesNEON": sumLines, "sumColumnsNEON": columns}}},
 	{"dist", asmgen.File{Generator: generator, Package: "dist", InTables: []string{"sumRows", "lattice"},
 		Emit: func(c *build.Context) {
 			declare(c, sumRowsDeclaration)

@@ -26,6 +26,11 @@ var loops = map[string]map[string]map[string]int{
 	"interpolateNEON": {"group": {"mla": 4, "sshl": 4, "st2": 1}},
 	"normalizeNEON":   {"pixels": {"fmul": 4, "fadd": 4, "stp": 2, "ldr": 1}},
 	"patternNEON":     {"pixels": {"fmul": 12, "fadd": 12, "stp": 6}},
+	"sumLinesNEON": { // of a row a load, and for each eight numbers a conversion, a product and a sum
+		"first1": {"ushll": 2, "ushll2": 2, "sqrdmulh": 4, "sqadd": 0, "ldp": 1, "stp": 2, all: 14},
+		"first4": {"ushll": 8, "ushll2": 8, "sqrdmulh": 16, "sqadd": 12, "ldp": 4, "stp": 2, all: 53},
+		"more4":  {"sqrdmulh": 16, "sqadd": 16, "ldp": 6, "stp": 2, all: 59}},
+	"sumColumnsNEON": {"pair": {"sqrdmulh": 4, "sqadd": 4, "ldr": 4, "ldp": 2, all: 16}},
 	"sumRowsNEON": { // a number, its row and three instructions of addresses and counters
 		"terms64": {"fmul": 16, "fadd": 16, "ldp": 8, "ld1r": 1, all: 44},
 		"terms4":  {"fmul": 1, "fadd": 1, "ldr": 1, "ld1r": 1, all: 7}},
