@@ -4,7 +4,8 @@ import "fspda/tools/asm/arm64"
 
 var resampleDeclarations = []declaration{
 	{"sumLinesNEON", "func(dst *int16, src *uint8, stride, n int, weight *int16, taps, more int)",
-		"is sumRowsGo for n numbers, a positive multiple of 32, and 1 to 4 weights. Where more is not 0 it adds to dst."},
+		"is sumRowsGo for n numbers, a positive multiple of 32, and 1 to 4 weights. Where more is not 0 it " +
+			"adds to dst."},
 	{"sumColumnsNEON", "func(dst *uint8, line *int16, where *uint32, weights *int16, groups, pairs int)",
 		"writes 12 bytes a group, and 4 behind the last."},
 }
