@@ -19,7 +19,7 @@ var sizes = map[string]int{
 	"bench":    10640,
 	"cli":      13900,
 	"cmd":      40,
-	"cpu":      11520,
+	"cpu":      11600,
 	"cuda":     20500,
 	"data":     18000,
 	"device":   6570,
@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    30250,
+	"train":    30350,
 	"web":      5490,
 }
 

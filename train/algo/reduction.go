@@ -71,7 +71,7 @@ func (Exact) sum(s *State, r *Round, name string, dst device.Vector) (device.Vec
 // In two steps the owner of a part of the vector gets the q of all others there, and sends Q of
 // their mean to all, itself included: it goes on with the decoded numbers. In one process all
 // agents get all q and compute the same, and the ledger counts the two steps. Between processes each
-// gets its part, unless it is late.
+// gets its part.
 type Quantized struct {
 	Spec     string // Of the compressor: int(b,block) or fp8(block).
 	TwoSteps bool
