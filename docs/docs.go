@@ -98,6 +98,7 @@ func Handler() http.Handler {
 	})
 }
 
+// page answers with one page.
 func page(w http.ResponseWriter, r *http.Request) {
 	all := Pages()
 	for _, p := range all {
