@@ -205,6 +205,7 @@ var allowed = map[string][]string{
 	// for tests only, see TestProductHasNoStage
 	// a simulated network with faults, and the contract of every transport
 	"internal/testing/disttest":   {"device", "device/devicetest", "dist", "internal/rng"},
+	"internal/testing/doctable":   {},                                           // tables of the documentation
 	"internal/testing/imagetest":  {},                                           // pictures to decode
 	"internal/testing/fakecuda":   {"cuda/kernels", "internal/testing/hostrun"}, // NVIDIA's libraries on the host
 	"internal/testing/fakecudnn":  {"cuda/cudnn", "cuda/driver"},                // the graph API of cuDNN in Go

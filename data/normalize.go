@@ -15,7 +15,6 @@ type normalizer struct {
 	scales, shifts []float32 // one number for each channel, passed in device.Batch
 }
 
-// channel is the normalization of one channel.
 type channel struct {
 	scale, shift float32
 	table        [256]float32
