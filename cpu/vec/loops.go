@@ -127,7 +127,6 @@ func (c *combination) pointers(n int) (v [maxTerms]*float32) {
 	return v
 }
 
-// dotBlock is dotGo.
 func dotBlock(x, y []float32) float64 {
 	y = y[:len(x)]
 	switch {
@@ -139,7 +138,6 @@ func dotBlock(x, y []float32) float64 {
 	return dotAsm(pointer(x), pointer(y), len(x))
 }
 
-// rowMaxima is rowMaximaGo.
 func rowMaxima(tops, x []float32, n int) {
 	x = x[:len(tops)*n]
 	switch {
@@ -151,7 +149,6 @@ func rowMaxima(tops, x []float32, n int) {
 	}
 }
 
-// expRows is expRowsGo.
 func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	dst, x, tops = dst[:len(sums)*n], x[:len(sums)*n], tops[:len(sums)]
 	switch {
@@ -163,7 +160,6 @@ func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	}
 }
 
-// floatExpRows is floatExpRowsGo.
 func floatExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	dst, x, tops = dst[:len(sums)*n], x[:len(sums)*n], tops[:len(sums)]
 	switch {
@@ -175,7 +171,6 @@ func floatExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	}
 }
 
-// scaleRows is scaleRowsGo.
 func scaleRows(dst, x, scales []float32, n, stride int) {
 	x = x[:len(scales)*n]
 	if len(x) == 0 {
@@ -189,7 +184,6 @@ func scaleRows(dst, x, scales []float32, n, stride int) {
 	scaleRowsGo(dst, x, scales, n, stride)
 }
 
-// timesRows is timesRowsGo.
 func timesRows(dst, src []float32, scales []float64, n int) {
 	dst, src = dst[:len(scales)*n], src[:len(scales)*n]
 	switch {
@@ -201,7 +195,6 @@ func timesRows(dst, src []float32, scales []float64, n int) {
 	}
 }
 
-// slopeRows is slopeRowsGo.
 func slopeRows(dst, p, d []float32, means []float64, n, stride int) {
 	d = d[:len(means)*n]
 	if len(d) == 0 {
@@ -216,7 +209,6 @@ func slopeRows(dst, p, d []float32, means []float64, n, stride int) {
 	slopeRowsGo(dst, p, d, means, n, stride)
 }
 
-// addColumns is addColumnsGo.
 func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
 	if !isa.Assembly() {
 		addColumnsGo(sums, a, rows, stride, columns)
@@ -235,7 +227,6 @@ func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int)
 	}
 }
 
-// addDiffAll1 is addDiffAll1Go.
 func addDiffAll1(p, q []float32, a float32, v []float32) {
 	if !isa.Assembly() {
 		addDiffAll1Go(p, q, a, v)
@@ -249,7 +240,6 @@ func addDiffAll1(p, q []float32, a float32, v []float32) {
 	}
 }
 
-// addDiffAll2 is addDiffAll2Go.
 func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32) {
 	if !isa.Assembly() {
 		addDiffAll2Go(p, q, a, v, b, w)
@@ -263,7 +253,6 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 	}
 }
 
-// adamW is adamWGo.
 func adamW(a *adam, g, m, v, x []float32) {
 	if !isa.Assembly() {
 		adamWGo(a, g, m, v, x)
@@ -289,7 +278,6 @@ func sumDiffs(sum []float32, s *differences) {
 		s.scale)
 }
 
-// addDiffs1 is addDiffs1Go.
 func addDiffs1(x []float32, b float32, s *differences) {
 	if !isa.Assembly() || s.others.terms == 0 {
 		addDiffs1Go(x, b, s)
@@ -300,7 +288,6 @@ func addDiffs1(x []float32, b float32, s *differences) {
 		s.scale, b)
 }
 
-// addDiffs2 is addDiffs2Go.
 func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
 	if !isa.Assembly() || s.others.terms == 0 {
 		addDiffs2Go(x, b, y, c, s)
@@ -317,7 +304,6 @@ func (s *differences) pointers(n int) [maxTerms]*float32 {
 	return s.others.pointers(n)
 }
 
-// run is runGo.
 func (m *diffCombination) run(d []float32) {
 	if !isa.Assembly() {
 		m.runGo(d)

@@ -292,7 +292,7 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("link: agent %d awaiting iteration %d from agent %d: %w", self, t, from, err)
 	}
-	m, err := n.message(msg, from, t, false)
+	m, err := n.message(msg, from, t, false, true)
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("link: iteration %d from agent %d cannot be used: %w", t, from, err)
 	}
