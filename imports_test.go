@@ -65,7 +65,9 @@ var allowed = map[string][]string{
 	"data/images/parquet": {"data/images", "data/images/arrow", "internal/bounded"},
 	"data/fetch":          {"internal/bounded", "internal/wholefile"},
 	"dist/fewbits":        {},
-	"dist":                {"device", "dist/fewbits", "internal/bounded", "internal/rng", "internal/spelling"},
+	"dist/strata":         {"internal/rng"},
+	"dist": {"device", "dist/fewbits", "dist/strata", "internal/bounded", "internal/rng",
+		"internal/spelling"},
 	"dist/allreduce":      {"dist"},
 	"dist/discover":       {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
 	"dist/discover/nats":  {"dist/discover"},

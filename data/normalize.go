@@ -20,7 +20,7 @@ type channel struct {
 	table        [256]float32
 }
 
-//go:generate go run -C ../tools/asm ./imagegen ../..
+//go:generate go run -C ../tools/asm ./neongen ../..
 
 // patternLength is the least common multiple of the vector width 16 and 3 channels.
 const patternLength = 48
