@@ -171,7 +171,6 @@ func (g Gemm) shape() (side, threads int, name string) {
 	return side, threads, name
 }
 
-// Call returns the launch of the products.
 func (g Gemm) Call() Call {
 	if g.Bytes != nil && g.Form == "nn" {
 		panic("kernels: a product of byte inputs has form nn, want nt or tn")

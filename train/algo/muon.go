@@ -174,7 +174,6 @@ func (*Muon) Vectors() []string { return []string{"exp_avg", "exp_avg_sq"} }
 // InverseGain is 0: the length of a direction does not depend on the length of the gradient.
 func (*Muon) InverseGain() float64 { return 0 }
 
-// Direct implements [Optimizer].
 func (o *Muon) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	g, m := s.CorrectedGradient(x), s.Opt[0]
 	s.Count++
