@@ -103,6 +103,7 @@ func drawLabels(b *strings.Builder) {
 	fmt.Fprintf(b, `<text x="%g" y="%g" fill="#b3261e">γ ≤ ηβ: duals overshoot</text>`+"\n", xOf(1.08), yOf(0.42))
 }
 
+// drawLegend explains the colours.
 func drawLegend(b *strings.Builder) {
 	for k, s := range shades {
 		from := 0.0

@@ -15,7 +15,8 @@ import (
 // Newton-Schulz iteration makes about equal (Jordan and others 2024), and all other tensors along
 // directions of AdamW. With s the number of its calls, this one included,
 //
-//	matrices   m ← Mu·m + (1-Mu)·g        u = scale·NS((1-Mu)·g + Mu·m) + decay·x, or scale·NS(m) + decay·x
+//	matrices   m ← Mu·m + (1-Mu)·g
+//	           u = scale·NS((1-Mu)·g + Mu·m) + decay·x, or scale·NS(m) + decay·x
 //	the rest   u = Rest·(direction of AdamW + decay·x)
 //
 // NS is [device.Orthogonalize]. It is PyTorch's torch.optim.Muon beside its AdamW, where m is the
@@ -118,7 +119,8 @@ func muonPatterns(choice string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// namedBy reports whether the parts of a name, which points separate, begin with the parts of a pattern.
+// namedBy reports whether the parts of a name, which points separate, begin with the parts of a
+// pattern.
 func namedBy(pattern, name string) bool {
 	want, got := strings.Split(pattern, "."), strings.Split(name, ".")
 	return len(want) <= len(got) && slices.EqualFunc(want, got[:len(want)], func(p, part string) bool {
