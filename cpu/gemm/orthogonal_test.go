@@ -45,15 +45,16 @@ func TestOrthogonalizeBits(t *testing.T) {
 	defer team.Stop()
 	for _, code := range isa.Available() {
 		isa.With(code, func() {
-			for _, s := range [][2]int{{1, 1}, {3, 3}, {8, 8}, {13, 20}, {64, 64}, {64, 96}, {96, 64}, {67, 41}, {41, 67},
-				{128, 128}, {100, 300}, {300, 261}} {
+			for _, s := range [][2]int{{1, 1}, {3, 3}, {8, 8}, {13, 20}, {64, 64}, {64, 96}, {96, 64}, {67, 41},
+				{41, 67}, {128, 128}, {100, 300}, {300, 261}} {
 				if code == isa.Go && s[0]*s[1] > 5000 {
 					continue // It takes seconds.
 				}
 				rows, cols := s[0], s[1]
 				x := kerneltest.Noise("x", rows*cols)
 				want := orthogonalized(x, rows, cols, 0.7)
-				for name, o := range map[string]*kernel.Args{"one": {}, "a team": {Workers: &kernel.Workers{Team: team}}} {
+				for name, o := range map[string]*kernel.Args{"one": {},
+					"a team": {Workers: &kernel.Workers{Team: team}}} {
 					got := slices.Clone(x)
 					Orthogonalize(o, got, rows, cols, 0.7)
 					kerneltest.Compare(t, fmt.Sprintf("%v, %d×%d on %s", code, rows, cols, name), got, want)
