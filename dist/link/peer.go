@@ -36,6 +36,9 @@ type peer struct {
 	// first is the address that is dialed first, modulo their number. The goroutine that dials uses
 	// it.
 	first int
+	// unrelayed is the number of failures to relay a link that is to be relayed. The goroutine that
+	// dials uses it.
+	unrelayed int
 	// unreachable is the time at which a direct connection failed. The goroutine that dials uses
 	// it.
 	unreachable time.Time
