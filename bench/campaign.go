@@ -356,7 +356,6 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 	return plan.cut(out), nil
 }
 
-// Last returns the last evaluation.
 func (o *Outcome) Last() train.Row {
 	if len(o.Rows) == 0 {
 		return train.Row{}

@@ -77,7 +77,6 @@ func (e *Experiment) Jobs(o Options) ([]Job, error) {
 	return seeds.Jobs(jobs)
 }
 
-// checkOptions validates options.
 func (e *Experiment) checkOptions(o Options) error {
 	names := VariantNames
 	if e.Origin != Paper || e.Search != nil {

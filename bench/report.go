@@ -176,7 +176,6 @@ type RankedLine struct {
 	Failed     int       `json:"failed_to_converge"` // runs
 }
 
-// RankedLines returns a ranking as lines for JSON.
 func (s *Search) RankedLines(ranked []Ranked) []RankedLine {
 	lines := []RankedLine{}
 	for i, r := range ranked {
@@ -191,7 +190,6 @@ func (s *Search) RankedLines(ranked []Ranked) []RankedLine {
 	return lines
 }
 
-// WriteRanking writes a ranking as Markdown or CSV.
 func (s *Search) WriteRanking(w io.Writer, ranked []Ranked, asCSV bool) error {
 	seeded := slices.ContainsFunc(ranked, func(r Ranked) bool { return len(r.Setting.Outcomes) > 1 })
 	head := []string{"rank", "run", s.Metric}

@@ -100,7 +100,6 @@ func seeded(settings []Setting) bool {
 	return slices.ContainsFunc(settings, func(s Setting) bool { return len(s.Outcomes) > 1 })
 }
 
-// names returns the column names.
 func (t *Table) names() []string {
 	head := []string{"run", "algorithm", "status", "failed_to_converge"}
 	several := seeded(Settings(t.Outcomes))
@@ -140,7 +139,6 @@ func (t *Table) cells(s Setting, several bool) []string {
 	return cells
 }
 
-// values returns a number of each run.
 func (s Setting) values(q quantity) []float64 {
 	all := make([]float64, len(s.Outcomes))
 	for i, o := range s.Outcomes {
@@ -196,7 +194,6 @@ func plain(v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-// WriteCSV writes the table with all digits.
 func (t *Table) WriteCSV(w io.Writer) error {
 	lines := [][]string{t.names()}
 	settings := Settings(t.Outcomes)
@@ -278,7 +275,6 @@ func (t *Table) Costs() (lines [][]string, note string) {
 	return lines, note + fmt.Sprintf(", which are %s to %s apart.", inBits(least), inBits(most))
 }
 
-// levelHead is the head of a table with a column for each level.
 func (t *Table) levelHead(levels []milestone) []string {
 	head := []string{"run"}
 	for _, l := range levels {
@@ -351,7 +347,6 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// inBits writes a number of bits.
 func inBits(v float64) string { return units.SI(v, "bit") }
 
 func minutes(s float64) string {

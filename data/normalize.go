@@ -15,13 +15,12 @@ type normalizer struct {
 	scales, shifts []float32 // one number for each channel, passed in device.Batch
 }
 
-// channel is the normalization of one channel.
 type channel struct {
 	scale, shift float32
 	table        [256]float32
 }
 
-//go:generate go run -C ../tools/asm ./imagegen ../..
+//go:generate go run -C ../tools/asm ./neongen ../..
 
 // patternLength is the least common multiple of the vector width 16 and 3 channels.
 const patternLength = 48

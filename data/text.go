@@ -24,7 +24,6 @@ const (
 	countedTokens = 1 << 26
 )
 
-// openText opens a text at a path.
 func openText(o OpenOptions) (*Set, error) {
 	if o.Dir == "" {
 		return nil, fmt.Errorf("data: set text: no path given: name a folder with .txt files, a .txt file, or a " +
@@ -37,7 +36,6 @@ func openText(o OpenOptions) (*Set, error) {
 	return fromText("text", c, o)
 }
 
-// openSyntheticText draws a text.
 func openSyntheticText(o OpenOptions) (*Set, error) {
 	c, err := text.Synthetic(o.Seed, cmp.Or(o.TrainSize, defaultTextTrain), cmp.Or(o.TestSize, defaultTextTest))
 	if err != nil {

@@ -72,7 +72,6 @@ const maxFreeLists = 256
 // NewPool returns an empty pool of buffers on dev.
 func NewPool(dev device.Device) *Pool { return &Pool{dev: dev, free: make(map[int]*freeList)} }
 
-// Device returns the device of the buffers.
 func (p *Pool) Device() device.Device { return p.dev }
 
 // Get returns a buffer of n numbers with one reference. Its content is undefined.

@@ -44,8 +44,6 @@ type FloatCodec struct {
 	Len     int // The length of each vector: the number of coordinates of the mask, which both ends know.
 }
 
-var _ Codec = FloatCodec{}
-
 // Sent implements [Codec].
 func (f FloatCodec) Sent(p Payload) Sent {
 	return Sent{Values: f.Vectors * f.Len, ValueBits: 32, Mask: f.Len, Dim: p.Dim}
@@ -161,7 +159,6 @@ func (e *NotFiniteError) Error() string {
 		"or theta", e.Codec, e.At, e.Value)
 }
 
-// checkFinite returns an error for the first number that is not finite.
 func checkFinite(codec string, v []float32) error {
 	for i, x := range v {
 		if !finite(x) {

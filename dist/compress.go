@@ -197,8 +197,6 @@ func ParseCompressor(spec string, o CompressorOptions) (Compressor, error) {
 // RandK keeps the coordinates of a mask, unscaled: Delta = k/d.
 type RandK struct{ Mask Mask }
 
-var _ Compressor = RandK{}
-
 // String implements [Compressor].
 func (r RandK) String() string { return "randk" }
 

@@ -135,7 +135,6 @@ func (g *Graph) Components() [][]int {
 	return all
 }
 
-// Connected reports whether the graph is connected.
 func (g *Graph) Connected() bool { return len(g.Components()) == 1 }
 
 func (g *Graph) checkConnected() error {

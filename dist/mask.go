@@ -43,7 +43,6 @@ type Mask interface {
 	Coordinates(part int) []uint32
 }
 
-// maskForms is the table of masks.
 var maskForms = []Form{
 	{Name: "auto", Meaning: "randk for vectors shorter than 1000000, else stratified"},
 	{Name: "randk", Meaning: "round(density·d), at least 1, coordinates, uniform"},

@@ -56,7 +56,6 @@ func (t Target) networks() (all []Check) {
 	return all
 }
 
-// open creates the network and its batch.
 func (e example) open() (*model.Network, device.Batch, error) {
 	o := model.Options{Shape: e.shape, Classes: e.classes, Loss: model.LossOptions{WeightDecay: 1e-4},
 		Transformer: e.sizes}

@@ -184,7 +184,6 @@ func (c *copies) round(d time.Duration) float64 {
 	return sum
 }
 
-// String returns the report as text.
 func (r LoadReport) String() string {
 	text := fmt.Sprintf("%d pictures, %d×%d crops, cores %d: pictures a second and core, decoded, cropped, scaled, "+
 		"mirrored, normalised\n\n", r.Images, r.Crop, r.Crop, r.Jobs)

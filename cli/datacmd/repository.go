@@ -247,7 +247,6 @@ func (f *repositoryFlags) fetching(set fetch.Set, files []fetch.File, stderr io.
 	}
 }
 
-// open returns the tokenizer.
 func (f *textFlags) open() (text.Tokenizer, error) {
 	if f.tokenizer == "char" {
 		return nil, command.UsageErrorf("--tokenizer char needs all characters of a text beforehand: use gpt2, byte " +

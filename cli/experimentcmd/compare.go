@@ -45,7 +45,6 @@ evaluations.csv has every evaluation of every run.`,
 	return command.CompleteRuns(cmd)
 }
 
-// compareFlags are the flags of compare and table.
 type compareFlags struct {
 	layoutFlags
 	levels          []float64
@@ -53,7 +52,6 @@ type compareFlags struct {
 	raw, json       bool
 }
 
-// declareTable declares the flags of tables.
 func (f *compareFlags) declareTable(fs *pflag.FlagSet) {
 	fs.Float64SliceVar(&f.levels, "reach", nil,
 		"test accuracies, or perplexities of texts, whose cost in bits the table "+
@@ -62,7 +60,6 @@ func (f *compareFlags) declareTable(fs *pflag.FlagSet) {
 	fs.StringVar(&f.accounting, "accounting", "shared-seed", "how bits are counted: shared-seed, packed or reference")
 }
 
-// table reads runs and returns their table.
 func (f *compareFlags) table(folders []string, cmd *cobra.Command) (*bench.Table, error) {
 	probe := train.Default()
 	probe.Accounting = f.accounting
@@ -188,7 +185,6 @@ func curvesOf(made []*bench.Outcome) ([]web.Curve, error) {
 	return curves, nil
 }
 
-// curveOf reads the curve of a setting.
 func curveOf(s bench.Setting) (web.Curve, error) {
 	var runs []web.Curve
 	for _, o := range s.Outcomes {

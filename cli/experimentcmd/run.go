@@ -85,7 +85,6 @@ func (f *flags) run(ctx context.Context, e *bench.Experiment, stdout, stderr io.
 	return s.finishTuning(results, reported)
 }
 
-// title returns the title of the experiment.
 func (s *study) title() string {
 	if s.Number > 0 {
 		return fmt.Sprintf("Figure %d: %s", s.Number, s.Title)

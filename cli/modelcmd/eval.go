@@ -193,7 +193,6 @@ func (r *evalReport) String() string {
 	return b.String()
 }
 
-// class is the name of a class.
 func (r *evalReport) class(i int) string { return className(r.Names, i) }
 
 // className is the name of a class, or its number if the name is not known. A number beside the name

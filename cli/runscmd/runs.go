@@ -24,10 +24,8 @@ import (
 	"fspda/web"
 )
 
-// statuses are the values of --status.
 var statuses = []string{"finished", "stopped", "diverged", "running"}
 
-// runsFlags select runs.
 type runsFlags struct {
 	dir    string
 	status []string

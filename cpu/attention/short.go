@@ -54,7 +54,6 @@ func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32
 	}
 }
 
-// keyScale is the factor of the keys.
 func keyScale(width int) float64 { return 1 / math.Sqrt(float64(width)) }
 
 // scaled writes rows of the keys of a head times 1/√h to dst. Large scores thus lose fewer digits

@@ -24,7 +24,6 @@ type layout struct {
 	colStep, rowStep int  // columns and rows from a pixel to the next
 }
 
-// layout chooses the layout.
 func (l *correlation) layout() layout {
 	b := layout{packsAllWeights: l.products()*roundUp(l.k, maxPanel) <= maxWholeWeights,
 		copyStride: 1, colSize: l.channels, colStep: l.stride, rowStep: l.stride}

@@ -140,7 +140,6 @@ func (v convolution) weightPairs() (p convolution, images, weights int, ok bool)
 	return p, 0, 0, !v.transposesGradient() && v.q > 1 && v.worthRounding(v.n*(v.h*v.w*v.c+v.p*v.q*v.k))
 }
 
-// pairs returns the number of pairs of neighbours in the rows of pixels.
 func (x pixels) pairs() int { return x.images * x.rows * ((x.cols + 1) / 2) }
 
 // rowOfPairs returns the size of a row of x, before it becomes pairs.

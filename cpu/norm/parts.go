@@ -148,7 +148,6 @@ func dividesRows(m, c, parts int) bool {
 	return parts > 1 && c < lines*kernel.LineFloats*parts && c <= maxCols && blocks(m) >= parts
 }
 
-// blocks returns the number of blocks of m rows.
 func blocks(m int) int { return (m + blockRows - 1) / blockRows }
 
 // scratch is the memory of a kernel that divides its rows: the sums of every block, and factors.

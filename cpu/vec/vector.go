@@ -15,9 +15,6 @@ type Vector struct {
 	Data []float32
 }
 
-var _ device.Vector = (*Vector)(nil)
-
-// Len returns the number of elements.
 func (v *Vector) Len() int { return len(v.Data) }
 
 // Write copies src to dst. It panics if the lengths differ.

@@ -305,7 +305,6 @@ type archiveReader struct {
 	i int
 }
 
-// ReadAt reads from the archive.
 func (r archiveReader) ReadAt(b []byte, at int64) (n int, err error) {
 	err = r.use(r.i, func(f *os.File) error {
 		n, err = f.ReadAt(b, at)

@@ -47,7 +47,6 @@ func (s groupOf) of(i int) (group, channel int) {
 	return i/(s.m*s.c)*s.g + channel/(s.c/s.g), channel
 }
 
-// numbers returns how many numbers a group has.
 func (s groupOf) numbers() float64 { return float64(s.m * s.c / s.g) }
 
 // groupInputs gives some channels a large mean.

@@ -39,7 +39,6 @@ func checkShapes(c *device.Call, in, out [][]float64) {
 // widths are around the lengths of one and two vector registers.
 var widths = []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33}
 
-// calls lists the tested calls of a kernel.
 func calls(k device.Kernel) []*device.Call {
 	var list []*device.Call
 	add := func(attr float64, dims ...int) {

@@ -20,7 +20,6 @@ func Check(code *device.Code) error {
 	return nil
 }
 
-// spaces is the number of memory spaces.
 const spaces = int(device.Key) + 1
 
 // checkSizes checks the sizes and results of code.

@@ -35,8 +35,6 @@ type File struct {
 	trouble atomic.Uint64
 }
 
-var _ Discovery = (*File)(nil)
-
 // OpenFile reads the file. It must list exactly the agents 0 to agents-1, each at another address.
 func OpenFile(path string, agents int, log *zap.Logger) (*File, error) {
 	f := &File{path: path, agents: agents, log: log}
@@ -48,7 +46,6 @@ func OpenFile(path string, agents int, log *zap.Logger) (*File, error) {
 	return f, err
 }
 
-// Address returns the address of an agent.
 func (f *File) Address(agent int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

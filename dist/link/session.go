@@ -15,8 +15,6 @@ type session struct {
 	epoch uint64
 }
 
-var _ dist.SessionOpener = (*Node)(nil)
-
 // OpenSession implements [dist.SessionOpener].
 func (n *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) {
 	p := n.peer(with)

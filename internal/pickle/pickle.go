@@ -109,7 +109,6 @@ func (m *machine) number(size int) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// text reads size bytes.
 func (m *machine) text(size uint64) (string, error) {
 	if size > uint64(m.r.Len()) {
 		return "", errDamaged

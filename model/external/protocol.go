@@ -109,7 +109,6 @@ func (a *answer) loss() float64 {
 	return *a.Loss
 }
 
-// features returns the number of values of an example.
 func (e example) features() int {
 	n := 1
 	for _, d := range e.Shape {

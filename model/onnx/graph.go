@@ -83,7 +83,6 @@ func (g *graph) add(layer, operator string, in []string, attributes ...attribute
 	return name
 }
 
-// inputs names the inputs of an operation.
 func (g *graph) inputs(o model.Operation) []string {
 	var names []string
 	for _, in := range o.In {

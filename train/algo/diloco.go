@@ -29,8 +29,6 @@ type DiLoCo struct {
 	Descent
 }
 
-var _ Algorithm = DiLoCo{}
-
 var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps}, Check: outerInTime,
 	Params: slices.Concat([]setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
 		momentKeys(0, 0), reductionKeys(), []setting.Key{outerKey}),
@@ -44,8 +42,6 @@ var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps}, Check: oute
 // MuLoCo is DiLoCo with Muon inside of rounds (Thérien and others 2025). It has no recursion of its
 // own.
 type MuLoCo struct{ DiLoCo }
-
-var _ Algorithm = MuLoCo{}
 
 var muloco = Method{Name: "muloco", Keys: []setting.Key{LocalSteps}, Check: outerSteps,
 	Params: slices.Concat([]setting.Key{{Name: outerRate.Name, Default: 0.9, Range: outerRate.Range,

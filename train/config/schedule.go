@@ -23,7 +23,6 @@ type Shape interface {
 	Factor(t int) float64
 }
 
-// At returns alpha and eta of iteration t.
 func (s Schedule) At(t int) (alpha, eta float64) {
 	f := 1.0
 	if s.Shape != nil {

@@ -47,10 +47,8 @@ func (p *Pictures) at(i int) (batch, int) {
 	return p.batches[k], i - p.starts[k]
 }
 
-// Len is the number of pictures.
 func (p *Pictures) Len() int { return p.n }
 
-// Label is the class of picture i.
 func (p *Pictures) Label(i int) int32 {
 	b, k := p.at(i)
 	return b.label(k)
@@ -107,7 +105,6 @@ func (p EncodedPictures) Encoded(dst []byte, i int) ([]byte, error) {
 	return append(dst[:0], b.content(k)...), nil
 }
 
-// Image decodes picture i.
 func (p EncodedPictures) Image(dst *images.RGB, i int) error {
 	b, k := p.at(i)
 	if err := images.Decode(dst, b.content(k), p.maxPixels); err != nil {

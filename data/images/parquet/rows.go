@@ -144,7 +144,6 @@ func (r *rows) files() string {
 	return someFiles(all)
 }
 
-// Len is the number of pictures.
 func (r *rows) Len() int { return len(r.at) }
 
 // Label is the class of picture i.

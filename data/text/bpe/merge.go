@@ -36,7 +36,6 @@ func (t *Tokenizer) Content() string { return t.content }
 // Name returns "tokenizer.json".
 func (*Tokenizer) Name() string { return "tokenizer.json" }
 
-// Size returns the number of tokens.
 func (t *Tokenizer) Size() int { return len(t.tokens) }
 
 // Token returns the bytes of a token, which may be a part of a character. The caller does not

@@ -57,8 +57,6 @@ type Discovery struct {
 	dropped, trouble atomic.Uint64
 }
 
-var _ discover.Discovery = (*Discovery)(nil)
-
 // Open connects to the server.
 func Open(o Options) (*Discovery, error) {
 	if err := discover.CheckRun(o.Run); err != nil {
@@ -82,7 +80,6 @@ func Open(o Options) (*Discovery, error) {
 	return d, nil
 }
 
-// connect connects to the server.
 func (d *Discovery) connect() (err error) {
 	url, token := d.opt.URL, rand.Text()
 	options := []client.Option{client.Name(fmt.Sprintf("fspda %s agent %d", d.opt.Run, d.opt.Self)), client.NoEcho(),
