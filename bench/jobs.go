@@ -219,7 +219,6 @@ func (e *Experiment) parts(r *Run, variant string) []part {
 		{"variant " + variant, r.Variants[variant]}}
 }
 
-// apply sets the keys of parts, and then the keys of a point.
 func apply(c *train.Config, parts []part, point []setting) error {
 	var errs []error
 	for _, p := range parts {

@@ -80,7 +80,6 @@ func (l *correlation) clear(out []float32) {
 	}
 }
 
-// outputAt returns where pixel n,i,j is written.
 func (l *correlation) outputAt(n, i, j int) int {
 	return l.offset + n*l.imageStride + i*l.rowStride + j*l.pixelStride
 }

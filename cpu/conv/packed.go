@@ -143,7 +143,6 @@ func (d *correlator) fill() {
 	}
 }
 
-// compute writes the pixels that the block is for.
 func (d *correlator) compute() {
 	if d.packsAllWeights {
 		for m := range d.chunks() {
@@ -162,7 +161,6 @@ func (d *correlator) compute() {
 	}
 }
 
-// chunk adds chunk m to the columns from k on.
 func (d *correlator) chunk(m int, packed []float32, k, cols int) {
 	part, _ := d.correlation.chunk(m)
 	t := d.tile

@@ -109,7 +109,6 @@ func narrowForward(o *kernel.Args, _ *convolution, images, weights []float32, pa
 	narrowPart(weights, o.In[1], part, of)
 }
 
-// narrowPart writes a part of the pairs of neighbours.
 func narrowPart(to, from []float32, part, of int) {
 	first, end := kernel.SplitUnits(part, of, len(from)/2, kernel.LineFloats)
 	tile.Narrow(to[first:], from[2*first:2*end])

@@ -65,7 +65,6 @@ func gelus(c *curve, dst, x []float32) {
 	}
 }
 
-// geluGrads writes dy times the derivative of GELU at x, which has the curve, to dst.
 func geluGrads(c *curve, dst, x, dy []float32) {
 	if !isa.Assembly() {
 		geluGradsGo(c, dst, x, dy)

@@ -136,7 +136,6 @@ func (d *Discovery) onConnError(_ *client.Conn, _ *client.Subscription, err erro
 	d.log.Debug("NATS connection error", zap.Error(err))
 }
 
-// Start implements [discover.Discovery].
 func (d *Discovery) Start(ctx context.Context, a discover.Agent) error {
 	d.agent = a
 	context.AfterFunc(ctx, d.cancel)
@@ -154,25 +153,21 @@ func (d *Discovery) Start(ctx context.Context, a discover.Agent) error {
 	return nil // The subscription begins when the server can be reached.
 }
 
-// Addresses implements [discover.Discovery].
 func (d *Discovery) Addresses(ctx context.Context, agent int) ([]string, error) {
 	o, err := d.peers[agent].ask(ctx)
 	return o.Addresses, err
 }
 
-// Relay implements [discover.Discovery].
 func (d *Discovery) Relay(agent int) (net.Conn, error) {
 	outer, inner := net.Pipe()
 	d.peers[agent].startRelay(randomID(), inner)
 	return outer, nil
 }
 
-// Stats implements [discover.Discovery].
 func (d *Discovery) Stats() discover.Stats {
 	return discover.Stats{Dropped: d.dropped.Load(), Trouble: d.trouble.Load()}
 }
 
-// Close implements [discover.Discovery].
 func (d *Discovery) Close() {
 	d.cancel()
 	d.endRelays()

@@ -94,7 +94,6 @@ func Permissions(run string, rank int) (publish, subscribe string) {
 	return fmt.Sprintf("fspda.%s.*.%d", run, rank), subject(run, rank, "*")
 }
 
-// publish sends a packet to the peer.
 func (p *peer) publish(kind byte, conn, seq uint64, payload []byte) error {
 	d := p.discovery
 	b := make([]byte, 0, packetHeader+len(payload))

@@ -174,7 +174,6 @@ func (d *Discovery) Address() string {
 	return d.server.listen
 }
 
-// serverLog forwards the server's log.
 type serverLog struct {
 	log   *zap.Logger
 	fatal chan string // the first fatal error
