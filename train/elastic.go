@@ -23,7 +23,7 @@ type Elastic struct {
 
 // Slots is a Network whose streams to a slot begin anew with each of its agents.
 type Slots interface {
-	// Retire says that the agent of a slot has left; life is that of the next one.
+	// Retire says that the agent of a slot has left; the next one has this life.
 	Retire(agent, life int)
 	// Admit says that the agent of a slot takes part from iteration t on.
 	Admit(agent, life, t int)
@@ -198,7 +198,7 @@ func (g *manyProcesses) checkElastic() error {
 }
 
 // openElastic prepares the changes of the members, and returns the iteration at which the agent
-// begins: first, that of its checkpoint, or the one from which on it is a member.
+// begins: first, where its checkpoint is, or from where on it is a member.
 func (g *manyProcesses) openElastic(first int, anew bool) (int, error) {
 	e := g.elastic
 	if e == nil {
@@ -296,7 +296,7 @@ func (m *elasticMembers) join(ctx context.Context) (int, error) {
 	return at, nil
 }
 
-// take makes the changes those of a view.
+// take takes the changes of a view.
 func (m *elasticMembers) take(v membership.View) error {
 	log := m.r.setup.Members
 	if err := log.Replace(v.Epochs); err != nil {

@@ -27,18 +27,18 @@ var smallConvs = []devicetest.ConvShape{
 }
 
 // timeConv returns a function that runs a convolution in one direction on random numbers.
-func timeConv(s devicetest.ConvShape, k device.Kernel) func() error {
+func timeConv(table kernel.Table, s devicetest.ConvShape, k device.Kernel) func() error {
 	c := &device.Call{Kernel: k, Dims: s.Dims()}
 	e, err := signature.Find(c)
 	if err != nil {
 		return func() error { return err }
 	}
-	o := kernel.Args{Dims: c.Dims, Scratch: kernel.Aligned(Kernels.Scratch(c, 1))}
+	o := kernel.Args{Dims: c.Dims, Scratch: kernel.Aligned(table.Scratch(c, 1))}
 	for _, shape := range e.In {
 		o.In = append(o.In, kerneltest.Noise(shape, e.Size(shape, c.Dims)))
 	}
 	o.Out = [][]float32{kernel.Aligned(e.Size(e.Out[0], c.Dims))}
-	return func() error { return Kernels[k].Run(&o) }
+	return func() error { return table[k].Run(&o) }
 }
 
 // fastest returns the shortest time of f during repeated runs for a time of d.
@@ -62,7 +62,7 @@ func BenchmarkConv(b *testing.B) {
 		best := 0.0
 		b.Run(fmt.Sprintf("%s/%dx%dx%dx%d-%dx%dx%d-s%d", k, s.N, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride),
 			func(b *testing.B) {
-				f := timeConv(s, k)
+				f := timeConv(Kernels, s, k)
 				for b.Loop() {
 					t, err := fastest(f, 30*time.Millisecond)
 					if err != nil {
@@ -113,4 +113,37 @@ func BenchmarkConv(b *testing.B) {
 		total(string(k), k)
 	}
 	total("all", directions...)
+}
+
+// BenchmarkPairs compares convolutions of ResNet-50 with factors of bfloat16 and of float32: the
+// rate of the fastest, and the time of all of a gradient.
+func BenchmarkPairs(b *testing.B) {
+	tables := []struct {
+		name  string
+		table kernel.Table
+	}{{"numbers", Kernels}, {"pairs", PairKernels}}
+	for _, k := range directions {
+		var total [2]time.Duration
+		for i, s := range devicetest.ResNet50(8) {
+			if i == 0 && k == device.ConvGradX {
+				continue
+			}
+			for j, t := range tables {
+				b.Run(fmt.Sprintf("%s/%dx%dx%d-%dx%dx%d-s%d/%s", k, s.H, s.W, s.C, s.K, s.R, s.S, s.Stride, t.name),
+					func(b *testing.B) {
+						f, best := timeConv(t.table, s, k), time.Duration(math.MaxInt64)
+						for b.Loop() {
+							took, err := fastest(f, 0)
+							if err != nil {
+								b.Fatal(err)
+							}
+							best = min(best, took)
+						}
+						b.ReportMetric(s.FLOPs()/float64(best.Nanoseconds()), "fastest-GFLOP/s")
+						total[j] += time.Duration(s.Count) * best
+					})
+			}
+		}
+		b.Logf("%s: float32 %.1f ms, bfloat16 %.1f ms", k, total[0].Seconds()*1e3, total[1].Seconds()*1e3)
+	}
 }

@@ -24,6 +24,9 @@ func (v *convolution) packsGradient() (rows, columns bool) {
 // products. A strip has six rows at least, which lie in eight.
 func (v *convolution) packedSizes(depth int) (rows, columns int) {
 	const least, most = 6, 8
+	if v.readsRows() { // dy has been transposed, and the pairs of all rows of pixels follow each other
+		return 0, maxPanel * depth
+	}
 	packsRows, packsColumns := v.packsGradient()
 	if packsRows {
 		rows = (min(v.k, gradRows) + least - 1) / least * most * (depth + 1)
@@ -42,15 +45,16 @@ func (d *weightGrad) takePacked(depth int) {
 
 // gradientRows is where the strips of rows of dy begin.
 type gradientRows struct {
-	data []float32
-	size int // The distance of strips; 0: they are rows of one matrix.
+	data  []float32
+	size  int // The distance of strips; 0: they are rows of one matrix.
+	apart int // The distance of rows.
 }
 
 // gradientRows returns some rows of dy, as far as they are packed, and sets the strides of the
-// micro-kernels. The columns of dy are contiguous.
+// micro-kernels. The columns of dy are contiguous, unless it was transposed.
 func (d *weightGrad) gradientRows(dy []float32, rows, depth int) gradientRows {
 	if len(d.strips) == 0 {
-		return gradientRows{dy, 0}
+		return gradientRows{dy, 0, max(1, d.pairsApart)}
 	}
 	high := len(d.Tiles)
 	between, strips := roundUp(high, 8), (rows+high-1)/high
@@ -60,7 +64,7 @@ func (d *weightGrad) gradientRows(dy []float32, rows, depth int) gradientRows {
 	tile.PackCopy(d.strips, size, between, from, low+1, higher, depth)
 	tile.PackCopy(d.strips[higher*size:], size, between, from.From(higher*(low+1), 0), low, strips-higher, depth)
 	d.tile.ACol = 4 * between
-	return gradientRows{d.strips, size}
+	return gradientRows{d.strips, size, 1}
 }
 
 // blockPixels is the layout of the pixels of a part: next is the distance in bytes of a pixel

@@ -89,6 +89,12 @@ func (v *convolution) setKind(run, rows int) {
 // fast reports whether products of the kind are faster than of float32 numbers.
 func (v *convolution) fast() bool { return v.kind != tile.Dots || !tile.Tiles() }
 
+// readsRows reports whether the micro-kernels read dy along its pixels, so that it is transposed.
+func (v *convolution) readsRows() bool {
+	s := v.kind.Set()
+	return s != nil && s.RowsOnly
+}
+
 // forwardPairs returns y = x ⋆ W of pairs of channels.
 func (v convolution) forwardPairs() (p convolution, images, weights int, ok bool) {
 	images, weights = v.n*v.h*v.w*v.c/2, v.k*v.r*v.s*v.c/2
@@ -103,7 +109,6 @@ func narrowForward(o *kernel.Args, _ *convolution, images, weights []float32, pa
 	narrowPart(weights, o.In[1], part, of)
 }
 
-// narrowPart writes a part of the pairs of neighbours.
 func narrowPart(to, from []float32, part, of int) {
 	first, end := kernel.SplitUnits(part, of, len(from)/2, kernel.LineFloats)
 	tile.Narrow(to[first:], from[2*first:2*end])
@@ -130,11 +135,10 @@ func narrowBackward(o *kernel.Args, v *convolution, images, weights []float32, p
 // weightPairs returns dW of pairs of pixels, which are made part by part.
 func (v convolution) weightPairs() (p convolution, images, weights int, ok bool) {
 	p = v
-	p.kind = tile.Dots
-	return p, 0, 0, p.fast() && !v.transposesGradient() && v.q > 1 && v.worthRounding(v.n*(v.h*v.w*v.c+v.p*v.q*v.k))
+	p.kind = tile.Pairs
+	return p, 0, 0, !v.transposesGradient() && v.q > 1 && v.worthRounding(v.n*(v.h*v.w*v.c+v.p*v.q*v.k))
 }
 
-// pairs returns the number of pairs of neighbours in the rows of pixels.
 func (x pixels) pairs() int { return x.images * x.rows * ((x.cols + 1) / 2) }
 
 // rowOfPairs returns the size of a row of x, before it becomes pairs.
@@ -150,12 +154,20 @@ func (d *weightGrad) pairRow(dst, src []float32, n, i, j, pixels, step, pitch in
 	tile.Between(dst, d.row[:d.layout.rowSize], d.row[apart:][:d.layout.rowSize])
 }
 
+// pairRowsAtOnce is how many rows of pairs of dy are written before they are transposed.
+const pairRowsAtOnce = 8
+
 // loadPairs writes the pairs of the part of dy, of the outputs that are computed.
 func (d *weightGrad) loadPairs() {
 	if d.row == nil {
 		return
 	}
 	to, k := d.packed, d.v.k
+	written, rows, outputs := d.packed[d.from*d.pairsApart:], d.packed[k*d.pairsApart:], d.to-d.from
+	count := 0 // pairs that are written
+	if d.pairsApart > 0 {
+		to = rows
+	}
 	for n := range d.part.images {
 		for i := range d.part.rows {
 			from := d.dy[(((d.part.n+n)*d.v.p+d.part.i+i)*d.v.q+d.part.j)*k:]
@@ -166,7 +178,15 @@ func (d *weightGrad) loadPairs() {
 				}
 				tile.Between(to[d.from:], pair, next)
 				to = to[k:]
+				if count++; d.pairsApart > 0 && count%pairRowsAtOnce == 0 {
+					tile.PackTransposed(written[count-pairRowsAtOnce:], d.pairsApart,
+						tile.RowMajor(rows[d.from:], k), pairRowsAtOnce, outputs)
+					to = rows
+				}
 			}
 		}
+	}
+	if rest := count % pairRowsAtOnce; d.pairsApart > 0 && rest > 0 {
+		tile.PackTransposed(written[count-rest:], d.pairsApart, tile.RowMajor(rows[d.from:], k), rest, outputs)
 	}
 }

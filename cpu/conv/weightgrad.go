@@ -22,6 +22,7 @@ type weightGrad struct {
 	x, dy, dw       []float32
 	block, blockBuf []float32 // where x is read, and where it is copied to
 	packed          []float32 // dy, if dW is computed transposed, or pairs of dy
+	pairsApart      int       // distance of the rows of dyᵀ in packed, if the micro-kernels read rows; 0: it is dy
 	row             []float32 // a row of numbers that become pairs
 	strips, panel   []float32 // rows of dy and columns of the block that are packed for the micro-kernels
 	prefetch        prefetcher
@@ -64,6 +65,8 @@ func packedWeightGradScratch(v *convolution) int {
 	}
 	rows, columns := v.packedSizes(depth)
 	switch {
+	case v.readsRows():
+		return block + columns + v.rowOfPairs(&b) + v.k*(tile.Spread(depth)+pairRowsAtOnce)
 	case v.kind != tile.Numbers:
 		return block + rows + columns + v.rowOfPairs(&b) + depth*v.k
 	case v.transposesGradient():
@@ -83,6 +86,9 @@ func packedWeightGradient(s *tile.Set, v *convolution, x, dy, dw, scratch []floa
 		d.takePacked(largest.pairs())
 		n := v.rowOfPairs(&b)
 		d.row, d.packed = d.packed[:n], d.packed[n:]
+		if v.readsRows() {
+			d.pairsApart = tile.Spread(largest.pairs())
+		}
 		d.from, d.to = kernel.SplitUnits(part, of, v.k, 1)
 	case v.transposesGradient():
 		n := largest.count() * roundUp(v.k, maxPanel)
@@ -192,7 +198,6 @@ func (d *weightGrad) columns() blockPixels {
 	return x
 }
 
-// gradOffset returns where the part begins in dy.
 func (d *weightGrad) gradOffset() int { return ((d.part.n*d.v.p+d.part.i)*d.v.q + d.part.j) * d.v.k }
 
 // add adds the part to dW. Both operands are read in place, since their columns are contiguous, or
@@ -203,12 +208,16 @@ func (d *weightGrad) add() {
 	x := d.columns()
 	t.K, t.Runs, t.Groups = x.cols, x.rows, x.images
 	t.BRow, t.BJump, t.BGap = x.next, x.jump, x.gap
-	wide, dy := 2*d.Lanes, d.dy[d.gradOffset():]
+	wide, dy, apart := 2*d.Lanes, d.dy[d.gradOffset():], 1
 	if d.row != nil {
 		dy = d.packed
 	}
+	if d.pairsApart > 0 {
+		apart = d.pairsApart
+		t.ARow, t.ACol = 4*apart, 4
+	}
 	count := d.to - d.from
-	packsB := len(d.panel) > 0 && count >= minPackRows
+	packsB := len(d.panel) > 0 && (count >= minPackRows || d.pairsApart > 0)
 	if packsB {
 		t.K, t.Runs, t.Groups, t.BRow, t.BJump, t.BGap = x.count(), 1, 1, 4*wide, 0, 0
 	}
@@ -216,7 +225,7 @@ func (d *weightGrad) add() {
 	for group := range groups {
 		k, rows := kernel.Split(group, groups, count)
 		k += d.from
-		a := d.gradientRows(dy[k:], rows, x.count())
+		a := d.gradientRows(dy[k*apart:], rows, x.count())
 		for r := range d.corr.r {
 			for at := 0; at < see; at += wide {
 				vectors, from := 1, d.block[r*d.layout.rowSize+at:]
@@ -244,13 +253,13 @@ func (d *weightGrad) addPanel(vectors int, a gradientRows, rows, place int, ahea
 	strips := (rows + len(d.Tiles) - 1) / len(d.Tiles)
 	for s := range strips {
 		first, height := kernel.Split(s, strips, rows)
-		c, at := place+first*apart, first
+		c, at := place+first*apart, first*a.apart
 		if a.size > 0 {
 			at = s * a.size
 		}
 		t.A, t.C = &a.data[at], &d.dw[c]
 		if half := (height + 1) / 2; height > 1 {
-			t.A2, t.C2 = &a.data[at+half], &d.dw[c+half*apart]
+			t.A2, t.C2 = &a.data[at+half*a.apart], &d.dw[c+half*apart]
 		}
 		// a line of the next columns from each of two strips
 		if s < 2 && s < strips-1 && ahead.first != nil {

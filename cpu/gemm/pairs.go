@@ -103,10 +103,10 @@ func (g *call) pairs(scratch []float32) call {
 		p.transA = false
 	}
 	if !p.transA {
-		rowsOfA, p.lda = g.m, spread(p.k)
+		rowsOfA, p.lda = g.m, tile.Spread(p.k)
 	}
 	if g.transB {
-		rowsOfB, p.ldb = g.n, spread(p.k)
+		rowsOfB, p.ldb = g.n, tile.Spread(p.k)
 	}
 	sizeOfA := kernel.Padded(rowsOfA * p.lda)
 	p.words = sizeOfA + kernel.Padded(rowsOfB*p.ldb)
@@ -114,16 +114,6 @@ func (g *call) pairs(scratch []float32) call {
 		p.a, p.b = scratch[:sizeOfA], scratch[sizeOfA:p.words]
 	}
 	return p
-}
-
-// spread returns the distance of rows of n pairs: whole cache lines, and no multiple of a page, or
-// the rows would have few sets of a cache.
-func spread(n int) int {
-	n = kernel.Padded(n)
-	if n%pageFloats == 0 {
-		n += kernel.LineFloats
-	}
-	return n
 }
 
 // narrowFactor writes a part of the pairs of a factor of `side` rows and k products: row after row,

@@ -2,6 +2,8 @@ package tile
 
 import (
 	"math"
+
+	"fspda/cpu/kernel"
 )
 
 // A pair is two bfloat16 numbers, in the bits of a float32 number, the first in the lower half. All
@@ -149,4 +151,15 @@ func Between(dst, a, b []float32) {
 	for i := whole; i < len(a); i++ {
 		dst[i] = Pair(a[i], b[i])
 	}
+}
+
+// Spread returns the distance of rows of n pairs: whole cache lines, and no multiple of a page, or
+// the rows would have few sets of a cache.
+func Spread(n int) int {
+	const pageFloats = 1024
+	n = kernel.Padded(n)
+	if n%pageFloats == 0 {
+		n += kernel.LineFloats
+	}
+	return n
 }

@@ -59,7 +59,6 @@ type changes struct {
 	fences map[[2]int]int
 }
 
-// copy returns changes that can be changed.
 func (l *changes) copy() *changes {
 	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at), fences: maps.Clone(l.fences)}
 	for _, s := range l.spans {
@@ -267,7 +266,6 @@ func (l *Log) Fence(agent, peer, t int) {
 // Elastic reports whether the members may change.
 func (l *Log) Elastic() bool { return l.elastic }
 
-// Epochs lists the changes.
 func (l *Log) Epochs() []Epoch { return l.now.Load().epochs }
 
 // Until lists the changes up to the head of iteration t.

@@ -106,10 +106,8 @@ func SetAgentAside(run string, rank int) error {
 	}
 }
 
-// Close unlocks the folder.
 func (h *AgentStore) Close() error { return h.lock.Unlock() }
 
-// Empty reports whether the agent has no checkpoints.
 func (h *AgentStore) Empty() bool {
 	names, err := listCheckpoints(filepath.Join(h.Path, "checkpoints"))
 	return err == nil && len(names) == 0

@@ -397,7 +397,7 @@ func read(raw *raftpb.Entry) (e entry, voters *raftpb.ConfChange, ok bool, err e
 		err = proto.Unmarshal(raw.Data, voters)
 		text = voters.Context
 	}
-	if ok = len(text) > 0; ok && err == nil { // Entries of a new leader are empty, and those of the first members.
+	if ok = len(text) > 0; ok && err == nil { // Entries of a new leader and of the first members are empty.
 		err = json.Unmarshal(text, &e)
 	}
 	if err != nil {
