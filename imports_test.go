@@ -82,8 +82,8 @@ var allowed = map[string][]string{
 	"train/membership": {},
 	// apart from membership, which needs no Raft
 	"train/membership/agreement": {"train/membership", "dist", "internal/bounded", "internal/wholefile"},
-	"train/setting":    {"internal/spelling"},
-	"train/metric":     {},
+	"train/setting":              {"internal/spelling"},
+	"train/metric":               {},
 	"train/evaluate": {
 		"train/metric",
 		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",

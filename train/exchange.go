@@ -20,7 +20,7 @@ type exchange struct {
 	checking
 	ledger dist.Ledger
 	codec  codec
-	edges func(t int) // sets the links of an iteration
+	edges  func(t int) // sets the links of an iteration
 	// recv waits for a message of a link.
 	recv   func(ctx context.Context, link int) (dist.Message, error)
 	reduce divided // how an all-reduce is divided between processes
