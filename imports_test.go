@@ -175,7 +175,7 @@ var allowed = map[string][]string{
 		"model", "model/external", "train", "train/config", "train/memory",
 	},
 	"cli/traincmd": {
-		"internal/cgroup", "internal/lockfile", "internal/wholefile",
+		"internal/bounded", "internal/cgroup", "internal/lockfile", "internal/wholefile",
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
 		"internal/rng", "internal/units", "model", "model/external", "train",
 		"train/membership/agreement", "train/memory", "train/process", "web", "train/config", "train/runfolder",

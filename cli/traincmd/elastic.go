@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -97,7 +98,16 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 	if err != nil {
 		return nil, err
 	}
-	r.onClose(g.Close)
+	ctx, quit := context.WithCancel(context.Background())
+	t := &membersTeller{group: g, net: node, rank: m.rank, folder: folder, address: m.address(s.Graph.N),
+		log: r.display.log}
+	var telling sync.WaitGroup
+	telling.Go(func() { t.tell(ctx) })
+	r.onClose(func() {
+		quit()
+		telling.Wait()
+		g.Close()
+	})
 	v, err := g.View(context.Background())
 	return &train.Elastic{Agreement: g, Slots: node, Life: m.life, Writer: v.Writer}, err
 }

@@ -169,6 +169,11 @@ func (n *Node) takeReport(ctx context.Context, from, done int, take func(t int, 
 				return errAbsent
 			}
 			select {
+			case <-n.done: // The local agent has stopped before that evaluation, or has just reported it.
+				if int(n.reported.Load()) > done {
+					return errAbsent
+				}
+				return errEnding
 			case <-time.After(absentInterval):
 			case <-ctx.Done():
 				return context.Cause(ctx)
