@@ -33,7 +33,8 @@ var spellings = []partitionSpec{
 		spreads(func(s bool) Partition { return Shuffled{s} })},
 	{"sorted", "sorted, sorted(spread)", "equal slices of the order by label; the remainder is dropped, or spread",
 		spreads(func(s bool) Partition { return Sorted{s} })},
-	{"by-class", "by-class", "agent i has the examples of class i; needs as many agents as classes", plainly(ByClass{})},
+	{"by-class", "by-class", "agent i has the examples of class i; needs as many agents as classes",
+		plainly(ByClass{})},
 	{"by-writer", "by-writer", "agents have whole writers, of data writers, in the order of their names; needs at " +
 		"least as many writers as agents", plainly(ByWriter{})},
 	{"dirichlet", "dirichlet(0.3), dirichlet(0.3,20)",

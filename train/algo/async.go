@@ -91,7 +91,8 @@ var _ RealTime = Async{}
 var (
 	coefficient = setting.Key{Name: "coef", Topic: "method", Default: string(Inverse),
 		Choices: []string{string(Inverse), string(One), string(Printed)},
-		Help:    "fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's appendix)"}
+		Help: "fspda-async: gradient coefficient: inverse (1/frequency), one, or printed (as in the paper's " +
+			"appendix)"}
 	coefficientLimit = setting.Key{Name: "c_max", Topic: "method", Default: setting.AutoFloat{Auto: true},
 		Range: "(0, inf)", Want: "a coefficient above 0, or auto",
 		Help: "fspda-async: the largest gradient coefficient; auto is 10, or twice the factor between the slowest " +

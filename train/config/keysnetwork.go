@@ -55,5 +55,6 @@ var networkKeys = []setting.Key{
 		Needs: []setting.Need{needs("init, a file of weights",
 			func(c Config) bool { return c.Init != "" })},
 		Since: "0.2.0",
-		Help:  "init: file (all weights), or new, which draws those of the last layer from the seed, for other classes"},
+		Help: "init: file (all weights), or new, which draws those of the last layer from the seed, for other " +
+			"classes"},
 }

@@ -76,7 +76,8 @@ var executionKeys = []setting.Key{
 		Needs: []setting.Need{needsRun("at least as many agents",
 			func(s *Setup, c Config) bool { return c.EvalAgents <= s.Graph.N })},
 		Resume: setting.Recorded,
-		Help:   "number of agents whose models an evaluation scores in addition to their mean, spread evenly; 0 is all"},
+		Help: "number of agents whose models an evaluation scores in addition to their mean, spread evenly; 0 is " +
+			"all"},
 	{Name: "recompute", Topic: "run", Default: "none", Choices: []string{"none", "blocks"}, Resume: setting.Recorded,
 		Help: "residual networks and language models: none, or blocks, which recomputes the activations inside " +
 			"blocks instead of keeping them: a third of the memory, a third more work"},
