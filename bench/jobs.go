@@ -77,7 +77,6 @@ func (e *Experiment) Jobs(o Options) ([]Job, error) {
 	return seeds.Jobs(jobs)
 }
 
-// checkOptions validates options.
 func (e *Experiment) checkOptions(o Options) error {
 	names := VariantNames
 	if e.Origin != Paper || e.Search != nil {
@@ -220,7 +219,6 @@ func (e *Experiment) parts(r *Run, variant string) []part {
 		{"variant " + variant, r.Variants[variant]}}
 }
 
-// apply sets the keys of parts, and then the keys of a point.
 func apply(c *train.Config, parts []part, point []setting) error {
 	var errs []error
 	for _, p := range parts {

@@ -36,6 +36,8 @@ type soak struct {
 	seed   uint64
 	draw   rng.Stream // of the present run
 	events map[string]int
+	// lasted is the time from the begin of an event to the next row, by kind of event.
+	lasted map[string]time.Duration
 	starts int // of processes
 	rows   int // that were compared with those of an undisturbed run
 	stops  [2]int
@@ -110,7 +112,7 @@ func TestSoak(t *testing.T) {
 		for i := range lanes {
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
-				s := &soak{t: t, seed: seed, events: map[string]int{}}
+				s := &soak{t: t, seed: seed, events: map[string]int{}, lasted: map[string]time.Duration{}}
 				lanes[i] = s
 				for k := i; time.Now().Before(end) && !t.Failed(); k += soakLanes {
 					s.draw = rng.New(seed, "soak", uint64(k))
@@ -119,7 +121,7 @@ func TestSoak(t *testing.T) {
 			})
 		}
 	})
-	total := &soak{events: map[string]int{}}
+	total := &soak{events: map[string]int{}, lasted: map[string]time.Duration{}}
 	for _, s := range lanes {
 		total.add(s)
 	}
@@ -130,6 +132,7 @@ func TestSoak(t *testing.T) {
 func (s *soak) add(o *soak) {
 	for what, n := range o.events {
 		s.events[what] += n
+		s.lasted[what] += o.lasted[what]
 	}
 	s.starts, s.rows = s.starts+o.starts, s.rows+o.rows
 	for i := range s.stops {
@@ -139,13 +142,14 @@ func (s *soak) add(o *soak) {
 }
 
 func (s *soak) String() string {
-	total := 0
-	for _, n := range s.events {
+	total, mean := 0, map[string]string{}
+	for what, n := range s.events {
 		total += n
+		mean[what] = fmt.Sprintf("%.1f s", s.lasted[what].Seconds()/float64(n))
 	}
-	return fmt.Sprintf("%d events %v, %d starts of processes; %d rows of synchronous runs compared; %d of %d stops of "+
-		"all at one iteration; in real time sums of duals up to %.2g, accuracy at most %.4f lower", total, s.events,
-		s.starts, s.rows, s.stops[0], s.stops[1], s.worst[0], s.worst[1])
+	return fmt.Sprintf("%d events %v, on average to the next row %v; %d starts of processes; %d rows of synchronous "+
+		"runs compared; %d of %d stops of all at one iteration; in real time sums of duals up to %.2g, accuracy at "+
+		"most %.4f lower", total, s.events, mean, s.starts, s.rows, s.stops[0], s.stops[1], s.worst[0], s.worst[1])
 }
 
 // run makes one run with faults until it has finished.
@@ -207,9 +211,11 @@ func (s *soak) run(k int, end time.Time) {
 	before := maps.Clone(s.events)
 	for !r.isQuiet() && time.Now().Before(end) && !s.t.Failed() {
 		time.Sleep(time.Duration(100+s.draw.IntN(500)) * time.Millisecond)
+		began := time.Now()
 		if what := r.event(); what != "" {
 			s.events[what]++
 			r.check(what)
+			s.lasted[what] += time.Since(began)
 		}
 	}
 	r.finish(done)
@@ -491,7 +497,11 @@ func (r *soakRun) stopAll() bool {
 	at := map[string]bool{}
 	for i := range r.agents {
 		all, _ := filepath.Glob(filepath.Join(r.dir, "agents", fmt.Sprintf("%03d", i), "checkpoints", "iter-*"))
-		at[filepath.Base(slices.Max(append(all, "none")))] = true
+		newest := "none"
+		if len(all) > 0 {
+			newest = filepath.Base(slices.Max(all))
+		}
+		at[newest] = true
 		r.resume(i)
 	}
 	if !r.live {

@@ -37,7 +37,6 @@ func batchNormGrad(activation int) kernel.Kernel {
 	return k
 }
 
-// normGradient is one call of a gradient.
 type normGradient struct {
 	m, c, activation int
 	eps              float64
@@ -52,7 +51,6 @@ type normGradient struct {
 // forward pass.
 const gradientBytes = nonTemporalBytes / 2
 
-// load sets the means of columns.
 func (n *normGradient) load(w *columnBuffers, col, cols int) { copy(w.mean, n.mean[col:][:cols]) }
 
 // addBlock adds the rows of a block to A and B of the block.

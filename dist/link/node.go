@@ -212,7 +212,6 @@ func (o *Options) near(agent int) bool {
 	return o.Near == nil || agent == hub || o.Self == hub || slices.Contains(o.Near, agent)
 }
 
-// others returns the peers.
 func (n *Node) others() []*peer {
 	out := make([]*peer, 0, len(n.peers))
 	for _, p := range n.peers {
@@ -238,7 +237,6 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
-// ConnectedPeers returns the number of agents that are connected.
 func (n *Node) ConnectedPeers() int {
 	present := 0
 	for _, p := range n.others() {
@@ -292,7 +290,7 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("link: agent %d awaiting iteration %d from agent %d: %w", self, t, from, err)
 	}
-	m, err := n.message(msg, from, t, false)
+	m, err := n.message(msg, from, t, false, true)
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("link: iteration %d from agent %d cannot be used: %w", t, from, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -283,6 +284,24 @@ func TestSilentAgents(t *testing.T) {
 		c.Algo, c.Edges = algo, "empty"
 		if _, err := c.Resolve(labSet, labModel(t, c)); err != nil {
 			t.Errorf("%s: %v", algo, err)
+		}
+	}
+}
+
+// Eta auto counts contacts by messages of their whole length: after it is resolved, the same rule
+// gives the same value. Where links are slow, two vectors in a message halve the contacts of one.
+func TestEtaOfContacts(t *testing.T) {
+	links := filepath.Join(t.TempDir(), "links.yaml")
+	text := "gradient_ms: 5\nuplink_mbit: 0.1\ndefault: {latency_ms: 20, bandwidth_mbit: 0.1}\n"
+	if err := os.WriteFile(links, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, algo := range []string{"fspda-async", "fspda-async-storm"} {
+		c := small()
+		c.Algo, c.Links = algo, links
+		s, _ := resolve(t, c)
+		if again := s.autoEta(); s.Config.Eta != again {
+			t.Errorf("%s: eta auto is %v, and %v by the timeline of the run", algo, s.Config.Eta, again)
 		}
 	}
 }
