@@ -34,7 +34,8 @@ func halved(code *device.Code, kernels kernel.Table) (*device.Code, []kernel.Hal
 	if packed.Arena = f.pack(); packed.Arena == 0 {
 		return code, halves
 	}
-	packed.Calls, packed.Results, packed.Dataflow = slices.Clone(code.Calls), slices.Clone(code.Results), device.Dataflow{}
+	packed.Dataflow = device.Dataflow{}
+	packed.Calls, packed.Results = slices.Clone(code.Calls), slices.Clone(code.Results)
 	for i := range packed.Calls {
 		c := &packed.Calls[i]
 		c.In, halves[i].In = f.place(flow.In[i], c.In)

@@ -119,8 +119,8 @@ func stepByStep(t *testing.T, code *device.Code) []float32 {
 		}
 	}
 	if rounded < 15 || 2*planned.Arena > code.Arena {
-		t.Errorf("%s: %d values have 16 bits, and the arena %d numbers in place of %d", code.Name, rounded, planned.Arena,
-			code.Arena)
+		t.Errorf("%s: %d values have 16 bits, and the arena %d numbers in place of %d", code.Name, rounded,
+			planned.Arena, code.Arena)
 	}
 	return grad
 }
@@ -138,7 +138,8 @@ func TestBF16Activations(t *testing.T) {
 			want := stepByStep(t, code)
 			for _, threads := range []int{1, 2, 3} {
 				d := New(BF16(), Threads(threads))
-				kerneltest.Compare(t, fmt.Sprintf("%s %s on %d threads", code.Name, name, threads), runCode(t, d, code), want)
+				kerneltest.Compare(t, fmt.Sprintf("%s %s on %d threads", code.Name, name, threads), runCode(t, d, code),
+					want)
 				if err := d.Close(); err != nil {
 					t.Error(err)
 				}

@@ -118,7 +118,8 @@ func wrapAffine(numbers int, f func(stride, rows, cols, ahead int, x, z, y, mean
 		if stream {
 			s.checkWholeVectors()
 		}
-		f(s.stride, s.rows, s.cols, s.prefetch, s.words(numbers, x), s.words(numbers, z), s.words(numbers, y), columnPointer(s, mean),
+		f(s.stride, s.rows, s.cols, s.prefetch, s.words(numbers, x), s.words(numbers, z), s.words(numbers, y),
+			columnPointer(s, mean),
 			columnPointer(s, scale), columnPointer(s, shift))
 	}
 }
@@ -126,7 +127,8 @@ func wrapAffine(numbers int, f func(stride, rows, cols, ahead int, x, z, y, mean
 func wrapGradSums(numbers int,
 	f func(stride, rows, cols, ahead int, x, dy, y, dz, mean *float32, s1, s2 *float64)) gradSumsLoop {
 	return func(s span, x, dy, y, dz, mean []float32, s1, s2 []float64) {
-		f(s.stride, s.rows, s.cols, s.prefetch, s.words(numbers, x), s.words(numbers, dy), s.words(numbers, y), s.words(numbers, dz),
+		f(s.stride, s.rows, s.cols, s.prefetch, s.words(numbers, x), s.words(numbers, dy), s.words(numbers, y),
+			s.words(numbers, dz),
 			columnPointer(s, mean), columnPointer(s, s1), columnPointer(s, s2))
 	}
 }
@@ -138,7 +140,8 @@ func wrapGradient(numbers int, f func(stride, rows, cols, ahead int, x, dy, y, d
 		if stream {
 			s.checkWholeVectors()
 		}
-		f(s.stride, s.rows, s.cols, s.prefetch, s.words(numbers, x), s.words(numbers, dy), s.words(numbers, y), s.words(numbers, dx),
+		f(s.stride, s.rows, s.cols, s.prefetch, s.words(numbers, x), s.words(numbers, dy), s.words(numbers, y),
+			s.words(numbers, dx),
 			columnPointer(s, mean), columnPointer(s, a), columnPointer(s, b), columnPointer(s, e))
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 // file is the output of the generator.
 var file = asmgen.File{Generator: "fspda/tools/asm/tilegen", Package: "tile",
-	InTables: []string{"tile", "peak", "narrow", "between", "widen", "interleave", "fence"}, Emit: emit, Direct: neonTiles(),
-	Rewrite: asmgen.PairInstructions}
+	InTables: []string{"tile", "peak", "narrow", "between", "widen", "interleave", "fence"}, Emit: emit,
+	Direct: neonTiles(), Rewrite: asmgen.PairInstructions}
 
 func main() { asmgen.Main(file) }
 
