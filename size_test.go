@@ -17,9 +17,9 @@ import (
 var sizes = map[string]int{
 	".":        4,
 	"bench":    10640,
-	"cli":      14250,
+	"cli":      14300,
 	"cmd":      40,
-	"cpu":      11600,
+	"cpu":      12200,
 	"cuda":     20500,
 	"data":     18000,
 	"device":   6570,

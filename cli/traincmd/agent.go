@@ -282,7 +282,7 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log,
-		Links: link.Links{Near: s.Partners(m.rank), Life: m.life}}
+		Links: link.Links{Near: s.Partners(m.rank), Life: m.life, Tree: m.cluster == "" && m.peers == ""}}
 	if s.DropsSilent() { // All members agree on changes, and hear each other.
 		o.Near = nil
 	}
