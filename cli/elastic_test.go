@@ -58,8 +58,9 @@ func (e *elasticRun) out() string { return filepath.Join(e.dir, "out") }
 // start starts the process of an agent.
 func (e *elasticRun) start(i int) {
 	e.t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"agent", "--rank", strconv.Itoa(i), "--peers", e.peers, "--insecure",
-		"--membership", "elastic", "--drop-after", "1", "--checkpoint-every", "1", "--out", e.out()}, e.args...)...)
+	cmd := exec.Command(os.Args[0], append([]string{"agent", "--rank", strconv.Itoa(i), "--peers", e.peers,
+		"--insecure", "--membership", "elastic", "--drop-after", "1", "--checkpoint-every", "1",
+		"--out", e.out()}, e.args...)...)
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
 	from, err := cmd.StderrPipe()
 	if err == nil {
@@ -111,9 +112,11 @@ func (e *elasticRun) end() (present []string) {
 		e.t.Fatal("the run has not ended within five minutes")
 	}
 	log, again := filepath.Join(e.out(), "members.jsonl"), filepath.Join(e.dir, "again")
-	if status, _, stderr := call(e.t, append([]string{"train", "--quiet", "--membership", log, "--out", again},
-		slices.DeleteFunc(slices.Clone(e.args), func(a string) bool { return a == "--gradient-time" || a == "0.01" })...)...,
-	); status != 0 {
+	replay := slices.DeleteFunc(slices.Clone(e.args), func(a string) bool {
+		return a == "--gradient-time" || a == "0.01"
+	})
+	replay = append([]string{"train", "--quiet", "--membership", log, "--out", again}, replay...)
+	if status, _, stderr := call(e.t, replay...); status != 0 {
 		e.t.Fatal(stderr)
 	}
 	if vectors(e.t, e.out()) != vectors(e.t, again) {

@@ -145,8 +145,9 @@ func newAgents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agents RUN",
 		Short: "Show the members of a run whose agents die and come",
-		Long: `Show the members of a run with --membership elastic, as a process on this machine sees them: for each slot whether
-it has an agent and from which iteration on, its address, its iteration, and whether it works, waits or is silent.
+		Long: `Show the members of a run with --membership elastic, as a process on this machine sees them: for each
+slot whether it has an agent and from which iteration on, its address, its iteration, and whether it works, waits or is
+silent.
 The leader orders the decisions of the members; the writer evaluates the run and writes its folder.`,
 		Example: `  fspda agents runs/digits
   fspda agents drop runs/digits 3`,
@@ -168,8 +169,8 @@ The leader orders the decisions of the members; the writer evaluates the run and
 	cmd.AddCommand(&cobra.Command{
 		Use:   "drop RUN N",
 		Short: "Let the other members go on without agent N",
-		Long: `Let the other members go on without agent N, as if it had fallen silent. A process of another member, which keeps its
-folder on this machine, passes the request on. An agent that is dropped and lives joins again as a new one.`,
+		Long: `Let the other members go on without agent N, as if it had fallen silent. A process of another member, which
+keeps its folder on this machine, passes the request on. An agent that is dropped and lives joins again as a new one.`,
 		Example: `  fspda agents drop runs/digits 3`,
 		Args:    command.Arguments(2, 2, "the folder of a run and the number of an agent"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -213,7 +214,8 @@ func readStatus(run string, except int) (newest membersStatus, err error) {
 		}
 	}
 	if time.Since(newest.Time) > statusLasts {
-		return newest, &train.FolderError{Path: run, Got: "has no process of a run with --membership elastic on this machine",
+		return newest, &train.FolderError{Path: run,
+			Got:  "has no process of a run with --membership elastic on this machine",
 			Hint: "name the folder that such a process was given with --out, while it runs"}
 	}
 	for i := range newest.Agents {
@@ -272,6 +274,6 @@ func dropAgent(ctx context.Context, run string, slot int, w io.Writer) error {
 			return err
 		}
 	}
-	return fmt.Errorf("agent %d is still a member after %v: no majority of the members agrees, or too few would remain: "+
-		"see the log of agent %d", slot, dropTimeout, s.Rank)
+	return fmt.Errorf("agent %d is still a member after %v: no majority of the members agrees, or too few would "+
+		"remain: see the log of agent %d", slot, dropTimeout, s.Rank)
 }

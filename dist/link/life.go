@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-
-	"go.uber.org/zap"
 )
 
 // A slot of a run may have several agents, one after the other. Each is a life of the slot. Streams
@@ -76,31 +74,40 @@ func (l *lifetime) drops(stream int, m *sentMessage) bool {
 	return stream == reports && l.absent || stream == exchanges && m.t < l.from
 }
 
-// outlived handles a refusal that is about lives: this node may have to give way to a later agent of
-// its slot, or the other one does not know yet that it is that later agent.
+// outlived handles a refusal that is about lives: this node has to give way to a later agent of its
+// slot, or it learns of a later agent of the other slot. Ours is the life that the other node expects
+// of this one, and Theirs its own.
 func (p *peer) outlived(r *refusal) error {
-	life, err := strconv.Atoi(r.Ours)
-	if err != nil {
-		return &FrameError{Got: "a refusal because of life " + clip(r.Ours)}
+	expected, err := strconv.Atoi(r.Ours)
+	life, bad := strconv.Atoi(r.Theirs)
+	if err != nil || bad != nil {
+		return &FrameError{Got: "a refusal because of lives " + clip(r.Ours) + " and " + clip(r.Theirs)}
 	}
-	if life > p.node.opt.Life {
-		p.node.fail(&LifeError{p.id, life})
+	if expected > p.node.opt.Life {
+		p.node.fail(&LifeError{p.id, expected})
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if life > p.life {
+		p.retire(life)
 	}
 	return errRefused
 }
 
-// refuseLife returns a refusal of an agent of an earlier life than the expected one; nil: it is none.
-// A later one shows that the earlier one has left. The caller holds the lock.
+// refuseLife returns a refusal unless both ends know which lives they have; nil: they do. A later
+// life than the known one shows that the earlier agent has left. The caller holds the lock.
 func (p *peer) refuseLife(h *hello) *refusal {
+	own := p.node.opt.Life
+	if h.Expects > own {
+		p.node.fail(&LifeError{p.id, h.Expects})
+	}
 	if h.Life > p.life {
 		p.retire(h.Life)
 	}
-	if h.Life == p.life {
+	if h.Life == p.life && h.Expects == own {
 		return nil
 	}
-	p.node.log.Debug("an agent of another life was refused", zap.Int("peer", p.id), zap.Int("life", h.Life),
-		zap.Int("expected", p.life))
-	return &refusal{Field: fieldLife, Ours: strconv.Itoa(p.life), Theirs: strconv.Itoa(h.Life)}
+	return &refusal{Field: fieldLife, Ours: strconv.Itoa(p.life), Theirs: strconv.Itoa(own)}
 }
 
 // Lost reports whether an error of a node says that this agent cannot go on from its checkpoint, or

@@ -198,7 +198,7 @@ func (p *peer) hello() hello {
 		Durable: n.opt.Durable, Identity: n.opt.Identity, Life: n.opt.Life}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h.Session = p.session
+	h.Session, h.Expects = p.session, p.life
 	for s := range p.in {
 		h.Next[s], h.Arrived[s] = p.in[s].next, p.in[s].arrived()
 	}

@@ -155,7 +155,8 @@ func New(opt Options) *Node {
 	if opt.Abandon == nil {
 		opt.Abandon = func(error) {}
 	}
-	n := &Node{opt: opt, drops: drops, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
+	n := &Node{opt: opt, drops: drops, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(),
+		ended:  make(chan struct{}),
 		moving: moving{moved: make(chan struct{})},
 		done:   make(chan struct{}), rows: newProgress(), stop: newStopState(),
 		disk: disk{written: cmp.Or(opt.First, -1), Reservation: snapshot.NewReservation()}}

@@ -96,7 +96,8 @@ const (
 
 // Open reads the log that is kept, or begins it, and takes part in the agreement.
 func Open(o Options) (*Group, error) {
-	g := &Group{opt: o, inbox: make(chan record, 256), calls: make(chan func()), changed: make(chan struct{}, 1), over: make(chan struct{}),
+	g := &Group{opt: o, inbox: make(chan record, 256), calls: make(chan func()), changed: make(chan struct{}, 1),
+		over:  make(chan struct{}),
 		state: newState(o.Agents, o.MinAgents), asks: map[int]entry{}, ripe: map[int]time.Time{},
 		began: time.Now(),
 		id:    nodeID(o.Self, o.Life, o.Agents)}

@@ -107,7 +107,8 @@ func (c *cluster) start(i int) {
 	if c.dir != "" {
 		file = filepath.Join(c.dir, fmt.Sprintf("%d-%d", i, c.life[i]))
 	}
-	g, err := Open(Options{Self: i, Agents: c.n, Life: c.life[i], DropAfter: dropAfter, Sessions: c.nodes[i], File: file})
+	g, err := Open(Options{Self: i, Agents: c.n, Life: c.life[i], DropAfter: dropAfter, Sessions: c.nodes[i],
+		File: file})
 	if err != nil {
 		c.t.Fatal(err)
 	}

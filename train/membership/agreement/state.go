@@ -141,7 +141,9 @@ func (s *state) leave(e entry, o *outcome) {
 	}
 	p := s.change()
 	if s.joins(e.Agent) {
-		p.epochs = slices.DeleteFunc(p.epochs, func(c membership.Epoch) bool { return slices.Contains(c.Joined, e.Agent) })
+		p.epochs = slices.DeleteFunc(p.epochs, func(c membership.Epoch) bool {
+			return slices.Contains(c.Joined, e.Agent)
+		})
 	} else {
 		idle := map[int]int{}
 		p.epochs = append(p.epochs, membership.Epoch{Left: []int{e.Agent}, Idle: idle})

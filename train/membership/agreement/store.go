@@ -43,8 +43,8 @@ func openStore(file string, life int) (*store, error) {
 		err = s.read(text)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("agreement: the log of the members in %s cannot be read: %w: remove the agent's folder, "+
-			"and it joins as a new one", file, err)
+		return nil, fmt.Errorf("agreement: the log of the members in %s cannot be read: %w: remove the agent's "+
+			"folder, and it joins as a new one", file, err)
 	}
 	s.empty = false
 	return s, nil
