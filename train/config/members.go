@@ -38,7 +38,8 @@ var membershipKeys = []setting.Key{
 	{Name: "membership", Topic: "exchange", Default: fixedMembers, Choices: []string{fixedMembers, elasticMembers},
 		Forms: true, Check: notEmpty, Since: "0.2.0",
 		Help: "which agents take part: fixed, all of them all the time; elastic, the others go on without one that " +
-			"falls silent, which joins again; or a file of the epochs at which agents leave and join, which is simulated"},
+			"falls silent, which joins again; or a file of the epochs at which agents leave and join, which is " +
+			"simulated"},
 	{Name: "min_agents", Topic: "exchange", Default: 1, Whole: true, Range: "[1, inf)", Want: "at least 1",
 		Needs: []setting.Need{needsElastic, needsRun("at least as many agents",
 			func(s *Setup, c Config) bool { return c.MinAgents <= s.Graph.N })}, Since: "0.2.0",
