@@ -222,9 +222,9 @@ func TestKeysOfFigures(t *testing.T) {
 				if err != nil {
 					t.Fatalf("figure %d, %s, run %s: %v", f.Number, variant, r.Name, err)
 				}
+				unused := s.Unused(given)
 				for _, key := range shared {
-					unused := slices.ContainsFunc(s.Unused(given), func(u config.Unused) bool { return u.Key == key })
-					used[key] = used[key] || !unused
+					used[key] = used[key] || !slices.ContainsFunc(unused, func(u config.Unused) bool { return u.Key == key })
 				}
 			}
 			for _, key := range shared {

@@ -175,8 +175,10 @@ func (c Config) RefuseUnused(keys []string) error {
 
 // missing returns the condition under which a key would have an effect; empty if it has one.
 func (s *Setup) missing(key string, given Config) string {
-	if methods := withFeature(func(m method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
-		return "algo " + setting.Either(methods)
+	if !s.uses(key) {
+		if methods := withFeature(func(m method) bool { return m.uses(key) }); len(methods) > 0 {
+			return "algo " + setting.Either(methods)
+		}
 	}
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {
 		return "model " + setting.Either(networks)
@@ -208,6 +210,9 @@ func (s *Setup) Effective(given Config) string {
 
 // refuseUnused refuses the keys that were set explicitly and have no effect.
 func (s *Setup) refuseUnused(given Config) error {
+	if len(given.explicit) == 0 {
+		return nil
+	}
 	var errs []error
 	for _, u := range s.Unused(given) {
 		if slices.Contains(given.explicit, u.Key) {
