@@ -65,7 +65,9 @@ var allowed = map[string][]string{
 	"data/images/parquet": {"data/images", "data/images/arrow", "internal/bounded"},
 	"data/fetch":          {"internal/bounded", "internal/wholefile"},
 	"dist/fewbits":        {},
-	"dist":                {"device", "dist/fewbits", "internal/bounded", "internal/rng", "internal/spelling"},
+	"dist/strata":         {"internal/rng"},
+	"dist": {"device", "dist/fewbits", "dist/strata", "internal/bounded", "internal/rng",
+		"internal/spelling"},
 	"dist/allreduce":      {"dist"},
 	"dist/discover":       {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
 	"dist/discover/nats":  {"dist/discover"},
@@ -203,6 +205,7 @@ var allowed = map[string][]string{
 	// for tests only, see TestProductHasNoStage
 	// a simulated network with faults, and the contract of every transport
 	"internal/testing/disttest":   {"device", "device/devicetest", "dist", "internal/rng"},
+	"internal/testing/doctable":   {},                                           // tables of the documentation
 	"internal/testing/imagetest":  {},                                           // pictures to decode
 	"internal/testing/fakecuda":   {"cuda/kernels", "internal/testing/hostrun"}, // NVIDIA's libraries on the host
 	"internal/testing/fakecudnn":  {"cuda/cudnn", "cuda/driver"},                // the graph API of cuDNN in Go

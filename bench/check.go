@@ -114,7 +114,6 @@ func (e *Experiment) checkSearch() error {
 	return nil
 }
 
-// inRun names the run in an error, if it has a name.
 func inRun(name string, err error) error {
 	if err == nil || name == "" {
 		return err

@@ -50,7 +50,6 @@ func Read(file string) (*Experiment, error) {
 	return parse(file, text, OwnFile)
 }
 
-// parse parses and checks an experiment.
 func parse(file string, text []byte, origin Origin) (*Experiment, error) {
 	e := &Experiment{Origin: origin}
 	if err := decode(file, text, e); err != nil {

@@ -101,7 +101,6 @@ func (p *Program) attachArena(x []float32) {
 	}
 }
 
-// releaseArena returns the arena to the pool.
 func (p *Program) releaseArena() {
 	arena := p.spaces[device.Arena]
 	p.device.arenas.release(arena[:cap(arena)])

@@ -23,8 +23,6 @@ type Device struct {
 	alloc   func(n int) []float32 // memory of vectors: slabs.alloc, or the one of the option Memory
 }
 
-var _ device.Device = (*Device)(nil)
-
 // Features says that vectors are in the memory of the process.
 func (d *Device) Features() device.Features { return device.Features{Host: d} }
 

@@ -29,8 +29,6 @@ type Program struct {
 	examples examples
 }
 
-var _ device.Program = (*Program)(nil)
-
 const spaces = int(device.Key) + 1
 
 // step is a kernel call with its operands.
@@ -108,7 +106,6 @@ func slice(space []float32, r device.Ref) []float32 { return space[r.Off : r.Off
 // need of a kernel.
 func (p *Program) Workspace() int { return 4 * p.device.maxScratch(p.code) }
 
-// Code returns the code that was loaded.
 func (p *Program) Code() *device.Code { return p.code }
 
 // Run executes all calls on b. params and grad must be *Vectors of length Code.Dim (grad is nil for
@@ -258,7 +255,6 @@ func (p *Program) checkBatch(b device.Batch) error {
 	return nil
 }
 
-// readResults writes the results to out.
 func (p *Program) readResults(out []float64) {
 	arena := p.spaces[device.Arena]
 	for i, off := range p.results {

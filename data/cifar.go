@@ -120,7 +120,6 @@ func (c *cifarSet) half(from, half string, files []treeFile) (Examples, error) {
 	return Examples{}, fmt.Errorf("data: %s: %s has no %s images: %w: %s", c.title, from, half, os.ErrNotExist, c.hint)
 }
 
-// content reads a file of the binary version.
 func (c *cifarSet) content(f treeFile) ([]byte, error) {
 	content, err := f.read()
 	if err != nil {

@@ -17,7 +17,6 @@ type Contiguous struct{ Spread bool }
 
 func (p Contiguous) String() string { return withSpread("contiguous", p.Spread) }
 
-// Split implements [Partition].
 func (p Contiguous) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
 	if err := checkSplit(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: %w", err)

@@ -47,7 +47,6 @@ func (b *Buffer) Release() {
 	}
 }
 
-// Device returns the device of the buffer's vector.
 func (b *Buffer) Device() device.Device { return b.pool.dev }
 
 // Pool recycles Buffers whose vectors are on one device. It is safe for concurrent use.
@@ -59,7 +58,6 @@ type Pool struct {
 	uses uint64            // The number of calls of Get, which tells the least recently used list.
 }
 
-// freeList holds the free buffers of one length.
 type freeList struct {
 	buffers []*Buffer
 	used    uint64
@@ -72,7 +70,6 @@ const maxFreeLists = 256
 // NewPool returns an empty pool of buffers on dev.
 func NewPool(dev device.Device) *Pool { return &Pool{dev: dev, free: make(map[int]*freeList)} }
 
-// Device returns the device of the buffers.
 func (p *Pool) Device() device.Device { return p.dev }
 
 // Get returns a buffer of n numbers with one reference. Its content is undefined.

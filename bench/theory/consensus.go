@@ -61,7 +61,6 @@ type contribution struct {
 	weight   float64
 }
 
-// contributions lists the contributions of a round.
 func contributions(p dist.Process, n, t int) (parts []contribution) {
 	if d := p.Directed(); d != nil {
 		arcs, out := d.Arcs(nil, t), make([]int, n)

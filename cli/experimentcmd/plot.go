@@ -17,7 +17,6 @@ import (
 	"fspda/web"
 )
 
-// plotFlags are the flags of plot.
 type plotFlags struct {
 	layoutFlags
 	out, accounting string

@@ -100,7 +100,6 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 	_ = fs.MarkHidden("exit-with-parent") // used by fspda up
 }
 
-// addTimeout adds the flag --timeout.
 func addTimeout(fs *pflag.FlagSet, to *time.Duration, more string) {
 	fs.DurationVar(to, "timeout", 30*time.Minute, "how long an agent that this one has to wait for may be silent, "+
 		"or not advance, before this one ends with an error; 0 is for ever"+more)
@@ -121,8 +120,6 @@ func checkTimeout(d time.Duration) error {
 
 // oneAgent is the mode of fspda agent: this process holds one agent of the run.
 type oneAgent struct{ agentFlags }
-
-var _ mode = (*oneAgent)(nil)
 
 func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	c, err := m.config(fs)

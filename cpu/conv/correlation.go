@@ -70,7 +70,6 @@ func (v *convolution) phase(a, size, side int) (first, count, reads, taps int) {
 	return first, max(0, count), u - (taps - 1), max(0, taps)
 }
 
-// clear writes zeros.
 func (l *correlation) clear(out []float32) {
 	for n := range l.images {
 		for i := range l.p {
@@ -81,12 +80,10 @@ func (l *correlation) clear(out []float32) {
 	}
 }
 
-// outputAt returns where pixel n,i,j is written.
 func (l *correlation) outputAt(n, i, j int) int {
 	return l.offset + n*l.imageStride + i*l.rowStride + j*l.pixelStride
 }
 
-// products returns the number of products of an element.
 func (l *correlation) products() int { return l.r * l.s * l.channels }
 
 // chunk is a part of the products of every element: some runs, which begin at tap row `row`, and k
@@ -95,7 +92,6 @@ type chunk struct{ row, runs, skip, k int }
 
 func (c chunk) depth() int { return c.runs * c.k }
 
-// chunks returns the number of chunks.
 func (l *correlation) chunks() int {
 	run := l.s * l.channels
 	if pieces := tile.Chunks(run); pieces > 1 {
@@ -105,7 +101,6 @@ func (l *correlation) chunks() int {
 	return (l.r + per - 1) / per
 }
 
-// chunk returns chunk i, and the number of products before it.
 func (l *correlation) chunk(i int) (c chunk, before int) {
 	run := l.s * l.channels
 	if pieces := tile.Chunks(run); pieces > 1 {

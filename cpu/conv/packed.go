@@ -24,7 +24,6 @@ type layout struct {
 	colStep, rowStep int  // columns and rows from a pixel to the next
 }
 
-// layout chooses the layout.
 func (l *correlation) layout() layout {
 	b := layout{packsAllWeights: l.products()*roundUp(l.k, maxPanel) <= maxWholeWeights,
 		copyStride: 1, colSize: l.channels, colStep: l.stride, rowStep: l.stride}
@@ -144,7 +143,6 @@ func (d *correlator) fill() {
 	}
 }
 
-// compute writes the pixels that the block is for.
 func (d *correlator) compute() {
 	if d.packsAllWeights {
 		for m := range d.chunks() {
@@ -163,7 +161,6 @@ func (d *correlator) compute() {
 	}
 }
 
-// chunk adds chunk m to the columns from k on.
 func (d *correlator) chunk(m int, packed []float32, k, cols int) {
 	part, _ := d.correlation.chunk(m)
 	t := d.tile

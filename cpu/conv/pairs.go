@@ -109,7 +109,6 @@ func narrowForward(o *kernel.Args, _ *convolution, images, weights []float32, pa
 	narrowPart(weights, o.In[1], part, of)
 }
 
-// narrowPart writes a part of the pairs of neighbours.
 func narrowPart(to, from []float32, part, of int) {
 	first, end := kernel.SplitUnits(part, of, len(from)/2, kernel.LineFloats)
 	tile.Narrow(to[first:], from[2*first:2*end])
@@ -140,7 +139,6 @@ func (v convolution) weightPairs() (p convolution, images, weights int, ok bool)
 	return p, 0, 0, !v.transposesGradient() && v.q > 1 && v.worthRounding(v.n*(v.h*v.w*v.c+v.p*v.q*v.k))
 }
 
-// pairs returns the number of pairs of neighbours in the rows of pixels.
 func (x pixels) pairs() int { return x.images * x.rows * ((x.cols + 1) / 2) }
 
 // rowOfPairs returns the size of a row of x, before it becomes pairs.

@@ -46,7 +46,6 @@ func plainScratch(l *correlation) int {
 	return n
 }
 
-// copyPatch writes all inputs of a pixel.
 func (l *correlation) copyPatch(dst, src []float32, n, i, j int) {
 	run := l.s * l.channels
 	for r := range l.r {

@@ -198,7 +198,6 @@ func (d *weightGrad) columns() blockPixels {
 	return x
 }
 
-// gradOffset returns where the part begins in dy.
 func (d *weightGrad) gradOffset() int { return ((d.part.n*d.v.p+d.part.i)*d.v.q + d.part.j) * d.v.k }
 
 // add adds the part to dW. Both operands are read in place, since their columns are contiguous, or

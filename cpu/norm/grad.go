@@ -27,7 +27,6 @@ func batchNormGrad(activation int) kernel.Kernel {
 	})
 }
 
-// normGradient is one call of a gradient.
 type normGradient struct {
 	m, c, activation int
 	eps              float64
@@ -49,7 +48,6 @@ func fromOffset(matrix []float32, at int) []float32 {
 	return matrix[at:]
 }
 
-// load sets the means of columns.
 func (n *normGradient) load(w *columnBuffers, col, cols int) { copy(w.mean, n.mean[col:][:cols]) }
 
 // addBlock adds the rows of a block to A and B of the block.

@@ -82,7 +82,6 @@ const (
 // prefetch a number of numbers ahead.
 type span struct{ stride, rows, cols, prefetch int }
 
-// length returns the length of a slice from the first number of a span to its last.
 func (s span) length() int { return (s.rows-1)*s.stride + s.cols }
 
 type (
@@ -117,7 +116,6 @@ type loops struct {
 	maxPoolGrad [2]func(p windows, dy, at, dx []float32) // 1 for non-temporal stores
 }
 
-// active returns the loops in use.
 func active() *loops {
 	if isa.Assembly() {
 		return &asmLoops
@@ -165,7 +163,6 @@ func (w *columnBuffers) clearSums(cols int) {
 // microseconds: the scheduler cannot stop a goroutine inside assembly.
 const numbersPerCall = 8192
 
-// rowsPerCall returns the number of rows for one call of a loop.
 func rowsPerCall(cols int) int { return max(1, numbersPerCall/cols) }
 
 // cacheBytes is the size up to which a matrix is expected in the second-level cache.
@@ -224,7 +221,6 @@ type normalization struct {
 	mean, variance       []float32
 }
 
-// load sets the shifts of columns.
 func (n *normalization) load(w *columnBuffers, col, cols int) { copy(w.mean, n.x[col:][:cols]) }
 
 // addBlock adds the rows of a block to the sums of the block.
@@ -264,7 +260,6 @@ func (n *normalization) loadStatistics(w *columnBuffers, col, cols int) {
 	}
 }
 
-// affine sets the affine map of a column.
 func (w *columnBuffers) affine(j int, mean, square float64, gamma, beta float32) {
 	k := float64(gamma) / math.Sqrt(square)
 	w.mean[j] = float32(mean)

@@ -212,7 +212,6 @@ func (o *Options) near(agent int) bool {
 	return o.Near == nil || agent == hub || o.Self == hub || slices.Contains(o.Near, agent)
 }
 
-// others returns the peers.
 func (n *Node) others() []*peer {
 	out := make([]*peer, 0, len(n.peers))
 	for _, p := range n.peers {
@@ -238,7 +237,6 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
-// ConnectedPeers returns the number of agents that are connected.
 func (n *Node) ConnectedPeers() int {
 	present := 0
 	for _, p := range n.others() {

@@ -20,8 +20,6 @@ type LateDiLoCo struct {
 	DiLoCo
 }
 
-var _ Algorithm = LateDiLoCo{}
-
 // The values of the parameter outer.
 const (
 	outerNow     = "now"

@@ -145,7 +145,6 @@ func again(s *State, r *Round, sum device.Vector) error {
 	return err
 }
 
-// reductionKeys are the parameters of a [Reduction].
 func reductionKeys() []setting.Key {
 	return []setting.Key{
 		{Name: "quantize", Default: "none", Forms: true, Check: checkQuantize, Since: "0.2.0",

@@ -34,8 +34,6 @@ type StreamingDiLoCo struct {
 	Descent
 }
 
-var _ Algorithm = StreamingDiLoCo{}
-
 // The values of the parameter parts.
 const (
 	byCoordinates = "coordinates"

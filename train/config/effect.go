@@ -118,7 +118,6 @@ func (s *Setup) drawsTimes(c Config) bool {
 // uses reports whether the algorithm of s lists a key, or its traits imply the key.
 func (s *Setup) uses(key string) bool { return s.method.uses(key) }
 
-// uses reports whether the method reads a key of algorithms.
 func (m method) uses(key string) bool {
 	switch key {
 	case "eta":

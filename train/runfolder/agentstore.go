@@ -94,10 +94,8 @@ func (f *Folder) CheckManyProcesses() error {
 		Hint: "go on with fspda train --resume"}
 }
 
-// Close unlocks the folder.
 func (h *AgentStore) Close() error { return h.lock.Unlock() }
 
-// Empty reports whether the agent has no checkpoints.
 func (h *AgentStore) Empty() bool {
 	names, err := listCheckpoints(filepath.Join(h.Path, "checkpoints"))
 	return err == nil && len(names) == 0
