@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// LimitHint returns the advice for an error that comes of a limit of the system, which holds whatever
-// was done; empty: it does not.
+// LimitHint returns what to do about an error that a limit of the system causes. It returns an empty
+// text for other errors.
 func LimitHint(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):
