@@ -16,7 +16,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 )
 
-//go:generate go run fspda/cmd/fspda reference reference.md images/stability.svg
+//go:generate go test -count 1 -run TestReferenceIsCurrent fspda/cli -update
+//go:generate go test -count 1 -run TestStabilityPictureIsCurrent fspda/cli/docscmd -update
 
 //go:embed *.md images
 var files embed.FS

@@ -12,7 +12,7 @@ import (
 	"fspda/web"
 )
 
-var update = flag.Bool("update", false, "write the picture of docs/departures.md anew")
+var update = flag.Bool("update", false, "write the pictures of the manual anew")
 
 // recursion is a step of all agents, with the gradients at x and the agents of the active edge.
 type recursion func(s *quadratics, g [][]float64, i, j int)
