@@ -163,7 +163,7 @@ func TestPrintedRecursionsDiverge(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want, err := os.ReadFile(kept + ".svg"); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("docs/images/printed.svg is not what the test draws: go test -run TestPrinted ./cli/docscmd -update (%v)",
-			err)
+		t.Errorf("docs/images/printed.svg is not what the test draws: go test -run TestPrinted ./cli/docscmd "+
+			"-update (%v)", err)
 	}
 }

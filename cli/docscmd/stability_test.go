@@ -73,7 +73,7 @@ func stabilityDiagram() string {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 490" width="640" height="490" font-family="Liberation Sans,Arial,Helvetica,sans-serif" font-size="13" fill="#59636e" role="img">
 <title>The stable region of one active edge: between γ = ηβ and γ = 1 + ηβ/2</title>
 <rect width="640" height="490" fill="#ffffff"/>
-<text x="%g" y="26" font-size="16" font-weight="bold" fill="#1b1f23">Where an exchange is stable, and how fast it forgets</text>
+`+`<text x="%g" y="26" font-size="16" font-weight="bold" fill="#1b1f23">Where an exchange is stable, and how fast it forgets</text>
 `, left-50)
 	drawRadii(&b)
 	drawBorders(&b)
@@ -150,7 +150,7 @@ func drawLegend(b *strings.Builder) {
 			"\n", 90+24*k, s.colour, 103+24*k, from, s.below)
 	}
 	b.WriteString(`<text x="480" y="72" fill="#1b1f23">kept of a difference</text><text x="480" y="232">after each exchange</text>
-<path d="M480 262h22" stroke="#c65600" stroke-width="2" stroke-dasharray="7 4"/><text x="510" y="266">critically</text><text x="510" y="283">damped</text>
+` + `<path d="M480 262h22" stroke="#c65600" stroke-width="2" stroke-dasharray="7 4"/><text x="510" y="266">critically</text><text x="510" y="283">damped</text>
 </svg>
 `)
 }
