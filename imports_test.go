@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	},
 	"cpu": {
 		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/isa", "cpu/kernel", "cpu/norm", "cpu/tile",
-		"cpu/vec", "device", "device/signature", "internal/pages",
+		"cpu/vec", "device", "device/plan", "device/signature", "internal/pages",
 	},
 	"cpu/attention":           {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
 	"cpu/embed":               {"cpu/kernel", "cpu/vec", "device"},
@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"cpu/gemm":                {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device", "internal/rng"},
 	"cpu/isa":                 {},
 	"cpu/kernel":              {"device", "device/signature", "internal/pages"},
-	"cpu/norm":                {"cpu/isa", "cpu/kernel", "cpu/vec", "device"},
+	"cpu/norm":                {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
 	"cpu/tile":                {"cpu/isa", "cpu/kernel"},
 	"cpu/vec":                 {"cpu/isa", "cpu/kernel", "cpu/tile", "device", "internal/rng"},
 	"cpu/internal/kerneltest": {"cpu/kernel", "internal/rng"},

@@ -24,11 +24,6 @@ func (p Contiguous) Split(labels []int32, classes, agents int, _ uint64) ([][]in
 	return equalSlices(sequence(len(labels)), agents, p.Spread), nil
 }
 
-func parseContiguous(args []string) (Partition, error) {
-	spread, err := parseSpread(args)
-	return Contiguous{Spread: spread}, err
-}
-
 // documentPartition is a Partition that deals the documents of a text, so that shards are equal in
 // tokens as far as documents and classes allow. Every document is used.
 type documentPartition interface {
@@ -37,7 +32,6 @@ type documentPartition interface {
 }
 
 var (
-	_ Partition         = Contiguous{}
 	_ documentPartition = Shuffled{}
 	_ documentPartition = Sorted{}
 	_ documentPartition = ByClass{}

@@ -306,7 +306,7 @@ func (p *peer) connect(ctx context.Context) error {
 // 0, which is relayed where it can be: agent 0 has no connection for each other agent.
 func (p *peer) relayFirst() bool {
 	o := &p.node.opt
-	return p.id == hub && o.Near != nil && !slices.Contains(o.Near, hub) && discover.Parent(o.Self) != hub &&
+	return p.id == hub && o.Tree && o.Near != nil && !slices.Contains(o.Near, hub) && discover.Parent(o.Self) != hub &&
 		p.unrelayed < maxUnrelayed
 }
 

@@ -56,7 +56,7 @@ func TestLinksToAgentZeroAreRelayed(t *testing.T) {
 	const n = discover.Branches + 4
 	m := openMesh(t, n, func(o *settings) {
 		onRing(n)(o)
-		o.Listen = "127.0.0.1:0"
+		o.Listen, o.Tree = "127.0.0.1:0", true
 	})
 	for i := range m {
 		if err := m[i].Ready(testContext(t)); err != nil {
