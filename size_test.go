@@ -19,7 +19,7 @@ var sizes = map[string]int{
 	"bench":    10640,
 	"cli":      14300,
 	"cmd":      40,
-	"cpu":      12200,
+	"cpu":      12400,
 	"cuda":     20500,
 	"data":     18000,
 	"device":   6570,

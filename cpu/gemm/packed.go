@@ -191,7 +191,11 @@ func shouldPackA(s *tile.Set, a tile.View, n int) bool {
 // shouldPackB reports whether to pack op(B). The micro-kernels need contiguous columns; and if many
 // rows of C share the cost, contiguous panels are faster.
 func shouldPackB(b tile.View, m int) bool {
-	return b.ColStride != 1 || m >= 512 || b.RowStride%crowdedFloats == 0 && m >= 64
+	crowded := tuned.crowdedRows
+	if b.RowStride%pageFloats == 0 {
+		crowded = min(crowded, 64)
+	}
+	return b.ColStride != 1 || m >= 512 || b.RowStride%crowdedFloats == 0 && m >= crowded
 }
 
 // block computes b, and prefetches the operands of the next block.
