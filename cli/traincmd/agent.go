@@ -167,7 +167,8 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	}
 	if c.Elastic() && m.peers == "" && m.cluster == "" {
 		return c, command.UsageErrorf("--membership elastic with --join: agents find each other through the process " +
-			"at that address, which may leave: name a file of all addresses with --peers, or a NATS cluster with --nats")
+			"at that address, which may leave: name a file of all addresses with --peers, or a NATS cluster with " +
+			"--nats")
 	}
 	return c, m.connection.check(m.run, m.rank, c.Agents)
 }
