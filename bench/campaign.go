@@ -83,7 +83,6 @@ type Outcome struct {
 	Dropped float64 // share of the run at which a sweep gave it up; 0: it did not
 }
 
-// planned is a validated job.
 type planned struct {
 	job    Job
 	folder string

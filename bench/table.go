@@ -39,7 +39,6 @@ func count(name string, value func(r train.Row) uint64) quantity {
 	return quantity{name: name, whole: true, value: func(o *Outcome) float64 { return float64(value(o.Last())) }}
 }
 
-// quantities returns the columns of numbers.
 func (t *Table) quantities() []quantity {
 	all := []quantity{
 		count("iterations", func(r train.Row) uint64 { return uint64(r.Iteration) }),

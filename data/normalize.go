@@ -28,7 +28,6 @@ const patternLength = 48
 // pattern holds the scales and shifts of patternLength pixels.
 type pattern struct{ scale, shift [patternLength]float32 }
 
-// newNormalizer returns the normalizer for one or three channels.
 func newNormalizer(mean, std []float32) (*normalizer, error) {
 	if len(mean) != len(std) || len(mean) != 1 && len(mean) != 3 {
 		return nil, fmt.Errorf("normalization with %d means and %d stds, want one of each, or three", len(mean),

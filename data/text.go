@@ -134,7 +134,6 @@ func hashText(c *text.Corpus, window int) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// divideText divides the training text among agents.
 func (s *Set) divideText(p Partition, agents int, seed uint64) (d Division, err error) {
 	d.Set = s
 	if agents < 1 {
@@ -239,7 +238,6 @@ func (s *Set) countSlices(ends []int64) [][]int {
 	return counts
 }
 
-// count counts the tokens of each class in the shards.
 func (d documents) count(shards [][]int32) [][]int {
 	counts := make([][]int, len(shards))
 	for i, shard := range shards {

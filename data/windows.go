@@ -44,7 +44,6 @@ func (w *textWindows) len() int {
 	return int(last.first) + last.count(w.length)
 }
 
-// shards lists the examples of each segment.
 func (w *textWindows) shards() [][]int32 {
 	all := make([][]int32, len(w.segments))
 	for i, s := range w.segments {

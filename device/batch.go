@@ -93,7 +93,6 @@ func (b Batch) Check(code *Code) error {
 	return fits(len(b.X), "numbers", examples, features)
 }
 
-// checkMix checks the second classes.
 func (b Batch) checkMix(code *Code) error {
 	switch {
 	case b.Mix == nil:

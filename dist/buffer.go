@@ -47,7 +47,6 @@ func (b *Buffer) Release() {
 	}
 }
 
-// Device returns the device of the buffer's vector.
 func (b *Buffer) Device() device.Device { return b.pool.dev }
 
 // Pool recycles Buffers whose vectors are on one device. It is safe for concurrent use.
@@ -59,7 +58,6 @@ type Pool struct {
 	uses uint64            // The number of calls of Get, which tells the least recently used list.
 }
 
-// freeList holds the free buffers of one length.
 type freeList struct {
 	buffers []*Buffer
 	used    uint64

@@ -140,7 +140,6 @@ func (maskBase) Parts() int                             { return 1 }
 func (maskBase) Part(int) int                           { return 0 }
 func (maskBase) Coordinates(int) []uint32               { return nil }
 
-// Counter implements [Mask].
 func (b maskBase) Counter(t, i, j int) uint64 {
 	s := b.stream(t, i, j)
 	return s.Counter()

@@ -8,7 +8,6 @@ import (
 // stratified draws one coordinate from each of k blocks ([strata.Draw]).
 type stratified struct{ maskBase }
 
-// Sampling implements [Mask].
 func (m stratified) Sampling() (s device.Sampling, ok bool) {
 	return device.Sampling{Dim: m.d, Count: m.k, Stratified: true}, true
 }

@@ -80,7 +80,6 @@ func (e example) open() (*model.Network, device.Batch, error) {
 	return net, b, nil
 }
 
-// windows returns windows of random tokens.
 func (e example) windows(length int) device.Batch {
 	b, s := device.Batch{Length: length, Tokens: make([]uint16, e.batch*length+1)}, rng.New(1, "selftest")
 	for i := range b.Tokens {

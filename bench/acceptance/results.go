@@ -135,7 +135,6 @@ func (r *Results) Failed() (n int) {
 	return n
 }
 
-// save writes both files.
 func (r *Results) save() error {
 	r.Table = r.Lines()
 	text, err := json.MarshalIndent(r, "", "  ")

@@ -129,7 +129,6 @@ func (o LoadOptions) add(sources []*source, from string, set *data.Set) ([]*sour
 	return append(sources, &source{from: from, loader: l}), nil
 }
 
-// round takes batches for a duration.
 func (f *source) round(ctx context.Context, d time.Duration) error {
 	images, begin := 0, time.Now()
 	for ctx.Err() == nil && time.Since(begin) < d {

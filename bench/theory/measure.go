@@ -113,7 +113,6 @@ func (m *Measurement) take(ctx context.Context, p Point) error {
 	return err
 }
 
-// fit fits the slopes of all series.
 func (s Study) fit(known map[string]Measurement, n int) (all []Fitted) {
 	for _, series := range s.Series {
 		f := Fitted{Series: series, Seeds: n}

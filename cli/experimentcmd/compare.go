@@ -128,7 +128,6 @@ func runCompare(folders []string, f compareFlags, cmd *cobra.Command) error {
 	return err
 }
 
-// writeEvaluations writes all evaluations of runs as one table.
 func writeEvaluations(folder string, made []*bench.Outcome) error {
 	var tidy strings.Builder
 	if err := bench.WriteTidy(&tidy, made); err != nil {
@@ -197,7 +196,6 @@ func curveOf(s bench.Setting) (web.Curve, error) {
 	return web.MeanCurve(s.Label(), s.Outcomes[0].Job.Group, runs), nil
 }
 
-// costTable is the table of the bits to accuracies for a page.
 func costTable(t *bench.Table) web.PageTable {
 	lines, note := t.Costs()
 	return web.PageTable{Title: "Cost of an accuracy", Note: note, Lines: lines}
@@ -211,7 +209,6 @@ func seedNote(curves []web.Curve) []string {
 	return nil
 }
 
-// iterationPanels returns the panels of a comparison against iterations.
 func iterationPanels() []web.Panel {
 	return []web.Panel{{Column: "grad_sq_worst", X: "iteration", Log: true},
 		{Column: "train_loss_worst", X: "iteration", Log: true}, {Column: "consensus", X: "iteration", Log: true}}

@@ -25,7 +25,6 @@ import (
 	"fspda/train"
 )
 
-// queueFlags are the flags of an experiment that lists others.
 type queueFlags struct {
 	cores       int
 	maxLoad     float64

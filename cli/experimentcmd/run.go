@@ -106,7 +106,6 @@ func (s *study) writeNetwork() error {
 	return command.WriteFile(path, text)
 }
 
-// writeFiles writes files of the folder by name.
 func (s *study) writeFiles(texts map[string]string) error {
 	var errs []error
 	for name, text := range texts {

@@ -178,7 +178,6 @@ func (p *theoryPage) add(s theory.Study, all []theory.Fitted, folder string) err
 	return nil
 }
 
-// write writes theory.md and theory.csv.
 func (p *theoryPage) write(f theoryFlags) error {
 	text := fmt.Sprintf("# Fitted slopes\n\nVersion %s, seeds 1 to %d, %s of one core.\n\n%s%s", command.Version(),
 		f.seeds,

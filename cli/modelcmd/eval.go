@@ -65,7 +65,6 @@ each class, in its row, by predicted class.`,
 	})
 }
 
-// evalReport is the output of fspda eval.
 type evalReport struct {
 	Network  string    `json:"network"`
 	Data     string    `json:"data"`

@@ -39,7 +39,6 @@ type target struct {
 	dev     *setup.Devices
 }
 
-// targetFlags are the flags of eval and predict.
 type targetFlags struct {
 	choice
 	agents bool

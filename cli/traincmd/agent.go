@@ -277,7 +277,7 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log,
-		Links: link.Links{Near: s.Partners(m.rank)}}
+		Links: link.Links{Near: s.Partners(m.rank), Tree: m.cluster == "" && m.peers == ""}}
 	if drop := s.Config.DropAfter; drop > 0 { // Silence is measured in shorter times.
 		o.Pause = min(5*time.Second, time.Duration(drop*float64(time.Second))/4)
 	}

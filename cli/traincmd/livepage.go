@@ -52,7 +52,6 @@ func (noPage) announce(*display)                                                
 func (noPage) finish()                                                              {}
 func (noPage) close()                                                               {}
 
-// pageServer is the live page at an address.
 type pageServer struct {
 	listener net.Listener
 	loopback bool

@@ -199,7 +199,6 @@ func (r *reader) read(l *model.Layout) ([]float32, error) {
 	return flat, nil
 }
 
-// tensor reads one tensor of floating-point numbers.
 func (r *reader) tensor(t model.Tensor, dst []float32) error {
 	name, ok := r.names[t.Name]
 	info := r.infos[name]

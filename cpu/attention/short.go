@@ -27,7 +27,6 @@ func shortForwardFloats(s shape) int {
 	return padded(s.width*padded(s.tokens)) + padded(bandRows*padded(s.tokens)) + 2*padded(s.tokens*padded(s.width))
 }
 
-// shortForward computes the units of a part.
 func shortForward(o *kernel.Args, part, of int) {
 	s := shapeOf(o.Dims)
 	p := newProducts()
@@ -98,7 +97,6 @@ func shortBackwardFloats(s shape) int {
 		4*padded(s.tokens*padded(s.width))
 }
 
-// shortBackward computes the units of a part.
 func shortBackward(o *kernel.Args, part, of int) {
 	s := shapeOf(o.Dims)
 	p := newProducts()

@@ -261,7 +261,15 @@ func (n *groupGradient) eachImage(o *kernel.Args, run func(n *groupGradient, fro
 	})
 }
 
-func (n *groupGradient) nonTemporal(y []float32) int { return nonTemporal(y, n.c, nonTemporalBytes/2) }
+func (n *groupGradient) nonTemporal(y []float32) int { return nonTemporal(y, n.c, gradientBytes) }
+
+// fromOffset returns a matrix from an offset on; nil stays nil.
+func fromOffset(matrix []float32, at int) []float32 {
+	if matrix == nil {
+		return nil
+	}
+	return matrix[at:]
+}
 
 func (n *groupGradient) images(from, to int) {
 	w := channelsFor(n.c)

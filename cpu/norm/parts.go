@@ -67,7 +67,6 @@ func (k *columnWork[T, P]) end(n P, w *columnBuffers) {
 	bufferPool.Put(w)
 }
 
-// columns computes some columns.
 func (k *columnWork[T, P]) columns(o *kernel.Args, part, of int) {
 	n, w := k.begin(o)
 	defer k.end(n, w)
@@ -84,7 +83,6 @@ func (k *columnWork[T, P]) columns(o *kernel.Args, part, of int) {
 	}
 }
 
-// sums sums some blocks.
 func (k *columnWork[T, P]) sums(o *kernel.Args, part, of int) {
 	n, w := k.begin(o)
 	defer k.end(n, w)

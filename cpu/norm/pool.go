@@ -38,7 +38,6 @@ func (p *windows) pixelsPerCall(n int) int {
 	return min(n, max(1, numbersPerPoolCall/(p.rows*p.cols*p.channels)))
 }
 
-// pooling is the geometry of a call.
 type pooling struct {
 	h, w, c, r, stride, pad int
 	p, q                    int // height and width of the output

@@ -16,6 +16,9 @@ func pointer(v []float32) *float32 { return unsafe.SliceData(v) }
 // AddRow adds bias to dst, a row of as many columns.
 func AddRow(dst, bias []float32) { adds(dst, dst, bias[:len(dst)], false) }
 
+// Scale computes dst = a·x.
+func Scale(dst []float32, a float32, x []float32) { times(dst, a, x, false) }
+
 // adds writes a + b to dst. With stream it uses non-temporal stores; dst must then be neither a nor
 // b.
 func adds(dst, a, b []float32, stream bool) { addLoops.run(dst, a, b, stream) }
@@ -65,7 +68,6 @@ func gelus(c *curve, dst, x []float32) {
 	}
 }
 
-// geluGrads writes dy times the derivative of GELU at x, which has the curve, to dst.
 func geluGrads(c *curve, dst, x, dy []float32) {
 	if !isa.Assembly() {
 		geluGradsGo(c, dst, x, dy)

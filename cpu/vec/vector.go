@@ -31,7 +31,6 @@ func (Ops) Read(dst []float32, src device.Vector) {
 	copy(dst, s)
 }
 
-// Floats implements [device.Host].
 func (Ops) Floats(v device.Vector) []float32 { return Data("Floats", v) }
 
 // Wrap implements [device.Host]. The result is a *Vector.

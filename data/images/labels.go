@@ -132,7 +132,6 @@ const (
 	headRows  = 64        // rows that are looked at to choose columns
 )
 
-// tables lists the files that may be tables of labels.
 func (t *tree) tables() (files []int) {
 	for i, e := range t.entries {
 		base := strings.ToLower(path.Base(e.name))

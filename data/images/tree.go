@@ -203,7 +203,6 @@ func (t *tree) pictures() (n int) {
 	return n
 }
 
-// read returns a small file.
 func (t *tree) read(e entry, most int64) ([]byte, error) {
 	where := filepath.Join(t.path, filepath.FromSlash(e.name))
 	if t.archives != nil {

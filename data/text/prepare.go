@@ -33,7 +33,6 @@ type Meta struct {
 	Files []part `json:"files,omitempty"` // the files of the training stream, if there are several
 }
 
-// description describes a tokenizer.
 type description struct {
 	Name       string `json:"tokenizer"`
 	Vocabulary int    `json:"vocab_size"`

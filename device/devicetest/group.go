@@ -252,7 +252,6 @@ type evoGradient struct {
 	x, dy, gamma, forV, d float64
 }
 
-// eachEvo calls run for every number with the terms of its gradient.
 func eachEvo(c *device.Call, in [][]float64, run func(i int, e evoGradient)) {
 	for i, x := range in[0] {
 		k, j := groups(c).of(i)

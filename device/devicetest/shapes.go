@@ -7,7 +7,6 @@ import (
 	"fspda/device/signature"
 )
 
-// shape returns the lengths of the operands of a call.
 func shape(c *device.Call) (in, out []int) {
 	s := signature.Of(c.Kernel)
 	for _, operand := range s.In {

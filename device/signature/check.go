@@ -44,7 +44,6 @@ func checkSizes(code *device.Code) error {
 	return nil
 }
 
-// checkCall checks the kernel and the operands of a call.
 func checkCall(code *device.Code, c *device.Call) (Signature, error) {
 	e, err := Find(c)
 	if err != nil {

@@ -71,16 +71,13 @@ func (f *File) Addresses(_ context.Context, agent int) ([]string, error) {
 	return peers[agent : agent+1], nil
 }
 
-// Relay implements [Discovery].
 func (f *File) Relay(agent int) (net.Conn, error) {
 	return nil, fmt.Errorf("discover: %s has no other address of agent %d: does it run and listen there, and can this "+
 		"machine reach it?", f.path, agent)
 }
 
-// Stats implements [Discovery].
 func (f *File) Stats() Stats { return Stats{Trouble: f.trouble.Load()} }
 
-// Close implements [Discovery].
 func (f *File) Close() {}
 
 // read reads the file and returns the addresses by rank.

@@ -57,7 +57,6 @@ func (l *link) end(err error) {
 	}
 }
 
-// wakeUp wakes the writing goroutine.
 func (l *link) wakeUp() {
 	if l == nil {
 		return
@@ -193,7 +192,7 @@ func (l *link) writeNext(closing bool) (some bool, err error) {
 	for s := range p.out {
 		o := &p.out[s]
 		m, ok := o.find(l.cursor[s])
-		if !ok || !o.hasRoom(m.seq, m.size) {
+		if !ok || !o.mayGo(s, m.seq, m.size) {
 			continue
 		}
 		l.advance(s, m)
@@ -230,7 +229,7 @@ const maxOwnWrite = 64 << 10
 // writing goroutine. The caller holds the lock of the peer.
 func (l *link) claim(stream int, m sentMessage) bool {
 	if l == nil || m.size > maxOwnWrite || l.cursor[stream] != m.seq || l.beatDue || !l.open() ||
-		!l.peer.out[stream].hasRoom(m.seq, m.size) || !l.writing.TryLock() {
+		!l.peer.out[stream].mayGo(stream, m.seq, m.size) || !l.writing.TryLock() {
 		return false
 	}
 	l.advance(stream, m)
@@ -346,7 +345,6 @@ func (l *link) readControl() (kind frameKind, text []byte, err error) {
 	return h.kind, f.appendPayload(nil), err
 }
 
-// handle processes a frame.
 func (l *link) handle(f *inFrame) error {
 	h, err := f.decode()
 	if err != nil {

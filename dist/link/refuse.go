@@ -100,13 +100,11 @@ func (n *Node) Offence(agent int) (lasting time.Duration, reason error) {
 	return lasting, reason
 }
 
-// RecvChecked implements [dist.Checked].
 func (n *Node) RecvChecked(ctx context.Context, self, from, t int, check func(dist.Message) error) (dist.Message,
 	error) {
 	return n.checked(ctx, self, from, t, check, true)
 }
 
-// PeekChecked implements [dist.Checked].
 func (n *Node) PeekChecked(ctx context.Context, self, from, t int, check func(dist.Message) error) (dist.Message,
 	error) {
 	return n.checked(ctx, self, from, t, check, false)

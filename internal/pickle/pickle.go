@@ -14,7 +14,6 @@ import (
 // Dict is a dictionary, in the order of its entries.
 type Dict struct{ Keys, Values []any }
 
-// Get returns the value of a name; nil: there is none.
 func (d *Dict) Get(name string) any {
 	for i, k := range d.Keys {
 		if k == name {

@@ -72,7 +72,6 @@ type answer struct {
 	Hits5 float64  `json:"hits5"`
 }
 
-// facts are the answer to model.
 type facts struct {
 	Name       string                 `json:"name"`
 	Parameters []model.ExternalTensor `json:"parameters"`

@@ -43,7 +43,6 @@ type graph struct {
 	mask   string         // the name of the mask of attention, once it is there
 }
 
-// translate converts a network to operators.
 func translate(net *model.Network) (*graph, error) {
 	f, err := net.Forward()
 	if err != nil {

@@ -49,10 +49,8 @@ var muloco = Method{Name: "muloco", Keys: []setting.Key{LocalSteps}, Check: oute
 		reductionKeys()),
 	New: func(s Settings) Algorithm { return MuLoCo{newRounds(s)} }}
 
-// Name implements [Algorithm].
 func (MuLoCo) Name() string { return "muloco" }
 
-// Traits implements [Algorithm].
 func (a MuLoCo) Traits() Traits {
 	t := a.DiLoCo.Traits()
 	t.Optimizers = []string{muonKind.Name}

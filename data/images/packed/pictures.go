@@ -38,7 +38,6 @@ func (p *Pictures) source(format string) images.Source {
 	return EncodedPictures{p}
 }
 
-// at returns the batch of image i, and its index there.
 func (p *Pictures) at(i int) (batch, int) {
 	k, exact := slices.BinarySearch(p.starts, i)
 	if !exact {
@@ -54,19 +53,16 @@ func (p *Pictures) Label(i int) int32 {
 	return b.label(k)
 }
 
-// Name is the original name of image i.
 func (p *Pictures) Name(i int) string {
 	b, k := p.at(i)
 	return b.name(k)
 }
 
-// Bytes is the size of picture i in its shard.
 func (p *Pictures) Bytes(i int) int64 {
 	b, k := p.at(i)
 	return int64(len(b.content(k)))
 }
 
-// Size is the width and height of picture i.
 func (p *Pictures) Size(i int) (w, h int) {
 	b, k := p.at(i)
 	return b.size(k)

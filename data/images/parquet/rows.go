@@ -33,12 +33,11 @@ type rows struct {
 	cache cache
 }
 
-// group is a part of a table, which begins with the row first of its file, and position a row of
-// it.
-type (
-	group    struct{ shard, index, first int }
-	position struct{ group, row int32 }
-)
+// group is a part of a shard's table. The row of the file with which it begins is first.
+type group struct{ shard, index, first int }
+
+// position is the place of an image: a group, and a row in it.
+type position struct{ group, row int32 }
 
 var _ images.Encoded = (*rows)(nil)
 
@@ -88,7 +87,7 @@ func (r *rows) add(name, ending string, o images.Options) error {
 	return nil
 }
 
-// addGroup reads the labels and paths of a group, which begins with a row of its file.
+// addGroup reads the labels and paths of a group.
 func (r *rows) addGroup(s *shard, g, begin int) error {
 	first, numbers := len(r.at), map[int]int{} // numbers of this group's images by row, if some are left out
 	err := s.scan(g, s.label, func(row int, v value) error {
@@ -146,7 +145,6 @@ func (r *rows) files() string {
 
 func (r *rows) Len() int { return len(r.at) }
 
-// Label is the class of picture i.
 func (r *rows) Label(i int) int32 { return r.labels[i] }
 
 // Name is the shard of image i with its stored path, or the row.
@@ -174,7 +172,6 @@ func (r *rows) place(i int) string {
 
 var errNull = errors.New("a row without a picture: its bytes are not in the file")
 
-// Encoded returns the file of picture i.
 func (r *rows) Encoded(dst []byte, i int) ([]byte, error) {
 	g := r.groups[r.at[i].group]
 	s := r.shards[g.shard]
@@ -190,7 +187,6 @@ func (r *rows) Encoded(dst []byte, i int) ([]byte, error) {
 	return append(dst[:0], v.b...), nil
 }
 
-// Image decodes picture i.
 func (r *rows) Image(dst *images.RGB, i int) error {
 	encoded, err := r.Encoded(nil, i)
 	if err != nil {

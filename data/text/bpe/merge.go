@@ -121,10 +121,8 @@ func (p pairs) Less(a, b int) bool {
 }
 func (p pairs) Swap(a, b int) { p[a], p[b] = p[b], p[a] }
 
-// Push implements [heap.Interface].
 func (p *pairs) Push(v any) { *p = append(*p, v.(pair)) }
 
-// Pop implements [heap.Interface].
 func (p *pairs) Pop() any {
 	last := (*p)[len(*p)-1]
 	*p = (*p)[:len(*p)-1]
