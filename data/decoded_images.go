@@ -243,6 +243,12 @@ func (s *Set) OnSkip(f func(error)) {
 	}
 }
 
+// Bad reports whether an example was found to be an image that cannot be read. Another one stands
+// in its place in a batch.
+func (s Split) Bad(example int) bool {
+	return s.images != nil && s.images.bad.has(s.images, int32(example))
+}
+
 // Bad lists the errors of the images skipped so far, each once, sorted by message.
 func (s *Set) Bad() []error {
 	if s.bad == nil {

@@ -233,7 +233,7 @@ func TestBadImagesAreSkipped(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameBatches(t, "a batch of bad images", []device.Batch{got}, []device.Batch{want})
-	if in := set.Test.images; !in.bad.has(in, 4) || in.bad.has(in, 6) {
+	if !set.Test.Bad(4) || set.Test.Bad(6) {
 		t.Error("images 4 and 6 are not known as bad and good")
 	}
 }
