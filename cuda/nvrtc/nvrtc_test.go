@@ -43,7 +43,8 @@ func TestCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u := ptxas.UsageOf(b.Log)["half"]; !strings.HasPrefix(string(b.Cubin), "\x7fELF") || u.Registers == 0 || u.Spilled != 0 {
+	u := ptxas.UsageOf(b.Log)["half"]
+	if !strings.HasPrefix(string(b.Cubin), "\x7fELF") || u.Registers == 0 || u.Spilled != 0 {
 		t.Errorf("%d bytes of code that uses %+v; the log: %s", len(b.Cubin), u, b.Log)
 	}
 }
