@@ -149,7 +149,7 @@ var allowed = map[string][]string{
 		"data/text/gpt2",
 	},
 	"cli/devicecmd": {"cli/command", "cli/setup", "cuda", "device", "selftest", "train"},
-	"cli/docscmd":   {"cli/command", "cli/setup", "docs", "train", "web", "train/config", "train/setting"},
+	"cli/docscmd":   {"cli/command", "docs", "web", "train/config"},
 	"cli/experimentcmd": {"bench", "bench/theory", "cli/command", "cli/setup", "data", "device", "internal/bounded",
 		"internal/lockfile", "internal/cgroup", "internal/wholefile",
 		"train", "web"},

@@ -169,7 +169,7 @@ func (g *manyProcesses) stop(ctx context.Context) {
 		t = g.r.progress.request(true)
 	} else {
 		var together bool
-		t, together = g.AgreeOnStop(ctx, g.r.progress.hold())
+		t, together = g.AgreeOnStop(ctx, g.r.progress.hold)
 		g.Decide(together)
 		g.r.progress.stopAt(t)
 	}

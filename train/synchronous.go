@@ -36,9 +36,9 @@ func (d *synchronous) snapshotLimit() int                         { return snaps
 func (d *synchronous) run(ctx context.Context, a *agent, first int) error {
 	err := a.exchange.relaunch(a.state, first)
 	if err == nil {
-		err = d.r.absorb(d.iterate(ctx, a, first), 0)
+		err = d.iterate(ctx, a, first)
 	}
-	return a.finish(ctx, err)
+	return a.finish(ctx, d.r.absorb(err, 0))
 }
 
 // iterate runs iterations until [progress] says stop.
