@@ -213,6 +213,7 @@ var allowed = map[string][]string{
 	"internal/testing/golden":     {"device", "internal/testing/realdata"},      // results of PyTorch, from a file
 	"internal/testing/headertest": {"cuda/dynlib"},                              // tables against NVIDIA's headers
 	"internal/testing/hostrun":    {"cuda/dynlib", "cuda/kernels"},              // kernels on the host
+	"internal/testing/ptxas":      {},                                           // the log of NVIDIA's assembler
 	"internal/testing/realdata":   {},                                           // real data sets
 }
 
