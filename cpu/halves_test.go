@@ -133,7 +133,8 @@ func stepByStep(t *testing.T, code *device.Code) []float32 {
 // call have, on every instruction set, on tiles, and for every number of threads.
 func TestBF16Activations(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
-	codes := []*device.Code{residual(2, 9, 48, 1), residual(3, 10, 32, 2), residual(2, 9, 34, 1, "y1", "y3", "dy", "dy1")}
+	codes := []*device.Code{residual(2, 9, 48, 1), residual(3, 10, 32, 2),
+		residual(2, 9, 34, 1, "y1", "y3", "dy", "dy1")}
 	if os.Getenv("FSPDA_LONG") != "" {
 		codes = append(codes, residual(5, 33, 34, 2), residual(3, 28, 64, 2), residual(1, 7, 1040, 1))
 	}
