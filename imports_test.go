@@ -80,8 +80,10 @@ var allowed = map[string][]string{
 	},
 	"train/council":    {"train/config", "train/membership", "train/simnet"},
 	"train/membership": {},
-	"train/setting":    {"internal/spelling"},
-	"train/metric":     {},
+	// apart from membership, which needs no Raft
+	"train/membership/agreement": {"train/membership", "dist", "internal/bounded", "internal/wholefile"},
+	"train/setting":              {"internal/spelling"},
+	"train/metric":               {},
 	"train/evaluate": {
 		"train/metric",
 		"data", "data/text", "device", "internal/rng", "train/algo", "train/config", "train/generate", "train/memory",
@@ -173,10 +175,10 @@ var allowed = map[string][]string{
 		"model", "model/external", "train", "train/config", "train/memory",
 	},
 	"cli/traincmd": {
-		"internal/cgroup", "internal/lockfile", "internal/wholefile",
+		"internal/bounded", "internal/cgroup", "internal/lockfile", "internal/wholefile",
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
 		"internal/rng", "internal/units", "model", "model/external", "train",
-		"train/memory", "train/process", "web", "train/config", "train/runfolder",
+		"train/membership/agreement", "train/memory", "train/process", "web", "train/config", "train/runfolder",
 	},
 	"cli/weights": {"internal/bounded", "internal/pickle", "internal/wholefile", "model", "model/onnx", "train",
 		"train/safetensors"},

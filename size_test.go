@@ -16,20 +16,20 @@ import (
 // counted, and internal/testing counts as tests. `make size` prints the current lines.
 var sizes = map[string]int{
 	".":        4,
-	"bench":    10570,
-	"cli":      13700,
+	"bench":    10640,
+	"cli":      14300,
 	"cmd":      40,
 	"cpu":      12400,
-	"cuda":     20420,
-	"data":     17860,
-	"device":   6560,
-	"dist":     11760,
-	"docs":     130,
-	"internal": 1420,
-	"model":    6790,
-	"selftest": 940,
-	"train":    30250,
-	"web":      5470,
+	"cuda":     20500,
+	"data":     18000,
+	"device":   6570,
+	"dist":     11900,
+	"docs":     140,
+	"internal": 1440,
+	"model":    6830,
+	"selftest": 950,
+	"train":    32150,
+	"web":      5490,
 }
 
 // TestSize holds the lines of each folder to its budget.

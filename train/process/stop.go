@@ -142,7 +142,7 @@ func (n *Node) awaitAnnouncement(ctx context.Context, position int) int {
 			return at
 		case number != answered:
 			note := Note{Kind: NoteStopping, Agent: n.opt.Rank, T: position, Stop: number}
-			if n.opt.Network.Report(ctx, Coordinator, position, note.record()) != nil {
+			if n.opt.Network.Report(ctx, n.opt.Coordinator, position, note.record()) != nil {
 				return -1
 			}
 			answered = number
@@ -157,6 +157,7 @@ func (n *Node) awaitAnnouncement(ctx context.Context, position int) int {
 // if no further agent has answered for a while.
 func (n *Node) collectPositions(ctx context.Context, own int) int {
 	for latest, answers := time.Now(), 0; ; {
+		others := n.others()
 		n.stop.mu.Lock()
 		least, most, known := own, own, len(n.stop.positions)
 		for _, t := range n.stop.positions {
@@ -167,9 +168,9 @@ func (n *Node) collectPositions(ctx context.Context, own int) int {
 			latest, answers = time.Now(), known
 		}
 		switch {
-		case known == n.opt.Agents-1 && most-least <= maxStopAhead:
+		case known >= others && most-least <= maxStopAhead:
 			return most
-		case known == n.opt.Agents-1:
+		case known >= others:
 			return -1
 		case time.Since(latest) > holdTimeout && (n.backlog.Load() == 0 || n.anySilent()) || !n.awaitStop(ctx):
 			return -1
@@ -181,7 +182,7 @@ func (n *Node) collectPositions(ctx context.Context, own int) int {
 // wait for it.
 func (n *Node) anySilent() bool {
 	for i := range n.opt.Agents {
-		if i != n.opt.Rank && n.opt.Network.SilentFor(i) > holdTimeout {
+		if i != n.opt.Rank && n.needs(i) && n.opt.Network.SilentFor(i) > holdTimeout {
 			return true
 		}
 	}
