@@ -131,7 +131,8 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	}
 	defer closePage()
 	u := &agentProcesses{flags: f, agents: c.Agents, file: start.config(), explicit: setup.Flags(c),
-		certs: start.certs(), port: port, peers: start.peers(), addresses: addresses, stdout: stdout, stderr: zapcore.Lock(zapcore.AddSync(stderr)),
+		certs: start.certs(), port: port, peers: start.peers(), addresses: addresses,
+		stdout: stdout, stderr: zapcore.Lock(zapcore.AddSync(stderr)),
 		log: log}
 	return u.run(ctx)
 }
