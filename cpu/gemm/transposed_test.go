@@ -63,7 +63,8 @@ func withTunings(f func()) {
 // Products have the same bits with every row of the table.
 func TestTuningDoesNotMatter(t *testing.T) {
 	for _, l := range layouts {
-		for _, s := range [][3]int{{32, 192, 70}, {64, 384, 400}, {64, 512, 50}, {130, 192, 33}, {48, 170, 65}} {
+		for _, s := range [][3]int{{32, 192, 70}, {64, 384, 400}, {64, 512, 50}, {130, 192, 33}, {48, 170, 65},
+			{33, 256, 100}} {
 			p := problem{s[0], s[1], s[2], l.transA, l.transB, 1, 0, 0, 0}
 			a, b, c, ldc := p.operands()
 			want := append([]float32{}, c...)
