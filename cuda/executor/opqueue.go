@@ -1,6 +1,9 @@
 package executor
 
 import (
+	"cmp"
+	"slices"
+
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
 )
@@ -84,7 +87,9 @@ type opQueue struct {
 
 	awaited uint64 // the last level with an operation, besides gradients, that somebody waits for
 
-	agents    int  // how many gradients make an iteration complete: as many as an earlier one had
+	// the vectors of gradients that the agents compute: an iteration is complete once each has a
+	// gradient in a later one
+	gradients []*Dependency
 	collected int  // iterations that the collector has and the GPU has not
 	joined    bool // the last gradients were collected for a launch of the megakernel
 
@@ -105,6 +110,8 @@ const (
 	maxInFlight        = 2    // launches before the GPU: one that it runs, and the next
 	maxJoined          = 4    // iterations in a launch of the megakernel
 	LevelsPerIteration = 8    // the most levels of an agent's iteration in most algorithms
+	// levels after which a vector without a gradient is no longer waited for
+	forgottenAfter = 4 * LevelsPerIteration
 )
 
 // add queues an operation.
@@ -120,7 +127,9 @@ func (q *opQueue) add(p *Op) {
 		n := uint64(p.Batch.LevelStride())
 		at = (at+n-2)/n*n + 1
 	}
-	if p.Then != nil && !p.OnCopyStream && !p.isGradient() {
+	if p.isGradient() {
+		q.noteGradient(p)
+	} else if p.Then != nil && !p.OnCopyStream {
 		q.awaited = max(q.awaited, at)
 	}
 	for _, a := range p.accesses {
@@ -140,17 +149,23 @@ func (q *opQueue) add(p *Op) {
 // isGradient reports whether an operation is of a batch and somebody takes its result.
 func (p *Op) isGradient() bool { return p.Batch != nil && p.Then != nil }
 
-// complete returns how many iterations are complete: all agents have queued their gradients of the
-// iteration after it.
-func (q *opQueue) complete() (n int) {
-	if q.agents == 0 {
+// noteGradient notes the vector that a gradient is written to.
+func (q *opQueue) noteGradient(p *Op) {
+	for _, a := range p.accesses {
+		if a.write && !slices.Contains(q.gradients, a.On) {
+			q.gradients = append(q.gradients, a.On)
+		}
+	}
+}
+
+// complete returns how many iterations are complete: nothing will be added to them. An agent whose
+// partner is behind has no gradient in some iterations.
+func (q *opQueue) complete() int {
+	if len(q.gradients) == 0 {
 		return 0
 	}
-	at := LevelsPerIteration - int(q.sent%LevelsPerIteration)
-	for ; at < len(q.levels) && q.levels[at].gradients() >= q.agents; at += LevelsPerIteration {
-		n++
-	}
-	return n
+	first := slices.MinFunc(q.gradients, func(a, b *Dependency) int { return cmp.Compare(a.written, b.written) })
+	return max(0, int((first.written-1)/LevelsPerIteration)-int(q.sent/LevelsPerIteration))
 }
 
 func (q *opQueue) newLevel() *level {
@@ -195,14 +210,9 @@ func (l *level) count() int {
 	return n
 }
 
-// gradients returns the number of gradients.
-func (l *level) gradients() (n int) {
-	for i := range l.batches {
-		if ops := l.batches[i].ops; ops[0].isGradient() {
-			n += len(ops)
-		}
-	}
-	return n
+// hasGradients reports whether a level has a gradient.
+func (l *level) hasGradients() bool {
+	return slices.ContainsFunc(l.batches, func(b opBatch) bool { return b.ops[0].isGradient() })
 }
 
 func (l *level) add(p *Op) {
@@ -294,21 +304,21 @@ func (ex *Executor) sendIterations() {
 // what it accepts.
 func (ex *Executor) collectIteration() {
 	q := &ex.ops
-	now, n := q.levels[0].gradients(), q.iteration()
-	if q.complete() == 0 && now > 0 {
-		q.agents = now
-	}
-	q.agents = max(q.agents, now)
-	for k, l := range q.levels[:n] {
+	n := q.iteration()
+	for _, l := range q.levels[:n] {
 		q.count -= l.count()
+		gradients := l.hasGradients()
 		ex.sendLevel(l)
-		if k == 0 && now > 0 {
+		if gradients {
 			q.joined = ex.Collector.Pending()
 		}
 		ex.Collector.NextLevel()
 	}
 	q.removeSent(n)
 	q.collected++
+	q.gradients = slices.DeleteFunc(q.gradients, func(on *Dependency) bool {
+		return on.written+forgottenAfter <= q.sent
+	})
 }
 
 // callAfter has a list of callbacks called once a stream has completed all work that was sent, and

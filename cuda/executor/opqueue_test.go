@@ -123,7 +123,7 @@ func TestFullLaunches(t *testing.T) {
 			t.Errorf("%s: collects is %t, want %t", what, got, collects)
 		}
 	}
-	q.agents, q.joined = agents, true
+	q.joined = true
 	check("nothing", 0, false, false)
 	iterations(1)
 	check("the gradients of an iteration", 1, false, false)
