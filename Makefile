@@ -55,11 +55,15 @@ race: # all tests under the race detector, which needs a C compiler
 test-asm: # the generators of assembly, which are a module of their own: their output, and what it holds
 	cd tools/asm && $(GO) test ./...
 
+# Tests of packages dist and data that compare assembly with Go.
+TWINS = Twins|TestTransform|TestLattice|TestResample
+
 # NEON under emulation: all bits, no times. ARM64 runs go test on a program for arm64, from any processor.
 ARM64 = GOARCH=arm64 $(TEST) -exec '$(if $(filter arm64,$(shell $(GO) env GOHOSTARCH)),,qemu-aarch64)' -timeout 60m
 
 test-arm64: qemu # the packages that hold assembly, the networks and the result hashes on arm64, emulated (a quarter of an hour)
 	$(ARM64) $(ASM) ./cpu/attention ./cpu/embed
+	$(ARM64) -run '$(TWINS)' ./dist ./dist/strata
 	$(ARM64) -run 'TestResultHashes' .
 	$(ARM64) -run 'Golden|Bits|TestSA' ./model ./train/algo
 	FSPDA_LONG=1 $(GO) test -vet=off -count 1 -run TestNothingIsFused .
@@ -67,6 +71,7 @@ test-arm64: qemu # the packages that hold assembly, the networks and the result 
 
 test-arm64-asm: qemu # the kernels of arm64 against their definitions in Go, emulated (two minutes)
 	$(ARM64) ./cpu/tile ./cpu/vec ./cpu/norm
+	$(ARM64) -run '$(TWINS)' ./dist ./dist/strata ./data
 
 qemu: # the emulator of user programs, where the machine has another processor
 	@test "$$($(GO) env GOHOSTARCH)" = arm64 || command -v qemu-aarch64 >/dev/null || \

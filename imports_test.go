@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	},
 	"cpu": {
 		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/isa", "cpu/kernel", "cpu/norm", "cpu/tile",
-		"cpu/vec", "device", "device/signature", "internal/pages",
+		"cpu/vec", "device", "device/plan", "device/signature", "internal/pages",
 	},
 	"cpu/attention":           {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
 	"cpu/embed":               {"cpu/kernel", "cpu/vec", "device"},
@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"cpu/gemm":                {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device", "internal/rng"},
 	"cpu/isa":                 {},
 	"cpu/kernel":              {"device", "device/signature", "internal/pages"},
-	"cpu/norm":                {"cpu/isa", "cpu/kernel", "cpu/vec", "device"},
+	"cpu/norm":                {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
 	"cpu/tile":                {"cpu/isa", "cpu/kernel"},
 	"cpu/vec":                 {"cpu/isa", "cpu/kernel", "cpu/tile", "device", "internal/rng"},
 	"cpu/internal/kerneltest": {"cpu/kernel", "internal/rng"},
@@ -65,7 +65,9 @@ var allowed = map[string][]string{
 	"data/images/parquet": {"data/images", "data/images/arrow", "internal/bounded"},
 	"data/fetch":          {"internal/bounded", "internal/wholefile"},
 	"dist/fewbits":        {},
-	"dist":                {"device", "dist/fewbits", "internal/bounded", "internal/rng", "internal/spelling"},
+	"dist/strata":         {"internal/rng"},
+	"dist": {"device", "dist/fewbits", "dist/strata", "internal/bounded", "internal/rng",
+		"internal/spelling"},
 	"dist/allreduce":      {"dist"},
 	"dist/discover":       {"internal/bounded"}, // apart from link and NATS: an agent may be found in another way
 	"dist/discover/nats":  {"dist/discover"},
@@ -203,6 +205,7 @@ var allowed = map[string][]string{
 	// for tests only, see TestProductHasNoStage
 	// a simulated network with faults, and the contract of every transport
 	"internal/testing/disttest":   {"device", "device/devicetest", "dist", "internal/rng"},
+	"internal/testing/doctable":   {},                                           // tables of the documentation
 	"internal/testing/imagetest":  {},                                           // pictures to decode
 	"internal/testing/fakecuda":   {"cuda/kernels", "internal/testing/hostrun"}, // NVIDIA's libraries on the host
 	"internal/testing/fakecudnn":  {"cuda/cudnn", "cuda/driver"},                // the graph API of cuDNN in Go

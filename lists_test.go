@@ -22,10 +22,9 @@ import (
 	"fspda/data/images/packed"
 	"fspda/device"
 	"fspda/device/signature"
-	"fspda/dist"
 	"fspda/dist/discover"
 	"fspda/internal/rng"
-	"fspda/train/config"
+	"fspda/internal/testing/doctable"
 	"fspda/train/runfolder"
 )
 
@@ -40,30 +39,8 @@ func TestGeneratedTables(t *testing.T) {
 		{internalsPage, "operations", operationTable(t)},
 		{internalsPage, "imports", importTable()},
 		{"docs/long-tests.md", "long tests", longTestTable(t)},
-		{"docs/methods.md", "methods", config.MethodTable()},
-		{"docs/training-reference.md", "optimizers", config.OptimizerTable()},
-		{"docs/training-reference.md", "compress", dist.Table("compress")},
-		{"docs/training-reference.md", "graph", dist.Table("graph")},
 	} {
-		text := readText(t, table.page)
-		start, end := "<!-- "+table.name+" -->\n", "<!-- end -->"
-		before, rest, ok := strings.Cut(text, start)
-		got, after, ended := strings.Cut(rest, end)
-		if !ok || !ended {
-			t.Errorf("%s has no lines %q and %q", table.page, strings.TrimSpace(start), end)
-			continue
-		}
-		if got == table.want {
-			continue
-		}
-		if !*update {
-			t.Errorf("%s: the table %q differs from the code: run go test -run TestGeneratedTables -update .",
-				table.page, table.name)
-			continue
-		}
-		if err := os.WriteFile(table.page, []byte(before+start+table.want+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		doctable.Check(t, table.page, table.name, table.want)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"hash"
 	"math"
@@ -19,12 +18,10 @@ import (
 
 	"fspda/cpu"
 	"fspda/data"
+	"fspda/internal/testing/doctable"
 	"fspda/model"
 	"fspda/train"
 )
-
-var update = flag.Bool("update", false,
-	"rewrite testdata/result-hashes.json and the generated tables of the documentation")
 
 const hashFile = "testdata/result-hashes.json"
 
@@ -129,7 +126,7 @@ func TestResultHashes(t *testing.T) {
 	}
 	want := map[string]string{}
 	text, err := os.ReadFile(hashFile)
-	if err := errors.Join(err, json.Unmarshal(text, &want)); err != nil && !*update {
+	if err := errors.Join(err, json.Unmarshal(text, &want)); err != nil && !*doctable.Update {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
@@ -145,15 +142,15 @@ func TestResultHashes(t *testing.T) {
 	for name, yaml := range results {
 		t.Run(name, func(t *testing.T) {
 			got[name] = hashOf(t, yaml)
-			if got[name] != want[name] && !*update {
+			if got[name] != want[name] && !*doctable.Update {
 				t.Errorf("hash %s, want %s: the results of this configuration have changed", got[name], want[name])
 			}
 		})
 	}
-	if len(want) != len(results) && !*update {
+	if len(want) != len(results) && !*doctable.Update {
 		t.Errorf("%s has %d hashes, want %d", hashFile, len(want), len(results))
 	}
-	if *update {
+	if *doctable.Update {
 		text, err := json.MarshalIndent(got, "", "\t")
 		if err := errors.Join(err, os.WriteFile(filepath.Join(home, hashFile), append(text, '\n'), 0o644)); err != nil {
 			t.Fatal(err)

@@ -83,7 +83,6 @@ type Outcome struct {
 	Dropped float64 // share of the run at which a sweep gave it up; 0: it did not
 }
 
-// planned is a validated job.
 type planned struct {
 	job    Job
 	folder string
@@ -356,7 +355,6 @@ func (p *campaignRun) train(ctx context.Context, i int, plan planned) (*Outcome,
 	return plan.cut(out), nil
 }
 
-// Last returns the last evaluation.
 func (o *Outcome) Last() train.Row {
 	if len(o.Rows) == 0 {
 		return train.Row{}

@@ -19,14 +19,12 @@ func (e *Experiment) check() error {
 	switch {
 	case len(e.Files) > 0 && len(e.Runs) > 0:
 		return &train.ConfigError{Key: "files", Want: "the file has runs too: move them to a file of their own, " +
-			"which " +
-			"files lists"}
+			"which files lists"}
 	case len(e.Files) > 0:
 		return e.checkFiles()
 	case e.Folder != "":
-		return &train.ConfigError{Key: "folder", Got: e.Folder, Want: "is the folder of the results of files, " +
-			"of which " +
-			"there are none: set the folder of the runs with --out"}
+		return &train.ConfigError{Key: "folder", Got: e.Folder, Want: "is the folder of the results of files, of " +
+			"which there are none: set the folder of the runs with --out"}
 	case len(e.Runs) == 0:
 		return &train.ConfigError{Key: "runs", Got: "has no runs",
 			Want: "there is nothing to run: add runs: [{name: NAME, set: {algo: NAME}}]"}
@@ -87,17 +85,15 @@ func (e *Experiment) checkSearch() error {
 	}
 	if len(s.Budgets) > 1 && (len(e.Seeds) == 0 || s.Halving != nil) {
 		errs = append(errs, &train.ConfigError{Key: "budgets", Got: strconv.Itoa(len(s.Budgets)),
-			Want: "a ranking and " +
-				"halving have one budget: leave the others out, or name the seeds that are reported in seeds, " +
-				"without halving"})
+			Want: "a ranking and halving have one budget: leave the others out, or name the seeds that are reported " +
+				"in seeds, without halving"})
 	}
 	for _, b := range s.Budgets {
 		errs = append(errs, b.check())
 	}
 	if e.HasPrinted() {
-		errs = append(errs, &train.ConfigError{Key: "printed", Want: "has no effect on a search: leave it out, " +
-			"or leave " +
-			"out search, grid and random"})
+		errs = append(errs, &train.ConfigError{Key: "printed", Want: "has no effect on a search: leave it out, or " +
+			"leave out search, grid and random"})
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -114,7 +110,6 @@ func (e *Experiment) checkSearch() error {
 	return nil
 }
 
-// inRun names the run in an error, if it has a name.
 func inRun(name string, err error) error {
 	if err == nil || name == "" {
 		return err
@@ -151,9 +146,8 @@ func (e *Experiment) checkSeeds() error {
 		searched := slices.ContainsFunc(slices.Concat(r.Grid, r.Random), isSeed)
 		switch {
 		case e.Kind() == Tuning && (searched || slices.ContainsFunc(slices.Concat(e.Base, r.Set), isSeed)):
-			return &train.ConfigError{Key: "runs", Got: r.Name, Want: "has the key seed in base, set or grid, " +
-				"where it " +
-				"has no effect: name the seeds of the search in its seeds, and those that are reported in seeds"}
+			return &train.ConfigError{Key: "runs", Got: r.Name, Want: "has the key seed in base, set or grid, where " +
+				"it has no effect: name the seeds of the search in its seeds, and those that are reported in seeds"}
 		case len(e.Search.Seeds) > 0 && searched:
 			return &train.ConfigError{Key: "seeds", Got: e.Search.Seeds.String(),
 				Want: "grid or random has the key seed too: leave one of the two out"}
@@ -230,9 +224,8 @@ func (e *Experiment) checkFairness() error {
 	}
 	for key, by := range values {
 		if len(by) > 1 {
-			return &train.ConfigError{Key: "runs", Got: key, Want: "has more values in one grid than in " +
-				"another: give " +
-				"each run as many values of it"}
+			return &train.ConfigError{Key: "runs", Got: key, Want: "has more values in one grid than in another: " +
+				"give each run as many values of it"}
 		}
 	}
 	return nil
@@ -250,9 +243,8 @@ func (p *Panel) check(e *Experiment) error {
 	p.X, p.Y = cmp.Or(p.X, panelAxes[0]), cmp.Or(p.Y, panelScales[0])
 	switch groups := e.Groups(); {
 	case e.Search != nil:
-		return &train.ConfigError{Key: "panels", Want: "have no effect on a search, whose plots show its " +
-			"metric: leave " +
-			"them out"}
+		return &train.ConfigError{Key: "panels", Want: "have no effect on a search, whose plots show its metric: " +
+			"leave them out"}
 	case !slices.Contains(panelAxes, p.X):
 		return unknownName("panels: x", p.X, panelAxes)
 	case !slices.Contains(panelScales, p.Y):

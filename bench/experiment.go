@@ -119,7 +119,6 @@ const (
 	Replayed Kind = "replay" // A figure of another paper.
 )
 
-// Kind returns the form of the experiment.
 func (e *Experiment) Kind() Kind {
 	switch {
 	case len(e.Files) > 0:

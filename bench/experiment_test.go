@@ -57,6 +57,16 @@ func TestOwnFigure(t *testing.T) {
 	if jobs[0].Title != "sa 10 %" || jobs[4].Title != "whole" {
 		t.Errorf("titles %q and %q", jobs[0].Title, jobs[4].Title)
 	}
+	f, err = experiment(t, "base: {iterations: 4000}\nruns: [{name: a, title: Ours, set: {density: 0.1}}]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for share, want := range map[float64]string{1: "Ours", 0.25: "Ours 20 %"} {
+		jobs, err := f.Jobs(Options{Scale: Scale{Share: share, Retune: share < 1}})
+		if err != nil || jobs[0].Title != want {
+			t.Errorf("scale %v: %v, %v, want the title %q", share, jobs, err, want)
+		}
+	}
 	refuses(t, map[string]string{
 		"runs: []": "has no runs: there is nothing to run",
 		"runs: [{name: a}]\npanels: [{metric: acc}]":                 "metric",

@@ -77,7 +77,6 @@ func (e *Experiment) Jobs(o Options) ([]Job, error) {
 	return seeds.Jobs(jobs)
 }
 
-// checkOptions validates options.
 func (e *Experiment) checkOptions(o Options) error {
 	names := VariantNames
 	if e.Origin != Paper || e.Search != nil {
@@ -154,6 +153,7 @@ func (e *Experiment) job(i int, prefix string, point []setting, o Options, limit
 		j.name(prefix, r, e.Kind() == Tuning)
 	}
 	c, err := e.config(r, o.Variant, point, o.Adjust)
+	planned := exchanged(c)
 	if err == nil && e.Search == nil {
 		c, err = o.Scale.apply(c, o.Points, limit)
 	}
@@ -182,7 +182,9 @@ func (e *Experiment) job(i int, prefix string, point []setting, o Options, limit
 		if c.Algo != algo {
 			j.Title = c.Algo
 		}
-		j.Title += exchanged(c)
+		if made := exchanged(c); e.Origin != OwnFile || r.Title == r.Name || made != planned {
+			j.Title += made // The title of a file of one's own says what its author wants, while that is what is made.
+		}
 		if r.Group != "" {
 			j.Title += " (" + r.Group + ")"
 		}
@@ -220,7 +222,6 @@ func (e *Experiment) parts(r *Run, variant string) []part {
 		{"variant " + variant, r.Variants[variant]}}
 }
 
-// apply sets the keys of parts, and then the keys of a point.
 func apply(c *train.Config, parts []part, point []setting) error {
 	var errs []error
 	for _, p := range parts {

@@ -36,7 +36,6 @@ func (t *Task) UnmarshalYAML(unmarshal func(any) error) error {
 // Words is a command line: a list, or a text that is split at spaces.
 type Words []string
 
-// UnmarshalYAML reads a list of words or a text.
 func (w *Words) UnmarshalYAML(text []byte) error {
 	var v any
 	if err := yaml.Unmarshal(text, &v); err != nil {
@@ -86,7 +85,6 @@ func (e *Experiment) checkFiles() error {
 	return errors.Join(errs...)
 }
 
-// check validates a task.
 func (t *Task) check(twice bool) error {
 	key := "task " + strconv.Quote(t.Name)
 	switch {

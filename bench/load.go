@@ -50,7 +50,6 @@ func Read(file string) (*Experiment, error) {
 	return parse(file, text, OwnFile)
 }
 
-// parse parses and checks an experiment.
 func parse(file string, text []byte, origin Origin) (*Experiment, error) {
 	e := &Experiment{Origin: origin}
 	if err := decode(file, text, e); err != nil {
@@ -108,8 +107,7 @@ func move[T any](to *T, old T, key, oldKey string) error {
 		return nil
 	case reflect.ValueOf(*to).Len() > 0:
 		return &train.ConfigError{Key: oldKey, Want: "is in an old file what " + key +
-			" is now, which is set too: leave " +
-			"one of the two out"}
+			" is now, which is set too: leave one of the two out"}
 	}
 	*to = old
 	return nil
@@ -125,9 +123,8 @@ func (e *Experiment) translateSearch(o Dialects) error {
 			"samples and seed are keys of search, as in search: {metric: test_acc_avg}"}
 	}
 	if e.Search != nil {
-		return &train.ConfigError{Key: "search", Want: "methods, grid and random are keys of old files, which " +
-			"have no " +
-			"search: write runs: [{set: {algo: dsgd}, grid: {alpha: [0.1, 0.3]}}]"}
+		return &train.ConfigError{Key: "search", Want: "methods, grid and random are keys of old files, which have " +
+			"no search: write runs: [{set: {algo: dsgd}, grid: {alpha: [0.1, 0.3]}}]"}
 	}
 	if o.Budget != (Budget{}) {
 		if o.Budgets != nil {

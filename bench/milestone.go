@@ -42,7 +42,6 @@ func (t *Table) goal() goal {
 		[]func(train.Row) train.Num{meanAccuracy, worstAccuracy}}
 }
 
-// milestones returns the levels of the table.
 func (t *Table) milestones() (all []milestone) {
 	switch {
 	case t.isText() && len(t.Levels) == 0:

@@ -56,7 +56,6 @@ func ReadOutcome(folder string) (*Outcome, error) {
 	return o, nil
 }
 
-// name returns the base name of a folder.
 func name(folder string) string {
 	if abs, err := filepath.Abs(folder); err == nil {
 		return filepath.Base(abs)

@@ -17,7 +17,6 @@ import (
 // maxRuns limits the number of points of a run.
 const maxRuns = 10000
 
-// setting is one key with a value.
 type setting struct{ key, value string }
 
 // pointsOf returns the points of a run: every combination of the values of its grid, each with a

@@ -29,7 +29,6 @@ func (e *Experiment) Criterion(title func(column string) string) string {
 		strings.Join(at, ", and "), points*max(1, len(s.Seeds)), points, s.Seeds, e.Seeds)
 }
 
-// criterion describes the criterion of a ranking.
 func (s *Search) criterion(title func(column string) string) string {
 	at := " at the end of the run"
 	if s.metric.reach != "" {
@@ -176,7 +175,6 @@ type RankedLine struct {
 	Failed     int       `json:"failed_to_converge"` // runs
 }
 
-// RankedLines returns a ranking as lines for JSON.
 func (s *Search) RankedLines(ranked []Ranked) []RankedLine {
 	lines := []RankedLine{}
 	for i, r := range ranked {
@@ -191,7 +189,6 @@ func (s *Search) RankedLines(ranked []Ranked) []RankedLine {
 	return lines
 }
 
-// WriteRanking writes a ranking as Markdown or CSV.
 func (s *Search) WriteRanking(w io.Writer, ranked []Ranked, asCSV bool) error {
 	seeded := slices.ContainsFunc(ranked, func(r Ranked) bool { return len(r.Setting.Outcomes) > 1 })
 	head := []string{"rank", "run", s.Metric}
@@ -228,7 +225,6 @@ func (s *Search) WriteRanking(w io.Writer, ranked []Ranked, asCSV bool) error {
 // cellText escapes a text, such as a title, for a cell of a table in Markdown.
 var cellText = strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;")
 
-// writeMarkdownTable writes lines of cells, the first of which is the head.
 func writeMarkdownTable(w io.Writer, lines [][]string) error {
 	var b strings.Builder
 	for i, cells := range lines {

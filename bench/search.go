@@ -95,7 +95,6 @@ func (s *Search) Column() string {
 	return s.Metric
 }
 
-// ofRun returns the outcomes of the points of a run.
 func ofRun(outcomes []*Outcome, run int) (own []*Outcome) {
 	for _, o := range outcomes {
 		if o != nil && o.Job.run == run {

@@ -17,7 +17,6 @@ import (
 // Seeds are the seeds with which each setting is run.
 type Seeds []uint64
 
-// maxSeeds limits the number of seeds.
 const maxSeeds = 1000
 
 func (s Seeds) String() string {
@@ -59,7 +58,6 @@ func (s *Seeds) Set(text string) error {
 // Type is the name of the type in help texts.
 func (Seeds) Type() string { return "seeds" }
 
-// UnmarshalYAML reads the texts that Set reads, or a list of seeds.
 func (s *Seeds) UnmarshalYAML(text []byte) error {
 	var v any
 	if err := yaml.Unmarshal(text, &v); err != nil {

@@ -39,7 +39,6 @@ func count(name string, value func(r train.Row) uint64) quantity {
 	return quantity{name: name, whole: true, value: func(o *Outcome) float64 { return float64(value(o.Last())) }}
 }
 
-// quantities returns the columns of numbers.
 func (t *Table) quantities() []quantity {
 	all := []quantity{
 		count("iterations", func(r train.Row) uint64 { return uint64(r.Iteration) }),
@@ -100,7 +99,6 @@ func seeded(settings []Setting) bool {
 	return slices.ContainsFunc(settings, func(s Setting) bool { return len(s.Outcomes) > 1 })
 }
 
-// names returns the column names.
 func (t *Table) names() []string {
 	head := []string{"run", "algorithm", "status", "failed_to_converge"}
 	several := seeded(Settings(t.Outcomes))
@@ -140,7 +138,6 @@ func (t *Table) cells(s Setting, several bool) []string {
 	return cells
 }
 
-// values returns a number of each run.
 func (s Setting) values(q quantity) []float64 {
 	all := make([]float64, len(s.Outcomes))
 	for i, o := range s.Outcomes {
@@ -196,7 +193,6 @@ func plain(v float64) string {
 	return strconv.FormatFloat(v, 'g', 6, 64)
 }
 
-// WriteCSV writes the table with all digits.
 func (t *Table) WriteCSV(w io.Writer) error {
 	lines := [][]string{t.names()}
 	settings := Settings(t.Outcomes)
@@ -278,7 +274,6 @@ func (t *Table) Costs() (lines [][]string, note string) {
 	return lines, note + fmt.Sprintf(", which are %s to %s apart.", inBits(least), inBits(most))
 }
 
-// levelHead is the head of a table with a column for each level.
 func (t *Table) levelHead(levels []milestone) []string {
 	head := []string{"run"}
 	for _, l := range levels {
@@ -351,7 +346,6 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// inBits writes a number of bits.
 func inBits(v float64) string { return units.SI(v, "bit") }
 
 func minutes(s float64) string {

@@ -36,6 +36,8 @@ type soak struct {
 	seed   uint64
 	draw   rng.Stream // of the present run
 	events map[string]int
+	// lasted is the time from the begin of an event to the next row, by kind of event.
+	lasted map[string]time.Duration
 	starts int // of processes
 	rows   int // that were compared with those of an undisturbed run
 	stops  [2]int
@@ -56,13 +58,16 @@ type soakRun struct {
 	proxies   [][2]*faultyProxy // by agent: for servers, and for links
 	ports     [2]int
 	peers     string // The file of addresses by which agents find each other; empty: NATS.
+	moved     []int  // How often each agent has got another address.
+	left      bool   // An agent was away for so long that the others ended.
 
 	mu      sync.Mutex
-	pids    []int  // 0: not running
-	held    []bool // the agent is not started again now
-	over    []bool // the agent has ended with the run
-	seen    int    // rows that were compared
-	stopped []int  // exit statuses of processes, by agent, the latest
+	pids    []int    // 0: not running
+	held    []bool   // the agent is not started again now
+	over    []bool   // the agent has ended with the run
+	seen    int      // rows that were compared
+	stopped []int    // exit statuses of processes, by agent, the latest
+	said    []string // What these processes have printed.
 }
 
 // soakConfigs are the runs that a soak chooses from; the last ones are in real time.
@@ -72,13 +77,17 @@ var soakConfigs = [][]string{
 	{"--algo", "fspda-storm", "--edges", "bernoulli(0.4)", "--graph", "ring"},
 	{"--algo", "dsgd", "--edges", "matching", "--momentum", "0.5", "--alpha", "0.05"},
 	{"--algo", "choco", "--compress", "topk"},
+	{"--algo", "streaming-diloco", "--local-steps", "5", "--density", "0.25", "--param", "delay=4"},
 	{"--algo", "fspda-async", "--alpha", "0.1"},
 	{"--algo", "fspda-async", "--alpha", "0.1", "--graph", "complete"},
 }
 
-const firstLiveConfig = 5
+const firstLiveConfig = 6
 
 const soakLanes = 4 // series of runs at a time: they mostly wait
+
+// soakTimeout is the silence of an agent after which the others end, in runs that are not in real time.
+const soakTimeout = 40 * time.Second
 
 // Iterations and evaluations of the runs. In real time nothing happens to the last third of a run,
 // as the fastest agent counts: the models of agents that were absent move towards the others, which
@@ -90,10 +99,11 @@ const (
 	soakLiveFaults                    = soakLiveIterations * soakGradient * 2 / 3
 )
 
-// Processes are killed, stopped and cut off, their files damaged and their bytes changed, for the
-// time in FSPDA_SOAK. After each event a synchronous run has the rows of an undisturbed one, and at
-// its end the same vectors; a run in real time goes on, its duals sum to zero at its end, and its
-// accuracy is that of an undisturbed run. FSPDA_SOAK_SEED draws the same events again.
+// Processes are killed, stopped and cut off, get other addresses, their files damaged and their bytes
+// changed, for the time in FSPDA_SOAK. Once in each synchronous run an agent is gone for so long that
+// the others end with its name. After each event a synchronous run has the rows of an undisturbed
+// one, and at its end the same vectors; a run in real time goes on, its duals sum to zero at its end,
+// and its accuracy is that of an undisturbed run. FSPDA_SOAK_SEED draws the same events again.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("FSPDA_SOAK"))
 	if err != nil {
@@ -110,7 +120,7 @@ func TestSoak(t *testing.T) {
 		for i := range lanes {
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
-				s := &soak{t: t, seed: seed, events: map[string]int{}}
+				s := &soak{t: t, seed: seed, events: map[string]int{}, lasted: map[string]time.Duration{}}
 				lanes[i] = s
 				for k := i; time.Now().Before(end) && !t.Failed(); k += soakLanes {
 					s.draw = rng.New(seed, "soak", uint64(k))
@@ -119,7 +129,7 @@ func TestSoak(t *testing.T) {
 			})
 		}
 	})
-	total := &soak{events: map[string]int{}}
+	total := &soak{events: map[string]int{}, lasted: map[string]time.Duration{}}
 	for _, s := range lanes {
 		total.add(s)
 	}
@@ -130,6 +140,7 @@ func TestSoak(t *testing.T) {
 func (s *soak) add(o *soak) {
 	for what, n := range o.events {
 		s.events[what] += n
+		s.lasted[what] += o.lasted[what]
 	}
 	s.starts, s.rows = s.starts+o.starts, s.rows+o.rows
 	for i := range s.stops {
@@ -139,13 +150,14 @@ func (s *soak) add(o *soak) {
 }
 
 func (s *soak) String() string {
-	total := 0
-	for _, n := range s.events {
+	total, mean := 0, map[string]string{}
+	for what, n := range s.events {
 		total += n
+		mean[what] = fmt.Sprintf("%.1f s", s.lasted[what].Seconds()/float64(n))
 	}
-	return fmt.Sprintf("%d events %v, %d starts of processes; %d rows of synchronous runs compared; %d of %d stops of "+
-		"all at one iteration; in real time sums of duals up to %.2g, accuracy at most %.4f lower", total, s.events,
-		s.starts, s.rows, s.stops[0], s.stops[1], s.worst[0], s.worst[1])
+	return fmt.Sprintf("%d events %v, on average to the next row %v; %d starts of processes; %d rows of synchronous "+
+		"runs compared; %d of %d stops of all at one iteration; in real time sums of duals up to %.2g, accuracy at "+
+		"most %.4f lower", total, s.events, mean, s.starts, s.rows, s.stops[0], s.stops[1], s.worst[0], s.worst[1])
 }
 
 // run makes one run with faults until it has finished.
@@ -191,10 +203,16 @@ func (s *soak) run(k int, end time.Time) {
 	}
 	r.pids, r.held, r.over, r.stopped = make([]int, r.agents), make([]bool, r.agents), make([]bool, r.agents),
 		make([]int, r.agents)
-	r.openProxies()
+	r.said, r.moved = make([]string, r.agents), make([]int, r.agents)
 	if k%4 >= 2 {
 		r.peers = filepath.Join(dir, "peers.yaml")
-		writePeers(s.t, r.peers, func(i int) string { return fmt.Sprintf("127.0.2.%d:%d", i+1, r.ports[1]) }, r.agents)
+	}
+	r.openProxies()
+	if r.peers != "" {
+		r.writePeers()
+	}
+	if !r.live {
+		r.args = append(r.args, "--timeout", soakTimeout.String())
 	}
 	began := time.Now()
 	r.calm = began.Add(soakLiveFaults)
@@ -207,9 +225,11 @@ func (s *soak) run(k int, end time.Time) {
 	before := maps.Clone(s.events)
 	for !r.isQuiet() && time.Now().Before(end) && !s.t.Failed() {
 		time.Sleep(time.Duration(100+s.draw.IntN(500)) * time.Millisecond)
+		began := time.Now()
 		if what := r.event(); what != "" {
 			s.events[what]++
 			r.check(what)
+			s.lasted[what] += time.Since(began)
 		}
 	}
 	r.finish(done)
@@ -243,31 +263,98 @@ func (r *soakRun) openProxies() {
 		r.ports = [2]int{disttest.UnusedPort(r.t), disttest.UnusedPort(r.t)}
 	}
 	for i := range r.agents {
-		var pair [2]*faultyProxy
-		for k, port := range r.ports {
-			p, err := newFaultyProxy(fmt.Sprintf("127.0.2.%d:%d", i+1, port), fmt.Sprintf("127.0.1.%d:%d", i+1, port),
-				r.draw.Uint64())
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			pair[k] = p
-		}
-		r.proxies = append(r.proxies, pair)
+		r.proxies = append(r.proxies, r.openPair(i))
 	}
+}
+
+// openPair opens the proxies in front of an agent.
+func (r *soakRun) openPair(i int) (pair [2]*faultyProxy) {
+	own, public := r.hosts(i)
+	for k, port := range r.ports {
+		p, err := newFaultyProxy(fmt.Sprintf("%s:%d", public, port), fmt.Sprintf("%s:%d", own, port), r.draw.Uint64())
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		pair[k] = p
+	}
+	return pair
+}
+
+// hosts returns where an agent listens, and where the others reach it. With a file of addresses only
+// the second of them changes.
+func (r *soakRun) hosts(i int) (own, public string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := 2 * r.moved[i]
+	if public = fmt.Sprintf("127.0.%d.%d", at+2, i+1); r.peers != "" {
+		at = 0
+	}
+	return fmt.Sprintf("127.0.%d.%d", at+1, i+1), public
+}
+
+// writePeers writes the file of addresses.
+func (r *soakRun) writePeers() {
+	writePeers(r.t, r.peers, func(i int) string {
+		_, public := r.hosts(i)
+		return fmt.Sprintf("%s:%d", public, r.ports[1])
+	}, r.agents)
+}
+
+// move gives an agent another address. With a file of addresses its process goes on, and the file
+// changes. Else it is started again, as on another machine; agent 0 stays where the others join it.
+func (r *soakRun) move(i int) bool {
+	if r.moved[i] > 100 || r.peers == "" && i == 0 {
+		return false
+	}
+	if r.peers == "" {
+		r.hold(i, syscall.SIGKILL)
+		defer r.resume(i)
+	}
+	r.mu.Lock()
+	r.moved[i]++
+	r.mu.Unlock()
+	for _, p := range r.proxies[i] {
+		p.close()
+	}
+	r.proxies[i] = r.openPair(i)
+	if r.peers != "" {
+		r.writePeers()
+	}
+	return true
+}
+
+// leave kills an agent and does not start it again, until the others have ended, each with an error
+// that names it. Then all are started again.
+func (r *soakRun) leave(i int) bool {
+	r.left = true
+	r.mu.Lock()
+	for k := range r.held {
+		r.held[k] = true
+	}
+	r.mu.Unlock()
+	r.hold(i, syscall.SIGKILL)
+	deadline := time.Now().Add(soakTimeout + 3*time.Minute) // On a machine that does other work, too.
+	for k := range r.agents {
+		for time.Now().Before(deadline) && r.signal(k, 0) {
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	for k := range r.agents {
+		r.mu.Lock()
+		status, said, runs := r.stopped[k], r.said[k], r.pids[k] != 0
+		r.mu.Unlock()
+		if k != i && (runs || status != 1 || !strings.Contains(said, fmt.Sprintf("agent %d", i))) {
+			r.t.Errorf("without agent %d agent %d ended with status %d, runs %v: %s", i, k, status, runs, said)
+		}
+	}
+	for k := range r.agents {
+		r.resume(k)
+	}
+	return true
 }
 
 // supervise starts an agent again and again until it has ended with the run.
 func (r *soakRun) supervise(i int, certs string) {
-	own, public := fmt.Sprintf("127.0.1.%d", i+1), fmt.Sprintf("127.0.2.%d", i+1)
-	route := strconv.Itoa(r.ports[0])
-	direct := fmt.Sprintf("%s:%d", own, r.ports[1])
-	found := []string{"--join", "127.0.2.1:" + route, "--listen", own + ":" + route, "--advertise",
-		public + ":" + route, "--direct", direct}
-	if r.peers != "" {
-		found = []string{"--peers", r.peers, "--listen", direct}
-	}
-	args := slices.Concat([]string{"agent", "--run", "soak", "--rank", strconv.Itoa(i), "--certs", certs, "--out",
-		r.dir, "--threads", "1"}, found, r.args)
 	log, err := os.Create(filepath.Join(filepath.Dir(r.dir), fmt.Sprintf("agent-%d.log", i)))
 	if err != nil {
 		r.t.Error(err)
@@ -279,7 +366,7 @@ func (r *soakRun) supervise(i int, certs string) {
 			time.Sleep(20 * time.Millisecond)
 			continue
 		}
-		cmd := exec.Command(os.Args[0], args...)
+		cmd := exec.Command(os.Args[0], r.command(i, certs)...)
 		cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
 		from, _ := log.Seek(0, io.SeekCurrent)
 		cmd.Stderr = log
@@ -297,7 +384,7 @@ func (r *soakRun) supervise(i int, certs string) {
 		n, _ := log.ReadAt(said, from)
 		said = said[:n]
 		r.mu.Lock()
-		r.pids[i], r.stopped[i] = 0, status
+		r.pids[i], r.stopped[i], r.said[i] = 0, status, string(said)
 		r.over[i] = r.over[i] || status == 0
 		r.mu.Unlock()
 		if status == command.ExitBadInput || status == command.ExitDiverged ||
@@ -307,6 +394,20 @@ func (r *soakRun) supervise(i int, certs string) {
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
+}
+
+// command returns the arguments of an agent's process.
+func (r *soakRun) command(i int, certs string) []string {
+	own, public := r.hosts(i)
+	route := strconv.Itoa(r.ports[0])
+	direct := fmt.Sprintf("%s:%d", own, r.ports[1])
+	found := []string{"--join", "127.0.2.1:" + route, "--listen", own + ":" + route, "--advertise",
+		public + ":" + route, "--direct", direct}
+	if r.peers != "" {
+		found = []string{"--peers", r.peers, "--listen", direct}
+	}
+	return slices.Concat([]string{"agent", "--run", "soak", "--rank", strconv.Itoa(i), "--certs", certs, "--out",
+		r.dir, "--threads", "1"}, found, r.args)
 }
 
 func (r *soakRun) isOver(i int) bool {
@@ -361,8 +462,12 @@ func (r *soakRun) event() string {
 		}
 	}
 	name, happened := "", true
-	switch r.draw.IntN(11) {
-	case 0, 1:
+	if !r.live && !r.left && r.seen > r.evals/2 {
+		r.leave(i)
+		return "gone for good"
+	}
+	switch r.draw.IntN(13) {
+	case 0, 1, 12:
 		name, happened = "kill", r.signal(i, syscall.SIGKILL)
 	case 2:
 		name, happened = "pause", r.signal(i, syscall.SIGSTOP)
@@ -396,6 +501,8 @@ func (r *soakRun) event() string {
 		name, happened = "damaged checkpoint", r.damage(i)
 	case 10:
 		name, happened = "stop", r.stopAll()
+	case 11:
+		name, happened = "other address", r.move(i)
 	}
 	if !happened {
 		return ""
@@ -491,7 +598,11 @@ func (r *soakRun) stopAll() bool {
 	at := map[string]bool{}
 	for i := range r.agents {
 		all, _ := filepath.Glob(filepath.Join(r.dir, "agents", fmt.Sprintf("%03d", i), "checkpoints", "iter-*"))
-		at[filepath.Base(slices.Max(append(all, "none")))] = true
+		newest := "none"
+		if len(all) > 0 {
+			newest = filepath.Base(slices.Max(all))
+		}
+		at[newest] = true
 		r.resume(i)
 	}
 	if !r.live {

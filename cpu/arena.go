@@ -61,6 +61,7 @@ func (a *arenaPool) release(x []float32) {
 // Footprint returns the bytes that a run of code needs: its arena, the scratch memory of its
 // kernels, and the memory for packed matrices that the kernel that needs most takes from a pool.
 func (d *Device) Footprint(code *device.Code) int {
+	code, _ = d.plan(code)
 	pooled := 0
 	for i := range code.Calls {
 		pooled = max(pooled, d.kernels.Pooled(&code.Calls[i], d.threads))
@@ -84,7 +85,7 @@ func (p *Program) allocate() {
 	p.spaces[device.Labels] = kernel.Aligned(p.code.LabelNumbers())
 	p.spaces[device.Momentum] = make([]float32, 1)
 	p.spaces[device.Key] = make([]float32, 4)
-	arena, scratch := kernel.Padded(p.code.Arena), p.device.maxScratch(p.code)
+	arena, scratch := kernel.Padded(p.planned.Arena), p.device.maxScratch(p.planned)
 	if arena+scratch >= minSharedArena {
 		p.sharedSize = arena + scratch
 		return
@@ -94,14 +95,13 @@ func (p *Program) allocate() {
 
 // attachArena uses an acquired arena for the run.
 func (p *Program) attachArena(x []float32) {
-	arena := kernel.Padded(p.code.Arena)
+	arena := kernel.Padded(p.planned.Arena)
 	p.spaces[device.Arena], p.scratch = x[:arena], x[arena:]
 	for i := range p.steps {
 		p.steps[i].Scratch = p.scratch
 	}
 }
 
-// releaseArena returns the arena to the pool.
 func (p *Program) releaseArena() {
 	arena := p.spaces[device.Arena]
 	p.device.arenas.release(arena[:cap(arena)])

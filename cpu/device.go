@@ -15,15 +15,13 @@ import (
 type Device struct {
 	vec.Ops
 	kernels kernel.Table
-	bf16    bool             // factors of products are rounded to bfloat16
+	bf16    bool             // factors of products and activations are rounded to bfloat16
 	threads int              // goroutines that a Program computes on, its own included
 	teams   *kernel.TeamPool // nil with one thread
 	arenas  arenaPool
 	slabs   slabAllocator
 	alloc   func(n int) []float32 // memory of vectors: slabs.alloc, or the one of the option Memory
 }
-
-var _ device.Device = (*Device)(nil)
 
 // Features says that vectors are in the memory of the process.
 func (d *Device) Features() device.Features { return device.Features{Host: d} }
@@ -46,7 +44,8 @@ type options struct {
 func Threads(n int) Option { return func(o *options) { o.threads = n } }
 
 // BF16 makes Programs round the factors of products and of most convolutions to bfloat16, to the
-// nearest and to even. Sums, and all that lies in memory, are float32. This is faster where the
+// nearest and to even, and store values that only convolutions, batch norms and additions write and
+// read in 16 bits. Sums, and all else that lies in memory, are float32. This is faster where the
 // processor multiplies such numbers ([FastBF16]). Results are bit-identical on all processors with
 // the same [BF16Sums].
 func BF16() Option { return func(o *options) { o.bf16 = true } }
@@ -54,9 +53,9 @@ func BF16() Option { return func(o *options) { o.bf16 = true } }
 // FastBF16 reports whether products with the option BF16 run in assembly on this processor.
 func FastBF16() bool { return tile.Pairs.Set() != nil }
 
-// BF16Sums names the order in which sums are rounded with the option BF16. Devices of the same name
-// give the same bits.
-func BF16Sums() string { return tile.PairOrder() }
+// BF16Sums names the order in which sums are rounded with the option BF16, and what else is rounded.
+// Devices of the same name give the same bits.
+func BF16Sums() string { return tile.PairOrder() + ", activations of 16 bits" }
 
 // Memory takes the memory of vectors from alloc, which returns n zeros that begin at a cache line;
 // nil stands for ordinary memory.

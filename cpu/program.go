@@ -17,6 +17,7 @@ type Program struct {
 	device          *Device
 	workers         kernel.Workers
 	code            *device.Code
+	planned         *device.Code // the same calls with the places of their operands in memory
 	steps           []step
 	runtimeOperands []runtimeOperand  // operands in memory that Run is given
 	spaces          [spaces][]float32 // memory by device.Space; Labels, Momentum, Key and a small Arena are owned
@@ -28,8 +29,6 @@ type Program struct {
 
 	examples examples
 }
-
-var _ device.Program = (*Program)(nil)
 
 const spaces = int(device.Key) + 1
 
@@ -63,17 +62,29 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	p := &Program{device: d, code: code, steps: make([]step, len(code.Calls)), results: make([]int, len(code.Results)),
 		classes: code.Classes()}
 	p.examples.asBytes = !d.bf16 && readsBytes(code)
+	planned, halves := d.plan(code)
+	p.planned = planned
 	p.allocate()
-	for i := range code.Calls {
-		c, s := &code.Calls[i], &p.steps[i]
+	for i := range planned.Calls {
+		c, s := &planned.Calls[i], &p.steps[i]
+		s.Half = halves[i]
 		s.run, s.Dims, s.Attr = d.kernels[c.Kernel].Run, c.Dims, c.Attr
 		s.Args.Workers, s.Bytes, s.Scratch = &p.workers, &p.examples.matrix, p.scratch
 		s.In, s.Out = p.operands(c.In), p.operands(c.Out)
 	}
-	for i, r := range code.Results {
+	for i, r := range planned.Results {
 		p.results[i] = r.Ref.Off
 	}
 	return p, nil
+}
+
+// plan returns code with the places of its operands in memory, and the operands of each call that
+// have 16 bits.
+func (d *Device) plan(code *device.Code) (*device.Code, []kernel.Halves) {
+	if d.bf16 {
+		return halved(code, d.kernels)
+	}
+	return code, make([]kernel.Halves, len(code.Calls))
 }
 
 // operands returns the operands that refs name. Those in memory of the Program are set now, the
@@ -106,9 +117,8 @@ func slice(space []float32, r device.Ref) []float32 { return space[r.Off : r.Off
 
 // Workspace returns the bytes of scratch memory, in addition to the arena: the largest
 // need of a kernel.
-func (p *Program) Workspace() int { return 4 * p.device.maxScratch(p.code) }
+func (p *Program) Workspace() int { return 4 * p.device.maxScratch(p.planned) }
 
-// Code returns the code that was loaded.
 func (p *Program) Code() *device.Code { return p.code }
 
 // Run executes all calls on b. params and grad must be *Vectors of length Code.Dim (grad is nil for
@@ -258,7 +268,6 @@ func (p *Program) checkBatch(b device.Batch) error {
 	return nil
 }
 
-// readResults writes the results to out.
 func (p *Program) readResults(out []float64) {
 	arena := p.spaces[device.Arena]
 	for i, off := range p.results {

@@ -235,7 +235,6 @@ func (p *Program) prepareEvents(s *inputSlot) (err error) {
 // batchScalars is how many numbers follow the labels of a batch: the momentum and the key.
 const batchScalars = 5
 
-// fillSlot copies a batch and the momentum to a slot.
 func (p *Program) fillSlot(s *inputSlot, b device.Batch, momentum float32) {
 	n := p.code.LabelNumbers()
 	labels := make([]float32, n+batchScalars)

@@ -152,7 +152,6 @@ func (d *Device) hasCooperativeLaunches() bool {
 		d.properties.Shared >= kernels.MegakernelShared && d.exec.API.LaunchCooperative != nil
 }
 
-// Name returns "cuda:N".
 func (d *Device) Name() string { return d.name }
 
 // Properties returns the driver's description of the GPU.

@@ -120,7 +120,6 @@ func (d *Device) operand(v device.Vector) *Vector {
 	return d.vector("Do", v)
 }
 
-// kernelTerms returns terms for kernels.
 func (d *Device) kernelTerms(terms []device.Term) []kernels.Term {
 	t := make([]kernels.Term, len(terms))
 	for k := range terms {

@@ -443,7 +443,6 @@ func (g *group) writeInputs(b []byte, s inputLayout, members []*request) {
 	*(*uint32)(unsafe.Pointer(&b[s.counter()])) = kernels.NoBadRow
 }
 
-// kernelGroup returns the operands of the group's kernels, with inputs at an address.
 func (g *group) kernelGroup(k graphKey, inputs kernels.Address, s inputLayout) kernels.Group {
 	m := g.mem
 	at := func(offset int) kernels.Address { return inputs + kernels.Address(offset) }
@@ -472,7 +471,6 @@ func (g *group) sendKernels(ex *executor.Executor, k graphKey) error {
 	return ex.Launch(g.collectResults(g.mem.results.Address()+kernels.Address(g.scalerBytes()), k.members))
 }
 
-// collectResults copies the results of all members from their arenas.
 func (g *group) collectResults(to kernels.Address, members int) kernels.Call {
 	return kernels.Collect(to, g.mem.arena.Address()+kernels.Address(4*g.results.from), g.arenaStride,
 		g.results.bytes()/4, members)

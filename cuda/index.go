@@ -23,7 +23,6 @@ type Index struct {
 
 var _ device.Index = (*Index)(nil)
 
-// Len returns the number of coordinates.
 func (x *Index) Len() int { return x.n }
 
 // Bound returns a length that all coordinates are below.

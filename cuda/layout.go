@@ -15,7 +15,6 @@ type layout struct{ arena, scratch int }
 
 func (l layout) total() int { return l.arena + l.scratch }
 
-// compile compiles code for the device's precision.
 func (d *Device) compile(code *device.Code) (*compiler.Plan, error) {
 	return compiler.Compile(code, compiler.Options{Precision: d.precision, Epilogues: d.epilogues(),
 		NoFusion: d.noFusion, LossPiece: d.lossPiece})

@@ -49,5 +49,4 @@ func (c *listCache[T]) of(ex *executor.Executor, items []T, encode func([]T) []b
 	return l
 }
 
-// address returns where the copy of the list is.
 func (l *listCopy[T]) address() kernels.Address { return l.block.Address() }

@@ -52,7 +52,6 @@ func (v *Vector) lossScale() (*lossScale, error) {
 	return s, nil
 }
 
-// fetch copies the state to a buffer.
 func (s *lossScale) fetch(ex *executor.Executor, host *executor.Buffer) error {
 	return ex.CopyFromDevice(host.Pointer(), s.block.At, kernels.ScalerBytes)
 }

@@ -170,7 +170,6 @@ func init() {
 	}
 }
 
-// checkKernels returns an error if code has a kernel that the GPU has not.
 func checkKernels(code *device.Code) error {
 	for i := range code.Calls {
 		if c := &code.Calls[i]; lowerings[c.Kernel] == nil {
@@ -180,13 +179,11 @@ func checkKernels(code *device.Code) error {
 	return nil
 }
 
-// newLowerer prepares the lowering of a plan.
 func newLowerer(d *Device, p *compiler.Plan) *lowerer {
 	return &lowerer{Device: d, masked: map[*compiler.ReLUMask]*cublas.Matmul{},
 		gelus: map[geluShape]bool{}, layout: d.layoutOf(p)}
 }
 
-// lower makes the steps of a plan.
 func (l *lowerer) lower(p *compiler.Plan) ([]step, error) {
 	steps := make([]step, len(p.Tasks))
 	for i := range p.Tasks {
@@ -230,7 +227,6 @@ func (env *launchEnv) bind(t *compiler.Task) boundTask {
 	return x
 }
 
-// address returns the address of an operand.
 func (env *launchEnv) address(o compiler.Operand) kernels.Address {
 	return env.spaces[o.Space] + kernels.Address(o.Offset)
 }

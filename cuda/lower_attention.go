@@ -27,7 +27,6 @@ func (d *Device) attentionIn(t *compiler.Task) kernels.Attention {
 	return a
 }
 
-// attention is the lowering of device.Attention.
 func attention(l *lowerer, t *compiler.Task) (step, error) {
 	shape := l.attentionIn(t)
 	by, err := l.libraryAttention(t, cudnn.Forward)
@@ -46,7 +45,6 @@ func attention(l *lowerer, t *compiler.Task) (step, error) {
 	}, nil
 }
 
-// attentionGrad is the lowering of device.AttentionGrad.
 func attentionGrad(l *lowerer, t *compiler.Task) (step, error) {
 	shape := l.attentionIn(t)
 	by, err := l.libraryAttention(t, cudnn.GradX)
@@ -130,7 +128,6 @@ func (t attentionTrial) at(o cudnn.AttentionOperands) kernels.Attention {
 	return a
 }
 
-// run sends the kernels.
 func (t attentionTrial) run(o cudnn.AttentionOperands) error {
 	a := t.at(o)
 	if t.direction == cudnn.Forward {

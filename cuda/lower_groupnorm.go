@@ -49,7 +49,6 @@ func groupNormGrad(follows kernels.NormEpilogue) func(boundTask) []kernels.Call 
 	}
 }
 
-// evoNorm is the lowering of device.EvoNorm.
 func evoNorm(x boundTask) []kernels.Call {
 	n := groupNormOf(x.Task, kernels.Plain)
 	n.Scratch, n.X, n.Gamma, n.Beta, n.V = x.scratch, x.in[0], x.in[1], x.in[2], x.in[3]
@@ -57,7 +56,6 @@ func evoNorm(x boundTask) []kernels.Call {
 	return n.EvoForward()
 }
 
-// evoNormGrad is the lowering of device.EvoNormGrad.
 func evoNormGrad(x boundTask) []kernels.Call {
 	n := groupNormOf(x.Task, kernels.Plain)
 	n.Scratch, n.X, n.DY, n.Gamma, n.V = x.scratch, x.in[0], x.in[1], x.in[2], x.in[3]

@@ -43,7 +43,6 @@ func embedGrad(x boundTask) []kernels.Call {
 	return e.Grad()
 }
 
-// product is the lowering of device.Product.
 func product(_ *lowerer, t *compiler.Task) (step, error) {
 	return func(env *launchEnv) error {
 		x := env.bind(t)

@@ -36,7 +36,6 @@ func (o *batchedOrthogonalize) SendBatch(ex *executor.Executor, ops []*executor.
 	return o.device.orthogonalizer().Send(o.list.items, o.list.address(), vectors)
 }
 
-// sendOrthogonalize queues an Orthogonalize.
 func (d *Device) sendOrthogonalize(op *device.Op) {
 	matrices := slices.DeleteFunc(slices.Clone(op.Matrices), func(m device.Orthogonal) bool { return m.Len() == 0 })
 	if len(matrices) == 0 {

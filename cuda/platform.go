@@ -22,7 +22,6 @@ var _ device.PrecisionError = (*PrecisionError)(nil)
 // UnsupportedPrecision marks the error for programs that do not know the kind of the device.
 func (*PrecisionError) UnsupportedPrecision() {}
 
-// Model returns the name of the GPU.
 func (d *Device) Model() string { return d.properties.Name }
 
 // count returns the number of GPUs that the driver finds, of those that CUDA_VISIBLE_DEVICES lists.

@@ -90,7 +90,6 @@ func (d *Device) load(code *device.Code) (*Program, error) {
 	return p, nil
 }
 
-// Code returns the code that was loaded.
 func (p *Program) Code() *device.Code { return p.code }
 
 // Run executes all calls on b: see device.Program. A label that is no class is a *LabelError.

@@ -13,7 +13,6 @@ import (
 // RawAccess is direct access to the memory and kernels of a Device, for tests and benchmarks.
 type RawAccess struct{ d *Device }
 
-// Raw returns the raw access.
 func (d *Device) Raw() RawAccess { return RawAccess{d} }
 
 // Alloc returns the address of device memory with any content. [RawAccess.Free] frees it.

@@ -158,7 +158,6 @@ func (r Report) Engine() (name, why string) {
 	return "cpu", r.Problem
 }
 
-// String returns the report as text.
 func (r Report) String() string {
 	var s strings.Builder
 	if r.Driver != "" {

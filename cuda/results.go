@@ -50,14 +50,12 @@ func takeHostResults(ex *executor.Executor, r resultRange) (h hostResults, err e
 	return h, nil
 }
 
-// put gives the memory back.
 func (h hostResults) put(ex *executor.Executor) {
 	for _, b := range h {
 		ex.PutBuffer(b)
 	}
 }
 
-// fetch sends copies of the results.
 func (h hostResults) fetch(ex *executor.Executor, arena kernels.Address, r resultRange) error {
 	from, left, skip := driver.Pointer(arena)+driver.Pointer(4*r.from), r.bytes(), resultsAt
 	for _, b := range h {
@@ -73,7 +71,6 @@ func (h hostResults) fetch(ex *executor.Executor, arena kernels.Address, r resul
 	return nil
 }
 
-// numbers returns the results.
 func (h hostResults) numbers(r resultRange) []float32 {
 	first := min(r.bytes(), executor.ChunkBytes-resultsAt) / 4
 	all := h[0].Float32s(resultsAt/4 + first)[resultsAt/4:]

@@ -39,7 +39,6 @@ func (t *toolkit) all() []found { return []found{t.nvrtc, t.cublas, t.lt, t.cudn
 // usable returns nil where networks without convolutions can run.
 func (t *toolkit) usable() error { return errors.Join(t.nvrtc.err, t.cublas.err, t.lt.err) }
 
-// missing returns the number of missing libraries.
 func (t *toolkit) missing() int {
 	n := 0
 	for _, l := range t.all() {

@@ -27,10 +27,8 @@ type Vector struct {
 
 var _ device.Vector = (*Vector)(nil)
 
-// Len returns the number of elements.
 func (v *Vector) Len() int { return v.n }
 
-// address returns the address of the numbers; 0 for no vector.
 func (v *Vector) address() kernels.Address {
 	if v == nil {
 		return 0

@@ -142,7 +142,6 @@ func (s Split) check(examples []int32) {
 	}
 }
 
-// pixels returns one example in memory.
 func (s Split) pixels(e int32) []uint8 {
 	f := s.Features()
 	return s.Pixels[int(e)*f:][:f]

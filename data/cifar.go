@@ -49,11 +49,10 @@ var cifar10 = &cifarSet{name: "cifar10", title: "CIFAR-10", other: "CIFAR-100", 
 		"data_batch_3.bin", "data_batch_4.bin", "data_batch_5.bin"}, "test": {"test_batch.bin"}},
 	python: map[string][]string{"train": {"data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4",
 		"data_batch_5"}, "test": {"test_batch"}}, pythonLabels: []string{"labels"}, mean: cifarMean,
-	std: cifarStd, hint: "fspda data cifar10 fetches it to data/cifar10; CIFAR-10 is read in its " +
-		"binary version (data_batch_1.bin to data_batch_5.bin and test_batch.bin), in its Python version " +
-		"(data_batch_1 " +
-		"to data_batch_5 and test_batch) or as image files (train/airplane/0001.png ...), from a folder or a " +
-		"tar archive of either, plain or .gz"}
+	std: cifarStd, hint: "fspda data cifar10 fetches it to data/cifar10; CIFAR-10 is read in its binary version " +
+		"(data_batch_1.bin to data_batch_5.bin and test_batch.bin), in its Python version (data_batch_1 to " +
+		"data_batch_5 and test_batch) or as image files (train/airplane/0001.png ...), from a folder or a tar " +
+		"archive of either, plain or .gz"}
 
 // LoadCIFAR10 reads CIFAR-10 into memory, from a folder or a tar archive (plain or .gz) of its
 // binary version, of its Python version, or of images named train/CLASS/NAME and test/CLASS/NAME.
@@ -120,7 +119,6 @@ func (c *cifarSet) half(from, half string, files []treeFile) (Examples, error) {
 	return Examples{}, fmt.Errorf("data: %s: %s has no %s images: %w: %s", c.title, from, half, os.ErrNotExist, c.hint)
 }
 
-// content reads a file of the binary version.
 func (c *cifarSet) content(f treeFile) ([]byte, error) {
 	content, err := f.read()
 	if err != nil {

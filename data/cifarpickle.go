@@ -80,10 +80,8 @@ func (numpy) Construct(class pickle.Global, args []any) (any, error) {
 	return nil, fmt.Errorf("it makes a %s, want only arrays of bytes", class)
 }
 
-// Persistent implements [pickle.Classes].
 func (numpy) Persistent(any) (any, error) { return nil, errors.New("it refers to other files") }
 
-// SetState sets the elements of an array.
 func (numpy) SetState(object, state any) error {
 	switch o := object.(type) {
 	case *byteType: // the byte order, which bytes have not

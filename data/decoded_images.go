@@ -48,7 +48,6 @@ type badImage struct {
 	number int32
 }
 
-// has reports whether an image is known to be bad.
 func (b *badImages) has(among *decodedImages, e int32) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -57,7 +57,6 @@ func checkAlpha(alpha float64) error {
 	return nil
 }
 
-// Split implements [Partition].
 func (p Dirichlet) Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error) {
 	least := cmp.Or(p.MinSize, defaultMinSize)
 	err := checkSplit(labels, classes, agents)
@@ -122,7 +121,6 @@ func assemble(cuts [][]int, of [][]int32, agents int) [][]int32 {
 	return shards
 }
 
-// Split implements [Partition].
 func (p DirichletEqual) Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error) {
 	err := checkSplit(labels, classes, agents)
 	if err == nil {

@@ -47,7 +47,6 @@ type Loader struct {
 	close   sync.Once
 }
 
-// batchMaker makes the batches of steps.
 type batchMaker struct {
 	order   *Order
 	idx     []int32

@@ -25,7 +25,6 @@ type mixing struct{ mixup, cutmix float64 }
 // on reports whether batches are mixed.
 func (m mixing) on() bool { return m.mixup > 0 || m.cutmix > 0 }
 
-// setMixing sets how training mixes pictures.
 func (s *Set) setMixing(m mixing) error {
 	for _, a := range []float64{m.mixup, m.cutmix} {
 		if a != 0 && !(a >= LeastMix && a <= MostMix) {

@@ -15,13 +15,12 @@ type normalizer struct {
 	scales, shifts []float32 // one number for each channel, passed in device.Batch
 }
 
-// channel is the normalization of one channel.
 type channel struct {
 	scale, shift float32
 	table        [256]float32
 }
 
-//go:generate go run -C ../tools/asm ./imagegen ../..
+//go:generate go run -C ../tools/asm ./neongen ../..
 
 // patternLength is the least common multiple of the vector width 16 and 3 channels.
 const patternLength = 48
@@ -29,7 +28,6 @@ const patternLength = 48
 // pattern holds the scales and shifts of patternLength pixels.
 type pattern struct{ scale, shift [patternLength]float32 }
 
-// newNormalizer returns the normalizer for one or three channels.
 func newNormalizer(mean, std []float32) (*normalizer, error) {
 	if len(mean) != len(std) || len(mean) != 1 && len(mean) != 3 {
 		return nil, fmt.Errorf("normalization with %d means and %d stds, want one of each, or three", len(mean),

@@ -55,54 +55,35 @@ type OpenOptions struct {
 
 // registration is a named data set.
 type registration struct {
-	name string
-	open func(OpenOptions) (*Set, error)
+	name  string
+	open  func(OpenOptions) (*Set, error)
+	reads bool   // The set is read from files.
+	fixed bool   // Its examples have a fixed size.
+	needs string // What the set needs, and how to get it; "": it can be opened without a folder.
 }
 
 var registered = []registration{
-	{"synthetic", func(o OpenOptions) (*Set, error) {
-		return plain(o, func() (*Set, error) {
-			return Synthetic(SyntheticOptions{Train: o.TrainSize, Test: o.TestSize, Seed: o.Seed})
-		})
-	}},
-	{"synthetic-images", func(o OpenOptions) (*Set, error) {
+	{name: "synthetic", fixed: true, open: plain(func(o OpenOptions) (*Set, error) {
+		return Synthetic(SyntheticOptions{Train: o.TrainSize, Test: o.TestSize, Seed: o.Seed})
+	})},
+	{name: "synthetic-images", open: func(o OpenOptions) (*Set, error) {
 		return SyntheticImages(SyntheticImagesOptions{Train: o.TrainSize, Test: o.TestSize, Classes: o.Classes,
 			Seed: o.Seed}, o.imageOptions())
 	}},
-	{"mnist", func(o OpenOptions) (*Set, error) {
-		if o.Dir == "" {
-			return nil, fmt.Errorf("data: set mnist: no folder given: %s", mnist.hint)
-		}
-		return plain(o, func() (*Set, error) { return LoadMNIST(o.Dir) })
-	}},
-	{"cifar10", func(o OpenOptions) (*Set, error) {
-		if o.Dir == "" {
-			return nil, fmt.Errorf("data: set cifar10: no folder or archive given: %s", cifar10.hint)
-		}
-		return LoadCIFAR10(o.Dir, o.Augment)
-	}},
-	{"cifar100", func(o OpenOptions) (*Set, error) {
-		if o.Dir == "" {
-			return nil, fmt.Errorf("data: set cifar100: no folder or archive given: %s", cifar100.hint)
-		}
-		return LoadCIFAR100(o.Dir, o.Augment)
-	}},
-	{"fashion-mnist", func(o OpenOptions) (*Set, error) {
-		if o.Dir == "" {
-			return nil, fmt.Errorf("data: set fashion-mnist: no folder given: %s", fashion.hint)
-		}
-		return plain(o, func() (*Set, error) { return LoadFashionMNIST(o.Dir) })
-	}},
-	{"imagenet", func(o OpenOptions) (*Set, error) { return openImages("imagenet", o) }},
-	{"folder", func(o OpenOptions) (*Set, error) { return openImages("folder", o) }},
-	{"writers", func(o OpenOptions) (*Set, error) {
-		if o.Dir == "" {
-			return nil, fmt.Errorf("data: set writers: no folder or archive given: %s", writersHint)
-		}
-		return plain(o, func() (*Set, error) { return LoadWriters(o.Dir) })
-	}},
-	{"text", openText},
-	{"synthetic-text", openSyntheticText},
+	{name: "mnist", reads: true, fixed: true, needs: "folder given: " + mnist.hint,
+		open: plain(func(o OpenOptions) (*Set, error) { return LoadMNIST(o.Dir) })},
+	{name: "cifar10", reads: true, fixed: true, needs: "folder or archive given: " + cifar10.hint,
+		open: func(o OpenOptions) (*Set, error) { return LoadCIFAR10(o.Dir, o.Augment) }},
+	{name: "cifar100", reads: true, fixed: true, needs: "folder or archive given: " + cifar100.hint,
+		open: func(o OpenOptions) (*Set, error) { return LoadCIFAR100(o.Dir, o.Augment) }},
+	{name: "fashion-mnist", reads: true, fixed: true, needs: "folder given: " + fashion.hint,
+		open: plain(func(o OpenOptions) (*Set, error) { return LoadFashionMNIST(o.Dir) })},
+	{name: "imagenet", reads: true, open: func(o OpenOptions) (*Set, error) { return openImages("imagenet", o) }},
+	{name: "folder", reads: true, open: func(o OpenOptions) (*Set, error) { return openImages("folder", o) }},
+	{name: "writers", reads: true, fixed: true, needs: "folder or archive given: " + writersHint,
+		open: plain(func(o OpenOptions) (*Set, error) { return LoadWriters(o.Dir) })},
+	{name: "text", reads: true, fixed: true, open: openText},
+	{name: "synthetic-text", fixed: true, open: openSyntheticText},
 }
 
 // Register adds a data set to those that [Open] and [Names] know. Call it from init functions. It
@@ -111,7 +92,22 @@ func Register(name string, open func(OpenOptions) (*Set, error)) {
 	if slices.Contains(Names(), name) {
 		panic("data: Register: a data set is already named " + name)
 	}
-	registered = append(registered, registration{name, open})
+	registered = append(registered, registration{name: name, open: open})
+}
+
+// FileSets lists the sets of this module that are read from files.
+func FileSets() (names []string) {
+	for _, r := range registered {
+		if r.reads {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
+// HasFixedSize reports whether the examples of a set of this module have a fixed size.
+func HasFixedSize(name string) bool {
+	return slices.ContainsFunc(registered, func(r registration) bool { return r.name == name && r.fixed })
 }
 
 // Names lists the sets known to Open.
@@ -157,6 +153,9 @@ func Recognize(dir string) string {
 func Open(name string, o OpenOptions) (*Set, error) {
 	for _, r := range registered {
 		if r.name == name {
+			if r.needs != "" && o.Dir == "" {
+				return nil, fmt.Errorf("data: set %s: no %s", name, r.needs)
+			}
 			s, err := r.open(o)
 			if err != nil {
 				return nil, err
@@ -176,11 +175,13 @@ func (s *Set) vary(v Variation) error {
 		s.setMixing(mixing{v.Mixup, v.Cutmix}))
 }
 
-// plain opens a set without augmentation by default.
-func plain(o OpenOptions, open func() (*Set, error)) (*Set, error) {
-	s, err := open()
-	if err != nil {
-		return nil, err
+// plain returns the function that opens a set without augmentation by default.
+func plain(open func(OpenOptions) (*Set, error)) func(OpenOptions) (*Set, error) {
+	return func(o OpenOptions) (*Set, error) {
+		s, err := open(o)
+		if err != nil {
+			return nil, err
+		}
+		return s, s.augment(o.Augment, None)
 	}
-	return s, s.augment(o.Augment, None)
 }

@@ -28,14 +28,15 @@ type partitionSpec struct {
 
 var spellings = []partitionSpec{
 	{"contiguous", "contiguous, contiguous(spread)", "equal slices in the set's order, of a text in tokens; the " +
-		"remainder is dropped, or spread", parseContiguous},
+		"remainder is dropped, or spread", spreads(func(s bool) Partition { return Contiguous{s} })},
 	{"shuffled", "shuffled, shuffled(spread)", "equal slices of a random order; the remainder is dropped, or spread",
-		parseShuffled},
+		spreads(func(s bool) Partition { return Shuffled{s} })},
 	{"sorted", "sorted, sorted(spread)", "equal slices of the order by label; the remainder is dropped, or spread",
-		parseSorted},
-	{"by-class", "by-class", "agent i has the examples of class i; needs as many agents as classes", parseByClass},
+		spreads(func(s bool) Partition { return Sorted{s} })},
+	{"by-class", "by-class", "agent i has the examples of class i; needs as many agents as classes",
+		plainly(ByClass{})},
 	{"by-writer", "by-writer", "agents have whole writers, of data writers, in the order of their names; needs at " +
-		"least as many writers as agents", parseByWriter},
+		"least as many writers as agents", plainly(ByWriter{})},
 	{"dirichlet", "dirichlet(0.3), dirichlet(0.3,20)",
 		"each class is cut by a draw from Dir(0.3); shards of at least 10, or 20", parseDirichlet},
 	{"dirichlet-equal", "dirichlet-equal(0.3)", "each agent has a class mix from Dir(0.3); shards of equal size",
@@ -97,31 +98,24 @@ func PartitionUsage() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func parseShuffled(args []string) (Partition, error) {
-	spread, err := parseSpread(args)
-	return Shuffled{Spread: spread}, err
-}
-
-func parseSorted(args []string) (Partition, error) {
-	spread, err := parseSpread(args)
-	return Sorted{Spread: spread}, err
-}
-
-func parseSpread(args []string) (bool, error) {
-	switch {
-	case len(args) == 0:
-		return false, nil
-	case len(args) == 1 && args[0] == "spread":
-		return true, nil
+// spreads returns the parser of a partition with the argument spread, or none.
+func spreads(with func(spread bool) Partition) func(args []string) (Partition, error) {
+	return func(args []string) (Partition, error) {
+		if len(args) > 1 || len(args) == 1 && args[0] != "spread" {
+			return nil, fmt.Errorf("found the arguments %q, want none or spread", args)
+		}
+		return with(len(args) == 1), nil
 	}
-	return false, fmt.Errorf("found the arguments %q, want none or spread", args)
 }
 
-func parseByClass(args []string) (Partition, error) {
-	if len(args) > 0 {
-		return nil, fmt.Errorf("found the arguments %q, want none", args)
+// plainly returns the parser of a partition without arguments.
+func plainly(p Partition) func(args []string) (Partition, error) {
+	return func(args []string) (Partition, error) {
+		if len(args) > 0 {
+			return nil, fmt.Errorf("found the arguments %q, want none", args)
+		}
+		return p, nil
 	}
-	return ByClass{}, nil
 }
 
 func parseDirichlet(args []string) (Partition, error) {

@@ -15,8 +15,6 @@ import (
 // Unlisted examples stay unused. The seed is not used.
 type File struct{ Path string }
 
-var _ Partition = File{}
-
 func (p File) String() string { return "file(" + p.Path + ")" }
 
 // Split implements [Partition]. It returns an error if the file cannot be read, the number of lists

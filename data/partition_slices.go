@@ -37,7 +37,6 @@ func withSpread(name string, spread bool) string {
 	return name
 }
 
-// Split implements [Partition].
 func (p Shuffled) Split(labels []int32, classes, agents int, seed uint64) ([][]int32, error) {
 	if err := checkSplit(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: %w", err)
@@ -48,7 +47,6 @@ func (p Shuffled) Split(labels []int32, classes, agents int, seed uint64) ([][]i
 	return equalSlices(order, agents, p.Spread), nil
 }
 
-// Split implements [Partition].
 func (p Sorted) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
 	if err := checkSplit(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: %w", err)
@@ -77,7 +75,6 @@ func equalSlices(order []int32, agents int, spread bool) [][]int32 {
 	return shards
 }
 
-// Split implements [Partition].
 func (p ByClass) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
 	if err := checkSplit(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: %w", err)

@@ -17,17 +17,11 @@ type Contiguous struct{ Spread bool }
 
 func (p Contiguous) String() string { return withSpread("contiguous", p.Spread) }
 
-// Split implements [Partition].
 func (p Contiguous) Split(labels []int32, classes, agents int, _ uint64) ([][]int32, error) {
 	if err := checkSplit(labels, classes, agents); err != nil {
 		return nil, fmt.Errorf("data: %w", err)
 	}
 	return equalSlices(sequence(len(labels)), agents, p.Spread), nil
-}
-
-func parseContiguous(args []string) (Partition, error) {
-	spread, err := parseSpread(args)
-	return Contiguous{Spread: spread}, err
 }
 
 // documentPartition is a Partition that deals the documents of a text, so that shards are equal in
@@ -38,7 +32,6 @@ type documentPartition interface {
 }
 
 var (
-	_ Partition         = Contiguous{}
 	_ documentPartition = Shuffled{}
 	_ documentPartition = Sorted{}
 	_ documentPartition = ByClass{}

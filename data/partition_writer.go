@@ -41,10 +41,3 @@ func (p ByWriter) dealWriters(w *writers, agents int) ([][]int32, error) {
 	}
 	return shards, nil
 }
-
-func parseByWriter(args []string) (Partition, error) {
-	if len(args) > 0 {
-		return nil, fmt.Errorf("found the arguments %q, want none", args)
-	}
-	return ByWriter{}, nil
-}

@@ -267,7 +267,6 @@ func (p picture) replace(by func(v uint8) uint8) {
 	}
 }
 
-// replaceIn replaces each value of a channel by a function of it.
 func (p picture) replaceIn(channel int, by func(v uint8) uint8) {
 	var table [256]uint8
 	for v := range table {

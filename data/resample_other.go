@@ -1,4 +1,4 @@
-//go:build !amd64 || noasm || fspda_noasm
+//go:build !(amd64 || arm64) || noasm || fspda_noasm
 
 package data
 

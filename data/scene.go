@@ -128,7 +128,6 @@ func direction(s *rng.Stream) (x, y float64) {
 	}
 }
 
-// at returns the colour of a pixel.
 func (c *scene) at(x, y int) [3]uint8 {
 	px, py := float64(x)+0.5, float64(y)+0.5
 	var v colour

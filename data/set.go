@@ -178,7 +178,6 @@ func (s *Set) hash() string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Len is the number of examples.
 func (s Split) Len() int {
 	if s.windows != nil {
 		return s.windows.len()

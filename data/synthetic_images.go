@@ -105,7 +105,6 @@ func (d *drawnImages) Image(dst *images.RGB, i int) error {
 	return nil
 }
 
-// draw generates the file of an image.
 func (d *drawnImages) draw(i int) ([]byte, error) {
 	s := rng.New(d.seed, "synthetic-images", d.split, uint64(i))
 	scene := newScene(&s, int(d.Label(i)), d.classes)

@@ -24,7 +24,6 @@ const (
 	countedTokens = 1 << 26
 )
 
-// openText opens a text at a path.
 func openText(o OpenOptions) (*Set, error) {
 	if o.Dir == "" {
 		return nil, fmt.Errorf("data: set text: no path given: name a folder with .txt files, a .txt file, or a " +
@@ -37,7 +36,6 @@ func openText(o OpenOptions) (*Set, error) {
 	return fromText("text", c, o)
 }
 
-// openSyntheticText draws a text.
 func openSyntheticText(o OpenOptions) (*Set, error) {
 	c, err := text.Synthetic(o.Seed, cmp.Or(o.TrainSize, defaultTextTrain), cmp.Or(o.TestSize, defaultTextTest))
 	if err != nil {
@@ -136,7 +134,6 @@ func hashText(c *text.Corpus, window int) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// divideText divides the training text among agents.
 func (s *Set) divideText(p Partition, agents int, seed uint64) (d Division, err error) {
 	d.Set = s
 	if agents < 1 {
@@ -241,7 +238,6 @@ func (s *Set) countSlices(ends []int64) [][]int {
 	return counts
 }
 
-// count counts the tokens of each class in the shards.
 func (d documents) count(shards [][]int32) [][]int {
 	counts := make([][]int, len(shards))
 	for i, shard := range shards {

@@ -37,16 +37,13 @@ func newWindows(tokens []uint16, length int, ends ...int64) *textWindows {
 	return w
 }
 
-// count is the number of windows of a segment.
 func (s segment) count(length int) int { return max(0, int((s.to-s.from-1)/int64(length))) }
 
-// len is the number of examples.
 func (w *textWindows) len() int {
 	last := w.segments[len(w.segments)-1]
 	return int(last.first) + last.count(w.length)
 }
 
-// shards lists the examples of each segment.
 func (w *textWindows) shards() [][]int32 {
 	all := make([][]int32, len(w.segments))
 	for i, s := range w.segments {
@@ -58,12 +55,10 @@ func (w *textWindows) shards() [][]int32 {
 	return all
 }
 
-// segment returns the segment of an example.
 func (w *textWindows) segment(example int32) segment {
 	return w.segments[sort.Search(len(w.segments), func(i int) bool { return w.segments[i].first > example })-1]
 }
 
-// start returns the first token of an example.
 func (w *textWindows) start(example int32) int64 {
 	s := w.segment(example)
 	return s.from + int64(example-s.first)*int64(w.length)

@@ -23,7 +23,6 @@ type writers struct {
 	of    []int32 // writer of each training example
 }
 
-// writerFile is an image file of a set of writers.
 type writerFile struct {
 	treeFile
 	writer, class string
@@ -100,13 +99,11 @@ func namesOf(files []writerFile, name func(writerFile) string) []string {
 	return slices.Compact(all)
 }
 
-// writerImages decodes images of one size.
 type writerImages struct{ w, h int }
 
 // maxWriterSide is the largest height and width of an image.
 const maxWriterSide = 512
 
-// newWriterImages takes the size of the first image.
 func newWriterImages(first writerFile) (writerImages, error) {
 	decoded, err := decodeFile(first.treeFile)
 	return writerImages{decoded.W, decoded.H}, err

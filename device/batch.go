@@ -54,7 +54,6 @@ type Mix struct {
 // type is larger than Go's tiny-object size so that each key is collected individually.
 type CacheKey struct{ _ [2]uint64 }
 
-// N is the number of examples.
 func (b Batch) N() int {
 	if b.Tokens != nil {
 		return len(b.At)
@@ -94,7 +93,6 @@ func (b Batch) Check(code *Code) error {
 	return fits(len(b.X), "numbers", examples, features)
 }
 
-// checkMix checks the second classes.
 func (b Batch) checkMix(code *Code) error {
 	switch {
 	case b.Mix == nil:
@@ -306,7 +304,6 @@ func (b Batch) Numbers(dst []float32, features int) []float32 {
 	return dst
 }
 
-// Example returns the bytes of example i.
 func (b Batch) Example(i, features int) []uint8 {
 	if b.Rows != nil {
 		i = int(b.Rows[i])

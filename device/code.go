@@ -89,7 +89,6 @@ type Code struct {
 	FLOPs    float64  // floating-point operations of the matrix kernels in one Run
 }
 
-// Targets is the number of labels of a batch.
 func (c *Code) Targets() int { return c.Batch * max(1, c.Labels) }
 
 // LabelNumbers is the length of Space Labels.

@@ -11,10 +11,12 @@ type Block struct{ Offset, Rows, Cols int }
 // Len returns how many numbers the matrix has.
 func (b Block) Len() int { return b.Rows * b.Cols }
 
-// Scratch returns the numbers of working memory that an [Orthogonalize] of the matrix takes.
+// Scratch returns the most numbers of working memory that an [Orthogonalize] of the matrix takes, with
+// rows a little longer than the matrix has.
 func (b Block) Scratch() int {
+	const longer = 16
 	side := min(b.Rows, b.Cols)
-	return 2*b.Len() + 2*side*side
+	return 2*b.Rows*(b.Cols+longer) + 2*side*(side+longer)
 }
 
 // Orthogonal is a matrix of an [Orthogonalize], with the factor of its result.

@@ -45,10 +45,8 @@ type directed struct {
 	mean    float64
 }
 
-// Directed implements [Process].
 func (p directed) Directed() Directed { return p }
 
-// Arcs implements [Directed].
 func (p directed) Arcs(dst []Arc, t int) []Arc {
 	checkTime(t)
 	dst = p.arcs(dst[:0], t)
@@ -56,10 +54,8 @@ func (p directed) Arcs(dst []Arc, t int) []Arc {
 	return dst
 }
 
-// Regular implements [Directed].
 func (p directed) Regular() bool { return p.regular }
 
-// ArcRate implements [Directed].
 func (p directed) ArcRate() float64 { return p.mean }
 
 // newDirected completes the process of arcs with the events of Active: an edge is active if an arc

@@ -69,13 +69,10 @@ type repeated struct {
 	weights [][]link // The links of each round, ascending by edge.
 }
 
-// Weighted implements [Process].
 func (repeated) Weighted() bool { return true }
 
-// Period implements [Process].
 func (p repeated) Period() int { return len(p.weights) }
 
-// Weight implements [Process].
 func (p repeated) Weight(e Event, t int) float64 {
 	round := p.weights[t%len(p.weights)]
 	want := Edge{min(e.From, e.To), max(e.From, e.To)}

@@ -47,7 +47,6 @@ type Piece interface {
 // span is where a piece begins and ends among the values and among the blocks.
 type span [2][2]int
 
-// Divide implements [Divisible].
 func (c *blockwise) Divide(n int) []Piece {
 	out, pieces := make([]*blockwise, n), make([]Piece, n)
 	for k := range out {
@@ -74,7 +73,6 @@ func (c *blockwise) Divide(n int) []Piece {
 	return pieces
 }
 
-// Span implements [Piece].
 func (c *blockwise) Span(t, vector int) (from, to int) {
 	at := c.spans[c.layout.take(t)][vector]
 	return at[0], at[1]
@@ -117,7 +115,6 @@ func (c *blockwise) Compress(p *Payload, v []float32, t, _, _ int) error {
 	return nil
 }
 
-// block rounds one block and returns its scale.
 func (c *blockwise) block(dst, v []float32) float32 {
 	var most float32
 	for _, x := range v {

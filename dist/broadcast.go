@@ -72,11 +72,8 @@ func broadcastAtRandom(p Spec, l edgeSampler) (Process, error) {
 	}), nil
 }
 
-// Broadcasts implements [Process].
 func (broadcast) Broadcasts() bool { return true }
 
-// SendRate implements [Process].
 func (p broadcast) SendRate() float64 { return p.sendRate }
 
-// Senders implements [Process].
 func (p broadcast) Senders(dst []int, t int) []int { return p.senders(dst, t) }

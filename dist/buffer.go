@@ -49,7 +49,6 @@ func (b *Buffer) Release() {
 	}
 }
 
-// Device returns the device of the buffer's vector.
 func (b *Buffer) Device() device.Device { return b.pool.dev }
 
 // Pool recycles Buffers whose vectors are on one device. It is safe for concurrent use.
@@ -62,7 +61,6 @@ type Pool struct {
 	uses uint64            // The number of calls of Get, which tells the least recently used list.
 }
 
-// freeList holds the free buffers of one length.
 type freeList struct {
 	buffers []*Buffer
 	used    uint64
@@ -77,7 +75,6 @@ func NewPool(dev device.Device) *Pool {
 	return &Pool{dev: dev, later: dev.Features().Host == nil, free: make(map[int]*freeList)}
 }
 
-// Device returns the device of the buffers.
 func (p *Pool) Device() device.Device { return p.dev }
 
 // smallBuffer is the most numbers of a buffer of which there may be more than messages at a time.

@@ -15,6 +15,9 @@ type Checked interface {
 	// sender is named, and sends it again. A value that is not finite is an error, a
 	// [BadValueError].
 	RecvChecked(ctx context.Context, self, from, t int, check func(Message) error) (Message, error)
+	// PeekChecked is RecvChecked that leaves the message where it is. The caller releases it before the
+	// message is received.
+	PeekChecked(ctx context.Context, self, from, t int, check func(Message) error) (Message, error)
 }
 
 // InvalidError reports a message or a report of another agent that no agent of the run sends.

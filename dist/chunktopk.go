@@ -33,8 +33,6 @@ type chunkTopK struct {
 	whole   int // numbers in chunks that are sent whole
 }
 
-var _ Compressor = (*chunkTopK)(nil)
-
 // chunked is a tensor in chunks.
 type chunked struct {
 	from, rows, cols int
@@ -204,7 +202,6 @@ func (c *chunkTopK) mean(table []float32, code int) float32 {
 	return float32(float64(table[code]) + float64(table[c.bins]))
 }
 
-// codeBits is the number of bits of a number.
 func (c *chunkTopK) codeBits() int {
 	if c.bins == 0 {
 		return 32

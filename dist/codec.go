@@ -44,14 +44,10 @@ type FloatCodec struct {
 	Len     int // The length of each vector: the number of coordinates of the mask, which both ends know.
 }
 
-var _ Codec = FloatCodec{}
-
-// Sent implements [Codec].
 func (f FloatCodec) Sent(p Payload) Sent {
 	return Sent{Values: f.Vectors * f.Len, ValueBits: 32, Mask: f.Len, Dim: p.Dim}
 }
 
-// Encode implements [Codec].
 func (f FloatCodec) Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte, error) {
 	if err := f.check(p); err != nil {
 		return nil, err
@@ -73,7 +69,6 @@ func encodeFloats(dst []byte, p Payload, n, width int) ([]byte, error) {
 	return w.bytes(), nil
 }
 
-// Decode implements [Codec].
 func (f FloatCodec) Decode(p *Payload, b []byte, a Accounting, indices bool) error {
 	width := f.indexBits(p.Dim, a, indices)
 	if err := checkSize("float32 vectors", b, f.Len*(width+32*f.Vectors)); err != nil {
@@ -161,7 +156,6 @@ func (e *NotFiniteError) Error() string {
 		"or theta", e.Codec, e.At, e.Value)
 }
 
-// checkFinite returns an error for the first number that is not finite.
 func checkFinite(codec string, v []float32) error {
 	for i, x := range v {
 		if !finite(x) {

@@ -197,15 +197,10 @@ func ParseCompressor(spec string, o CompressorOptions) (Compressor, error) {
 // RandK keeps the coordinates of a mask, unscaled: Delta = k/d.
 type RandK struct{ Mask Mask }
 
-var _ Compressor = RandK{}
-
-// String implements [Compressor].
 func (r RandK) String() string { return "randk" }
 
-// Picked implements [Compressor].
 func (r RandK) Picked() Mask { return r.Mask }
 
-// Delta implements [Compressor].
 func (r RandK) Delta() float64 {
 	if m, ok := r.Mask.(perLayer); ok {
 		return leastShare(m.counts, m.sizes)
@@ -240,10 +235,8 @@ func gatherFloats(dst, v []float32, coords []uint32) []float32 {
 	return dst
 }
 
-// Sent implements [Codec].
 func (r RandK) Sent(p Payload) Sent { return r.floats(p).Sent(p) }
 
-// Encode implements [Codec].
 func (r RandK) Encode(dst []byte, p Payload, a Accounting, indices bool) ([]byte, error) {
 	return r.floats(p).Encode(dst, p, a, indices)
 }
@@ -259,7 +252,6 @@ func (RandK) floats(p Payload) FloatCodec { return FloatCodec{1, len(p.Vectors[0
 // identityName is the spec that sends vectors as they are, with and without a lattice.
 const identityName = "identity"
 
-// identity keeps everything.
 type identity struct {
 	FloatCodec
 	whole Mask

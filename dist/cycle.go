@@ -33,7 +33,6 @@ func newCycle(p Spec, b maskBase, density float64) (Mask, error) {
 func (m cycleMask) Dense() bool      { return false }
 func (m cycleMask) Density() float64 { return 1 / float64(m.run) }
 
-// Draw implements [Mask].
 func (m cycleMask) Draw(dst []uint32, t, i, j int) []uint32 {
 	exchange := t / m.every
 	s, phase := m.stream(exchange/m.run, i, j), exchange%m.run
@@ -50,13 +49,10 @@ func (m cycleMask) Draw(dst []uint32, t, i, j int) []uint32 {
 // turn. As many runs as a cycle has exchanges have equal lengths, but for one coordinate.
 type partsMask struct{ cycleMask }
 
-// Parts implements [Mask].
 func (m partsMask) Parts() int { return m.run }
 
-// Part implements [Mask].
 func (m partsMask) Part(t int) int { return t / m.every % m.run }
 
-// Coordinates implements [Mask].
 func (m partsMask) Coordinates(k int) []uint32 { return m.part(nil, k) }
 
 func (m partsMask) part(dst []uint32, k int) []uint32 {
@@ -68,7 +64,6 @@ func (m partsMask) part(dst []uint32, k int) []uint32 {
 	return dst
 }
 
-// Draw implements [Mask].
 func (m partsMask) Draw(dst []uint32, t, i, j int) []uint32 {
 	m.stream(t, i, j) // checks the arguments
 	return m.part(dst, m.Part(t))
@@ -101,16 +96,12 @@ func NewParts(parts [][]device.Range, d int) Mask {
 func (m givenParts) Dense() bool      { return false }
 func (m givenParts) Density() float64 { return 1 / float64(len(m.parts)) }
 
-// Parts implements [Mask].
 func (m givenParts) Parts() int { return len(m.parts) }
 
-// Part implements [Mask].
 func (m givenParts) Part(t int) int { return t / m.every % len(m.parts) }
 
-// Coordinates implements [Mask].
 func (m givenParts) Coordinates(k int) []uint32 { return m.parts[k] }
 
-// Draw implements [Mask].
 func (m givenParts) Draw(dst []uint32, t, _, _ int) []uint32 {
 	return append(dst[:0], m.parts[m.Part(t)]...)
 }

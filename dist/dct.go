@@ -234,10 +234,8 @@ func (c *DCT) width(k chunk) int {
 	return IndexBits(k.len())
 }
 
-// String implements [Compressor].
 func (c *DCT) String() string { return fmt.Sprintf("dct(%d,%d)", c.Side, c.Keep) }
 
-// Picked implements [Compressor].
 func (*DCT) Picked() Mask { return nil }
 
 // Delta is the least share of kept coefficients: the transform keeps lengths.
@@ -266,7 +264,6 @@ func (c *DCT) Compress(p *Payload, v []float32, _, _, _ int) error {
 	return nil
 }
 
-// Sent implements [Codec].
 func (c *DCT) Sent(Payload) Sent {
 	return Sent{Values: c.kept, ValueBits: 32, Mask: c.kept, Dim: c.dim, IndexBits: c.indexBits, Whole: c.whole,
 		Indices: true, DataDependent: true}
@@ -302,7 +299,6 @@ func (c *DCT) Encode(dst []byte, p Payload, a Accounting, _ bool) ([]byte, error
 	return w.bytes(), nil
 }
 
-// Decode implements [Codec].
 func (c *DCT) Decode(p *Payload, b []byte, a Accounting, _ bool) error {
 	bits := c.indexBits
 	if a == Reference {

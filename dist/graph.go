@@ -92,7 +92,6 @@ func (g *Graph) Neighbours(i int) []int { return g.peers[i] }
 // Incident returns the numbers of the edges at agent i, in the order of [Graph.Neighbours].
 func (g *Graph) Incident(i int) []int { return g.incident[i] }
 
-// Degree returns the number of neighbours of agent i.
 func (g *Graph) Degree(i int) int { return len(g.peers[i]) }
 
 // MaxDegree returns the largest degree, 0 for a single agent.
@@ -135,7 +134,6 @@ func (g *Graph) Components() [][]int {
 	return all
 }
 
-// Connected reports whether the graph is connected.
 func (g *Graph) Connected() bool { return len(g.Components()) == 1 }
 
 func (g *Graph) checkConnected() error {
@@ -178,7 +176,6 @@ func (g *Graph) Laplacian() *mat.SymDense {
 // positive since the graph is connected.
 func (g *Graph) Spectrum() []float64 { return eigenvalues(g.Laplacian()) }
 
-// eigenvalues returns the eigenvalues of a symmetric matrix, ascending.
 func eigenvalues(a mat.Symmetric) []float64 {
 	var eig mat.EigenSym
 	if !eig.Factorize(a, false) {

@@ -31,7 +31,6 @@ type Lattice struct {
 	base rng.Stream
 }
 
-// latticeArgs are the arguments of a lattice.
 var latticeArgs = []Arg{
 	{"s", NumberArg, func(text string) (float64, error) {
 		side, err := strconv.ParseFloat(text, 64)
@@ -182,7 +181,6 @@ type DecodeStats struct {
 	Largest float64 `json:"largest"` // largest distance from the reference
 }
 
-// Add adds the counts of o.
 func (d *DecodeStats) Add(o DecodeStats) {
 	d.Total += o.Total
 	d.Far += o.Far

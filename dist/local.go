@@ -38,7 +38,6 @@ func NewLocal(n int) *Local {
 	return l
 }
 
-// Send implements [Transport].
 func (l *Local) Send(ctx context.Context, m Message) error {
 	ch := l.stream(m.From, m.To)
 	select {
@@ -56,7 +55,6 @@ func (l *Local) Send(ctx context.Context, m Message) error {
 	}
 }
 
-// Recv implements [Transport].
 func (l *Local) Recv(ctx context.Context, self, from, t int) (Message, error) {
 	ch := l.stream(from, self)
 	var m Message
@@ -76,7 +74,6 @@ func (l *Local) Recv(ctx context.Context, self, from, t int) (Message, error) {
 	return m, nil
 }
 
-// Arrived implements [Poller].
 func (l *Local) Arrived(self, from int) int { return len(l.stream(from, self)) }
 
 // stream returns the channel from one agent to another.

@@ -43,7 +43,6 @@ type Mask interface {
 	Coordinates(part int) []uint32
 }
 
-// maskForms is the table of masks.
 var maskForms = []Form{
 	{Name: "auto", Meaning: "randk for vectors shorter than 1000000, else stratified"},
 	{Name: "randk", Meaning: "round(density·d), at least 1, coordinates, uniform"},
@@ -141,7 +140,6 @@ func (maskBase) Parts() int                             { return 1 }
 func (maskBase) Part(int) int                           { return 0 }
 func (maskBase) Coordinates(int) []uint32               { return nil }
 
-// Counter implements [Mask].
 func (b maskBase) Counter(t, i, j int) uint64 {
 	s := b.stream(t, i, j)
 	return s.Counter()

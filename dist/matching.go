@@ -35,7 +35,6 @@ func newMatching(l edgeSampler) process {
 	}}
 }
 
-// draw sets w.active to the matching of iteration t.
 func (p matching) draw(w *matchingScratch, t int) {
 	s := p.at(t)
 	clear(w.taken)

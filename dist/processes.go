@@ -28,7 +28,6 @@ func (process) SendRate() float64              { return 0 }
 // each returns the rate of a process under which all edges have the same.
 func each(rate float64) func(edge int) float64 { return func(int) float64 { return rate } }
 
-// all activates all edges.
 func (g *Graph) all(dst []Event, _ int) []Event {
 	for k := range g.Edges {
 		dst = append(dst, g.event(k))
@@ -36,7 +35,6 @@ func (g *Graph) all(dst []Event, _ int) []Event {
 	return dst
 }
 
-// none activates no edge.
 func none(dst []Event, _ int) []Event { return dst }
 
 // last activates all edges at the last iteration of each group of tau.

@@ -37,8 +37,6 @@ type qsgd struct {
 	base   rng.Stream
 }
 
-var _ Compressor = (*qsgd)(nil)
-
 // levels is the argument of qsgd and qsgd-scaled.
 var levels = []Arg{{"s", WholeArg, func(text string) (float64, error) {
 	v, err := Count("s").Read(text)

@@ -15,7 +15,6 @@ type randK struct {
 
 func newRandK(b maskBase) randK { return randK{b, bitmaps(b.d)} }
 
-// Sampling implements [Mask].
 func (m randK) Sampling() (s device.Sampling, ok bool) {
 	return device.Sampling{Dim: m.d, Count: m.k}, true
 }

@@ -19,8 +19,6 @@ type sign struct {
 	dim   int
 }
 
-var _ Compressor = sign{}
-
 // normalSign is the contraction for normally distributed numbers.
 const normalSign = 2 / math.Pi
 

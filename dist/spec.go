@@ -119,7 +119,6 @@ type Spec struct {
 	kind, spec string // They are for errors.
 }
 
-// Errorf returns an error about the spec.
 func (p Spec) Errorf(format string, args ...any) error {
 	return fmt.Errorf("dist: %s %q: %s", p.kind, p.spec, fmt.Sprintf(format, args...))
 }
@@ -254,24 +253,4 @@ func splitArgs[T formed](table []T, name, arg string) (T, []string) {
 		return first, parts
 	}
 	return table[at], parts
-}
-
-// Table is the table of a key of [Forms] as Markdown.
-func Table(key string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n| `%s` | meaning |\n|---|---|\n", key)
-	write := func(f Form) { fmt.Fprintf(&b, "| `%s` | %s |\n", f, f.Meaning) }
-	switch key {
-	case "graph":
-		eachForm(graphKinds, write)
-	case "compress":
-		eachForm(Compressors(), write)
-	}
-	return b.String() + "\n"
-}
-
-func eachForm[T formed](table []T, do func(f Form)) {
-	for _, row := range table {
-		do(row.form())
-	}
 }

@@ -1,9 +1,24 @@
 package dist
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"fspda/internal/testing/doctable"
 )
+
+// TestGeneratedTables compares tables of the documentation with the code. With -update it writes
+// them.
+func TestGeneratedTables(t *testing.T) {
+	for key, forms := range map[string][]Form{"graph": formsIn(graphKinds), "compress": formsIn(Compressors())} {
+		want := fmt.Sprintf("\n| `%s` | meaning |\n|---|---|\n", key)
+		for _, f := range forms {
+			want += fmt.Sprintf("| `%s` | %s |\n", f, f.Meaning)
+		}
+		doctable.Check(t, "../docs/training-reference.md", key, want+"\n")
+	}
+}
 
 // The error for an unknown spec lists all spellings, in every table; and each row of a table
 // without an argument can be parsed.

@@ -21,7 +21,6 @@ type Message struct {
 	Arrives float64
 }
 
-// Release releases all values.
 func (m Message) Release() {
 	for _, b := range m.Values {
 		b.Release()

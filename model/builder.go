@@ -140,7 +140,6 @@ func checkSize(what string, s tensor.Shape) int {
 	return n
 }
 
-// apply adds a node that runs kernel k.
 func (b *builder) apply(k device.Kernel, attr float64, in ...*gorgonia.Node) *gorgonia.Node {
 	return b.applyAs(k, geometry{}, attr, in...)
 }

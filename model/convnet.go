@@ -30,7 +30,6 @@ func (o *ConvNetOptions) validate() error {
 	return r.validate()
 }
 
-// network returns the network of that name.
 func (o ConvNetOptions) network(name string, forward func(b *builder, x *gorgonia.Node) *gorgonia.Node) (*Network,
 	error) {
 	if err := o.validate(); err != nil {

@@ -204,7 +204,6 @@ func (e *Engine) run(kind Kind, x, grad, buffers device.Vector, momentum float64
 	return p.RunBuffered(x, grad, buffers, momentum, b, out)
 }
 
-// acquire returns a pooled program, or a new one if all are in use.
 func (e *Engine) acquire(r planKey) (device.Program, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -31,7 +31,6 @@ type Operand struct {
 	Shape  []int
 }
 
-// Forward returns the kernels of a prediction.
 func (n *Network) Forward() (*Forward, error) {
 	kind := Predict
 	if n.tokens {

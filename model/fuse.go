@@ -122,7 +122,6 @@ func joinNames(a, b string) string {
 	return a + "+" + b
 }
 
-// remove deletes steps.
 func (l *lowered) remove(gone []bool) {
 	kept := l.steps[:0]
 	for i, s := range l.steps {

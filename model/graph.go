@@ -37,7 +37,6 @@ type result struct {
 // changed.
 func (g *Graph) Expr() *gorgonia.ExprGraph { return g.builder.graph }
 
-// read copies the value of a node to its tensor in a flat vector.
 func read(flat []float32, n *gorgonia.Node, t Tensor) error {
 	values, err := hostSlice(n.Value(), t.Shape)
 	if err != nil {

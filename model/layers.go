@@ -54,7 +54,6 @@ func (b *builder) biased(l biasConv, k device.Kernel, x *gorgonia.Node) *gorgoni
 	return b.apply(k, 0, b.conv(l.convLayer, x), l.bias)
 }
 
-// conv applies a convolution.
 func (b *builder) conv(l convLayer, x *gorgonia.Node) *gorgonia.Node {
 	b.layer = l.name
 	return b.applyWindow(device.Conv, geometry{stride: l.stride, pad: l.side / 2}, x, l.weight)
@@ -114,7 +113,6 @@ func (b *builder) halve(name string, x *gorgonia.Node) *gorgonia.Node {
 	return b.applyWindow(device.MaxPool, geometry{r: 2, s: 2, stride: 2}, x)
 }
 
-// maxPool applies max-pooling with side×side windows.
 func (b *builder) maxPool(name string, x *gorgonia.Node, side, stride int) *gorgonia.Node {
 	b.layer = name
 	return b.applyWindow(device.MaxPool, geometry{r: side, s: side, stride: stride, pad: side / 2}, x)

@@ -100,7 +100,6 @@ func (l *Layout) sizes() []int {
 	return sizes
 }
 
-// Tensor returns the tensor of that name, and whether it exists.
 func (l *Layout) Tensor(name string) (Tensor, bool) {
 	for _, t := range l.tensors {
 		if t.Name == name {

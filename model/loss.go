@@ -38,7 +38,6 @@ func (d Decay) patterns() []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// decays reports whether weight decay applies to a tensor.
 func (d Decay) decays(t Tensor) bool {
 	switch d {
 	case "", DecayAll:

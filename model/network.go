@@ -124,7 +124,6 @@ func (n *Network) WithMixed() (*Network, error) {
 // Mixed reports whether the loss knows examples with a second class: see WithMixed.
 func (n *Network) Mixed() bool { return n.mixed }
 
-// Classes is the number of classes.
 func (n *Network) Classes() int { return n.classes }
 
 // Layout describes the flat parameter vector.
@@ -225,7 +224,6 @@ func (n *Network) Graph(batch int, kind Kind, host Host) (g *Graph, err error) {
 	return g, nil
 }
 
-// example returns the shape of an example.
 func (n *Network) example() []int {
 	if n.image != nil {
 		return n.image

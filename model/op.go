@@ -41,7 +41,6 @@ var (
 	_ gorgonia.SDOp = (*projection)(nil)
 )
 
-// Arity is the number of inputs.
 func (o *op) Arity() int { return len(o.in) }
 
 // Type returns the function type of the operation. It creates a new one each time, because

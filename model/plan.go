@@ -18,7 +18,6 @@ type Plan struct {
 	unsharedSize int      // length of the arena without reuse of memory
 }
 
-// Code returns the code for a device to load.
 func (p *Plan) Code() *device.Code { return p.code }
 
 // Bytes is the size of the arena in bytes. A device needs workspace for its kernels in addition:

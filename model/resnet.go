@@ -51,7 +51,6 @@ var resNets = map[int]resNet{
 	56:  {blocks: []int{9, 9, 9}, cifar: true},
 }
 
-// resNetDepths lists the depths in ascending order.
 func resNetDepths() []int { return slices.Sorted(maps.Keys(resNets)) }
 
 // maxSide is the largest height and width of an image. Products of it do not overflow.

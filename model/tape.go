@@ -55,7 +55,6 @@ func NewTape(dev device.Device, o TapeOptions) (*Tape, error) {
 	return t, nil
 }
 
-// Dim is the number of parameters.
 func (t *Tape) Dim() int { return t.layout.dim }
 
 // Layout describes the flat parameter vector.

@@ -212,7 +212,6 @@ func (b *builder) dense(t Tensor, bias bool, x *gorgonia.Node) *gorgonia.Node {
 	return b.apply(device.Linear, 0, x, w, shift)
 }
 
-// add is a residual sum.
 func (b *builder) add(x, y *gorgonia.Node) *gorgonia.Node { return b.apply(device.Add, 0, x, y) }
 
 // logits returns the logits: of all tokens, or of the last ones of the windows.

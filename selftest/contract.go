@@ -36,7 +36,6 @@ func (t Target) kernels() (all []Check) {
 	return all
 }
 
-// algorithms returns the checks of the algorithms' golden values.
 func (t Target) algorithms() (all []Check) {
 	for _, g := range algotest.Goldens() {
 		all = append(all, Check{"algorithms/" + g.Name, func(context.Context) (string, error) {

@@ -56,7 +56,6 @@ func (t Target) networks() (all []Check) {
 	return all
 }
 
-// open creates the network and its batch.
 func (e example) open() (*model.Network, device.Batch, error) {
 	o := model.Options{Shape: e.shape, Classes: e.classes, Loss: model.LossOptions{WeightDecay: 1e-4},
 		Transformer: e.sizes}
@@ -81,7 +80,6 @@ func (e example) open() (*model.Network, device.Batch, error) {
 	return net, b, nil
 }
 
-// windows returns windows of random tokens.
 func (e example) windows(length int) device.Batch {
 	b, s := device.Batch{Length: length, Tokens: make([]uint16, e.batch*length+1)}, rng.New(1, "selftest")
 	for i := range b.Tokens {

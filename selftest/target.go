@@ -51,7 +51,6 @@ type SkipError string
 
 func (e SkipError) Error() string { return string(e) }
 
-// Checks returns all checks.
 func (t Target) Checks() []Check {
 	return slices.Concat(t.contract(), t.halfPrecision(), t.kernels(), t.masks(), t.convolutions(),
 		t.networks(), t.algorithms(), t.trainings(), t.memory())
@@ -112,7 +111,6 @@ func (t Target) Run(ctx context.Context, which Selection, then func(Result)) (Re
 	return r, nil
 }
 
-// selected returns the selected checks.
 func (t Target) selected(s Selection) []Check {
 	all := t.Checks()
 	if s.After != "" {

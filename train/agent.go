@@ -198,7 +198,6 @@ func (e *DivergedError) before(o *DivergedError) bool {
 	return cmp.Or(cmp.Compare(e.step(), o.step()), cmp.Compare(e.Agent, o.Agent)) < 0
 }
 
-// Unwrap returns the cause.
 func (e *DivergedError) Unwrap() error { return e.Cause }
 
 func (e *DivergedError) Error() string {
@@ -212,7 +211,6 @@ func (e *DivergedError) Error() string {
 // ExitCode returns 3, the exit status for a run that diverged.
 func (e *DivergedError) ExitCode() int { return 3 }
 
-// restore sets the agent to its state in a checkpoint.
 func (a *agent) restore(ck *runfolder.Checkpoint) error {
 	a.worker.vectors.AcquireMailbox(a.state)
 	sn := snapshot.Snapshot{Agent: a.id, Device: a.dev, X: a.state.X, Aux: a.state.Aux, Edges: a.state.Edges,

@@ -46,12 +46,11 @@ type divided struct {
 }
 
 // initDivided divides the all-reduces between processes, if vectors are sent with all their bits, or
-// by a codec of blocks that codes the sum again. Messages that may be late go to all others at once:
-// a reduced part would travel only when the others are awaited.
+// by a codec of blocks that codes the sum again.
 func (x *exchange) initDivided() {
 	net, ok := x.checkedNet()
 	s := x.run.setup
-	if !ok || s.Graph.N <= 2 || s.Traits.Delay > 0 || s.WireFormat().Bits() != 32 {
+	if !ok || s.Graph.N <= 2 || s.WireFormat().Bits() != 32 {
 		return
 	}
 	parts := &allreduce.Parts{Net: net, Pool: x.worker.pool, Self: x.id, Agents: s.Graph.N}
@@ -83,24 +82,47 @@ func (x *exchange) divide(b *dist.Buffer, peer, k int) (sent *dist.Buffer, own d
 }
 
 // gather is Round.Shared of a divided all-reduce: fill writes the agent's part, and the others send
-// theirs. With a codec of blocks fill compresses the part, and the scales of its blocks go with it.
+// theirs.
 func (x *exchange) gather(which int, fill func(dst device.Vector)) device.Vector {
-	part, n, before := x.worker.pool.Get(x.reduce.own[which].V.Len()), x.shape[which], len(x.own)
-	fill(part.V)
-	own := []*dist.Buffer{part}
-	if x.reduce.parts.Pieces != nil && len(x.own) > before {
+	own := x.reducePart(which, fill)
+	defer dist.Message{Values: own}.Release()
+	return x.whole(x.shape[which], own)
+}
+
+// reducePart returns the agent's part of a sum, which fill writes, and sends it to all others. With
+// a codec of blocks fill compresses the part, and the scales of its blocks go with it.
+func (x *exchange) reducePart(which int, fill func(dst device.Vector)) []*dist.Buffer {
+	parts, before := x.reduce.parts, len(x.own)
+	own := []*dist.Buffer{x.worker.pool.Get(x.reduce.own[which].V.Len())}
+	fill(own[0].V)
+	if parts.Pieces != nil && len(x.own) > before {
 		scales := x.own[len(x.own)-1]
 		scales.Retain(1)
 		own = append(own, scales)
 	}
-	if x.reduce.parts.Pieces != nil && len(own) == 1 { // The part has no code: the run ends.
-		part.Release()
-		x.received = append(x.received, x.worker.pool.Get(n))
-		return x.received[len(x.received)-1].V
+	switch {
+	case parts.Pieces != nil && len(own) == 1: // The part has no code: the run ends.
+	case x.again && x.logged():
+	default:
+		if err := parts.Send(x.ctx, x.awaited, own...); err != nil {
+			x.sendErr = cmp.Or(x.sendErr, x.failure(err))
+		}
 	}
-	whole, err := x.reduce.parts.Gather(x.ctx, x.round.T, n, own...)
-	if err != nil {
-		x.sendErr, whole = cmp.Or(x.sendErr, x.failure(err)), x.worker.pool.Get(n)
+	return own
+}
+
+// whole returns the sum of n numbers of the parts of all agents. own is the agent's own part, which
+// it has sent.
+func (x *exchange) whole(n int, own []*dist.Buffer) device.Vector {
+	var whole *dist.Buffer
+	if x.reduce.parts.Pieces == nil || len(own) > 1 {
+		var err error
+		if whole, err = x.reduce.parts.Receive(x.ctx, x.awaited, n, own...); err != nil {
+			x.sendErr, whole = cmp.Or(x.sendErr, x.failure(err)), nil
+		}
+	}
+	if whole == nil {
+		whole = x.worker.pool.Get(n)
 	}
 	x.received = append(x.received, whole)
 	return whole.V

@@ -60,6 +60,9 @@ func (x *exchange) init() {
 		check := x.checkMessage
 		x.recv = func(ctx context.Context, link int) (dist.Message, error) {
 			x.checked, x.coming = link, nil
+			if x.early {
+				return net.PeekChecked(ctx, x.id, x.round.Links[link].Peer, x.awaited, check)
+			}
 			return net.RecvChecked(ctx, x.id, x.round.Links[link].Peer, x.awaited, check)
 		}
 	}
@@ -89,7 +92,7 @@ func (x *exchange) init() {
 // connect sets the round's links: this iteration's edges at the agent, each with the mask that both
 // ends derive.
 func (x *exchange) connect(t int) {
-	x.round.Links, x.round.Shared, x.awaited = x.round.Links[:0], nil, t
+	x.round.Links, x.round.Shared, x.awaited, x.taken = x.round.Links[:0], nil, t, false
 	x.edges(t)
 }
 
@@ -274,7 +277,7 @@ func (x *exchange) receive(link int) error {
 		return x.sendErr
 	}
 	l := &x.round.Links[link]
-	if l.PeerInactive || len(l.Sent) == 0 && !l.Mute {
+	if l.PeerInactive || len(l.Sent) == 0 && !l.Mute || x.taken {
 		return nil
 	}
 	if x.run.setup.Members.Idle(x.id, l.Peer, x.round.T) {

@@ -122,7 +122,6 @@ func (m *masks) reach(t int) {
 	}
 }
 
-// release releases masks of one user.
 func (m *masks) release(all []*mask) {
 	if len(all) == 0 {
 		return

@@ -7,7 +7,6 @@ import (
 	"fspda/train/memory"
 )
 
-// devicesOf lists the devices of all workers.
 func devicesOf(replicas []Replica) (all []device.Device) {
 	for _, p := range replicas {
 		all = append(all, p.Device)

@@ -177,16 +177,12 @@ func (g *manyProcesses) stop(ctx context.Context) {
 	g.Stopping()
 }
 
-// Pool implements [process.Run].
 func (g *manyProcesses) Pool(agent int) *snapshot.Pool { return g.r.snapshotPools[agent] }
 
-// Collect implements [process.Run].
 func (g *manyProcesses) Collect(sn *snapshot.Snapshot) { g.r.snapshots <- sn }
 
-// Halt implements [process.Run].
 func (g *manyProcesses) Halt() { g.agent().halt(errHalted) }
 
-// FlushRows implements [process.Run].
 func (g *manyProcesses) FlushRows() error {
 	if f := g.r.opt.Folder; f != nil {
 		return f.Sync()
@@ -194,7 +190,6 @@ func (g *manyProcesses) FlushRows() error {
 	return nil
 }
 
-// Diverged implements [process.Run].
 func (g *manyProcesses) Diverged(n process.Note) {
 	d := &DivergedError{Agent: n.Agent, T: n.T, Event: n.Event, Loss: float64(n.Loss)}
 	if n.Cause != "" {
@@ -234,7 +229,6 @@ type agentStore struct {
 // Keeps is true.
 func (s agentStore) Keeps() bool { return true }
 
-// Write implements [process.Store].
 func (s agentStore) Write(sn *snapshot.Snapshot, wall float64) error {
 	if err := s.home.Write(s.r.setup, sn, wall); err != nil {
 		return err

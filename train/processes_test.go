@@ -149,13 +149,13 @@ func (w *processes) run(stop func(rank int) context.Context) *Result {
 }
 
 // withoutWireBytes is a trace without the bytes that were sent, which differ between one process
-// and many.
+// and many. Of an exchange under way, which is counted, only a half may be sent.
 func withoutWireBytes(t *testing.T, r *Result) string {
 	t.Helper()
 	c := *r
 	c.Rows = append([]Row(nil), r.Rows...)
 	for i := range c.Rows {
-		if i > 0 && c.Rows[i].WireBytes < c.Rows[i].BitsSharedSeed/8 {
+		if i > 0 && 2*c.Rows[i].WireBytes < c.Rows[i].BitsSharedSeed/8 {
 			t.Errorf("%d bytes for %d bits", c.Rows[i].WireBytes, c.Rows[i].BitsSharedSeed)
 		}
 		c.Rows[i].WireBytes = 0
@@ -233,8 +233,31 @@ func TestProcessesDiverge(t *testing.T) {
 // Processes that are stopped and started again several times compute the rows of one process that
 // was never stopped. The run folder is the same, too.
 func TestProcessesResume(t *testing.T) {
-	c := small()
-	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 4, 240, 12, 0.05
+	for name, edit := range map[string]func(*Config){
+		"edges": func(*Config) {},
+		"late": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 8, 0.25, Params{"delay": 7}
+		},
+		"late codes": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Density = "streaming-diloco", 8, 0.25
+			c.Params = Params{"delay": 6, "quantize": "int4", "block": 64}
+		},
+		"eager": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Params = "diloco", 6, Params{"outer": "eager", "outer_lr": 0.4}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := small()
+			c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 4, 240, 10, 0.05
+			edit(&c)
+			resumeProcesses(t, c)
+		})
+	}
+}
+
+func resumeProcesses(t *testing.T, c Config) {
+	t.Helper()
 	want, err := inFolder(t, context.Background(), c, filepath.Join(t.TempDir(), "one"), Options{})
 	if err != nil {
 		t.Fatal(err)

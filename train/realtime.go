@@ -142,7 +142,6 @@ func (l *realTimeAgent) Gradient(ctx context.Context, dst, x device.Vector) erro
 	return g.fillGradientTime(ctx, begin)
 }
 
-// Applied implements [live.Trainer].
 func (l *realTimeAgent) Applied() {
 	g := &l.gradients
 	l.run.live.gradient(l.id, l.loss)
@@ -155,10 +154,8 @@ func (l *realTimeAgent) Applied() {
 	l.release()
 }
 
-// Called implements [live.Trainer].
 func (l *realTimeAgent) Called() { l.exchange.ledger.Overhead += contactBits }
 
-// Exchanged implements [live.Trainer].
 func (l *realTimeAgent) Exchanged(peer, values int) {
 	l.exchanges++
 	l.exchange.countSent(dist.Sent{Values: values, Mask: values, Indices: l.id > peer})

@@ -38,7 +38,6 @@ type Options struct {
 	lend  bool          // lends vectors as a run of memory.LendFrom agents does
 }
 
-// replicas lists the copies of the model, each on a device.
 func (o Options) replicas() []Replica { return append([]Replica{{o.Device, o.Model}}, o.Others...) }
 
 // Result is the outcome of a run.
@@ -238,7 +237,6 @@ func (r *run) lends() bool {
 	return r.opt.Process == nil && (memory.Lends(r.setup) || r.opt.lend && !r.setup.RealTime())
 }
 
-// localAgents lists the agents of this process.
 func (r *run) localAgents() (all []int) {
 	for i := range r.setup.Graph.N {
 		if r.group.Local(i) {

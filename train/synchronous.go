@@ -123,8 +123,11 @@ func (d *synchronous) step(a *agent, t int) error {
 	s := d.r.setup
 	a.round.T = t
 	a.round.Alpha, a.round.Eta = s.StepSizes(t)
-	a.exchange.connect(t)
 	defer a.release()
+	if err := a.exchange.advance(a.state, t); err != nil {
+		return err
+	}
+	a.exchange.connect(t)
 	for _, post := range a.stages {
 		a.acquireGradient()
 		if err := post(a.state, &a.round); err != nil {

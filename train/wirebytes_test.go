@@ -32,7 +32,8 @@ func TestWireBytesAreCounted(t *testing.T) {
 	}
 }
 
-// An all-reduce of n processes sends 2(n-1) vectors, whatever the n, with and without a mask.
+// An all-reduce of n processes sends 2(n-1) vectors, whatever the n, with and without a mask, and
+// where its messages are late.
 func TestAllReduceInParts(t *testing.T) {
 	for name, edit := range map[string]func(*Config){
 		"sgd":              func(c *Config) { c.Algo = "sgd" },
@@ -42,7 +43,23 @@ func TestAllReduceInParts(t *testing.T) {
 		"diloco":           func(c *Config) { c.Algo, c.LocalSteps = "diloco", 2 },
 		"diloco, int8":     quantized("diloco", "int8"),
 		"muloco, int4":     quantized("muloco", "int4"),
-		"diloco, fp8":      quantized("diloco", "fp8"),
+		"streaming-diloco, late": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 4, 0.25, Params{"delay": 3}
+		},
+		"streaming-diloco, one late": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Density, c.Params = "streaming-diloco", 2, 0.5, Params{"delay": 1}
+		},
+		"streaming-diloco, late int4": func(c *Config) {
+			quantized("streaming-diloco", "int4")(c)
+			c.LocalSteps, c.Density, c.Hidden, c.Params["delay"] = 4, 0.25, Widths{200}, 2
+		},
+		"diloco, delayed": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Params = "diloco", 2, Params{"outer": "delayed", "outer_lr": 0.4}
+		},
+		"diloco, eager": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Params = "diloco", 1, Params{"outer": "eager", "outer_lr": 0.4}
+		},
+		"diloco, fp8": quantized("diloco", "fp8"),
 		"streaming-diloco, int5": func(c *Config) {
 			quantized("streaming-diloco", "int5")(c)
 			c.Density, c.Hidden = 0.25, Widths{200}

@@ -23,7 +23,6 @@ type chart struct {
 // curve is one line of a chart: a key of metrics.jsonl and its name in the legend.
 type curve struct{ key, name string }
 
-// charts lists the charts of a run.
 var charts = []chart{
 	{id: "training_loss", title: "Training loss", yTitle: "loss over the whole training set", log: true,
 		label: plainLabel, value: fourDigits,
@@ -108,7 +107,6 @@ type plot struct {
 	xAxis *xAxis
 }
 
-// draw draws a chart of the metrics against an x axis.
 func (c *chart) draw(m *metrics, axis *xAxis) *drawing { return c.layOut(m, axis, &Layout{}) }
 
 // layOut is draw with a layout.

@@ -349,7 +349,6 @@ func raised(d *drawing, title string) *drawing {
 	return out
 }
 
-// curvesOf returns the curves of a panel.
 func (c *Comparison) curvesOf(p *Panel) []*Curve {
 	var out []*Curve
 	for i := range c.Curves {

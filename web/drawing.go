@@ -96,7 +96,6 @@ func (d *drawing) writeMarks(b *bytes.Buffer) {
 	b.WriteString("</svg>\n")
 }
 
-// svg writes the mark as an element.
 func (m *mark) svg(b *bytes.Buffer) {
 	name := "path"
 	switch m.kind {

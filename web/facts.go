@@ -10,7 +10,6 @@ import (
 	"fspda/internal/units"
 )
 
-// run holds the files of a run.
 type run struct {
 	name    string // name of the run's folder
 	metrics *metrics
@@ -347,7 +346,6 @@ func (s *shards) splitNote() string {
 		grouped(float64(total)), len(s.Agents), between(least, largest))
 }
 
-// graphNote summarizes the graph.
 func (s *shards) graphNote() string {
 	least, largest := math.MaxInt, 0
 	for _, d := range s.degrees() {

@@ -81,7 +81,6 @@ func (g *grid) sides(d *drawing, left, top, cellW, cellH float64) {
 	}
 }
 
-// cell draws one count.
 func (g *grid) cell(d *drawing, r, c int, at []point, n int) {
 	if n == 0 {
 		return

@@ -26,7 +26,6 @@ const (
 	paperDPI = 300
 )
 
-// formats returns the formats of the files.
 func (l *Layout) formats() []string {
 	if len(l.Formats) == 0 {
 		return []string{"svg", "png"}

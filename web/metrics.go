@@ -29,7 +29,6 @@ var metricKeys = metric.Columns()
 // thousand.
 const maxLine = 1 << 20
 
-// readMetrics reads metrics.jsonl.
 func readMetrics(path string) (*metrics, error) {
 	f, err := bounded.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,7 +20,6 @@ import (
 
 var fonts = font.NewCache(liberation.Collection())
 
-// face returns the font of a text style.
 func face(s *style) font.Face {
 	f := font.Font{Typeface: "Liberation", Variant: "Sans"}
 	if s.bold {

@@ -36,7 +36,6 @@ func (d *drawing) pdf() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// pdf paints one mark.
 func (m *mark) pdf(p *fpdf.Fpdf) {
 	s := styleOf(m.style)
 	if m.kind == text || m.kind == upright {

@@ -83,7 +83,6 @@ func (r *Ranking) legend(d *drawing, y float64) float64 {
 	return y + 14
 }
 
-// draw draws a panel.
 func (p *RankingPanel) draw(width float64) *drawing {
 	m := measureOf(p.Column)
 	d, right := &drawing{w: width, alt: p.Title + ": " + m.title + "."}, width-rightMargin

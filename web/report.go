@@ -75,7 +75,6 @@ func WriteReport(dir string) error {
 	return publish(filepath.Join(dir, "report.md"), v.markdown())
 }
 
-// publishPage writes the page that a template makes of view.
 func publishPage(t *template.Template, view any, path string) error {
 	var b bytes.Buffer
 	if err := t.Execute(&b, view); err != nil {
@@ -84,7 +83,6 @@ func publishPage(t *template.Template, view any, path string) error {
 	return publish(path, b.Bytes())
 }
 
-// readRun reads all files of a run.
 func readRun(dir string) (*run, error) {
 	r := &run{name: dir}
 	if abs, err := filepath.Abs(dir); err == nil {

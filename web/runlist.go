@@ -114,7 +114,6 @@ func (l *runList) refresh(now time.Time) {
 	})
 }
 
-// has reports whether there is a run of that name.
 func (l *runList) has(run string, now time.Time) bool {
 	return slices.ContainsFunc(l.list(now), func(i RunInfo) bool { return i.Run == run })
 }

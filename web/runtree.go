@@ -53,7 +53,6 @@ func (t *runTree) Open(name string) (*os.File, error) {
 	return root.Open(name)
 }
 
-// Close closes all folders.
 func (t *runTree) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

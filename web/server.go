@@ -67,7 +67,6 @@ func NewServer(opt Options) (*Server, error) {
 	return s, nil
 }
 
-// Close closes the folder.
 func (s *Server) Close() error { return s.root.Close() }
 
 // Readers returns the number of clients that follow runs.
@@ -77,7 +76,6 @@ func (s *Server) Readers() int { return len(s.streams) }
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", contentPolicy)
@@ -119,7 +117,6 @@ func localName(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// listRuns serves the list of runs.
 func (s *Server) listRuns(w http.ResponseWriter, _ *http.Request) {
 	live := ""
 	if s.opt.Live != nil {
@@ -228,7 +225,6 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 		info.ModTime(), f)
 }
 
-// writeJSON responds with v.
 func writeJSON(w http.ResponseWriter, v any) {
 	b, err := json.Marshal(v)
 	if err != nil {

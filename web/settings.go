@@ -89,7 +89,6 @@ func (s settings) text(key string) string {
 	}
 }
 
-// accountings lists the accountings of bits.
 var accountings = []string{"shared-seed", "packed", "reference"}
 
 // accounting returns the accounting of bits_total, from the first settings that name it. The

@@ -103,7 +103,6 @@ func (st *stream) sendUpdates(now time.Time) bool {
 		st.send("", nil, now))
 }
 
-// sendLive sends the live run.
 func (st *stream) sendLive(now time.Time) bool {
 	var frame, agents []byte
 	var n, an int

@@ -47,7 +47,6 @@ func makeImages(ctx context.Context, folder string, s shapes) error {
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// makeImage writes image i.
 func makeImage(folder string, i, width, height int) (err error) {
 	split := "train"
 	if i/madeClasses%testEvery == 0 {
@@ -66,7 +65,6 @@ func makeImage(folder string, i, width, height int) (err error) {
 	return errors.Join(err, w.Flush(), f.Close())
 }
 
-// drawImage returns image i.
 func drawImage(i, width, height int) image.Image {
 	s := rng.New(1, "acceptance", uint64(i))
 	m := image.NewYCbCr(image.Rect(0, 0, width, height), image.YCbCrSubsampleRatio420)

@@ -131,7 +131,6 @@ func (r *Results) line(part, what, bar string,
 	return l
 }
 
-// atLeast returns a line whose value must be at least bar.
 func (r *Results) atLeast(part, what, key string, bar float64, format string) Line {
 	return r.line(part, what, "≥ "+fmt.Sprintf(format, bar), func(v map[string]float64) (string, bool, bool) {
 		got, ok := v[key]
@@ -139,7 +138,6 @@ func (r *Results) atLeast(part, what, key string, bar float64, format string) Li
 	})
 }
 
-// atMost returns a line whose value must be at most bar.
 func (r *Results) atMost(part, what, key string, bar float64, format string, unit float64) Line {
 	return r.line(part, what, "≤ "+fmt.Sprintf(format, unit*bar), func(v map[string]float64) (string, bool, bool) {
 		got, ok := v[key]

@@ -47,7 +47,6 @@ type pictures struct{ count, width, height int }
 // recorded.
 type crowd struct{ agents, batch, iterations int }
 
-// shapes holds the sizes of the parts.
 type shapes struct {
 	network         string
 	batches, pixels []int

@@ -128,7 +128,6 @@ func (o *Options) networks() (parts []Part) {
 	return parts
 }
 
-// names returns the names of all parts.
 func (o *Options) names() []string {
 	var all []string
 	for _, p := range o.Parts() {
@@ -148,7 +147,6 @@ func (o *Options) chosen(r *Results) []Part {
 	})
 }
 
-// limit returns the time limit of a part.
 func (o *Options) limit(d time.Duration) time.Duration {
 	if o.most > 0 {
 		return min(d, o.most)

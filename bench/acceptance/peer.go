@@ -126,7 +126,6 @@ func (p *peer) time(ctx context.Context, request map[string]any) (ns float64, wh
 	return a.NS, a.Error, err
 }
 
-// close ends the process.
 func (p *peer) close() {
 	if p.cmd == nil {
 		return

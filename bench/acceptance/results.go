@@ -115,7 +115,6 @@ func (r *Results) index(part string) int {
 	return slices.IndexFunc(r.Outcomes, func(o *Outcome) bool { return o.Part == part })
 }
 
-// newOutcome replaces the outcome of a part by a new one.
 func (r *Results) newOutcome(part string) *Outcome {
 	out := &Outcome{Part: part, Status: TimeOut, Reason: "it was not finished"} // until the part ends
 	if i := r.index(part); i >= 0 {
@@ -136,7 +135,6 @@ func (r *Results) Failed() (n int) {
 	return n
 }
 
-// save writes both files.
 func (r *Results) save() error {
 	r.Table = r.Lines()
 	text, err := json.MarshalIndent(r, "", "  ")

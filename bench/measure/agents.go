@@ -137,7 +137,6 @@ func peakMemory() uint64 {
 	return m.Sys
 }
 
-// String returns the report as text.
 func (r AgentsReport) String() string {
 	text := fmt.Sprintf("agents in one process: %s, %d parameters; a step is a gradient with what follows from it, "+
 		"on all cores together\n\n%8s %11s %9s %9s %12s %14s %9s %13s\n", r.What, r.Dim, "agents", "iterations",

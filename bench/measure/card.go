@@ -152,7 +152,6 @@ func (r *CardNetworkReport) finish(wall time.Duration) {
 	r.Images, r.Rate, r.Roofline = float64(r.Batch)/s, r.FLOPs/s/1e9, r.Bytes/r.CopyRate/1e9/s
 }
 
-// String returns the report as text.
 func (r CardNetworkReport) String() string {
 	what, rate := "images", r.Images
 	if r.Tokens > 0 {

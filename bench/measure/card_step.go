@@ -87,7 +87,6 @@ func (o CardStepOptions) gradientTime(run func() error) (best time.Duration, err
 	return best, nil
 }
 
-// String returns the report as text.
 func (r CardStepReport) String() string {
 	return fmt.Sprintf(`%s: d = %d, %d agents × %d on %s, %s, %d iterations measured
   iteration        %10.1f µs   of all agents, %.0f a second, %.0f images a second

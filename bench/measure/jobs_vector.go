@@ -95,7 +95,6 @@ func vectorJobs(dev device.Device, by transfer) (jobs []job) {
 	return jobs
 }
 
-// vectorJob returns a job on vectors of length d.
 func vectorJob(name string, d, vectors, reads, writes int, bind func([]device.Vector) func()) job {
 	return job{KernelRow: KernelRow{Group: "vector", Name: name, Dims: []int{d}, Bytes: 4 * float64((reads+writes)*d)},
 		reads: reads, writes: writes, make: func(m *meter) (func() error, error) {

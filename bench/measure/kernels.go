@@ -128,7 +128,6 @@ const (
 	maxCopyLen = 25_557_032 // elements; far beyond any cache
 )
 
-// measure alternates between a job and its limits.
 func (m *meter) measure(ctx context.Context, j job) (KernelRow, error) {
 	row := j.KernelRow
 	m.operands.reset()

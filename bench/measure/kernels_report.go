@@ -184,7 +184,6 @@ func (r *KernelsReport) sumNetwork() {
 	r.ResNet50 = s
 }
 
-// String returns the report as text.
 func (r KernelsReport) String() string {
 	var b strings.Builder
 	if r.PeakGFLOPs > 0 && r.Card != "" {

@@ -129,7 +129,6 @@ func (o LoadOptions) add(sources []*source, from string, set *data.Set) ([]*sour
 	return append(sources, &source{from: from, loader: l}), nil
 }
 
-// round takes batches for a duration.
 func (f *source) round(ctx context.Context, d time.Duration) error {
 	images, begin := 0, time.Now()
 	for ctx.Err() == nil && time.Since(begin) < d {
@@ -184,7 +183,6 @@ func (c *copies) round(d time.Duration) float64 {
 	return sum
 }
 
-// String returns the report as text.
 func (r LoadReport) String() string {
 	text := fmt.Sprintf("%d pictures, %d×%d crops, cores %d: pictures a second and core, decoded, cropped, scaled, "+
 		"mirrored, normalised\n\n", r.Images, r.Crop, r.Crop, r.Jobs)

@@ -216,7 +216,6 @@ func (r *GradientReport) finish(c *device.Code, perCall []time.Duration) {
 	slices.SortStableFunc(r.Kernels, func(a, b KernelShare) int { return int(b.Time - a.Time) })
 }
 
-// String returns the report as text.
 func (r GradientReport) String() string {
 	const mib = 1 << 20
 	text := fmt.Sprintf(`%s: d = %d, batch %d, %d threads, %d gradients measured

@@ -116,7 +116,6 @@ func quantile(v []float64, part float64) float64 {
 	return s[int(part*float64(len(s)-1))]
 }
 
-// String returns the report as text.
 func (r OverheadReport) String() string {
 	return fmt.Sprintf(`%s on one core, beside exchanges of %d bytes each way; %d gradients of each kind
   alone                        %9.1f ms    noise %.1f %%

@@ -159,7 +159,6 @@ func (o StepOptions) iterate(ctx context.Context, s *train.Setup, dev device.Dev
 		fastestWindow(all.marks, o.Each/windows).times(gradients)}, nil
 }
 
-// times returns n times an interval.
 func (m mark) times(n float64) mark {
 	by := func(d time.Duration) time.Duration { return time.Duration(n * float64(d)) }
 	return mark{by(m.at), by(m.gradient), by(m.vectors)}
@@ -293,7 +292,6 @@ func repeated(run func(), d time.Duration) time.Duration {
 	}
 }
 
-// String returns the report as text.
 func (r StepReport) String() string {
 	text := fmt.Sprintf(`%s: d = %d, %d agents, one core, %d iterations measured
   agent step       %10.1f µs
@@ -326,7 +324,6 @@ func (k *clock) read() (gradient, vectors time.Duration) {
 	return time.Duration(k.gradient.Load()), time.Duration(k.vectors.Load())
 }
 
-// timed adds the time of work to a sum.
 func (k *clock) timed(sum *atomic.Int64, work func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -340,7 +337,6 @@ func (k *clock) computeTimed(d device.Device, ops []device.Op) {
 	k.timed(&k.vectors, func() { d.Do(ops...) })
 }
 
-// aroundGradient times a gradient.
 func (k *clock) aroundGradient(gradient func() (float64, error)) (loss float64, err error) {
 	k.timed(&k.gradient, func() { loss, err = gradient() })
 	return loss, err
@@ -364,5 +360,4 @@ func computeDots(d device.Device, ops []device.Op) {
 	}
 }
 
-// noGradient is a gradient that is not computed.
 func noGradient(func() (float64, error)) (float64, error) { return 0, nil }

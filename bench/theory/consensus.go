@@ -61,7 +61,6 @@ type contribution struct {
 	weight   float64
 }
 
-// contributions lists the contributions of a round.
 func contributions(p dist.Process, n, t int) (parts []contribution) {
 	if d := p.Directed(); d != nil {
 		arcs, out := d.Arcs(nil, t), make([]int, n)
@@ -127,8 +126,7 @@ const exactly = 1e-13
 // 1e-6.
 func WriteBaseGraphs(w io.Writer) error {
 	text := "Rounds until all agents have the exact mean (error of the product of the mixing matrices at most " +
-		"1e-13):\n\n" +
-		"| agents | k | published | ours | difference | error |\n|---|---|---|---|---|---|\n"
+		"1e-13):\n\n| agents | k | published | ours | difference | error |\n|---|---|---|---|---|---|\n"
 	for _, row := range publishedRounds {
 		for k, want := range row.rounds {
 			spec := fmt.Sprintf("base(%d)", k+1)

@@ -103,7 +103,6 @@ func (s Study) Measure(ctx context.Context, path string, n, jobs int, tell func(
 	return s.fit(known, n), nil
 }
 
-// take measures a point.
 func (m *Measurement) take(ctx context.Context, p Point) error {
 	begin := time.Now()
 	y, err := p.Measure(ctx, m.Seed)
@@ -114,7 +113,6 @@ func (m *Measurement) take(ctx context.Context, p Point) error {
 	return err
 }
 
-// fit fits the slopes of all series.
 func (s Study) fit(known map[string]Measurement, n int) (all []Fitted) {
 	for _, series := range s.Series {
 		f := Fitted{Series: series, Seeds: n}

@@ -10,9 +10,8 @@ import (
 )
 
 // Header is the first two lines of the table of slopes in Markdown.
-const Header = "| study | curve | fitted slope, 95 % interval | the paper's | agrees | where the prediction is " +
-	"from |\n" +
-	"|---|---|---|---|---|---|\n"
+const Header = "| study | curve | fitted slope, 95 % interval | the paper's | agrees | where the prediction is from " +
+	"|\n|---|---|---|---|---|---|\n"
 
 // Line returns the line of a series in the table of slopes.
 func (f Fitted) Line(s Study) string {

@@ -24,7 +24,6 @@ import (
 	"fspda/train/config"
 )
 
-// exchangeFlags are the flags of bench exchange.
 type exchangeFlags struct {
 	bytes  []int
 	each   time.Duration

@@ -23,7 +23,6 @@ import (
 	"fspda/train/config"
 )
 
-// networkFlags are the flags of bench network.
 type networkFlags struct {
 	model, recompute              string
 	device, precision, optimizer  string

@@ -57,7 +57,6 @@ does not fit.`,
 	})
 }
 
-// openScale prepares a run with the given number of agents.
 func openScale(c train.Config, agents, iterations int) (r measure.AgentsRun, err error) {
 	c.Agents, c.Iterations = agents, iterations
 	if err := c.Check(); err != nil {

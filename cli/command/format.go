@@ -64,7 +64,6 @@ func Thousands(n uint64) string {
 	return s
 }
 
-// year is a year in seconds.
 const year = 365.25 * 24 * 3600
 
 // Seconds writes a number of seconds in seconds, minutes, hours or years.

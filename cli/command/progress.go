@@ -50,7 +50,6 @@ func (p *Progress) Set(done int64, note string) {
 	}
 }
 
-// Close removes the bar.
 func (p *Progress) Close() {
 	if p.bar != nil {
 		_ = p.bar.Clear()

@@ -34,7 +34,6 @@ func (p *ProgressMeter) Expect(left int, took time.Duration) {
 	}
 }
 
-// Row takes an evaluation.
 func (p *ProgressMeter) Row(r train.Row) {
 	was := p.last
 	p.last = r

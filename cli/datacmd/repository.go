@@ -25,13 +25,10 @@ import (
 // count is a number of tokens: 250000, 100M, 1.5B.
 type count int64
 
-// String implements [pflag.Value].
 func (c *count) String() string { return strconv.FormatInt(int64(*c), 10) }
 
-// Type implements [pflag.Value].
 func (*count) Type() string { return "count" }
 
-// Set implements [pflag.Value].
 func (c *count) Set(s string) error {
 	factor, digits := 1.0, s
 	for i, suffixes := range []string{"kK", "mM", "bBgG", "tT"} {
@@ -169,7 +166,6 @@ func (f *repositoryFlags) run(cmd *cobra.Command) error {
 	return f.prepare(cmd, f.fetching(set, train, stderr), f.fetching(set, test, stderr), t, f.out)
 }
 
-// splits divides the files of a set by their names.
 func (f *repositoryFlags) splits(set fetch.Set) (train, test []fetch.File) {
 	byPath, paths := map[string]fetch.File{}, []string{}
 	for _, file := range set.Files {
@@ -247,7 +243,6 @@ func (f *repositoryFlags) fetching(set fetch.Set, files []fetch.File, stderr io.
 	}
 }
 
-// open returns the tokenizer.
 func (f *textFlags) open() (text.Tokenizer, error) {
 	if f.tokenizer == "char" {
 		return nil, command.UsageErrorf("--tokenizer char needs all characters of a text beforehand: use gpt2, byte " +

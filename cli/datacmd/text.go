@@ -33,8 +33,7 @@ text.
 Each text of a table is a document, and ends so. Files named validation validate; without any, one document in a hundred
 does.`,
 		Example: "  fspda data prepare text input.txt --out shakespeare\n  fspda train --data text --data-dir " +
-			"shakespeare " +
-			"--model gpt-nano",
+			"shakespeare --model gpt-nano",
 		Args: onePath,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {

@@ -14,7 +14,6 @@ import (
 	"fspda/train"
 )
 
-// selftestFlags are the flags of fspda selftest.
 type selftestFlags struct {
 	device, precision string
 	which             selftest.Selection

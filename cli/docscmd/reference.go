@@ -60,7 +60,6 @@ const statusTable = `## Exit statuses
 
 func anchor(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// writeCommand writes the section of a command.
 func writeCommand(b *strings.Builder, c *cobra.Command) {
 	fmt.Fprintf(b, "## %s\n\n", c.CommandPath())
 	long := cmp.Or(c.Long, c.Short+".")
@@ -101,7 +100,6 @@ func writeFlag(b *strings.Builder, f *pflag.Flag) {
 	fmt.Fprintf(b, "| `%s` | %s | %s |\n", name, value(f.DefValue), cell(f.Usage))
 }
 
-// writeKeys lists the keys of a configuration.
 func writeKeys(b *strings.Builder) {
 	b.WriteString("## Keys\n\nKeys of the YAML file of `fspda train -c`, and its flags, with dashes in place of " +
 		"underscores. Those marked · never change a trajectory.\n\n| key | default | |\n|---|---|---|\n")

@@ -136,7 +136,6 @@ type statusLines struct {
 	warned []string // the warnings that were printed: many runs may have the same
 }
 
-// runState is the progress of a run.
 type runState struct {
 	running  bool
 	at       int
@@ -302,10 +301,8 @@ func writeTable(folder string, t *bench.Table) error {
 		command.WriteFile(filepath.Join(folder, "table.tex"), tex.String()))
 }
 
-// bitsColumn returns the column of the bits in an accounting.
 func bitsColumn(accounting string) string { return "bits_" + strings.ReplaceAll(accounting, "-", "_") }
 
-// setKeys sets keys of a configuration from key=value pairs.
 func setKeys(c *train.Config, pairs []string) error {
 	var errs []error
 	for _, p := range pairs {

@@ -45,7 +45,6 @@ evaluations.csv has every evaluation of every run.`,
 	return command.CompleteRuns(cmd)
 }
 
-// compareFlags are the flags of compare and table.
 type compareFlags struct {
 	layoutFlags
 	levels          []float64
@@ -53,7 +52,6 @@ type compareFlags struct {
 	raw, json       bool
 }
 
-// declareTable declares the flags of tables.
 func (f *compareFlags) declareTable(fs *pflag.FlagSet) {
 	fs.Float64SliceVar(&f.levels, "reach", nil,
 		"test accuracies, or perplexities of texts, whose cost in bits the table "+
@@ -62,7 +60,6 @@ func (f *compareFlags) declareTable(fs *pflag.FlagSet) {
 	fs.StringVar(&f.accounting, "accounting", "shared-seed", "how bits are counted: shared-seed, packed or reference")
 }
 
-// table reads runs and returns their table.
 func (f *compareFlags) table(folders []string, cmd *cobra.Command) (*bench.Table, error) {
 	probe := train.Default()
 	probe.Accounting = f.accounting
@@ -131,7 +128,6 @@ func runCompare(folders []string, f compareFlags, cmd *cobra.Command) error {
 	return err
 }
 
-// writeEvaluations writes all evaluations of runs as one table.
 func writeEvaluations(folder string, made []*bench.Outcome) error {
 	var tidy strings.Builder
 	if err := bench.WriteTidy(&tidy, made); err != nil {
@@ -188,7 +184,6 @@ func curvesOf(made []*bench.Outcome) ([]web.Curve, error) {
 	return curves, nil
 }
 
-// curveOf reads the curve of a setting.
 func curveOf(s bench.Setting) (web.Curve, error) {
 	var runs []web.Curve
 	for _, o := range s.Outcomes {
@@ -201,7 +196,6 @@ func curveOf(s bench.Setting) (web.Curve, error) {
 	return web.MeanCurve(s.Label(), s.Outcomes[0].Job.Group, runs), nil
 }
 
-// costTable is the table of the bits to accuracies for a page.
 func costTable(t *bench.Table) web.PageTable {
 	lines, note := t.Costs()
 	return web.PageTable{Title: "Cost of an accuracy", Note: note, Lines: lines}
@@ -215,7 +209,6 @@ func seedNote(curves []web.Curve) []string {
 	return nil
 }
 
-// iterationPanels returns the panels of a comparison against iterations.
 func iterationPanels() []web.Panel {
 	return []web.Panel{{Column: "grad_sq_worst", X: "iteration", Log: true},
 		{Column: "train_loss_worst", X: "iteration", Log: true}, {Column: "consensus", X: "iteration", Log: true}}

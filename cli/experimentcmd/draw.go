@@ -246,7 +246,6 @@ func (s *study) writeComparison(made []*bench.Outcome, settings []string) error 
 	return command.WriteFile(filepath.Join(s.folder, "paper.md"), b.String())
 }
 
-// comparisonLine writes the line of a setting.
 func comparisonLine(r bench.Run, share float64, s bench.Setting) string {
 	var accuracy, seconds []float64
 	done, all := 0, 0.0

@@ -55,7 +55,6 @@ const (
 	rawHelp = "draw the curve of every seed too"
 )
 
-// declare declares all flags.
 func (f *flags) declare(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.file, "config", "c", "", "file of an experiment")
 	fs.StringVar(&f.flavour, "flavour", "released", "variant: of the paper's figures printed, released or bug-compat")
@@ -102,7 +101,6 @@ const (
 	changeFlags = " scale only without eval-points data data-dir seed set"
 )
 
-// command returns the command of a spelling.
 func (s spelling) command(root func() *cobra.Command) *cobra.Command {
 	f := &flags{name: strings.Fields(s.use)[0]}
 	cmd := &cobra.Command{Use: s.use, Short: s.short, Long: s.long, Example: s.example}
@@ -267,7 +265,6 @@ func isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// find returns the experiment of a file or a name.
 func find(name string) (*bench.Experiment, error) {
 	if isFile(name) {
 		return bench.Read(name)
@@ -275,7 +272,6 @@ func find(name string) (*bench.Experiment, error) {
 	return bench.Find(name)
 }
 
-// options returns the options of the jobs of an experiment.
 func (f *flags) options(e *bench.Experiment) bench.Options {
 	paper := e.Origin == bench.Paper && e.Search == nil
 	o := bench.Options{Scale: f.scale, Only: f.only, Without: f.without, Points: f.points}
@@ -301,7 +297,6 @@ func (f *flags) options(e *bench.Experiment) bench.Options {
 	return o
 }
 
-// folder returns the folder of the results.
 func (f *flags) folder(e *bench.Experiment) string {
 	if f.out != "" {
 		return f.out

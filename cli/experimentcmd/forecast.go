@@ -55,7 +55,6 @@ func (f *forecast) before(ctx context.Context, runs []bench.Unfinished) error {
 	return f.ask(file)
 }
 
-// ask asks whether to start.
 func (f *forecast) ask(from io.Reader) error {
 	fmt.Fprint(f.stderr, "start (y/n)? ")
 	answer, err := bufio.NewReader(from).ReadString('\n')

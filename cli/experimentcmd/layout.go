@@ -56,7 +56,6 @@ func (l *layoutFlags) check() error {
 	return nil
 }
 
-// layout returns the layout of pictures.
 func (l *layoutFlags) layout() web.Layout {
 	return web.Layout{Formats: l.formats, Width: float64(l.width), Columns: l.columns, NoTitle: l.noTitle,
 		NoNotes: l.noNotes}
@@ -78,7 +77,6 @@ func (l length) String() string {
 	return strconv.FormatFloat(float64(l)/72, 'g', 4, 64) + "in"
 }
 
-// Set reads a length with its unit.
 func (l *length) Set(text string) error {
 	for _, u := range lengthUnits {
 		number, ok := strings.CutSuffix(strings.TrimSpace(text), u.name)

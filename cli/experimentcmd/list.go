@@ -52,7 +52,6 @@ type scheduleLine struct {
 	Eta       []float64 `json:"eta"`
 }
 
-// figureLine describes a figure in the list.
 type figureLine struct {
 	Number   int      `json:"number"` // 0: it has a name only
 	ID       string   `json:"id"`
@@ -157,7 +156,6 @@ func listReplays(f *flags, cmd *cobra.Command) error {
 	return nil
 }
 
-// baseGraph writes the comparison of graphs.
 func (f *flags) baseGraph(stdout io.Writer) error {
 	if err := command.OnlyFlags(f.given, "replay base-graph, which trains nothing and is exact", "out", "threads",
 		"quiet"); err != nil {

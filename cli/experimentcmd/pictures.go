@@ -41,13 +41,11 @@ type picture struct {
 	Panels []web.Panel `json:"panels"`
 }
 
-// comparison returns the comparison that a picture draws.
 func (p *pictures) comparison(of picture, curves []web.Curve, l web.Layout) *web.Comparison {
 	return &web.Comparison{Title: of.Title, Panels: of.Panels, Across: of.Across, Caption: p.Caption, Curves: curves,
 		Raw: p.Raw, Layout: l, TimeUnit: p.TimeUnit}
 }
 
-// draw writes the pictures of curves to a folder.
 func (p *pictures) draw(folder string, curves []web.Curve, l web.Layout) error {
 	var errs []error
 	for _, of := range p.Pictures {
@@ -56,7 +54,6 @@ func (p *pictures) draw(folder string, curves []web.Curve, l web.Layout) error {
 	return errors.Join(errs...)
 }
 
-// save writes the description to a folder.
 func (p *pictures) save(folder string) error {
 	text, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -65,7 +62,6 @@ func (p *pictures) save(folder string) error {
 	return command.WriteFile(filepath.Join(folder, picturesFile), string(text)+"\n")
 }
 
-// drawnCurve describes the curve of a setting.
 func drawnCurve(folder string, s bench.Setting, c web.Curve) (d drawn, err error) {
 	d = drawn{Name: c.Name, Group: c.Group, Style: c.Style}
 	for _, o := range s.Outcomes {
@@ -78,7 +74,6 @@ func drawnCurve(folder string, s bench.Setting, c web.Curve) (d drawn, err error
 	return d, nil
 }
 
-// read reads the curve from the runs of a folder.
 func (d drawn) read(folder string) (web.Curve, error) {
 	var runs []web.Curve
 	for _, name := range d.Runs {

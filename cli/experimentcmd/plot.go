@@ -17,7 +17,6 @@ import (
 	"fspda/web"
 )
 
-// plotFlags are the flags of plot.
 type plotFlags struct {
 	layoutFlags
 	out, accounting string
@@ -35,8 +34,7 @@ each against the iteration and against bits, into its folder plots. Of several: 
 --out. Of several, as in runs/*, those that hold no run are left out, with a note, and those that cannot be read
 with their errors. Of the folder of a figure: its pictures again, with their titles, panels and colours.`,
 		Example: "  fspda plot runs/fspda-sa-synthetic-1 --format pdf\n  fspda plot runs/* --format pdf --width " +
-			"6.9in " +
-			"--no-title --no-notes --out figures\n  fspda plot runs/figure-9 --format pdf --width 6.9in",
+			"6.9in --no-title --no-notes --out figures\n  fspda plot runs/figure-9 --format pdf --width 6.9in",
 		Args: command.Arguments(1, math.MaxInt, "the folders of runs to draw"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.given = cmd.Flags()

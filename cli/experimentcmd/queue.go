@@ -25,7 +25,6 @@ import (
 	"fspda/train"
 )
 
-// queueFlags are the flags of an experiment that lists others.
 type queueFlags struct {
 	cores       int
 	maxLoad     float64
@@ -85,7 +84,6 @@ func newQueue(f queueFlags, path, folder, given string, root func() *cobra.Comma
 		tried: map[string]bool{}, ended: make(chan *process)}
 }
 
-// process is the process of a task.
 type process struct {
 	bench.Task
 	counted time.Time // time until which the record counts the run time
@@ -240,7 +238,6 @@ func (q *queue) fits(t bench.Task) bool {
 	return false
 }
 
-// start starts the process of a task.
 func (q *queue) start(ctx context.Context, t bench.Task) error {
 	folder := filepath.Join(q.folder, t.Name)
 	r := q.records[t.Name]

@@ -36,7 +36,6 @@ const (
 	Failed   Status = "failed"   // its exit status was another; --retry starts it again
 )
 
-// statusOf returns the status of a task by the exit status of its process.
 func statusOf(exit int) Status {
 	switch exit {
 	case 0, command.ExitDiverged:
@@ -70,7 +69,6 @@ func readRecord(folder string, t bench.Task) (Record, error) {
 	return old, nil
 }
 
-// put stores the record of a task.
 func (q *queue) put(name string, r Record) error {
 	q.records[name] = r
 	text, err := json.MarshalIndent(r, "", "  ")

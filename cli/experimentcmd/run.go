@@ -85,7 +85,6 @@ func (f *flags) run(ctx context.Context, e *bench.Experiment, stdout, stderr io.
 	return s.finishTuning(results, reported)
 }
 
-// title returns the title of the experiment.
 func (s *study) title() string {
 	if s.Number > 0 {
 		return fmt.Sprintf("Figure %d: %s", s.Number, s.Title)
@@ -107,7 +106,6 @@ func (s *study) writeNetwork() error {
 	return command.WriteFile(path, text)
 }
 
-// writeFiles writes files of the folder by name.
 func (s *study) writeFiles(texts map[string]string) error {
 	var errs []error
 	for name, text := range texts {

@@ -18,7 +18,6 @@ import (
 	"fspda/web"
 )
 
-// theoryFlags are the flags of theory.
 type theoryFlags struct {
 	out            string
 	seeds, threads int
@@ -124,7 +123,6 @@ func listStudies(w io.Writer) (err error) {
 	return nil
 }
 
-// theStudies returns the studies of the given names.
 func theStudies(names []string) (studies []theory.Study, err error) {
 	if len(names) == 1 && names[0] == "all" {
 		return theory.Studies(), nil
@@ -154,7 +152,6 @@ type theoryPage struct {
 	seconds           float64
 }
 
-// add draws a study and adds it to the page.
 func (p *theoryPage) add(s theory.Study, all []theory.Fitted, folder string) error {
 	c := web.Comparison{Title: s.Title, Caption: []string{s.About}, Across: 1,
 		Panels: []web.Panel{{Column: s.Y, X: s.X, Log: true, LogX: true}}}
@@ -181,7 +178,6 @@ func (p *theoryPage) add(s theory.Study, all []theory.Fitted, folder string) err
 	return nil
 }
 
-// write writes theory.md and theory.csv.
 func (p *theoryPage) write(f theoryFlags) error {
 	text := fmt.Sprintf("# Fitted slopes\n\nVersion %s, seeds 1 to %d, %s of one core.\n\n%s%s", command.Version(),
 		f.seeds,

@@ -65,7 +65,6 @@ each class, in its row, by predicted class.`,
 	})
 }
 
-// evalReport is the output of fspda eval.
 type evalReport struct {
 	Network  string    `json:"network"`
 	Data     string    `json:"data"`
@@ -193,7 +192,6 @@ func (r *evalReport) String() string {
 	return b.String()
 }
 
-// class is the name of a class.
 func (r *evalReport) class(i int) string { return className(r.Names, i) }
 
 // className is the name of a class, or its number if the name is not known. A number beside the name

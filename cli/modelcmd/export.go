@@ -21,7 +21,6 @@ import (
 	"fspda/train"
 )
 
-// exportFlags are the flags of export.
 type exportFlags struct {
 	choice
 	format string
@@ -178,7 +177,6 @@ func (f choice) pick(run string, saved *train.Saved, net *model.Network) (e expo
 	return e, err
 }
 
-// save writes the model with metadata and returns the number of its tensors.
 func (e exported) save(f exportFlags, saved *train.Saved, net *model.Network, meta map[string]string) (tensors int,
 	err error) {
 	if f.format == "hf" && net.Tokens() {

@@ -69,7 +69,6 @@ type likelihood struct {
 	Probability float64 `json:"probability"`
 }
 
-// prediction makes the line of an example.
 func (t *target) prediction(model, example int, label int32, p []float64, top int) prediction {
 	r := prediction{Model: t.models[model].of, Example: example, Label: &label}
 	if len(t.files) > 0 {
@@ -95,7 +94,6 @@ func (t *target) prediction(model, example int, label int32, p []float64, top in
 	return r
 }
 
-// print writes a line.
 func (t *target) print(w io.Writer, asJSON bool, r prediction) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)

@@ -23,7 +23,6 @@ import (
 	"fspda/train/runfolder"
 )
 
-// sampleFlags are the flags of sample.
 type sampleFlags struct {
 	choice
 	prompt  string

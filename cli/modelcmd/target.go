@@ -39,7 +39,6 @@ type target struct {
 	dev     *setup.Devices
 }
 
-// targetFlags are the flags of eval and predict.
 type targetFlags struct {
 	choice
 	agents bool
@@ -125,7 +124,6 @@ func (f *targetFlags) open(cmd *cobra.Command, path string, files []string) (t *
 	return t, t.openModels(path, saved, net, f)
 }
 
-// openFile reads the model of a file of weights.
 func (t *target) openFile(path string, net *model.Network, c train.Config) error {
 	o := weights.Options{Key: "weights"}
 	o.Sizes, _ = model.NamedTransformer(c.Model, setup.Transformer(c))
@@ -134,7 +132,6 @@ func (t *target) openFile(path string, net *model.Network, c train.Config) error
 	return err
 }
 
-// openModels reads the models of a run.
 func (t *target) openModels(run string, saved *train.Saved, net *model.Network, f *targetFlags) error {
 	first, err := f.pick(run, saved, net)
 	if err != nil {
@@ -269,7 +266,6 @@ func (f imageFiles) cannotRead(i int, err error) error {
 	return config.Invalid("image", f[i], "cannot be read: %v: name files of images", err)
 }
 
-// Image decodes a file.
 func (f imageFiles) Image(dst *images.RGB, i int) error {
 	text, err := os.ReadFile(f[i])
 	if err == nil {
@@ -281,7 +277,6 @@ func (f imageFiles) Image(dst *images.RGB, i int) error {
 	return nil
 }
 
-// Encoded reads a file.
 func (f imageFiles) Encoded(_ []byte, i int) ([]byte, error) {
 	text, err := os.ReadFile(f[i])
 	if err != nil {

@@ -24,10 +24,8 @@ import (
 	"fspda/web"
 )
 
-// statuses are the values of --status.
 var statuses = []string{"finished", "stopped", "diverged", "running"}
 
-// runsFlags select runs.
 type runsFlags struct {
 	dir    string
 	status []string
@@ -125,7 +123,6 @@ func (f *runsFlags) choose(words []string) (chosen []web.RunInfo, unknown []stri
 	return chosen, unknown, nil
 }
 
-// listRuns prints a line for each run.
 func listRuns(w io.Writer, dir string, runs []web.RunInfo) error {
 	if len(runs) == 0 {
 		_, err := fmt.Fprintf(w, "no such runs in %s\n", dir)
@@ -203,7 +200,6 @@ func prune(f runsFlags, words []string, stdin io.Reader, stdout io.Writer) error
 	})
 }
 
-// linked reports whether a run is in a folder only by a symbolic link.
 func linked(dir, run string) bool {
 	whole, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.FromSlash(run)))
 	own, ownErr := filepath.EvalSymlinks(dir)

@@ -18,7 +18,6 @@ const topicOf = "fspda_topic"
 // usual are the commonest flags, which a short help explains first.
 var usual = []string{"algo", "agents", "graph", "data", "data-dir", "model", "alpha", "batch", "iterations", "out"}
 
-// helpWidth is the width of help texts.
 const helpWidth = 110
 
 // Topic puts flags into a topic of the help.
@@ -52,7 +51,6 @@ func Topics(cmd *cobra.Command) []string {
 	return append(slices.Clone(config.Groups()), "all")
 }
 
-// usagesByTopic explains the flags of a topic, or of all.
 func usagesByTopic(flags *pflag.FlagSet, topic string) string {
 	var b strings.Builder
 	for _, t := range append(config.Groups(), "") {

@@ -61,7 +61,6 @@ func OpenEngine(c train.Config, set *data.Set, dev device.Device) (*model.Networ
 	return net, model.NewEngine(net, dev), nil
 }
 
-// examplesOf describes the examples of a set.
 func examplesOf(set *data.Set) external.Examples {
 	e := external.Examples{Shape: set.Shape, Classes: set.Classes, Tokens: set.Text != nil}
 	if set.Name == model.ExternalName {

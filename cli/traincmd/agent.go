@@ -100,7 +100,6 @@ func (f *agentFlags) add(fs *pflag.FlagSet) {
 	_ = fs.MarkHidden("exit-with-parent") // used by fspda up
 }
 
-// addTimeout adds the flag --timeout.
 func addTimeout(fs *pflag.FlagSet, to *time.Duration, more string) {
 	fs.DurationVar(to, "timeout", 30*time.Minute, "how long an agent that this one has to wait for may be silent, "+
 		"or not advance, before this one ends with an error; 0 is for ever"+more)
@@ -121,8 +120,6 @@ func checkTimeout(d time.Duration) error {
 
 // oneAgent is the mode of fspda agent: this process holds one agent of the run.
 type oneAgent struct{ agentFlags }
-
-var _ mode = (*oneAgent)(nil)
 
 func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	c, err := m.config(fs)
@@ -280,7 +277,7 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log,
-		Links: link.Links{Near: s.Partners(m.rank)}}
+		Links: link.Links{Near: s.Partners(m.rank), Tree: m.cluster == "" && m.peers == ""}}
 	if drop := s.Config.DropAfter; drop > 0 { // Silence is measured in shorter times.
 		o.Pause = min(5*time.Second, time.Duration(drop*float64(time.Second))/4)
 	}

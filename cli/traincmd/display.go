@@ -195,7 +195,6 @@ func (d *display) latest(r train.Row) string {
 	return strings.Join(words, " ")
 }
 
-// row shows an evaluation.
 func (d *display) row(r train.Row) {
 	d.mu.Lock()
 	d.meter.Row(r)

@@ -33,7 +33,6 @@ func dryRun(ctx context.Context, r *run, m *allAgents, stdout io.Writer) error {
 	return err
 }
 
-// forecastLine writes a forecast as one line.
 func forecastLine(f train.Forecast) string {
 	if f.Iterations == 0 {
 		return "nothing left to train"

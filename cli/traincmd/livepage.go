@@ -52,7 +52,6 @@ func (noPage) announce(*display)                                                
 func (noPage) finish()                                                              {}
 func (noPage) close()                                                               {}
 
-// pageServer is the live page at an address.
 type pageServer struct {
 	listener net.Listener
 	loopback bool
@@ -160,7 +159,6 @@ func (p *pageServer) announce(d *display) {
 	d.log.Info("live page; its buttons need the token", zap.String("url", url), zap.String("token", p.token))
 }
 
-// status returns the state of the run to the server.
 func (p *pageServer) status(since uint64) web.RunStatus {
 	p.agents = p.live.Agents(p.agents)
 	s := web.RunStatus{State: p.state(), Memory: processMemory(), Agents: make([]web.AgentStatus, len(p.agents))}
@@ -222,7 +220,6 @@ func (p *pageServer) close() {
 	_ = p.server.Close()
 }
 
-// processMemory returns the bytes of memory that this process holds.
 func processMemory() uint64 {
 	s := []runtimemetrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	runtimemetrics.Read(s)

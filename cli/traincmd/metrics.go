@@ -184,14 +184,12 @@ func init() {
 	}
 }
 
-// Describe implements [prom.Collector].
 func (o *metricsServer) Describe(to chan<- *prom.Desc) {
 	for _, m := range measures {
 		to <- m.desc
 	}
 }
 
-// Collect implements [prom.Collector].
 func (o *metricsServer) Collect(to chan<- prom.Metric) {
 	set := func(name string, v float64, labels ...string) {
 		m := measures[name]

@@ -110,7 +110,6 @@ func (r *run) train(ctx context.Context, m mode) error {
 	return m.conclude(r, res)
 }
 
-// observe passes evaluations to metrics.
 func (r *run) observe(m metrics) {
 	show := r.options.OnRow
 	r.options.OnRow = func(row train.Row) {

@@ -51,7 +51,6 @@ func openStart(run string) (*startFolder, error) {
 func (s *startFolder) config() string { return filepath.Join(s.dir, "config.yaml") }
 func (s *startFolder) certs() string  { return filepath.Join(s.dir, "certs") }
 
-// write writes the configuration, and certificates for this start.
 func (s *startFolder) write(name string, c train.Config) error {
 	err := os.RemoveAll(s.certs()) // an earlier start that was killed leaves certificates
 	if err == nil {

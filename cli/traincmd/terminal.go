@@ -43,7 +43,6 @@ func (t *terminal) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// set replaces the lines.
 func (t *terminal) set(lines []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

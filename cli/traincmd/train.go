@@ -155,8 +155,6 @@ type allAgents struct {
 	page livePage
 }
 
-var _ mode = (*allAgents)(nil)
-
 func (m *allAgents) configure(fs *pflag.FlagSet) (train.Config, error) {
 	if m.resume && m.out == "" && m.from == "" {
 		out, err := latestUnfinished(command.RunsDir)

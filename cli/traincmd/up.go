@@ -339,7 +339,6 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("agent %d ended with exit status %d: %s", e.agent, e.status, said)
 }
 
-// ExitCode returns the status of the process.
 func (e *exitError) ExitCode() int { return e.status }
 
 // supervise restarts the process of an agent until it is done or cannot succeed.

@@ -32,7 +32,6 @@ const (
 // ropeTheta is the base of the angles of a Llama's rotary positions.
 const ropeTheta = 10000.0
 
-// hasTensor reports whether a network has a tensor of that name.
 func hasTensor(net *model.Network, name string) bool {
 	_, ok := net.Layout().Tensor(name)
 	return ok
@@ -250,7 +249,6 @@ func (r *reader) tied() error {
 	return nil
 }
 
-// floats reads a tensor of the file as float32.
 func (r *reader) floats(file string) ([]float32, error) {
 	raw, err := r.bytes(file)
 	if err != nil {

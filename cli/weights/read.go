@@ -72,14 +72,12 @@ type reader struct {
 	transposed bool
 }
 
-// tensorFile is a file of named tensors.
 type tensorFile interface {
 	Tensors() []safetensors.Info
 	bytes(name string) ([]byte, error) // bytes of a tensor, row-major
 	Close() error
 }
 
-// safetensorsFile is a safetensors file as a tensorFile.
 type safetensorsFile struct{ *safetensors.File }
 
 func (f safetensorsFile) bytes(name string) ([]byte, error) {
@@ -186,7 +184,6 @@ func startsWith(path, magic string) bool {
 	return err == nil && string(b) == magic
 }
 
-// read reads the tensors of a layout.
 func (r *reader) read(l *model.Layout) ([]float32, error) {
 	flat := make([]float32, l.Dim())
 	for _, t := range l.Parts() {
@@ -202,7 +199,6 @@ func (r *reader) read(l *model.Layout) ([]float32, error) {
 	return flat, nil
 }
 
-// tensor reads one tensor of floating-point numbers.
 func (r *reader) tensor(t model.Tensor, dst []float32) error {
 	name, ok := r.names[t.Name]
 	info := r.infos[name]

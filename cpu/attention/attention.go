@@ -35,7 +35,6 @@ type shape struct{ windows, tokens, heads, width int }
 
 func shapeOf(dims []int) shape { return shape{dims[0], dims[1], dims[2], dims[3]} }
 
-// units returns the number of heads of all windows.
 func (s shape) units() int { return s.windows * s.heads }
 
 // row returns the length of a row of y; one of qkv is three times as long.
@@ -55,7 +54,6 @@ func (s shape) head(data []float32, unit, part, parts int) tile.View {
 	return tile.RowMajor(data[b*s.tokens*stride+part*s.row()+h*s.width:], stride)
 }
 
-// bands returns the number of bands of the queries.
 func bands(queries int) int { return (queries + bandRows - 1) / bandRows }
 
 // padded returns n rounded up to whole vectors.

@@ -41,7 +41,6 @@ func blocksForwardFloats(s shape) int {
 	return padded(s.width*blockKeys) + padded(blockKeys*blockKeys) + 2*padded(blockKeys*padded(s.width))
 }
 
-// blocksForward computes the units of a part.
 func blocksForward(o *kernel.Args, part, of int) {
 	s := shapeOf(o.Dims)
 	p, w := newProducts(), rowStates.Get().(*rowState)
@@ -112,7 +111,6 @@ func blocksBackwardFloats(s shape) int {
 		padded(s.tokens)
 }
 
-// blocksBackward computes the units of a part.
 func blocksBackward(o *kernel.Args, part, of int) {
 	s := shapeOf(o.Dims)
 	p := newProducts()

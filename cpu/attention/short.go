@@ -27,7 +27,6 @@ func shortForwardFloats(s shape) int {
 	return padded(s.width*padded(s.tokens)) + padded(bandRows*padded(s.tokens)) + 2*padded(s.tokens*padded(s.width))
 }
 
-// shortForward computes the units of a part.
 func shortForward(o *kernel.Args, part, of int) {
 	s := shapeOf(o.Dims)
 	p := newProducts()
@@ -54,7 +53,6 @@ func shortHead(o *kernel.Args, s shape, p *products, unit int, scratch []float32
 	}
 }
 
-// keyScale is the factor of the keys.
 func keyScale(width int) float64 { return 1 / math.Sqrt(float64(width)) }
 
 // scaled writes rows of the keys of a head times 1/√h to dst. Large scores thus lose fewer digits
@@ -99,7 +97,6 @@ func shortBackwardFloats(s shape) int {
 		4*padded(s.tokens*padded(s.width))
 }
 
-// shortBackward computes the units of a part.
 func shortBackward(o *kernel.Args, part, of int) {
 	s := shapeOf(o.Dims)
 	p := newProducts()

@@ -41,7 +41,6 @@ func step(o *kernel.Args) error {
 	return nil
 }
 
-// stepPart computes the heads of a part.
 func stepPart(o *kernel.Args, part, of int) {
 	rows, positions, heads, width := o.Dims[0], o.Dims[1], o.Dims[2], o.Dims[3]
 	at, c := int(o.In[2][0]), heads*width

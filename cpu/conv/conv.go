@@ -42,6 +42,7 @@ type convolution struct {
 	n, h, w, c, k, r, s, stride, pad int
 	p, q                             int // height and width of the output
 	kind                             tile.Kind
+	half                             kernel.Halves // operands of 16 bits
 }
 
 func convolutionOf(dims []int) convolution {

@@ -18,6 +18,7 @@ type correlation struct {
 	// Pixel n,i,j is written at offset + n·imageStride + i·rowStride + j·pixelStride.
 	offset, imageStride, rowStride, pixelStride int
 	kind                                        tile.Kind
+	half                                        bool // the pixels that are written have numbers of 16 bits
 	filter
 }
 
@@ -35,7 +36,7 @@ func (v *convolution) forward() correlation {
 		images: v.n, rows: v.h, cols: v.w, channels: v.c,
 		p: v.p, q: v.q, k: v.k, r: v.r, s: v.s,
 		stride: v.stride, firstRow: -v.pad, firstCol: -v.pad,
-		imageStride: v.p * v.q * v.k, rowStride: v.q * v.k, pixelStride: v.k, kind: v.kind,
+		imageStride: v.p * v.q * v.k, rowStride: v.q * v.k, pixelStride: v.k, kind: v.kind, half: v.half.Output(0),
 		filter: filter{wRows: v.r, wCols: v.s, wChannels: v.c},
 	}
 }
@@ -50,7 +51,7 @@ func (v *convolution) backward(a, b int) correlation {
 		p: p, q: q, k: v.c, r: r, s: s,
 		stride: 1, firstRow: top, firstCol: left,
 		offset: (i*v.w + j) * v.c, imageStride: v.h * v.w * v.c,
-		rowStride: v.stride * v.w * v.c, pixelStride: v.stride * v.c, kind: v.kind,
+		rowStride: v.stride * v.w * v.c, pixelStride: v.stride * v.c, kind: v.kind, half: v.half.Output(0),
 		filter: filter{flipped: true, wRows: v.r,
 			wCols: v.s, wChannels: v.c, tapRow: a + (r-1)*v.stride, tapCol: b + (s-1)*v.stride, tapStride: v.stride},
 	}
@@ -70,23 +71,24 @@ func (v *convolution) phase(a, size, side int) (first, count, reads, taps int) {
 	return first, max(0, count), u - (taps - 1), max(0, taps)
 }
 
-// clear writes zeros.
 func (l *correlation) clear(out []float32) {
 	for n := range l.images {
 		for i := range l.p {
 			for j := range l.q {
-				clear(out[l.outputAt(n, i, j):][:l.k])
+				at, end := l.outputAt(n, i, j), l.outputAt(n, i, j)+l.k
+				if l.half {
+					at, end = at/2, end/2
+				}
+				clear(out[at:end])
 			}
 		}
 	}
 }
 
-// outputAt returns where pixel n,i,j is written.
 func (l *correlation) outputAt(n, i, j int) int {
 	return l.offset + n*l.imageStride + i*l.rowStride + j*l.pixelStride
 }
 
-// products returns the number of products of an element.
 func (l *correlation) products() int { return l.r * l.s * l.channels }
 
 // chunk is a part of the products of every element: some runs, which begin at tap row `row`, and k
@@ -95,7 +97,6 @@ type chunk struct{ row, runs, skip, k int }
 
 func (c chunk) depth() int { return c.runs * c.k }
 
-// chunks returns the number of chunks.
 func (l *correlation) chunks() int {
 	run := l.s * l.channels
 	if pieces := tile.Chunks(run); pieces > 1 {
@@ -105,7 +106,6 @@ func (l *correlation) chunks() int {
 	return (l.r + per - 1) / per
 }
 
-// chunk returns chunk i, and the number of products before it.
 func (l *correlation) chunk(i int) (c chunk, before int) {
 	run := l.s * l.channels
 	if pieces := tile.Chunks(run); pieces > 1 {

@@ -24,7 +24,6 @@ type layout struct {
 	colStep, rowStep int  // columns and rows from a pixel to the next
 }
 
-// layout chooses the layout.
 func (l *correlation) layout() layout {
 	b := layout{packsAllWeights: l.products()*roundUp(l.k, maxPanel) <= maxWholeWeights,
 		copyStride: 1, colSize: l.channels, colStep: l.stride, rowStep: l.stride}
@@ -70,9 +69,18 @@ func (b *layout) blockSize(l *correlation) int {
 func packedScratch(l *correlation) int {
 	b := l.layout()
 	if b.inPlace {
-		return b.weightSize(l)
+		return b.outputSize(l) + b.weightSize(l)
 	}
-	return b.blockSize(l) + b.weightSize(l)
+	return b.outputSize(l) + b.blockSize(l) + b.weightSize(l)
+}
+
+// outputSize returns the numbers of the output that reads a block, before they become numbers of 16
+// bits.
+func (b *layout) outputSize(l *correlation) int {
+	if !l.half {
+		return 0
+	}
+	return roundUp(b.images*b.rows*l.q*l.k, 16)
 }
 
 // weightSize returns the numbers of the packed weights.
@@ -99,12 +107,17 @@ type correlator struct {
 func packedCorrelation(s *tile.Set, l *correlation, src, w, out, scratch []float32) {
 	d := correlator{correlation: *l, Set: s, layout: l.layout(), tile: tileArgsPool.Get().(*tile.Args), src: src, w: w,
 		out: out}
+	size := d.outputSize(l)
+	output, scratch := scratch[:size], scratch[size:]
 	if d.packedWeights = scratch; !d.inPlace {
 		size := d.layout.blockSize(l)
 		d.blockBuf, d.packedWeights = scratch[:size], scratch[size:]
 	}
+	if d.half {
+		d.out, d.pixelStride, d.rowStride, d.imageStride = output, l.k, l.q*l.k, d.layout.rows*l.q*l.k
+	}
 	*d.tile = tile.Args{ARow: 4 * d.colStep * d.colSize, ACol: 4, BRow: 4 * 2 * s.Lanes, Groups: 1,
-		CRow: 4 * l.pixelStride, Alpha: 1}
+		CRow: 4 * d.pixelStride, Alpha: 1}
 	if d.packsAllWeights {
 		for m := range l.chunks() {
 			part, before := l.chunk(m)
@@ -116,7 +129,13 @@ func packedCorrelation(s *tile.Set, l *correlation, src, w, out, scratch []float
 		for i := 0; i < l.p; i += d.layout.rows {
 			d.i, d.rows = i, min(d.layout.rows, l.p-i)
 			d.fill()
+			if d.half {
+				d.offset = -n*d.imageStride - i*d.rowStride
+			}
 			d.compute()
+			if d.half {
+				d.narrow(l, out)
+			}
 		}
 	}
 	*d.tile = tile.Args{} // so that the pool keeps no operand alive
@@ -144,7 +163,22 @@ func (d *correlator) fill() {
 	}
 }
 
-// compute writes the pixels that the block is for.
+// narrow writes the pixels that were computed to the output, whose numbers have 16 bits.
+func (d *correlator) narrow(l *correlation, out []float32) {
+	for n := range d.images {
+		for i := range d.rows {
+			row, to := d.out[n*d.imageStride+i*d.rowStride:][:d.rowStride], l.outputAt(d.n+n, d.i+i, 0)
+			if l.pixelStride == l.k {
+				tile.Narrow(out[to/2:], row)
+				continue
+			}
+			for j := range l.q {
+				tile.Narrow(out[(to+j*l.pixelStride)/2:], row[j*l.k:][:l.k])
+			}
+		}
+	}
+}
+
 func (d *correlator) compute() {
 	if d.packsAllWeights {
 		for m := range d.chunks() {
@@ -163,7 +197,6 @@ func (d *correlator) compute() {
 	}
 }
 
-// chunk adds chunk m to the columns from k on.
 func (d *correlator) chunk(m int, packed []float32, k, cols int) {
 	part, _ := d.correlation.chunk(m)
 	t := d.tile

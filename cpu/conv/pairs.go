@@ -30,9 +30,16 @@ func pairKernel(name device.Kernel, of func(convolution) (v convolution, images,
 	run func(v convolution, o *kernel.Args, part, of int)) kernel.Kernel {
 	scratch := map[device.Kernel]func(v convolution, threads int) int{device.Conv: forwardScratch,
 		device.ConvGradX: backwardScratch, device.ConvGradW: gradientScratch}[name]
+	convolutionOf := func(dims []int, half kernel.Halves) (p convolution, images, weights int, ok bool) {
+		v := convolutionOf(dims)
+		v.half = half
+		if p, images, weights, ok = of(v); !ok {
+			return v, 0, 0, false
+		}
+		return p, kernel.Padded(images), kernel.Padded(weights), true
+	}
 	split := func(o *kernel.Args) (v convolution, images, weights, rest []float32) {
-		v, m, n, _ := of(convolutionOf(o.Dims))
-		m, n = kernel.Padded(m), kernel.Padded(n)
+		v, m, n, _ := convolutionOf(o.Dims, o.Half)
 		return v, o.Scratch[:m], o.Scratch[m:][:n], o.Scratch[m+n:]
 	}
 	prepare := func(o *kernel.Args, part, of int) {
@@ -43,31 +50,49 @@ func pairKernel(name device.Kernel, of func(convolution) (v convolution, images,
 		v, images, weights, rest := split(o)
 		pairs := *o
 		pairs.Scratch = rest
-		if narrow != nil {
-			pairs.In = [][]float32{images, weights}
+		if in := [2][]float32{images, weights}; narrow != nil && len(images) > 0 {
+			if o.Half.Input(0) {
+				in[0] = o.In[0]
+			}
+			pairs.In = in[:]
 		}
 		run(v, &pairs, part, of)
 	}
+	half := halves(name, of)
 	return kernel.Kernel{
+		Half: half,
 		Scratch: func(dims []int, threads int) int {
-			v, images, weights, ok := of(convolutionOf(dims))
-			if !ok {
-				return Kernels[name].Scratch(dims, threads)
-			}
-			return kernel.Padded(images) + kernel.Padded(weights) + scratch(v, threads)
+			v, images, weights, _ := convolutionOf(dims, half(dims))
+			return images + weights + scratch(v, threads)
 		},
 		Run: func(o *kernel.Args) error {
-			v := convolutionOf(o.Dims)
-			p, images, weights, ok := of(v)
-			if !ok {
-				return Kernels[name].Run(o)
-			}
-			if narrow != nil {
+			p, images, weights, ok := convolutionOf(o.Dims, o.Half)
+			if ok && narrow != nil {
 				o.Parallel(max(1, min(o.Threads(), (images+weights)/(16<<10))), prepare)
 			}
 			o.Parallel(p.parallelParts(o.Threads()), compute)
 			return nil
 		}}
+}
+
+// halves returns a function of the operands that may have 16 bits: images with pairs of channels,
+// which are read only if they are factors of pairs.
+func halves(name device.Kernel, of func(convolution) (v convolution, images, weights int, ok bool)) func(
+	dims []int) kernel.Halves {
+	return func(dims []int) (h kernel.Halves) {
+		v := convolutionOf(dims)
+		_, _, _, ok := of(v)
+		switch {
+		case name == device.ConvGradW && ok && v.c%2 == 0 && v.k%2 == 0:
+			h.In = 1 | 2
+		case name != device.ConvGradW && ok:
+			h.In = 1
+		}
+		if name == device.Conv && v.k%2 == 0 || name == device.ConvGradX && v.c%2 == 0 {
+			h.Out = 1
+		}
+		return h
+	}
 }
 
 // worthRounding reports whether the numbers that are rounded are multiplied often enough.
@@ -105,11 +130,17 @@ func (v convolution) forwardPairs() (p convolution, images, weights int, ok bool
 }
 
 func narrowForward(o *kernel.Args, _ *convolution, images, weights []float32, part, of int) {
-	narrowPart(images, o.In[0], part, of)
+	narrowImages(o, images, part, of)
 	narrowPart(weights, o.In[1], part, of)
 }
 
-// narrowPart writes a part of the pairs of neighbours.
+// narrowImages writes a part of the pairs of the images, unless they are pairs already.
+func narrowImages(o *kernel.Args, images []float32, part, of int) {
+	if !o.Half.Input(0) {
+		narrowPart(images, o.In[0], part, of)
+	}
+}
+
 func narrowPart(to, from []float32, part, of int) {
 	first, end := kernel.SplitUnits(part, of, len(from)/2, kernel.LineFloats)
 	tile.Narrow(to[first:], from[2*first:2*end])
@@ -125,7 +156,7 @@ func (v convolution) backwardPairs() (p convolution, images, weights int, ok boo
 }
 
 func narrowBackward(o *kernel.Args, v *convolution, images, weights []float32, part, of int) {
-	narrowPart(images, o.In[0], part, of)
+	narrowImages(o, images, part, of)
 	size := v.r * v.s * v.c
 	first, end := kernel.SplitUnits(part, of, v.k, 1)
 	for k := first; k < end; k++ {
@@ -140,7 +171,6 @@ func (v convolution) weightPairs() (p convolution, images, weights int, ok bool)
 	return p, 0, 0, !v.transposesGradient() && v.q > 1 && v.worthRounding(v.n*(v.h*v.w*v.c+v.p*v.q*v.k))
 }
 
-// pairs returns the number of pairs of neighbours in the rows of pixels.
 func (x pixels) pairs() int { return x.images * x.rows * ((x.cols + 1) / 2) }
 
 // rowOfPairs returns the size of a row of x, before it becomes pairs.
@@ -149,11 +179,21 @@ func (v *convolution) rowOfPairs(b *layout) int { return roundUp(b.rowSize+b.col
 // pairRow writes what copyRow does as pairs of each pixel and the one that the next pixel of the
 // output reads. Behind the end are zeros.
 func (d *weightGrad) pairRow(dst, src []float32, n, i, j, pixels, step, pitch int) {
+	half, size, from := d.v.half.Input(0), d.layout.rowSize, d.corr
+	if half {
+		pitch, size = pitch/2, size/2
+		from.channels /= 2
+	}
 	row := d.row[:pixels*pitch]
-	d.corr.copyRow(row, src, n, i, j, pixels, step, pitch)
+	from.copyRow(row, src, n, i, j, pixels, step, pitch)
 	apart := d.layout.colStep * pitch
 	clear(d.row[len(row):][:apart])
-	tile.Between(dst, d.row[:d.layout.rowSize], d.row[apart:][:d.layout.rowSize])
+	between(dst, d.row[:size], d.row[apart:][:size], half)
+}
+
+// outputs returns the numbers of a pixel of dy, of the outputs that are computed.
+func (d *weightGrad) outputs(pixel int) []float32 {
+	return d.dy[d.v.gradWords(pixel+d.from):d.v.gradWords(pixel+d.to)]
 }
 
 // pairRowsAtOnce is how many rows of pairs of dy are written before they are transposed.
@@ -172,13 +212,13 @@ func (d *weightGrad) loadPairs() {
 	}
 	for n := range d.part.images {
 		for i := range d.part.rows {
-			from := d.dy[(((d.part.n+n)*d.v.p+d.part.i+i)*d.v.q+d.part.j)*k:]
+			at := (((d.part.n+n)*d.v.p+d.part.i+i)*d.v.q + d.part.j) * k
 			for j := 0; j < d.part.cols; j += 2 {
-				pair, next := from[j*k:][d.from:d.to], []float32(nil)
+				pair, next := d.outputs(at+j*k), []float32(nil)
 				if j+1 < d.part.cols {
-					next = from[(j+1)*k:][d.from:d.to]
+					next = d.outputs(at + (j+1)*k)
 				}
-				tile.Between(to[d.from:], pair, next)
+				between(to[d.from:], pair, next, d.v.half.Input(1))
 				to = to[k:]
 				if count++; d.pairsApart > 0 && count%pairRowsAtOnce == 0 {
 					tile.PackTransposed(written[count-pairRowsAtOnce:], d.pairsApart,

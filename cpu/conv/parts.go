@@ -5,7 +5,6 @@ import (
 	"fspda/cpu/tile"
 )
 
-// parallelParts returns the number of parts of the work for a number of goroutines.
 func (v *convolution) parallelParts(threads int) int {
 	work := float64(v.n*v.p*v.q) * float64(v.k) * float64(v.r*v.s*v.c)
 	return max(1, min(threads, int(work/tile.MinParallelWork)))
@@ -41,7 +40,6 @@ func maxPartScratch(slides []correlation, of int) int {
 	return kernel.Padded(most) * of
 }
 
-// convScratch returns the length of the scratch memory of conv on a number of threads.
 func convScratch(dims []int, threads int) int {
 	return forwardScratch(convolutionOf(dims), threads)
 }

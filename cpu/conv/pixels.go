@@ -32,7 +32,6 @@ func (v *convolution) pixelParts() (images, rows, cols int) {
 	}
 }
 
-// pixelPart returns part m of all.
 func (v *convolution) pixelPart(m int) pixels {
 	images, rows, cols := v.pixelParts()
 	var x pixels

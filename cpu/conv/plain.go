@@ -9,7 +9,12 @@ import (
 // The assembly is bit-identical.
 func plainCorrelation(l *correlation, src, w, out, scratch []float32) {
 	all := l.products()
-	patches, b := scratch[:tile.PlainRows*all], l.plainWeights(w, scratch[tile.PlainRows*all:])
+	patches, scratch := scratch[:tile.PlainRows*all], scratch[tile.PlainRows*all:]
+	numbers := scratch
+	if l.half {
+		scratch = scratch[tile.PlainRows*l.k:]
+	}
+	b := l.plainWeights(w, scratch)
 	for n := range l.images {
 		for i := range l.p {
 			for j := 0; j < l.q; j += tile.PlainRows {
@@ -17,13 +22,19 @@ func plainCorrelation(l *correlation, src, w, out, scratch []float32) {
 				for m := range rows {
 					l.copyPatch(patches[m*all:], src, n, i, j+m)
 				}
-				a, c := tile.RowMajor(patches, all), tile.RowMajor(out[l.outputAt(n, i, j):], l.pixelStride)
+				a, c := tile.RowMajor(patches, all), tile.RowMajor(numbers, l.k)
+				if !l.half {
+					c = tile.RowMajor(out[l.outputAt(n, i, j):], l.pixelStride)
+				}
 				for m := range l.chunks() {
 					part, before := l.chunk(m)
 					for k := 0; k < l.k; k += tile.PlainCols {
 						l.kind.Plain(rows, min(tile.PlainCols, l.k-k),
 							part.depth(), 1, a.From(0, before), b.From(before, k), betaOf(m), c.From(0, k))
 					}
+				}
+				for m := 0; l.half && m < rows; m++ {
+					tile.Narrow(out[l.outputAt(n, i, j+m)/2:], numbers[m*l.k:][:l.k])
 				}
 			}
 		}
@@ -40,13 +51,15 @@ func betaOf(m int) float32 {
 
 func plainScratch(l *correlation) int {
 	n := tile.PlainRows * l.products()
+	if l.half {
+		n += tile.PlainRows * l.k
+	}
 	if l.flipped {
 		n += l.products() * l.k
 	}
 	return n
 }
 
-// copyPatch writes all inputs of a pixel.
 func (l *correlation) copyPatch(dst, src []float32, n, i, j int) {
 	run := l.s * l.channels
 	for r := range l.r {
@@ -78,11 +91,15 @@ func (f *filter) weight(r, s, k int) int {
 // plainWeightGradient computes the weight gradient of some outputs in Go, tap by tap.
 func plainWeightGradient(v *convolution, x, dy, dw, scratch []float32, part, of int) {
 	first, end := kernel.SplitUnits(part, of, v.k, 1)
-	l := v.forward()
+	l, size := v.forward(), v.c
+	if v.half.Input(0) {
+		size = v.c / 2
+		l.channels = size
+	}
 	images, rows, cols := v.pixelParts()
 	for m := range images * rows * cols {
 		now := v.pixelPart(m)
-		a, count := tile.ColMajor(dy[((now.n*v.p+now.i)*v.q+now.j)*v.k:], v.k), now.count()
+		a, count := tile.ColMajor(dy[v.gradWords(((now.n*v.p+now.i)*v.q+now.j)*v.k):], v.k), now.count()
 		numbers, pairs := scratch, scratch[v.largestRows()*v.c:]
 		if v.kind != tile.Numbers {
 			all := now.pairs()
@@ -96,12 +113,12 @@ func plainWeightGradient(v *convolution, x, dy, dw, scratch []float32, part, of 
 				for n := range now.images {
 					for i := range now.rows {
 						l.copyRow(to, x, now.n+n,
-							l.firstRow+(now.i+i)*l.stride+r, l.firstCol+now.j*l.stride+s, now.cols, l.stride, v.c)
-						to = to[now.cols*v.c:]
+							l.firstRow+(now.i+i)*l.stride+r, l.firstCol+now.j*l.stride+s, now.cols, l.stride, size)
+						to = to[now.cols*size:]
 					}
 				}
 				if v.kind != tile.Numbers {
-					pairRows(pairs, numbers, now.images*now.rows, now.cols, v.c)
+					pairRows(pairs, numbers, now.images*now.rows, now.cols, v.c, v.half.Input(0))
 					b.Data = pairs
 				}
 				c := tile.RowMajor(dw[(r*v.s+s)*v.c:], v.r*v.s*v.c)
@@ -132,25 +149,46 @@ func plainWeightGradScratch(v *convolution) int {
 func (v *convolution) pairsOfGradient(to, dy []float32, part pixels) {
 	for n := range part.images {
 		for i := range part.rows {
-			from := dy[(((part.n+n)*v.p+part.i+i)*v.q+part.j)*v.k:]
-			pairRows(to, from, 1, part.cols, v.k)
+			from := dy[v.gradWords((((part.n+n)*v.p+part.i+i)*v.q+part.j)*v.k):]
+			pairRows(to, from, 1, part.cols, v.k, v.half.Input(1))
 			to = to[(part.cols+1)/2*v.k:]
 		}
 	}
 }
 
+// gradWords returns how many words numbers of dy take.
+func (v *convolution) gradWords(n int) int {
+	if v.half.Input(1) {
+		return n / 2
+	}
+	return n
+}
+
 // pairRows writes the pairs of neighbours in rows of some pixels of size numbers, with zeros behind
 // an odd number of pixels.
-func pairRows(to, from []float32, rows, pixels, size int) {
+func pairRows(to, from []float32, rows, pixels, size int, half bool) {
+	words := size
+	if half {
+		words = size / 2
+	}
 	for range rows {
 		for j := 0; j < pixels; j += 2 {
 			next := []float32(nil)
 			if j+1 < pixels {
-				next = from[(j+1)*size:][:size]
+				next = from[(j+1)*words:][:words]
 			}
-			tile.Between(to, from[j*size:][:size], next)
+			between(to, from[j*words:][:words], next, half)
 			to = to[size:]
 		}
-		from = from[pixels*size:]
+		from = from[pixels*words:]
+	}
+}
+
+// between writes pairs of numbers of a and b, which have 16 bits or 32.
+func between(to, a, b []float32, half bool) {
+	if half {
+		tile.Interleave(to, a, b)
+	} else {
+		tile.Between(to, a, b)
 	}
 }

@@ -89,7 +89,7 @@ func packedWeightGradient(s *tile.Set, v *convolution, x, dy, dw, scratch []floa
 		if v.readsRows() {
 			d.pairsApart = tile.Spread(largest.pairs())
 		}
-		d.from, d.to = kernel.SplitUnits(part, of, v.k, 1)
+		d.from, d.to = kernel.SplitUnits(part, of, v.k, 2)
 	case v.transposesGradient():
 		n := largest.count() * roundUp(v.k, maxPanel)
 		d.packed, d.transposed = d.packed[:n], d.packed[n:]
@@ -149,10 +149,14 @@ func (d *weightGrad) loadBlock() {
 
 // prefetchFor returns a prefetcher of the operands of the next part.
 func (d *weightGrad) prefetchFor(x pixels) prefetcher {
-	dy := d.dy[((x.n*d.v.p+x.i)*d.v.q+x.j)*d.v.k:][:x.count()*d.v.k]
+	begin := ((x.n*d.v.p+x.i)*d.v.q + x.j) * d.v.k
+	dy := d.dy[d.v.gradWords(begin):d.v.gradWords(begin+x.count()*d.v.k)]
 	top := max(0, d.corr.firstRow+x.i*d.corr.stride)
 	bottom := min(d.corr.rows, d.corr.firstRow+(x.i+x.rows-1)*d.corr.stride+d.corr.r)
 	row := d.corr.cols * d.corr.channels
+	if d.v.half.Input(0) {
+		row /= 2
+	}
 	high, wide := len(d.Tiles), 2*d.Lanes
 	outputs := d.to - d.from
 	if d.transposed != nil {
@@ -198,7 +202,6 @@ func (d *weightGrad) columns() blockPixels {
 	return x
 }
 
-// gradOffset returns where the part begins in dy.
 func (d *weightGrad) gradOffset() int { return ((d.part.n*d.v.p+d.part.i)*d.v.q + d.part.j) * d.v.k }
 
 // add adds the part to dW. Both operands are read in place, since their columns are contiguous, or
@@ -209,9 +212,9 @@ func (d *weightGrad) add() {
 	x := d.columns()
 	t.K, t.Runs, t.Groups = x.cols, x.rows, x.images
 	t.BRow, t.BJump, t.BGap = x.next, x.jump, x.gap
-	wide, dy, apart := 2*d.Lanes, d.dy[d.gradOffset():], 1
-	if d.row != nil {
-		dy = d.packed
+	wide, dy, apart := 2*d.Lanes, d.packed, 1
+	if d.row == nil {
+		dy = d.dy[d.gradOffset():]
 	}
 	if d.pairsApart > 0 {
 		apart = d.pairsApart

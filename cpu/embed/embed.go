@@ -138,7 +138,6 @@ const (
 	finer     = 4
 )
 
-// gradient is one call of a gradient.
 type gradient struct {
 	*kernel.Args
 	sorted

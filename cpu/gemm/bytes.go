@@ -69,7 +69,6 @@ func newBytePrefetch(v kernel.ByteMatrix, depth, cols, tiles int) bytePrefetch {
 	return bytePrefetch{v, depth, (depth + tiles - 1) / tiles, cols}
 }
 
-// prefetch prefetches the next n rows.
 func (a *bytePrefetch) prefetch(n int) {
 	vec.PrefetchRows(&a.v.Bytes[0], &a.v.Starts[0], n, a.width)
 	a.v.Starts = a.v.Starts[n:]

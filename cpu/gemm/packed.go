@@ -53,6 +53,7 @@ type job struct {
 	stripwise    bool      // each strip of C takes all of its products in turn
 	packed       packedFactors
 	epilogue     epilogue
+	diagonal     int // row i of C has elements in columns 0, ..., diagonal+i-1 only; 0: in all
 	upcoming
 }
 
@@ -85,16 +86,19 @@ func packedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, beta
 // factors may be packed already.
 func blockedProduct(s *tile.Set, m, n, k int, alpha float32, a, b tile.View, e kernel.ByteMatrix, beta float32,
 	c tile.View, then epilogue, packed packedFactors) {
+	j := job{Set: s, m: m, n: n, k: k, a: a, b: b, c: c, bytesB: e, packA: packed.a != nil || shouldPackA(s, a, n),
+		packed: packed, packB: packed.b != nil || e.Bytes != nil || shouldPackB(b, m), epilogue: then}
+	j.run(alpha, beta)
+}
+
+// run computes the product.
+func (j *job) run(alpha, beta float32) {
 	w := workspaces.Get().(*workspace)
-	w.tile = tile.Args{CRow: 4 * c.RowStride, Runs: 1, Alpha: alpha}
-	parts := (m + blockRows - 1) / blockRows
-	j := job{Set: s, workspace: w, m: m, n: n, k: k, parts: parts, a: a, b: b, c: c, bytesB: e,
-		packA: packed.a != nil || shouldPackA(s, a, n), packed: packed,
-		packB:    packed.b != nil || e.Bytes != nil || shouldPackB(b, m),
-		panelBuf: w.b, epilogue: then}
+	w.tile = tile.Args{CRow: 4 * j.c.RowStride, Runs: 1, Alpha: alpha}
+	j.workspace, j.panelBuf, j.parts = w, w.b, (j.m+blockRows-1)/blockRows
 	if j.packsWholeB() {
-		j.stripwise, j.parts = true, j.strips(m)
-		if packed.b == nil {
+		j.stripwise, j.parts = true, j.strips(j.m)
+		if j.packed.b == nil {
 			j.packWholeB()
 		}
 	}
@@ -187,7 +191,11 @@ func shouldPackA(s *tile.Set, a tile.View, n int) bool {
 // shouldPackB reports whether to pack op(B). The micro-kernels need contiguous columns; and if many
 // rows of C share the cost, contiguous panels are faster.
 func shouldPackB(b tile.View, m int) bool {
-	return b.ColStride != 1 || m >= 512 || b.RowStride%crowdedFloats == 0 && m >= 64
+	crowded := tuned.crowdedRows
+	if b.RowStride%pageFloats == 0 {
+		crowded = min(crowded, 64)
+	}
+	return b.ColStride != 1 || m >= 512 || b.RowStride%crowdedFloats == 0 && m >= crowded
 }
 
 // block computes b, and prefetches the operands of the next block.
@@ -237,13 +245,23 @@ func (j *job) block(b, next *block, beta float32) {
 			j.nextRows = cacheLines{}
 			j.prefetchFirstStrip(next, height)
 		}
-		c := j.c.Data[(b.i+i)*j.c.RowStride+b.col:]
-		j.strip(height, b, c)
-		if last {
-			j.epilogue.apply(b.i+i, b.col, height, b.cols, tile.RowMajor(c, j.c.RowStride))
+		if cols := j.columns(b, i+height); cols > 0 {
+			c := j.c.Data[(b.i+i)*j.c.RowStride+b.col:]
+			j.strip(height, cols, b, c)
+			if last {
+				j.epilogue.apply(b.i+i, b.col, height, cols, tile.RowMajor(c, j.c.RowStride))
+			}
 		}
 		i += height
 	}
+}
+
+// columns returns the number of columns of a block that its first rows have, in units of mirror.
+func (j *job) columns(b *block, rows int) int {
+	if j.diagonal == 0 {
+		return b.cols
+	}
+	return min(b.cols, (j.diagonal+b.i+rows-1+mirrorUnit-1)/mirrorUnit*mirrorUnit-b.col)
 }
 
 // planPrefetch sets the operands of the next block that this one prefetches.
@@ -333,12 +351,12 @@ func (j *job) packPanels(b tile.View, cols, depth int) (first int) {
 	return first
 }
 
-// strip computes a strip of C, tile by tile.
-func (j *job) strip(height int, b *block, c []float32) {
+// strip computes some columns of a strip of C, tile by tile.
+func (j *job) strip(height, cols int, b *block, c []float32) {
 	wide, t := 2*j.Lanes, &j.tile
 	tiles := &j.Tiles[height-1]
 	half := (height + 1) / 2 * j.c.RowStride
-	for at := 0; at < b.cols; at += wide {
+	for at := 0; at < cols; at += wide {
 		if t.B, t.BRow = &j.panelBuf[panelOffset(at, b.depth)], 4*wide; at < j.firstPacked {
 			t.B, t.BRow = &j.b.Data[b.p*j.b.RowStride+b.col+at], 4*j.b.RowStride
 		}
@@ -346,13 +364,13 @@ func (j *job) strip(height int, b *block, c []float32) {
 		if height > 1 {
 			t.C2 = &c[half+at]
 		}
-		if at+wide >= b.cols {
+		if at+wide >= cols {
 			setPrefetch(t, j.nextStrip, j.nextStripStep)
 		} else {
 			j.prefetchInTile(t)
 		}
 		vectors := 1
-		if t.Last = min(wide, b.cols-at); t.Last > j.Lanes {
+		if t.Last = min(wide, cols-at); t.Last > j.Lanes {
 			vectors, t.Last = 2, t.Last-j.Lanes
 		}
 		j.prefetchBytes()

@@ -66,7 +66,6 @@ func (g *call) finer(threads int) int {
 	return max(1, min(most, g.m*g.n*g.k/threads/least))
 }
 
-// runPacked computes a part of the product with the packed factor.
 func (g *call) runPacked(factor []float32, part, of int) {
 	s, packed := g.kind.Set(), packedFactors{b: factor}
 	if g.m < g.n {

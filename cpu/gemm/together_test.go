@@ -21,7 +21,7 @@ func TestPackedTogether(t *testing.T) {
 		{"columns of op(B), one chunk", forward, []int{770, 368, 128}},
 		{"columns of op(B), strip by strip", forward, []int{770, 112, 500}},
 		{"rows of op(B)", toInput, []int{401, 200, 128}},
-		{"op(B) beside op(A) of other rows", toWeights, []int{769, 256, 128}},
+		{"op(B) beside op(A) of other rows", toWeights, []int{769, 352, 128}},
 		{"op(A)", toWeights, []int{769, 128, 416}},
 	} {
 		g := s.shape(s.dims)

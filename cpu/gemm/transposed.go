@@ -21,7 +21,12 @@ var transposedBuffers = sync.Pool{New: func() any { return new(transposedBuffer)
 // to whole vectors, so that lanes would stay idle. Costs are in multiply-adds of whole vectors, two
 // of which a processor does at a time.
 func worthTransposing(s *tile.Set, m, n, k int, a, b tile.View, beta float32) bool {
-	if s.RowsOnly || beta != 0 || m < 2*s.Lanes || n%s.Lanes == 0 || n > maxTransposedCols {
+	switch {
+	case s.RowsOnly || beta != 0 || m < 2*s.Lanes:
+		return false
+	case isFew(s, m, n, a, b):
+		return true
+	case n%s.Lanes == 0 || n > maxTransposedCols:
 		return false
 	}
 	const chains = 4 // rows of a tile that keep the multipliers busy
@@ -36,6 +41,14 @@ func worthTransposing(s *tile.Set, m, n, k int, a, b tile.View, beta float32) bo
 		moved += m * k
 	}
 	return max(n, chains)*k*whole(m)+(moved+m*n)/2 < m*k*whole(n)
+}
+
+// isFew reports whether a transposed B would be packed for so few rows of C that packing A is
+// cheaper. Rows of Cᵀ whose columns are 2 KB apart or more are slow to store.
+func isFew(s *tile.Set, m, n int, a, b tile.View) bool {
+	const slow = 512
+	return s.Lanes == 16 && b.ColStride != 1 && a.ColStride == 1 && m <= tuned.fewRows && n > maxTransposedCols &&
+		(m <= 2*s.Lanes || n%slow != 0)
 }
 
 // maxTransposedCols is the largest number of columns of C for which idle lanes matter.

@@ -40,8 +40,47 @@ func TestTransposedTwins(t *testing.T) {
 	}
 }
 
+// The first row of the table that fits stands for a processor, and the last one for all others.
+func TestTuning(t *testing.T) {
+	for _, c := range []struct {
+		vendor      string
+		cache, want int
+	}{{"AuthenticAMD", 48 << 10, 160}, {"AuthenticAMD", 32 << 10, 64}, {"GenuineIntel", 48 << 10, 64}, {"", 0, 64}} {
+		if got := tuningOf(c.vendor, c.cache); got.crowdedRows != c.want {
+			t.Errorf("%s, %d bytes: %+v, want %d rows", c.vendor, c.cache, got, c.want)
+		}
+	}
+}
+
+// withTunings runs f with every row of the table of processors.
+func withTunings(f func()) {
+	defer func(old tuning) { tuned = old }(tuned)
+	for _, tuned = range tunings {
+		f()
+	}
+}
+
+// Products have the same bits with every row of the table.
+func TestTuningDoesNotMatter(t *testing.T) {
+	for _, l := range layouts {
+		for _, s := range [][3]int{{32, 192, 70}, {64, 384, 400}, {64, 512, 50}, {130, 192, 33}, {48, 170, 65}} {
+			p := problem{s[0], s[1], s[2], l.transA, l.transB, 1, 0, 0, 0}
+			a, b, c, ldc := p.operands()
+			want := append([]float32{}, c...)
+			plainNumbers(p.m, p.n, p.k, 1, a, b, 0, tile.RowMajor(want[p.skip:], ldc), epilogue{})
+			withTunings(func() {
+				got := append([]float32{}, c...)
+				product(tile.Numbers, p.m, p.n, p.k, 1, a, b, 0, tile.RowMajor(got[p.skip:], ldc), epilogue{})
+				kerneltest.Compare(t, fmt.Sprint(tuned, ", ", p), got, want)
+			})
+		}
+	}
+}
+
 // The shapes that are transposed are those that were measured to be faster.
 func TestWorthTransposing(t *testing.T) {
+	defer func(old tuning) { tuned = old }(tuned)
+	tuned = tunings[0]
 	if isa.Active != isa.AVX512 {
 		t.Skip("the shapes are those of AVX-512")
 	}
@@ -57,6 +96,10 @@ func TestWorthTransposing(t *testing.T) {
 		{false, true, 256, 10, 100, 0, false}, // transposing A costs more than the idle lanes
 		{false, false, 256, 96, 784, 0, false},
 		{true, false, 10, 100, 256, 0, false},
+		{false, true, 64, 384, 384, 0, true}, // B is transposed for few rows
+		{false, true, 64, 512, 512, 0, false},
+		{false, true, 32, 512, 512, 0, true},
+		{false, true, 96, 384, 384, 0, false},
 		{false, false, 1024, 1000, 1024, 0, false},
 	} {
 		lda, ldb := strides(c.transA, c.transB, c.m, c.n, c.k)

@@ -9,8 +9,22 @@ type Args struct {
 	Attr    float64
 	Scratch []float32   // memory that is not initialized; its length is the result of the kernel's Scratch function
 	Bytes   *ByteMatrix // the first input if In[0] is nil
+	Half    Halves      // the operands of 16 bits, which are as many words of two numbers
 	Workers *Workers    // the worker team; nil without one
 }
+
+// Halves says which operands of a kernel have numbers of 16 bits (bfloat16): bit i stands for
+// operand i.
+type Halves struct{ In, Out uint8 }
+
+// Any reports whether there is such an operand.
+func (h Halves) Any() bool { return h != Halves{} }
+
+// Input reports whether input i is one.
+func (h Halves) Input(i int) bool { return h.In>>i&1 != 0 }
+
+// Output reports whether output i is one.
+func (h Halves) Output(i int) bool { return h.Out>>i&1 != 0 }
 
 // InputBytes returns the first input if it is given as bytes, else an empty matrix.
 func (o *Args) InputBytes() ByteMatrix {

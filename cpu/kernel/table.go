@@ -14,6 +14,8 @@ type Kernel struct {
 	Scratch func(dims []int, threads int) int // numbers of scratch memory of a call; nil stands for none
 	// numbers of memory that a call takes from pools, which all calls share; nil stands for none
 	Pooled func(dims []int, threads int) int
+	// the operands that may have numbers of 16 bits; nil stands for none
+	Half func(dims []int) Halves
 }
 
 // Table holds kernels by name.
@@ -34,6 +36,14 @@ func (t Table) Pooled(c *device.Call, threads int) int {
 		return size(c.Dims, threads)
 	}
 	return 0
+}
+
+// Half returns the operands of a call that may have numbers of 16 bits.
+func (t Table) Half(c *device.Call) Halves {
+	if half := t[c.Kernel].Half; half != nil {
+		return half(c.Dims)
+	}
+	return Halves{}
 }
 
 // Call runs one kernel on host slices: in and out are the operands, and the Refs of c.In and c.Out

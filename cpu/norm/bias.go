@@ -18,7 +18,8 @@ var BiasKernels = kernel.Table{
 // addBias is the affine map with mean 0 and scale 1, which rounds the sum alone.
 func addBias(activation int) func(*kernel.Args) error {
 	return divideColumns(func(o *kernel.Args, part, of int) {
-		n := normalization{m: o.Dims[0], c: o.Dims[1], activation: activation, x: o.In[0], y: o.Out[0]}
+		n := normalization{m: o.Dims[0], c: o.Dims[1], activation: activation, x: matrix{data: o.In[0]},
+			y: matrix{data: o.Out[0]}}
 		w := bufferPool.Get().(*columnBuffers)
 		from, to := kernel.SplitUnits(part, of, n.c, kernel.LineFloats)
 		for col := from; col < to; col += maxCols {

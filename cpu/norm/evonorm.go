@@ -81,7 +81,6 @@ var evoNorm = imageKernel(func(o *kernel.Args, from, to int) {
 	channelPool.Put(w)
 })
 
-// evoNormGrad is the gradient of evoNorm.
 func evoNormGrad(o *kernel.Args) error {
 	n := groupGradientOf(o)
 	n.dy, n.gamma, n.v, n.mean, n.variance = o.In[1], o.In[2], o.In[3], o.In[4], o.In[5]

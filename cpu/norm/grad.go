@@ -8,62 +8,67 @@ import (
 
 // batchNormGrad returns the gradient of BatchNorm with an activation.
 func batchNormGrad(activation int) kernel.Kernel {
-	return columnKernel(false, func(o *kernel.Args) normGradient {
-		in := o.In
-		n := normGradient{m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: activation, x: in[0]}
+	inputs, outputs := uint8(1|2), uint8(1)
+	switch activation {
+	case withAddReLU:
+		inputs, outputs = 1|2|4, 1|2
+	case withReLU:
+		inputs = 1 | 2 | 4
+	}
+	k := columnKernel(false, func(o *kernel.Args) normGradient {
+		in, dy := o.In, 1
+		n := normGradient{m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: activation,
+			x: matrix{in[0], o.Half.Input(0)}}
 		if activation != plain {
-			n.y = in[1]
-			in = in[1:]
+			n.y, dy = matrix{in[1], o.Half.Input(1)}, 2
 		}
-		n.dy, n.gamma, n.mean, n.variance = in[1], in[2], in[3], in[4]
+		n.dy, in = matrix{in[dy], o.Half.Input(dy)}, in[dy+1:]
+		n.gamma, n.mean, n.variance = in[0], in[1], in[2]
 		out := o.Out
-		n.dx = out[0]
+		n.dx = matrix{out[0], o.Half.Output(0)}
 		if activation == withAddReLU {
-			n.dz = out[1]
+			n.dz = matrix{out[1], o.Half.Output(1)}
 			out = out[1:]
 		}
 		n.dgamma, n.dbeta = out[1], out[2]
 		return n
 	})
+	k.Half = evenColumns(kernel.Halves{In: inputs, Out: outputs})
+	return k
 }
 
-// normGradient is one call of a gradient.
 type normGradient struct {
 	m, c, activation int
 	eps              float64
 
-	x, y, dy, dx, dz      []float32
+	x, y, dy, dx, dz      matrix
 	gamma, mean, variance []float32
 	dgamma, dbeta         []float32
 }
 
-// nonTemporal reports whether to write an output by non-temporal stores. A gradient uses up to five
-// matrices, and fewer of their rows stay in the third-level cache than in a forward pass.
-func (n *normGradient) nonTemporal(y []float32) int { return nonTemporal(y, n.c, nonTemporalBytes/2) }
+// gradientBytes is the size from which an output of a gradient is written by non-temporal stores. A
+// gradient uses up to five matrices, and fewer of their rows stay in the third-level cache than in a
+// forward pass.
+const gradientBytes = nonTemporalBytes / 2
 
-// fromOffset returns a matrix from an offset on; nil stays nil.
-func fromOffset(matrix []float32, at int) []float32 {
-	if matrix == nil {
-		return nil
-	}
-	return matrix[at:]
-}
-
-// load sets the means of columns.
 func (n *normGradient) load(w *columnBuffers, col, cols int) { copy(w.mean, n.mean[col:][:cols]) }
 
 // addBlock adds the rows of a block to A and B of the block.
 func (n *normGradient) addBlock(w *columnBuffers, block, col, cols int) {
-	gradSums := active().gradSums[n.nonTemporal(n.dz)][n.activation]
-	step := rowsPerCall(cols)
+	v := newWindow(n.c, col, cols, gradientBytes, n.x, n.dy, n.y, n.dz)
+	defer v.release()
+	gradSums := v.gradSums[v.stores(n.dz)][n.activation]
+	step := v.step()
 	ahead := columnPrefetch(n.m, n.c, step)
 	if n.activation != plain {
 		ahead = rowPrefetch(3)
 	}
 	end := min((block+1)*blockRows, n.m)
 	for i := block * blockRows; i < end; i += step {
-		s, at := span{n.c, min(step, end-i), cols, ahead}, i*n.c+col
-		gradSums(s, n.x[at:], n.dy[at:], fromOffset(n.y, at), fromOffset(n.dz, at), w.mean, w.part[0], w.part[1])
+		v.move(i, min(step, end-i), ahead)
+		dz := v.output(3, n.dz)
+		gradSums(v.span, v.read(0, n.x), v.read(1, n.dy), v.read(2, n.y), dz, w.mean, w.part[0], w.part[1])
+		v.write(n.dz, dz)
 	}
 }
 
@@ -85,17 +90,21 @@ func (n *normGradient) factors(w *columnBuffers, col, cols int) {
 
 // apply computes some rows of dx, from the last to the first.
 func (n *normGradient) apply(w *columnBuffers, from, to, col, cols int) {
-	g, activation := n.dy, n.activation
+	g, y, activation := n.dy, n.y, n.activation
 	if activation == withAddReLU { // the first pass has left g in dz
-		g, activation = n.dz, plain
+		g, y, activation = n.dz, matrix{}, plain
 	}
-	gradient := active().gradient[n.nonTemporal(n.dx)][activation]
-	step, ahead := rowsPerCall(cols), rowPrefetch(2)
+	v := newWindow(n.c, col, cols, gradientBytes, n.x, g, y, n.dx)
+	defer v.release()
+	gradient := v.gradient[v.stores(n.dx)][activation]
+	step, ahead := v.step(), rowPrefetch(2)
 	if activation == withReLU {
 		ahead = rowPrefetch(3)
 	}
 	for i := from + (to-from-1)/step*step; i >= from; i -= step {
-		s, at := span{n.c, min(step, to-i), cols, ahead}, i*n.c+col
-		gradient(s, n.x[at:], g[at:], fromOffset(n.y, at), n.dx[at:], w.mean, w.a, w.b, w.e)
+		v.move(i, min(step, to-i), ahead)
+		dx := v.output(3, n.dx)
+		gradient(v.span, v.read(0, n.x), v.read(1, g), v.read(2, y), dx, w.mean, w.a, w.b, w.e)
+		v.write(n.dx, dx)
 	}
 }

@@ -66,7 +66,6 @@ func groupsOf(o *kernel.Args) groupShape {
 	return groupShape{o.Dims[1], o.Dims[2], o.Dims[3], o.Dims[2] / o.Dims[3]}
 }
 
-// numbers returns how many numbers a group has.
 func (s groupShape) numbers() float64 { return float64(s.m * s.width) }
 
 // channelBuffers holds values for each channel of an image. A call takes one from a pool.
@@ -78,7 +77,6 @@ type channelBuffers struct {
 
 var channelPool = sync.Pool{New: func() any { return new(channelBuffers) }}
 
-// channelsFor returns buffers for a number of channels.
 func channelsFor(c int) *channelBuffers {
 	w := channelPool.Get().(*channelBuffers)
 	if n := kernel.Padded(c); len(w.mean) < n {
@@ -146,7 +144,6 @@ func (w *channelBuffers) statistics(g groupShape, eps float64, x, mean, variance
 	w.clearSums(g.c)
 }
 
-// groupNorm returns GroupNorm with an activation.
 func groupNorm(activation int) func(*kernel.Args) error {
 	return imageKernel(func(o *kernel.Args, from, to int) {
 		g := groupsOf(o)
@@ -234,7 +231,6 @@ func (n *groupGradient) finish(images int, grads ...[]float32) {
 	groupGradients.Put(n)
 }
 
-// groupNormGrad returns the gradient of GroupNorm with an activation.
 func groupNormGrad(activation int) func(*kernel.Args) error {
 	return func(o *kernel.Args) error {
 		n := groupGradientOf(o)
@@ -265,7 +261,15 @@ func (n *groupGradient) eachImage(o *kernel.Args, run func(n *groupGradient, fro
 	})
 }
 
-func (n *groupGradient) nonTemporal(y []float32) int { return nonTemporal(y, n.c, nonTemporalBytes/2) }
+func (n *groupGradient) nonTemporal(y []float32) int { return nonTemporal(y, n.c, gradientBytes) }
+
+// fromOffset returns a matrix from an offset on; nil stays nil.
+func fromOffset(matrix []float32, at int) []float32 {
+	if matrix == nil {
+		return nil
+	}
+	return matrix[at:]
+}
 
 func (n *groupGradient) images(from, to int) {
 	w := channelsFor(n.c)

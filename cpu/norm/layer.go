@@ -209,7 +209,6 @@ func layerNormGrad(o *kernel.Args) error {
 	return nil
 }
 
-// fold adds the sums of the blocks.
 func (g *layerGrad) fold(dst []float32, blocks []float64) {
 	for j := range dst {
 		sum := 0.0

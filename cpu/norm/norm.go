@@ -82,7 +82,6 @@ const (
 // prefetch a number of numbers ahead.
 type span struct{ stride, rows, cols, prefetch int }
 
-// length returns the length of a slice from the first number of a span to its last.
 func (s span) length() int { return (s.rows-1)*s.stride + s.cols }
 
 type (
@@ -117,7 +116,6 @@ type loops struct {
 	maxPoolGrad [2]func(p windows, dy, at, dx []float32) // 1 for non-temporal stores
 }
 
-// active returns the loops in use.
 func active() *loops {
 	if isa.Assembly() {
 		return &asmLoops
@@ -165,7 +163,6 @@ func (w *columnBuffers) clearSums(cols int) {
 // microseconds: the scheduler cannot stop a goroutine inside assembly.
 const numbersPerCall = 8192
 
-// rowsPerCall returns the number of rows for one call of a loop.
 func rowsPerCall(cols int) int { return max(1, numbersPerCall/cols) }
 
 // cacheBytes is the size up to which a matrix is expected in the second-level cache.
@@ -200,39 +197,60 @@ func nonTemporal(y []float32, c, bytes int) int {
 
 // batchNorm returns BatchNorm with an activation, or Normalize, whose statistics are given.
 func batchNorm(activation int, given bool) kernel.Kernel {
-	return columnKernel(given, func(o *kernel.Args) normalization {
-		n := normalization{given: given, m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: activation, x: o.In[0],
-			gamma: o.In[1], beta: o.In[2], y: o.Out[0]}
+	k := columnKernel(given, func(o *kernel.Args) normalization {
+		n := normalization{given: given, m: o.Dims[0], c: o.Dims[1], eps: o.Attr, activation: activation,
+			x: matrix{o.In[0], o.Half.Input(0)}, gamma: o.In[1], beta: o.In[2], y: matrix{o.Out[0], o.Half.Output(0)}}
 		if given {
 			n.mean, n.variance = o.In[3], o.In[4]
 		} else {
 			n.mean, n.variance = o.Out[1], o.Out[2]
 		}
 		if activation == withAddReLU {
-			n.z = o.In[len(o.In)-1]
+			z := len(o.In) - 1
+			n.z = matrix{o.In[z], o.Half.Input(z)}
 		}
 		return n
 	})
+	if inputs := uint8(1); !given {
+		if activation == withAddReLU {
+			inputs |= 1 << 3
+		}
+		k.Half = evenColumns(kernel.Halves{In: inputs, Out: 1})
+	}
+	return k
+}
+
+// evenColumns returns a function of the operands that may have 16 bits, if each row has a whole
+// number of words.
+func evenColumns(h kernel.Halves) func(dims []int) kernel.Halves {
+	return func(dims []int) kernel.Halves {
+		if dims[1]%2 != 0 {
+			return kernel.Halves{}
+		}
+		return h
+	}
 }
 
 // normalization is one call of a forward kernel. Its statistics are given or computed.
 type normalization struct {
-	given                bool
-	m, c, activation     int
-	eps                  float64
-	x, gamma, beta, z, y []float32
-	mean, variance       []float32
+	given            bool
+	m, c, activation int
+	eps              float64
+	x, z, y          matrix
+	gamma, beta      []float32
+	mean, variance   []float32
 }
 
-// load sets the shifts of columns.
-func (n *normalization) load(w *columnBuffers, col, cols int) { copy(w.mean, n.x[col:][:cols]) }
+func (n *normalization) load(w *columnBuffers, col, cols int) { n.x.firstRow(w.mean[:cols], col) }
 
 // addBlock adds the rows of a block to the sums of the block.
 func (n *normalization) addBlock(w *columnBuffers, block, col, cols int) {
-	step, end := rowsPerCall(cols), min((block+1)*blockRows, n.m)
+	v := newWindow(n.c, col, cols, nonTemporalBytes, n.x)
+	defer v.release()
+	step, end := v.step(), min((block+1)*blockRows, n.m)
 	for i := block * blockRows; i < end; i += step {
-		s := span{n.c, min(step, end-i), cols, columnPrefetch(n.m, n.c, step)}
-		active().moments(s, n.x[i*n.c+col:], w.mean[:kernel.Padded(cols)], w.part[0], w.part[1])
+		v.move(i, min(step, end-i), columnPrefetch(n.m, n.c, step))
+		v.moments(v.span, v.read(0, n.x), w.mean[:kernel.Padded(cols)], w.part[0], w.part[1])
 	}
 }
 
@@ -264,7 +282,6 @@ func (n *normalization) loadStatistics(w *columnBuffers, col, cols int) {
 	}
 }
 
-// affine sets the affine map of a column.
 func (w *columnBuffers) affine(j int, mean, square float64, gamma, beta float32) {
 	k := float64(gamma) / math.Sqrt(square)
 	w.mean[j] = float32(mean)
@@ -275,17 +292,17 @@ func (w *columnBuffers) affine(j int, mean, square float64, gamma, beta float32)
 // apply computes some rows of y, from the last to the first, since the last ones are still in the
 // cache.
 func (n *normalization) apply(w *columnBuffers, from, to, col, cols int) {
-	affine := active().affine[nonTemporal(n.y, n.c, nonTemporalBytes)][n.activation]
-	step := rowsPerCall(cols)
-	z, ahead := n.z, rowPrefetch(1)
+	v := newWindow(n.c, col, cols, nonTemporalBytes, n.x, n.z, n.y)
+	defer v.release()
+	affine := v.affine[v.stores(n.y)][n.activation]
+	step, ahead := v.step(), rowPrefetch(1)
 	if n.activation == withAddReLU {
 		ahead = rowPrefetch(2)
 	}
 	for i := from + (to-from-1)/step*step; i >= from; i -= step {
-		s, at := span{n.c, min(step, to-i), cols, ahead}, i*n.c+col
-		if n.activation == withAddReLU {
-			z = n.z[at:]
-		}
-		affine(s, n.x[at:], z, n.y[at:], w.mean, w.a, w.e)
+		v.move(i, min(step, to-i), ahead)
+		y := v.output(2, n.y)
+		affine(v.span, v.read(0, n.x), v.read(1, n.z), y, w.mean, w.a, w.e)
+		v.write(n.y, y)
 	}
 }

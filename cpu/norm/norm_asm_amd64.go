@@ -274,6 +274,106 @@ func maxPoolGradAVX2(pixels int, channels int, rows int, cols int, rowStride int
 func maxPoolGradStreamAVX2(pixels int, channels int, rows int, cols int, rowStride int, firstIndex float32,
 	colStep float32, rowStep float32, dy *float32, at *float32, dx *float32, step int)
 
+// halfMomentsAVX512 adds x − shift to s1, and its square to s2, for every column. There is at least
+// one row.
+//
+//go:noescape
+func halfMomentsAVX512(stride int, rows int, cols int, ahead int, x *float32, shift *float32, s1 *float64, s2 *float64)
+
+// halfAffineAVX512 computes y = (x − mean)·scale + shift.
+//
+//go:noescape
+func halfAffineAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
+
+// halfAffineReLUAVX512 computes y = (x − mean)·scale + shift, and 0 where that is less.
+//
+//go:noescape
+func halfAffineReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32,
+	scale *float32, shift *float32)
+
+// halfAffineAddReLUAVX512 computes y = (x − mean)·scale + shift + z, and 0 where that is less.
+//
+//go:noescape
+func halfAffineAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32,
+	mean *float32, scale *float32, shift *float32)
+
+// halfAffineStreamAVX512 computes y = (x − mean)·scale + shift. It uses non-temporal stores: all
+// vectors of the output begin at multiples of their size.
+//
+//go:noescape
+func halfAffineStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32,
+	mean *float32, scale *float32, shift *float32)
+
+// halfAffineReLUStreamAVX512 computes y = (x − mean)·scale + shift, and 0 where that is less. It
+// uses non-temporal stores: all vectors of the output begin at multiples of their size.
+//
+//go:noescape
+func halfAffineReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32,
+	mean *float32, scale *float32, shift *float32)
+
+// halfAffineAddReLUStreamAVX512 computes y = (x − mean)·scale + shift + z, and 0 where that is
+// less. It uses non-temporal stores: all vectors of the output begin at multiples of their size.
+//
+//go:noescape
+func halfAffineAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32,
+	mean *float32, scale *float32, shift *float32)
+
+// halfGradSumsAVX512 adds g = dy to s1, and g·(x − mean) to s2, for every column. There is at least
+// one row.
+//
+//go:noescape
+func halfGradSumsAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32,
+	mean *float32, s1 *float64, s2 *float64)
+
+// halfGradSumsReLUAVX512 adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2, for
+// every column. There is at least one row.
+//
+//go:noescape
+func halfGradSumsReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32,
+	dz *float32, mean *float32, s1 *float64, s2 *float64)
+
+// halfGradSumsAddReLUAVX512 adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to s2,
+// for every column. It writes g to dz. There is at least one row.
+//
+//go:noescape
+func halfGradSumsAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32,
+	dz *float32, mean *float32, s1 *float64, s2 *float64)
+
+// halfGradSumsAddReLUStreamAVX512 adds g, which is dy if y > 0, else 0, to s1, and g·(x − mean) to
+// s2, for every column. It writes g to dz. There is at least one row. It uses non-temporal stores:
+// all vectors of the output begin at multiples of their size.
+//
+//go:noescape
+func halfGradSumsAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32,
+	dz *float32, mean *float32, s1 *float64, s2 *float64)
+
+// halfGradientAVX512 computes dx = a·g + ((x − mean)·b + e) with g = dy.
+//
+//go:noescape
+func halfGradientAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32,
+	mean *float32, a *float32, b *float32, e *float32)
+
+// halfGradientReLUAVX512 computes dx = a·g + ((x − mean)·b + e) with g = dy if y > 0, else 0.
+//
+//go:noescape
+func halfGradientReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32,
+	dx *float32, mean *float32, a *float32, b *float32, e *float32)
+
+// halfGradientStreamAVX512 computes dx = a·g + ((x − mean)·b + e) with g = dy. It uses non-temporal
+// stores: all vectors of the output begin at multiples of their size.
+//
+//go:noescape
+func halfGradientStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32,
+	dx *float32, mean *float32, a *float32, b *float32, e *float32)
+
+// halfGradientReLUStreamAVX512 computes dx = a·g + ((x − mean)·b + e) with g = dy if y > 0, else 0.
+// It uses non-temporal stores: all vectors of the output begin at multiples of their size.
+//
+//go:noescape
+func halfGradientReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32,
+	dx *float32, mean *float32, a *float32, b *float32, e *float32)
+
 // storeFenceAVX2 waits for all stores, including non-temporal ones.
 //
 //go:noescape

@@ -4398,6 +4398,1801 @@ next:
 	VZEROUPPER
 	RET
 
+// func halfMomentsAVX512(stride int, rows int, cols int, ahead int, x *float32, shift *float32, s1 *float64, s2 *float64)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·halfMomentsAVX512(SB), NOSPLIT, $0-64
+	MOVQ  x+32(FP), AX
+	MOVQ  s1+48(FP), DX
+	MOVQ  s2+56(FP), BX
+	MOVQ  shift+40(FP), SI
+	MOVQ  stride+0(FP), DI
+	SHLQ  $0x01, DI
+	MOVQ  rows+8(FP), R8
+	MOVQ  cols+16(FP), R9
+	MOVQ  ahead+24(FP), R10
+	SHLQ  $0x01, R10
+	IMULQ DI, R8
+
+wide:
+	CMPQ      R9, $0x00000040
+	JLT       narrow
+	VCVTPS2PD (SI), Z0
+	VCVTPS2PD 32(SI), Z1
+	VCVTPS2PD 64(SI), Z2
+	VCVTPS2PD 96(SI), Z3
+	VCVTPS2PD 128(SI), Z4
+	VCVTPS2PD 160(SI), Z5
+	VCVTPS2PD 192(SI), Z6
+	VCVTPS2PD 224(SI), Z7
+	VMOVUPD   (DX), Z8
+	VMOVUPD   64(DX), Z9
+	VMOVUPD   128(DX), Z10
+	VMOVUPD   192(DX), Z11
+	VMOVUPD   256(DX), Z12
+	VMOVUPD   320(DX), Z13
+	VMOVUPD   384(DX), Z14
+	VMOVUPD   448(DX), Z15
+	VMOVUPD   (BX), Z16
+	VMOVUPD   64(BX), Z17
+	VMOVUPD   128(BX), Z18
+	VMOVUPD   192(BX), Z19
+	VMOVUPD   256(BX), Z20
+	VMOVUPD   320(BX), Z21
+	VMOVUPD   384(BX), Z22
+	VMOVUPD   448(BX), Z23
+	XORQ      CX, CX
+	MOVQ      cols+16(FP), R11
+	SHLQ      $0x01, R11
+	CMPQ      R11, DI
+	MOVQ      DI, R11
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R10
+	SHLQ      $0x01, R10
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000080, R11
+
+wideRows:
+	PREFETCHT1    (AX)(R10*1)
+	PREFETCHT1    64(AX)(R10*1)
+	VPMOVZXWD     (AX)(CX*1), Z24
+	VPSLLD        $0x10, Z24, Z24
+	VEXTRACTF64X4 $0x01, Z24, Y25
+	VCVTPS2PD     Y24, Z24
+	VCVTPS2PD     Y25, Z25
+	VSUBPD        Z0, Z24, Z24
+	VADDPD        Z24, Z8, Z8
+	VFMADD231PD   Z24, Z24, Z16
+	VSUBPD        Z1, Z25, Z25
+	VADDPD        Z25, Z9, Z9
+	VFMADD231PD   Z25, Z25, Z17
+	VPMOVZXWD     32(AX)(CX*1), Z24
+	VPSLLD        $0x10, Z24, Z24
+	VEXTRACTF64X4 $0x01, Z24, Y25
+	VCVTPS2PD     Y24, Z24
+	VCVTPS2PD     Y25, Z25
+	VSUBPD        Z2, Z24, Z24
+	VADDPD        Z24, Z10, Z10
+	VFMADD231PD   Z24, Z24, Z18
+	VSUBPD        Z3, Z25, Z25
+	VADDPD        Z25, Z11, Z11
+	VFMADD231PD   Z25, Z25, Z19
+	VPMOVZXWD     64(AX)(CX*1), Z24
+	VPSLLD        $0x10, Z24, Z24
+	VEXTRACTF64X4 $0x01, Z24, Y25
+	VCVTPS2PD     Y24, Z24
+	VCVTPS2PD     Y25, Z25
+	VSUBPD        Z4, Z24, Z24
+	VADDPD        Z24, Z12, Z12
+	VFMADD231PD   Z24, Z24, Z20
+	VSUBPD        Z5, Z25, Z25
+	VADDPD        Z25, Z13, Z13
+	VFMADD231PD   Z25, Z25, Z21
+	VPMOVZXWD     96(AX)(CX*1), Z24
+	VPSLLD        $0x10, Z24, Z24
+	VEXTRACTF64X4 $0x01, Z24, Y25
+	VCVTPS2PD     Y24, Z24
+	VCVTPS2PD     Y25, Z25
+	VSUBPD        Z6, Z24, Z24
+	VADDPD        Z24, Z14, Z14
+	VFMADD231PD   Z24, Z24, Z22
+	VSUBPD        Z7, Z25, Z25
+	VADDPD        Z25, Z15, Z15
+	VFMADD231PD   Z25, Z25, Z23
+	ADDQ          R11, R10
+	ADDQ          DI, CX
+	CMPQ          CX, R8
+	JLT           wideRows
+	VMOVUPD       Z8, (DX)
+	VMOVUPD       Z9, 64(DX)
+	VMOVUPD       Z10, 128(DX)
+	VMOVUPD       Z11, 192(DX)
+	VMOVUPD       Z12, 256(DX)
+	VMOVUPD       Z13, 320(DX)
+	VMOVUPD       Z14, 384(DX)
+	VMOVUPD       Z15, 448(DX)
+	VMOVUPD       Z16, (BX)
+	VMOVUPD       Z17, 64(BX)
+	VMOVUPD       Z18, 128(BX)
+	VMOVUPD       Z19, 192(BX)
+	VMOVUPD       Z20, 256(BX)
+	VMOVUPD       Z21, 320(BX)
+	VMOVUPD       Z22, 384(BX)
+	VMOVUPD       Z23, 448(BX)
+	SUBQ          $0x00000080, R10
+	ADDQ          $0x00000080, AX
+	ADDQ          $0x00000200, DX
+	ADDQ          $0x00000200, BX
+	ADDQ          $0x00000100, SI
+	SUBQ          $0x00000040, R9
+	JMP           wide
+
+narrow:
+	CMPQ      R9, $0x00
+	JLE       done
+	MOVQ      R9, CX
+	MOVQ      $0x00000010, R11
+	CMPQ      R9, R11
+	CMOVQGT   R11, CX
+	MOVL      $0x00000001, R11
+	SHLL      CL, R11
+	DECL      R11
+	KMOVW     R11, K1
+	VCVTPS2PD (SI), Z0
+	VCVTPS2PD 32(SI), Z1
+	VMOVUPD   (DX), Z2
+	VMOVUPD   64(DX), Z3
+	VMOVUPD   (BX), Z4
+	VMOVUPD   64(BX), Z5
+	XORQ      CX, CX
+	MOVQ      cols+16(FP), R11
+	SHLQ      $0x01, R11
+	CMPQ      R11, DI
+	MOVQ      DI, R11
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R10
+	SHLQ      $0x01, R10
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R11
+
+narrowRows:
+	PREFETCHT1    (AX)(R10*1)
+	VPMOVZXWD.Z   (AX)(CX*1), K1, Z6
+	VPSLLD        $0x10, Z6, Z6
+	VEXTRACTF64X4 $0x01, Z6, Y7
+	VCVTPS2PD     Y6, Z6
+	VCVTPS2PD     Y7, Z7
+	VSUBPD        Z0, Z6, Z6
+	VADDPD        Z6, Z2, Z2
+	VFMADD231PD   Z6, Z6, Z4
+	VSUBPD        Z1, Z7, Z7
+	VADDPD        Z7, Z3, Z3
+	VFMADD231PD   Z7, Z7, Z5
+	ADDQ          R11, R10
+	ADDQ          DI, CX
+	CMPQ          CX, R8
+	JLT           narrowRows
+	VMOVUPD       Z2, (DX)
+	VMOVUPD       Z3, 64(DX)
+	VMOVUPD       Z4, (BX)
+	VMOVUPD       Z5, 64(BX)
+	SUBQ          $0x00000020, R10
+	ADDQ          $0x00000020, AX
+	ADDQ          $0x00000080, DX
+	ADDQ          $0x00000080, BX
+	ADDQ          $0x00000040, SI
+	SUBQ          $0x10, R9
+	JMP           narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func halfAffineAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512_BF16, AVX512VL, MMX+
+TEXT ·halfAffineAVX512(SB), NOSPLIT, $0-80
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x01, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	MOVQ  AX, BX
+	SHRQ  $0x01, BX
+	ADDQ  BX, DX
+	SUBQ  BX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
+
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ y+48(FP), R8
+	MOVQ mean+56(FP), R9
+	MOVQ scale+64(FP), R10
+	MOVQ shift+72(FP), R11
+
+row:
+	MOVQ       AX, R12
+	TESTQ      $0x0000000f, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+partSame:
+	VPMOVZXWD.Z (DI)(DX*1), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VSUBPS      (R9)(R12*1), Z0, Z0
+	VMULPS      (R10)(R12*1), Z0, Z0
+	VADDPS      (R11)(R12*1), Z0, Z0
+	VPXORD      Z1, Z1, Z1
+	LONG $0x487ff262; WORD $0xc872 // VCVTNE2PS2BF16 Z0, Z0, Z1
+	VMOVDQU16   Y1, K1, (R8)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R12
+	JS          above
+
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+vectorSame:
+	VPMOVZXWD   (DI)(DX*1), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VSUBPS      (R9)(R12*1), Z0, Z0
+	VMULPS      (R10)(R12*1), Z0, Z0
+	VADDPS      (R11)(R12*1), Z0, Z0
+	VPXORD      Z2, Z2, Z2
+	LONG $0x487ff262; WORD $0xd072 // VCVTNE2PS2BF16 Z0, Z0, Z2
+	VMOVUPS     Y2, (R8)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R12
+	JNS         whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
+	VZEROUPPER
+	RET
+
+// func halfAffineReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512_BF16, AVX512VL, MMX+
+TEXT ·halfAffineReLUAVX512(SB), NOSPLIT, $0-80
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x01, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	MOVQ  AX, BX
+	SHRQ  $0x01, BX
+	ADDQ  BX, DX
+	SUBQ  BX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
+
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   mean+56(FP), R9
+	MOVQ   scale+64(FP), R10
+	MOVQ   shift+72(FP), R11
+	VPXORD Z0, Z0, Z0
+
+row:
+	MOVQ       AX, R12
+	TESTQ      $0x0000000f, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+partSame:
+	VPMOVZXWD.Z (DI)(DX*1), K1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      (R9)(R12*1), Z1, Z1
+	VMULPS      (R10)(R12*1), Z1, Z1
+	VADDPS      (R11)(R12*1), Z1, Z1
+	VCMPPS      $0x16, Z0, Z1, K2
+	VMOVAPS.Z   Z1, K2, Z1
+	VPXORD      Z2, Z2, Z2
+	LONG $0x4877f262; WORD $0xd172 // VCVTNE2PS2BF16 Z1, Z1, Z2
+	VMOVDQU16   Y2, K1, (R8)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R12
+	JS          above
+
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+vectorSame:
+	VPMOVZXWD   (DI)(DX*1), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      (R9)(R12*1), Z1, Z1
+	VMULPS      (R10)(R12*1), Z1, Z1
+	VADDPS      (R11)(R12*1), Z1, Z1
+	VCMPPS      $0x16, Z0, Z1, K2
+	VMOVAPS.Z   Z1, K2, Z1
+	VPXORD      Z3, Z3, Z3
+	LONG $0x4877f262; WORD $0xd972 // VCVTNE2PS2BF16 Z1, Z1, Z3
+	VMOVUPS     Y3, (R8)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R12
+	JNS         whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
+	VZEROUPPER
+	RET
+
+// func halfAffineAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512_BF16, AVX512VL, MMX+
+TEXT ·halfAffineAddReLUAVX512(SB), NOSPLIT, $0-80
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x01, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	MOVQ  AX, BX
+	SHRQ  $0x01, BX
+	ADDQ  BX, DX
+	SUBQ  BX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
+
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   z+40(FP), R9
+	MOVQ   mean+56(FP), R10
+	MOVQ   scale+64(FP), R11
+	MOVQ   shift+72(FP), R12
+	VPXORD Z0, Z0, Z0
+
+row:
+	MOVQ       AX, R13
+	TESTQ      $0x0000000f, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R9)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+partSame:
+	VPMOVZXWD.Z (DI)(DX*1), K1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      (R10)(R13*1), Z1, Z1
+	VMULPS      (R11)(R13*1), Z1, Z1
+	VADDPS      (R12)(R13*1), Z1, Z1
+	VPMOVZXWD.Z (R9)(DX*1), K1, Z2
+	VPSLLD      $0x10, Z2, Z2
+	VADDPS      Z2, Z1, Z1
+	VCMPPS      $0x16, Z0, Z1, K2
+	VMOVAPS.Z   Z1, K2, Z1
+	VPXORD      Z3, Z3, Z3
+	LONG $0x4877f262; WORD $0xd972 // VCVTNE2PS2BF16 Z1, Z1, Z3
+	VMOVDQU16   Y3, K1, (R8)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R13
+	JS          above
+
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R9)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+vectorSame:
+	VPMOVZXWD   (DI)(DX*1), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      (R10)(R13*1), Z1, Z1
+	VMULPS      (R11)(R13*1), Z1, Z1
+	VADDPS      (R12)(R13*1), Z1, Z1
+	VPMOVZXWD   (R9)(DX*1), Z2
+	VPSLLD      $0x10, Z2, Z2
+	VADDPS      Z2, Z1, Z1
+	VCMPPS      $0x16, Z0, Z1, K2
+	VMOVAPS.Z   Z1, K2, Z1
+	VPXORD      Z4, Z4, Z4
+	LONG $0x4877f262; WORD $0xe172 // VCVTNE2PS2BF16 Z1, Z1, Z4
+	VMOVUPS     Y4, (R8)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R13
+	JNS         whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
+	VZEROUPPER
+	RET
+
+// func halfAffineStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·halfAffineStreamAVX512(SB), NOSPLIT, $0-80
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x01, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	MOVQ  AX, BX
+	SHRQ  $0x01, BX
+	ADDQ  BX, DX
+	SUBQ  BX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
+
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ y+48(FP), R8
+	MOVQ mean+56(FP), R9
+	MOVQ scale+64(FP), R10
+	MOVQ shift+72(FP), R11
+
+row:
+	MOVQ AX, R12
+
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+vectorSame:
+	VPMOVZXWD   (DI)(DX*1), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VSUBPS      (R9)(R12*1), Z0, Z0
+	VMULPS      (R10)(R12*1), Z0, Z0
+	VADDPS      (R11)(R12*1), Z0, Z0
+	VPXORD      Z1, Z1, Z1
+	LONG $0x487ff262; WORD $0xc872 // VCVTNE2PS2BF16 Z0, Z0, Z1
+	VMOVNTPS    Y1, (R8)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R12
+	JNS         whole
+	SUBQ        CX, DX
+	JNS         row
+	VZEROUPPER
+	RET
+
+// func halfAffineReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·halfAffineReLUStreamAVX512(SB), NOSPLIT, $0-80
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x01, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	MOVQ  AX, BX
+	SHRQ  $0x01, BX
+	ADDQ  BX, DX
+	SUBQ  BX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
+
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   mean+56(FP), R9
+	MOVQ   scale+64(FP), R10
+	MOVQ   shift+72(FP), R11
+	VPXORD Z0, Z0, Z0
+
+row:
+	MOVQ AX, R12
+
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+vectorSame:
+	VPMOVZXWD   (DI)(DX*1), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      (R9)(R12*1), Z1, Z1
+	VMULPS      (R10)(R12*1), Z1, Z1
+	VADDPS      (R11)(R12*1), Z1, Z1
+	VCMPPS      $0x16, Z0, Z1, K1
+	VMOVAPS.Z   Z1, K1, Z1
+	VPXORD      Z2, Z2, Z2
+	LONG $0x4877f262; WORD $0xd172 // VCVTNE2PS2BF16 Z1, Z1, Z2
+	VMOVNTPS    Y2, (R8)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R12
+	JNS         whole
+	SUBQ        CX, DX
+	JNS         row
+	VZEROUPPER
+	RET
+
+// func halfAffineAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, z *float32, y *float32, mean *float32, scale *float32, shift *float32)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·halfAffineAddReLUStreamAVX512(SB), NOSPLIT, $0-80
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x01, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	MOVQ  AX, BX
+	SHRQ  $0x01, BX
+	ADDQ  BX, DX
+	SUBQ  BX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
+
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   y+48(FP), R8
+	MOVQ   z+40(FP), R9
+	MOVQ   mean+56(FP), R10
+	MOVQ   scale+64(FP), R11
+	MOVQ   shift+72(FP), R12
+	VPXORD Z0, Z0, Z0
+
+row:
+	MOVQ AX, R13
+
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R9)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+vectorSame:
+	VPMOVZXWD   (DI)(DX*1), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      (R10)(R13*1), Z1, Z1
+	VMULPS      (R11)(R13*1), Z1, Z1
+	VADDPS      (R12)(R13*1), Z1, Z1
+	VPMOVZXWD   (R9)(DX*1), Z2
+	VPSLLD      $0x10, Z2, Z2
+	VADDPS      Z2, Z1, Z1
+	VCMPPS      $0x16, Z0, Z1, K1
+	VMOVAPS.Z   Z1, K1, Z1
+	VPXORD      Z3, Z3, Z3
+	LONG $0x4877f262; WORD $0xd972 // VCVTNE2PS2BF16 Z1, Z1, Z3
+	VMOVNTPS    Y3, (R8)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R13
+	JNS         whole
+	SUBQ        CX, DX
+	JNS         row
+	VZEROUPPER
+	RET
+
+// func halfGradSumsAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, AVX512F, CMOV, MMX+
+TEXT ·halfGradSumsAVX512(SB), NOSPLIT, $0-88
+	MOVQ  x+32(FP), AX
+	MOVQ  dy+40(FP), DX
+	MOVQ  mean+64(FP), BX
+	MOVQ  s1+72(FP), SI
+	MOVQ  s2+80(FP), DI
+	MOVQ  stride+0(FP), R8
+	SHLQ  $0x01, R8
+	MOVQ  rows+8(FP), R9
+	MOVQ  cols+16(FP), R10
+	MOVQ  ahead+24(FP), R11
+	SHLQ  $0x01, R11
+	IMULQ R8, R9
+
+wide:
+	CMPQ      R10, $0x00000040
+	JLT       narrow
+	VCVTPS2PD (BX), Z0
+	VCVTPS2PD 32(BX), Z1
+	VCVTPS2PD 64(BX), Z2
+	VCVTPS2PD 96(BX), Z3
+	VCVTPS2PD 128(BX), Z4
+	VCVTPS2PD 160(BX), Z5
+	VCVTPS2PD 192(BX), Z6
+	VCVTPS2PD 224(BX), Z7
+	VMOVUPD   (SI), Z8
+	VMOVUPD   64(SI), Z9
+	VMOVUPD   128(SI), Z10
+	VMOVUPD   192(SI), Z11
+	VMOVUPD   256(SI), Z12
+	VMOVUPD   320(SI), Z13
+	VMOVUPD   384(SI), Z14
+	VMOVUPD   448(SI), Z15
+	VMOVUPD   (DI), Z16
+	VMOVUPD   64(DI), Z17
+	VMOVUPD   128(DI), Z18
+	VMOVUPD   192(DI), Z19
+	VMOVUPD   256(DI), Z20
+	VMOVUPD   320(DI), Z21
+	VMOVUPD   384(DI), Z22
+	VMOVUPD   448(DI), Z23
+	XORQ      CX, CX
+	MOVQ      cols+16(FP), R12
+	SHLQ      $0x01, R12
+	CMPQ      R12, R8
+	MOVQ      R8, R12
+	JEQ       wideRowsWhole
+	MOVQ      ahead+24(FP), R11
+	SHLQ      $0x01, R11
+	JMP       wideRows
+
+wideRowsWhole:
+	MOVQ $0x00000080, R12
+
+wideRows:
+	PREFETCHT1    (AX)(R11*1)
+	PREFETCHT1    64(AX)(R11*1)
+	PREFETCHT1    (DX)(R11*1)
+	PREFETCHT1    64(DX)(R11*1)
+	VPMOVZXWD     (DX)(CX*1), Z24
+	VPSLLD        $0x10, Z24, Z24
+	VEXTRACTF64X4 $0x01, Z24, Y25
+	VCVTPS2PD     Y24, Z24
+	VCVTPS2PD     Y25, Z25
+	VPMOVZXWD     (AX)(CX*1), Z26
+	VPSLLD        $0x10, Z26, Z26
+	VEXTRACTF64X4 $0x01, Z26, Y27
+	VCVTPS2PD     Y26, Z26
+	VCVTPS2PD     Y27, Z27
+	VSUBPD        Z0, Z26, Z26
+	VADDPD        Z24, Z8, Z8
+	VFMADD231PD   Z24, Z26, Z16
+	VSUBPD        Z1, Z27, Z27
+	VADDPD        Z25, Z9, Z9
+	VFMADD231PD   Z25, Z27, Z17
+	VPMOVZXWD     32(DX)(CX*1), Z24
+	VPSLLD        $0x10, Z24, Z24
+	VEXTRACTF64X4 $0x01, Z24, Y25
+	VCVTPS2PD     Y24, Z24
+	VCVTPS2PD     Y25, Z25
+	VPMOVZXWD     32(AX)(CX*1), Z26
+	VPSLLD        $0x10, Z26, Z26
+	VEXTRACTF64X4 $0x01, Z26, Y27
+	VCVTPS2PD     Y26, Z26
+	VCVTPS2PD     Y27, Z27
+	VSUBPD        Z2, Z26, Z26
+	VADDPD        Z24, Z10, Z10
+	VFMADD231PD   Z24, Z26, Z18
+	VSUBPD        Z3, Z27, Z27
+	VADDPD        Z25, Z11, Z11
+	VFMADD231PD   Z25, Z27, Z19
+	VPMOVZXWD     64(DX)(CX*1), Z24
+	VPSLLD        $0x10, Z24, Z24
+	VEXTRACTF64X4 $0x01, Z24, Y25
+	VCVTPS2PD     Y24, Z24
+	VCVTPS2PD     Y25, Z25
+	VPMOVZXWD     64(AX)(CX*1), Z26
+	VPSLLD        $0x10, Z26, Z26
+	VEXTRACTF64X4 $0x01, Z26, Y27
+	VCVTPS2PD     Y26, Z26
+	VCVTPS2PD     Y27, Z27
+	VSUBPD        Z4, Z26, Z26
+	VADDPD        Z24, Z12, Z12
+	VFMADD231PD   Z24, Z26, Z20
+	VSUBPD        Z5, Z27, Z27
+	VADDPD        Z25, Z13, Z13
+	VFMADD231PD   Z25, Z27, Z21
+	VPMOVZXWD     96(DX)(CX*1), Z24
+	VPSLLD        $0x10, Z24, Z24
+	VEXTRACTF64X4 $0x01, Z24, Y25
+	VCVTPS2PD     Y24, Z24
+	VCVTPS2PD     Y25, Z25
+	VPMOVZXWD     96(AX)(CX*1), Z26
+	VPSLLD        $0x10, Z26, Z26
+	VEXTRACTF64X4 $0x01, Z26, Y27
+	VCVTPS2PD     Y26, Z26
+	VCVTPS2PD     Y27, Z27
+	VSUBPD        Z6, Z26, Z26
+	VADDPD        Z24, Z14, Z14
+	VFMADD231PD   Z24, Z26, Z22
+	VSUBPD        Z7, Z27, Z27
+	VADDPD        Z25, Z15, Z15
+	VFMADD231PD   Z25, Z27, Z23
+	ADDQ          R12, R11
+	ADDQ          R8, CX
+	CMPQ          CX, R9
+	JLT           wideRows
+	VMOVUPD       Z8, (SI)
+	VMOVUPD       Z9, 64(SI)
+	VMOVUPD       Z10, 128(SI)
+	VMOVUPD       Z11, 192(SI)
+	VMOVUPD       Z12, 256(SI)
+	VMOVUPD       Z13, 320(SI)
+	VMOVUPD       Z14, 384(SI)
+	VMOVUPD       Z15, 448(SI)
+	VMOVUPD       Z16, (DI)
+	VMOVUPD       Z17, 64(DI)
+	VMOVUPD       Z18, 128(DI)
+	VMOVUPD       Z19, 192(DI)
+	VMOVUPD       Z20, 256(DI)
+	VMOVUPD       Z21, 320(DI)
+	VMOVUPD       Z22, 384(DI)
+	VMOVUPD       Z23, 448(DI)
+	SUBQ          $0x00000080, R11
+	ADDQ          $0x00000080, AX
+	ADDQ          $0x00000080, DX
+	ADDQ          $0x00000100, BX
+	ADDQ          $0x00000200, SI
+	ADDQ          $0x00000200, DI
+	SUBQ          $0x00000040, R10
+	JMP           wide
+
+narrow:
+	CMPQ      R10, $0x00
+	JLE       done
+	MOVQ      R10, CX
+	MOVQ      $0x00000010, R12
+	CMPQ      R10, R12
+	CMOVQGT   R12, CX
+	MOVL      $0x00000001, R12
+	SHLL      CL, R12
+	DECL      R12
+	KMOVW     R12, K1
+	VCVTPS2PD (BX), Z0
+	VCVTPS2PD 32(BX), Z1
+	VMOVUPD   (SI), Z2
+	VMOVUPD   64(SI), Z3
+	VMOVUPD   (DI), Z4
+	VMOVUPD   64(DI), Z5
+	XORQ      CX, CX
+	MOVQ      cols+16(FP), R12
+	SHLQ      $0x01, R12
+	CMPQ      R12, R8
+	MOVQ      R8, R12
+	JEQ       narrowRowsWhole
+	MOVQ      ahead+24(FP), R11
+	SHLQ      $0x01, R11
+	JMP       narrowRows
+
+narrowRowsWhole:
+	MOVQ $0x00000020, R12
+
+narrowRows:
+	PREFETCHT1    (AX)(R11*1)
+	PREFETCHT1    (DX)(R11*1)
+	VPMOVZXWD.Z   (DX)(CX*1), K1, Z6
+	VPSLLD        $0x10, Z6, Z6
+	VEXTRACTF64X4 $0x01, Z6, Y7
+	VCVTPS2PD     Y6, Z6
+	VCVTPS2PD     Y7, Z7
+	VPMOVZXWD.Z   (AX)(CX*1), K1, Z8
+	VPSLLD        $0x10, Z8, Z8
+	VEXTRACTF64X4 $0x01, Z8, Y9
+	VCVTPS2PD     Y8, Z8
+	VCVTPS2PD     Y9, Z9
+	VSUBPD        Z0, Z8, Z8
+	VADDPD        Z6, Z2, Z2
+	VFMADD231PD   Z6, Z8, Z4
+	VSUBPD        Z1, Z9, Z9
+	VADDPD        Z7, Z3, Z3
+	VFMADD231PD   Z7, Z9, Z5
+	ADDQ          R12, R11
+	ADDQ          R8, CX
+	CMPQ          CX, R9
+	JLT           narrowRows
+	VMOVUPD       Z2, (SI)
+	VMOVUPD       Z3, 64(SI)
+	VMOVUPD       Z4, (DI)
+	VMOVUPD       Z5, 64(DI)
+	SUBQ          $0x00000020, R11
+	ADDQ          $0x00000020, AX
+	ADDQ          $0x00000020, DX
+	ADDQ          $0x00000040, BX
+	ADDQ          $0x00000080, SI
+	ADDQ          $0x00000080, DI
+	SUBQ          $0x10, R10
+	JMP           narrow
+
+done:
+	VZEROUPPER
+	RET
+
+// func halfGradSumsReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·halfGradSumsReLUAVX512(SB), NOSPLIT, $8-88
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  rows+8(FP), CX
+	ADDQ  $0x0f, AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	MOVQ  AX, (SP)
+	MOVQ  stride+0(FP), DX
+	SHLQ  $0x01, DX
+	IMULQ DX, CX
+	SHRQ  $0x01, AX
+	SUBQ  AX, DX
+	XORQ  AX, AX
+	MOVQ  (SP), BX
+	MOVQ  ahead+24(FP), SI
+
+ahead:
+	SUBQ $0x10, SI
+	JLT  begin
+	ADDQ $0x20, AX
+	SUBQ $0x40, BX
+	JG   aheadSame
+	ADDQ DX, AX
+	MOVQ (SP), BX
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ   cols+16(FP), SI
+	ANDQ   $-16, SI
+	SHLQ   $0x02, SI
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   y+48(FP), R9
+	MOVQ   mean+64(FP), R10
+	MOVQ   s1+72(FP), R11
+	MOVQ   s2+80(FP), R12
+	VPXORD Z0, Z0, Z0
+	XORQ   R13, R13
+
+row:
+	XORQ R14, R14
+	CMPQ R14, SI
+	JGE  part
+
+whole:
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x40, BX
+	JG         vectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+vectorSame:
+	VPMOVZXWD     (R8)(R13*1), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VPMOVZXWD     (R9)(R13*1), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R10)(R14*1), Z3
+	VCVTPS2PD     32(R10)(R14*1), Z4
+	VPMOVZXWD     (DI)(R13*1), Z5
+	VPSLLD        $0x10, Z5, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y6
+	VCVTPS2PD     Y5, Z5
+	VCVTPS2PD     Y6, Z6
+	VADDPD        (R11)(R14*2), Z1, Z7
+	VMOVUPD       Z7, (R11)(R14*2)
+	VSUBPD        Z3, Z5, Z5
+	VMOVUPD       (R12)(R14*2), Z3
+	VFMADD231PD   Z1, Z5, Z3
+	VMOVUPD       Z3, (R12)(R14*2)
+	VADDPD        64(R11)(R14*2), Z2, Z1
+	VMOVUPD       Z1, 64(R11)(R14*2)
+	VSUBPD        Z4, Z6, Z6
+	VMOVUPD       64(R12)(R14*2), Z1
+	VFMADD231PD   Z2, Z6, Z1
+	VMOVUPD       Z1, 64(R12)(R14*2)
+	ADDQ          $0x20, R13
+	ADDQ          $0x40, R14
+	CMPQ          R14, SI
+	JLT           whole
+
+part:
+	CMPQ       R14, (SP)
+	JGE        below
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x40, BX
+	JG         partVectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+partVectorSame:
+	VPMOVZXWD.Z   (R8)(R13*1), K1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VPMOVZXWD.Z   (R9)(R13*1), K1, Z2
+	VPSLLD        $0x10, Z2, Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R10)(R14*1), Z3
+	VCVTPS2PD     32(R10)(R14*1), Z4
+	VPMOVZXWD.Z   (DI)(R13*1), K1, Z5
+	VPSLLD        $0x10, Z5, Z5
+	VEXTRACTF64X4 $0x01, Z5, Y6
+	VCVTPS2PD     Y5, Z5
+	VCVTPS2PD     Y6, Z6
+	VADDPD        (R11)(R14*2), Z1, Z7
+	VMOVUPD       Z7, (R11)(R14*2)
+	VSUBPD        Z3, Z5, Z5
+	VMOVUPD       (R12)(R14*2), Z3
+	VFMADD231PD   Z1, Z5, Z3
+	VMOVUPD       Z3, (R12)(R14*2)
+	VADDPD        64(R11)(R14*2), Z2, Z1
+	VMOVUPD       Z1, 64(R11)(R14*2)
+	VSUBPD        Z4, Z6, Z6
+	VMOVUPD       64(R12)(R14*2), Z1
+	VFMADD231PD   Z2, Z6, Z1
+	VMOVUPD       Z1, 64(R12)(R14*2)
+	ADDQ          $0x20, R13
+	ADDQ          $0x40, R14
+
+below:
+	ADDQ DX, R13
+	CMPQ R13, CX
+	JLT  row
+	VZEROUPPER
+	RET
+
+// func halfGradSumsAddReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, AVX512BW, AVX512F, AVX512_BF16, AVX512VL, MMX+
+TEXT ·halfGradSumsAddReLUAVX512(SB), NOSPLIT, $8-88
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  rows+8(FP), CX
+	ADDQ  $0x0f, AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	MOVQ  AX, (SP)
+	MOVQ  stride+0(FP), DX
+	SHLQ  $0x01, DX
+	IMULQ DX, CX
+	SHRQ  $0x01, AX
+	SUBQ  AX, DX
+	XORQ  AX, AX
+	MOVQ  (SP), BX
+	MOVQ  ahead+24(FP), SI
+
+ahead:
+	SUBQ $0x10, SI
+	JLT  begin
+	ADDQ $0x20, AX
+	SUBQ $0x40, BX
+	JG   aheadSame
+	ADDQ DX, AX
+	MOVQ (SP), BX
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ   cols+16(FP), SI
+	ANDQ   $-16, SI
+	SHLQ   $0x02, SI
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   y+48(FP), R9
+	MOVQ   dz+56(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   s1+72(FP), R12
+	MOVQ   s2+80(FP), R13
+	VPXORD Z0, Z0, Z0
+	XORQ   R14, R14
+
+row:
+	XORQ R15, R15
+	CMPQ R15, SI
+	JGE  part
+
+whole:
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x40, BX
+	JG         vectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+vectorSame:
+	VPMOVZXWD     (R8)(R14*1), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VPMOVZXWD     (R9)(R14*1), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VPXORD        Z3, Z3, Z3
+	LONG $0x4877f262; WORD $0xd972 // VCVTNE2PS2BF16 Z1, Z1, Z3
+	VMOVUPS       Y3, (R10)(R14*1)
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R11)(R15*1), Z5
+	VCVTPS2PD     32(R11)(R15*1), Z6
+	VPMOVZXWD     (DI)(R14*1), Z7
+	VPSLLD        $0x10, Z7, Z7
+	VEXTRACTF64X4 $0x01, Z7, Y8
+	VCVTPS2PD     Y7, Z7
+	VCVTPS2PD     Y8, Z8
+	VADDPD        (R12)(R15*2), Z1, Z9
+	VMOVUPD       Z9, (R12)(R15*2)
+	VSUBPD        Z5, Z7, Z7
+	VMOVUPD       (R13)(R15*2), Z5
+	VFMADD231PD   Z1, Z7, Z5
+	VMOVUPD       Z5, (R13)(R15*2)
+	VADDPD        64(R12)(R15*2), Z2, Z1
+	VMOVUPD       Z1, 64(R12)(R15*2)
+	VSUBPD        Z6, Z8, Z8
+	VMOVUPD       64(R13)(R15*2), Z1
+	VFMADD231PD   Z2, Z8, Z1
+	VMOVUPD       Z1, 64(R13)(R15*2)
+	ADDQ          $0x20, R14
+	ADDQ          $0x40, R15
+	CMPQ          R15, SI
+	JLT           whole
+
+part:
+	CMPQ       R15, (SP)
+	JGE        below
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x40, BX
+	JG         partVectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+partVectorSame:
+	VPMOVZXWD.Z   (R8)(R14*1), K1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VPMOVZXWD.Z   (R9)(R14*1), K1, Z2
+	VPSLLD        $0x10, Z2, Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VPXORD        Z4, Z4, Z4
+	LONG $0x4877f262; WORD $0xe172 // VCVTNE2PS2BF16 Z1, Z1, Z4
+	VMOVDQU16     Y4, K1, (R10)(R14*1)
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R11)(R15*1), Z5
+	VCVTPS2PD     32(R11)(R15*1), Z6
+	VPMOVZXWD.Z   (DI)(R14*1), K1, Z7
+	VPSLLD        $0x10, Z7, Z7
+	VEXTRACTF64X4 $0x01, Z7, Y8
+	VCVTPS2PD     Y7, Z7
+	VCVTPS2PD     Y8, Z8
+	VADDPD        (R12)(R15*2), Z1, Z9
+	VMOVUPD       Z9, (R12)(R15*2)
+	VSUBPD        Z5, Z7, Z7
+	VMOVUPD       (R13)(R15*2), Z5
+	VFMADD231PD   Z1, Z7, Z5
+	VMOVUPD       Z5, (R13)(R15*2)
+	VADDPD        64(R12)(R15*2), Z2, Z1
+	VMOVUPD       Z1, 64(R12)(R15*2)
+	VSUBPD        Z6, Z8, Z8
+	VMOVUPD       64(R13)(R15*2), Z1
+	VFMADD231PD   Z2, Z8, Z1
+	VMOVUPD       Z1, 64(R13)(R15*2)
+	ADDQ          $0x20, R14
+	ADDQ          $0x40, R15
+
+below:
+	ADDQ DX, R14
+	CMPQ R14, CX
+	JLT  row
+	VZEROUPPER
+	RET
+
+// func halfGradSumsAddReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dz *float32, mean *float32, s1 *float64, s2 *float64)
+// Requires: AVX, AVX512BW, AVX512F, AVX512_BF16, AVX512VL, MMX+
+TEXT ·halfGradSumsAddReLUStreamAVX512(SB), NOSPLIT, $8-88
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  rows+8(FP), CX
+	ADDQ  $0x0f, AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	MOVQ  AX, (SP)
+	MOVQ  stride+0(FP), DX
+	SHLQ  $0x01, DX
+	IMULQ DX, CX
+	SHRQ  $0x01, AX
+	SUBQ  AX, DX
+	XORQ  AX, AX
+	MOVQ  (SP), BX
+	MOVQ  ahead+24(FP), SI
+
+ahead:
+	SUBQ $0x10, SI
+	JLT  begin
+	ADDQ $0x20, AX
+	SUBQ $0x40, BX
+	JG   aheadSame
+	ADDQ DX, AX
+	MOVQ (SP), BX
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ   cols+16(FP), SI
+	ANDQ   $-16, SI
+	SHLQ   $0x02, SI
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   y+48(FP), R9
+	MOVQ   dz+56(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   s1+72(FP), R12
+	MOVQ   s2+80(FP), R13
+	VPXORD Z0, Z0, Z0
+	XORQ   R14, R14
+
+row:
+	XORQ R15, R15
+	CMPQ R15, SI
+	JGE  part
+
+whole:
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x40, BX
+	JG         vectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+vectorSame:
+	VPMOVZXWD     (R8)(R14*1), Z1
+	VPSLLD        $0x10, Z1, Z1
+	VPMOVZXWD     (R9)(R14*1), Z2
+	VPSLLD        $0x10, Z2, Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VPXORD        Z3, Z3, Z3
+	LONG $0x4877f262; WORD $0xd972 // VCVTNE2PS2BF16 Z1, Z1, Z3
+	VMOVNTPS      Y3, (R10)(R14*1)
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R11)(R15*1), Z5
+	VCVTPS2PD     32(R11)(R15*1), Z6
+	VPMOVZXWD     (DI)(R14*1), Z7
+	VPSLLD        $0x10, Z7, Z7
+	VEXTRACTF64X4 $0x01, Z7, Y8
+	VCVTPS2PD     Y7, Z7
+	VCVTPS2PD     Y8, Z8
+	VADDPD        (R12)(R15*2), Z1, Z9
+	VMOVUPD       Z9, (R12)(R15*2)
+	VSUBPD        Z5, Z7, Z7
+	VMOVUPD       (R13)(R15*2), Z5
+	VFMADD231PD   Z1, Z7, Z5
+	VMOVUPD       Z5, (R13)(R15*2)
+	VADDPD        64(R12)(R15*2), Z2, Z1
+	VMOVUPD       Z1, 64(R12)(R15*2)
+	VSUBPD        Z6, Z8, Z8
+	VMOVUPD       64(R13)(R15*2), Z1
+	VFMADD231PD   Z2, Z8, Z1
+	VMOVUPD       Z1, 64(R13)(R15*2)
+	ADDQ          $0x20, R14
+	ADDQ          $0x40, R15
+	CMPQ          R15, SI
+	JLT           whole
+
+part:
+	CMPQ       R15, (SP)
+	JGE        below
+	PREFETCHT1 (DI)(AX*1)
+	PREFETCHT1 (R8)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
+	ADDQ       $0x20, AX
+	SUBQ       $0x40, BX
+	JG         partVectorSame
+	ADDQ       DX, AX
+	MOVQ       (SP), BX
+
+partVectorSame:
+	VPMOVZXWD.Z   (R8)(R14*1), K1, Z1
+	VPSLLD        $0x10, Z1, Z1
+	VPMOVZXWD.Z   (R9)(R14*1), K1, Z2
+	VPSLLD        $0x10, Z2, Z2
+	VCMPPS        $0x1e, Z0, Z2, K2
+	VMOVAPS.Z     Z1, K2, Z1
+	VPXORD        Z4, Z4, Z4
+	LONG $0x4877f262; WORD $0xe172 // VCVTNE2PS2BF16 Z1, Z1, Z4
+	VMOVDQU16     Y4, K1, (R10)(R14*1)
+	VEXTRACTF64X4 $0x01, Z1, Y2
+	VCVTPS2PD     Y1, Z1
+	VCVTPS2PD     Y2, Z2
+	VCVTPS2PD     (R11)(R15*1), Z5
+	VCVTPS2PD     32(R11)(R15*1), Z6
+	VPMOVZXWD.Z   (DI)(R14*1), K1, Z7
+	VPSLLD        $0x10, Z7, Z7
+	VEXTRACTF64X4 $0x01, Z7, Y8
+	VCVTPS2PD     Y7, Z7
+	VCVTPS2PD     Y8, Z8
+	VADDPD        (R12)(R15*2), Z1, Z9
+	VMOVUPD       Z9, (R12)(R15*2)
+	VSUBPD        Z5, Z7, Z7
+	VMOVUPD       (R13)(R15*2), Z5
+	VFMADD231PD   Z1, Z7, Z5
+	VMOVUPD       Z5, (R13)(R15*2)
+	VADDPD        64(R12)(R15*2), Z2, Z1
+	VMOVUPD       Z1, 64(R12)(R15*2)
+	VSUBPD        Z6, Z8, Z8
+	VMOVUPD       64(R13)(R15*2), Z1
+	VFMADD231PD   Z2, Z8, Z1
+	VMOVUPD       Z1, 64(R13)(R15*2)
+	ADDQ          $0x20, R14
+	ADDQ          $0x40, R15
+
+below:
+	ADDQ DX, R14
+	CMPQ R14, CX
+	JLT  row
+	VZEROUPPER
+	RET
+
+// func halfGradientAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512_BF16, AVX512VL, MMX+
+TEXT ·halfGradientAVX512(SB), NOSPLIT, $0-96
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x01, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	MOVQ  AX, BX
+	SHRQ  $0x01, BX
+	ADDQ  BX, DX
+	SUBQ  BX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
+
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ dy+40(FP), R8
+	MOVQ dx+56(FP), R9
+	MOVQ mean+64(FP), R10
+	MOVQ a+72(FP), R11
+	MOVQ b+80(FP), R12
+	MOVQ e+88(FP), R13
+
+row:
+	MOVQ       AX, R14
+	TESTQ      $0x0000000f, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+partSame:
+	VPMOVZXWD.Z (DI)(DX*1), K1, Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD.Z (R8)(DX*1), K1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      (R10)(R14*1), Z0, Z0
+	VMULPS      (R12)(R14*1), Z0, Z0
+	VADDPS      (R13)(R14*1), Z0, Z0
+	VMULPS      (R11)(R14*1), Z1, Z1
+	VADDPS      Z0, Z1, Z1
+	VPXORD      Z2, Z2, Z2
+	LONG $0x4877f262; WORD $0xd172 // VCVTNE2PS2BF16 Z1, Z1, Z2
+	VMOVDQU16   Y2, K1, (R9)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R14
+	JS          above
+
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+vectorSame:
+	VPMOVZXWD   (DI)(DX*1), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (R8)(DX*1), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      (R10)(R14*1), Z0, Z0
+	VMULPS      (R12)(R14*1), Z0, Z0
+	VADDPS      (R13)(R14*1), Z0, Z0
+	VMULPS      (R11)(R14*1), Z1, Z1
+	VADDPS      Z0, Z1, Z1
+	VPXORD      Z3, Z3, Z3
+	LONG $0x4877f262; WORD $0xd972 // VCVTNE2PS2BF16 Z1, Z1, Z3
+	VMOVUPS     Y3, (R9)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R14
+	JNS         whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
+	VZEROUPPER
+	RET
+
+// func halfGradientReLUAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512_BF16, AVX512VL, MMX+
+TEXT ·halfGradientReLUAVX512(SB), NOSPLIT, $0-96
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	ANDQ  $0x0f, CX
+	MOVL  $0x00000001, DX
+	SHLL  CL, DX
+	DECL  DX
+	KMOVW DX, K1
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x01, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	MOVQ  AX, BX
+	SHRQ  $0x01, BX
+	ADDQ  BX, DX
+	SUBQ  BX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
+
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   dx+56(FP), R9
+	MOVQ   y+48(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   a+72(FP), R12
+	MOVQ   b+80(FP), R13
+	MOVQ   e+88(FP), R14
+	VPXORD Z0, Z0, Z0
+
+row:
+	MOVQ       AX, R15
+	TESTQ      $0x0000000f, cols+16(FP)
+	JEQ        whole
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	PREFETCHT1 (R10)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        partSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+partSame:
+	VPMOVZXWD.Z (DI)(DX*1), K1, Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPMOVZXWD.Z (R8)(DX*1), K1, Z2
+	VPSLLD      $0x10, Z2, Z2
+	VPMOVZXWD.Z (R10)(DX*1), K1, Z3
+	VPSLLD      $0x10, Z3, Z3
+	VCMPPS      $0x1e, Z0, Z3, K2
+	VMOVAPS.Z   Z2, K2, Z2
+	VSUBPS      (R11)(R15*1), Z1, Z1
+	VMULPS      (R13)(R15*1), Z1, Z1
+	VADDPS      (R14)(R15*1), Z1, Z1
+	VMULPS      (R12)(R15*1), Z2, Z2
+	VADDPS      Z1, Z2, Z2
+	VPXORD      Z4, Z4, Z4
+	LONG $0x486ff262; WORD $0xe272 // VCVTNE2PS2BF16 Z2, Z2, Z4
+	VMOVDQU16   Y4, K1, (R9)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R15
+	JS          above
+
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	PREFETCHT1 (R10)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+vectorSame:
+	VPMOVZXWD   (DI)(DX*1), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPMOVZXWD   (R8)(DX*1), Z2
+	VPSLLD      $0x10, Z2, Z2
+	VPMOVZXWD   (R10)(DX*1), Z3
+	VPSLLD      $0x10, Z3, Z3
+	VCMPPS      $0x1e, Z0, Z3, K2
+	VMOVAPS.Z   Z2, K2, Z2
+	VSUBPS      (R11)(R15*1), Z1, Z1
+	VMULPS      (R13)(R15*1), Z1, Z1
+	VADDPS      (R14)(R15*1), Z1, Z1
+	VMULPS      (R12)(R15*1), Z2, Z2
+	VADDPS      Z1, Z2, Z2
+	VPXORD      Z5, Z5, Z5
+	LONG $0x486ff262; WORD $0xea72 // VCVTNE2PS2BF16 Z2, Z2, Z5
+	VMOVUPS     Y5, (R9)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R15
+	JNS         whole
+
+above:
+	SUBQ CX, DX
+	JNS  row
+	VZEROUPPER
+	RET
+
+// func halfGradientStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·halfGradientStreamAVX512(SB), NOSPLIT, $0-96
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x01, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	MOVQ  AX, BX
+	SHRQ  $0x01, BX
+	ADDQ  BX, DX
+	SUBQ  BX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
+
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ x+32(FP), DI
+	MOVQ dy+40(FP), R8
+	MOVQ dx+56(FP), R9
+	MOVQ mean+64(FP), R10
+	MOVQ a+72(FP), R11
+	MOVQ b+80(FP), R12
+	MOVQ e+88(FP), R13
+
+row:
+	MOVQ AX, R14
+
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+vectorSame:
+	VPMOVZXWD   (DI)(DX*1), Z0
+	VPSLLD      $0x10, Z0, Z0
+	VPMOVZXWD   (R8)(DX*1), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VSUBPS      (R10)(R14*1), Z0, Z0
+	VMULPS      (R12)(R14*1), Z0, Z0
+	VADDPS      (R13)(R14*1), Z0, Z0
+	VMULPS      (R11)(R14*1), Z1, Z1
+	VADDPS      Z0, Z1, Z1
+	VPXORD      Z2, Z2, Z2
+	LONG $0x4877f262; WORD $0xd172 // VCVTNE2PS2BF16 Z1, Z1, Z2
+	VMOVNTPS    Y2, (R9)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R14
+	JNS         whole
+	SUBQ        CX, DX
+	JNS         row
+	VZEROUPPER
+	RET
+
+// func halfGradientReLUStreamAVX512(stride int, rows int, cols int, ahead int, x *float32, dy *float32, y *float32, dx *float32, mean *float32, a *float32, b *float32, e *float32)
+// Requires: AVX, AVX512F, AVX512_BF16, MMX+
+TEXT ·halfGradientReLUStreamAVX512(SB), NOSPLIT, $0-96
+	MOVQ  cols+16(FP), AX
+	MOVQ  AX, CX
+	MOVQ  stride+0(FP), CX
+	SHLQ  $0x01, CX
+	MOVQ  rows+8(FP), DX
+	DECQ  AX
+	ANDQ  $-16, AX
+	SHLQ  $0x02, AX
+	DECQ  DX
+	IMULQ CX, DX
+	MOVQ  AX, BX
+	SHRQ  $0x01, BX
+	ADDQ  BX, DX
+	SUBQ  BX, CX
+	SUBQ  $0x20, CX
+	MOVQ  DX, BX
+	MOVQ  AX, SI
+	MOVQ  ahead+24(FP), DI
+
+ahead:
+	SUBQ $0x10, DI
+	JLT  begin
+	SUBQ $0x20, BX
+	SUBQ $0x40, SI
+	JNS  aheadSame
+	SUBQ CX, BX
+	MOVQ AX, SI
+
+aheadSame:
+	JMP ahead
+
+begin:
+	MOVQ   x+32(FP), DI
+	MOVQ   dy+40(FP), R8
+	MOVQ   dx+56(FP), R9
+	MOVQ   y+48(FP), R10
+	MOVQ   mean+64(FP), R11
+	MOVQ   a+72(FP), R12
+	MOVQ   b+80(FP), R13
+	MOVQ   e+88(FP), R14
+	VPXORD Z0, Z0, Z0
+
+row:
+	MOVQ AX, R15
+
+whole:
+	PREFETCHT1 (DI)(BX*1)
+	PREFETCHT1 (R8)(BX*1)
+	PREFETCHT1 (R10)(BX*1)
+	SUBQ       $0x20, BX
+	SUBQ       $0x40, SI
+	JNS        vectorSame
+	SUBQ       CX, BX
+	MOVQ       AX, SI
+
+vectorSame:
+	VPMOVZXWD   (DI)(DX*1), Z1
+	VPSLLD      $0x10, Z1, Z1
+	VPMOVZXWD   (R8)(DX*1), Z2
+	VPSLLD      $0x10, Z2, Z2
+	VPMOVZXWD   (R10)(DX*1), Z3
+	VPSLLD      $0x10, Z3, Z3
+	VCMPPS      $0x1e, Z0, Z3, K1
+	VMOVAPS.Z   Z2, K1, Z2
+	VSUBPS      (R11)(R15*1), Z1, Z1
+	VMULPS      (R13)(R15*1), Z1, Z1
+	VADDPS      (R14)(R15*1), Z1, Z1
+	VMULPS      (R12)(R15*1), Z2, Z2
+	VADDPS      Z1, Z2, Z2
+	VPXORD      Z4, Z4, Z4
+	LONG $0x486ff262; WORD $0xe272 // VCVTNE2PS2BF16 Z2, Z2, Z4
+	VMOVNTPS    Y4, (R9)(DX*1)
+	SUBQ        $0x20, DX
+	SUBQ        $0x40, R15
+	JNS         whole
+	SUBQ        CX, DX
+	JNS         row
+	VZEROUPPER
+	RET
+
 // func storeFenceAVX2()
 // Requires: MMX+
 TEXT ·storeFenceAVX2(SB), NOSPLIT, $0

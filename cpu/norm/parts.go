@@ -67,7 +67,6 @@ func (k *columnWork[T, P]) end(n P, w *columnBuffers) {
 	bufferPool.Put(w)
 }
 
-// columns computes some columns.
 func (k *columnWork[T, P]) columns(o *kernel.Args, part, of int) {
 	n, w := k.begin(o)
 	defer k.end(n, w)
@@ -84,7 +83,6 @@ func (k *columnWork[T, P]) columns(o *kernel.Args, part, of int) {
 	}
 }
 
-// sums sums some blocks.
 func (k *columnWork[T, P]) sums(o *kernel.Args, part, of int) {
 	n, w := k.begin(o)
 	defer k.end(n, w)
@@ -148,7 +146,6 @@ func dividesRows(m, c, parts int) bool {
 	return parts > 1 && c < lines*kernel.LineFloats*parts && c <= maxCols && blocks(m) >= parts
 }
 
-// blocks returns the number of blocks of m rows.
 func blocks(m int) int { return (m + blockRows - 1) / blockRows }
 
 // scratch is the memory of a kernel that divides its rows: the sums of every block, and factors.

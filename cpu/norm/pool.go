@@ -34,12 +34,10 @@ func (p *windows) extent(step int) int {
 // returns after microseconds.
 const numbersPerPoolCall = 32768
 
-// pixelsPerCall limits the pixels of a call.
 func (p *windows) pixelsPerCall(n int) int {
 	return min(n, max(1, numbersPerPoolCall/(p.rows*p.cols*p.channels)))
 }
 
-// pooling is the geometry of a call.
 type pooling struct {
 	h, w, c, r, stride, pad int
 	p, q                    int // height and width of the output
@@ -75,7 +73,6 @@ func (g *pooling) covering(i, count int) (low, high int) {
 	return low, min((i+g.pad)/g.stride+1, count)
 }
 
-// maxPool is MaxPool.
 func maxPool(o *kernel.Args) error {
 	images, g := poolingOf(o.Dims)
 	in, out := g.h*g.w*g.c, g.p*g.q*g.c
@@ -85,7 +82,6 @@ func maxPool(o *kernel.Args) error {
 	return nil
 }
 
-// maxima pools one image.
 func (g *pooling) maxima(x, y, at []float32) {
 	for p := range g.p {
 		top, bottom := g.inside(p, g.h)
@@ -105,7 +101,6 @@ func (g *pooling) maxima(x, y, at []float32) {
 	}
 }
 
-// maxPoolGrad is MaxPoolGrad.
 func maxPoolGrad(o *kernel.Args) error {
 	images, g := poolingOf(o.Dims)
 	in, out := g.h*g.w*g.c, g.p*g.q*g.c

@@ -30,7 +30,7 @@ type amxMemory struct{ numbers []float32 }
 
 // amx returns the micro-kernels with tiles.
 func amx() *Set {
-	s := &Set{Lanes: 16, RowsOnly: true, narrow: narrowAVX512BF16, between: betweenAVX512BF16, sums: tileSums}
+	s := &Set{Lanes: 16, RowsOnly: true, sums: tileSums}
 	for height := 1; height <= 2*amxRows; height++ {
 		first, second := (height+1)/2, height/2
 		config := new([64]byte)

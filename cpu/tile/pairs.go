@@ -2,6 +2,7 @@ package tile
 
 import (
 	"math"
+	"unsafe"
 
 	"fspda/cpu/kernel"
 )
@@ -116,15 +117,21 @@ func PairOrder() string {
 	return "pair by pair"
 }
 
+// wholeBlocks calls a function of the set of Dots for whole blocks of pairs, and returns how many
+// pairs they are.
+func wholeBlocks(pairs int, f func(s *Set, blocks int)) int {
+	s, blocks := Dots.Set(), pairs/16
+	if s == nil || blocks == 0 {
+		return 0
+	}
+	f(s, blocks)
+	return 16 * blocks
+}
+
 // Narrow writes the pairs of neighbours of src, and a zero behind an odd number of them.
 func Narrow(dst, src []float32) {
-	whole, pairs := 0, len(src)/2
-	if s := Dots.Set(); s != nil {
-		if blocks := pairs / 16; blocks > 0 {
-			s.narrow(&dst[0], &src[0], nil, blocks)
-			whole = 16 * blocks
-		}
-	}
+	pairs := len(src) / 2
+	whole := wholeBlocks(pairs, func(s *Set, blocks int) { s.narrow(&dst[0], &src[0], nil, blocks) })
 	for i := whole; i < pairs; i++ {
 		dst[i] = Pair(src[2*i], src[2*i+1])
 	}
@@ -133,23 +140,62 @@ func Narrow(dst, src []float32) {
 	}
 }
 
+// NarrowStream is Narrow with non-temporal stores where dst allows them. Fence completes them.
+func NarrowStream(dst, src []float32) {
+	if uintptr(unsafe.Pointer(unsafe.SliceData(dst)))%kernel.CacheLine != 0 {
+		Narrow(dst, src)
+		return
+	}
+	whole := wholeBlocks(len(src)/2, func(s *Set, blocks int) { s.narrowStream(&dst[0], &src[0], nil, blocks) })
+	Narrow(dst[whole:], src[2*whole:])
+}
+
+// Fence completes the stores of NarrowStream.
+func Fence() {
+	if s := Dots.Set(); s != nil {
+		s.fence()
+	}
+}
+
+// Widen writes the numbers of pairs: dst[2i] is the first of src[i].
+func Widen(dst, src []float32) {
+	dst = dst[:2*len(src)]
+	whole := wholeBlocks(len(src), func(s *Set, blocks int) { s.widen(&dst[0], &src[0], nil, blocks) })
+	for i := whole; i < len(src); i++ {
+		u := math.Float32bits(src[i])
+		dst[2*i], dst[2*i+1] = math.Float32frombits(u<<16), math.Float32frombits(u&0xffff0000)
+	}
+}
+
 // Between writes the pairs of a[i] and b[i]. A nil b stands for zeros.
 func Between(dst, a, b []float32) {
-	whole := 0
 	if b == nil {
 		for i, x := range a {
 			dst[i] = Pair(x, 0)
 		}
 		return
 	}
-	if s := Dots.Set(); s != nil {
-		if blocks := len(a) / 16; blocks > 0 {
-			s.between(&dst[0], &a[0], &b[0], blocks)
-			whole = 16 * blocks
-		}
-	}
+	dst, b = dst[:len(a)], b[:len(a)]
+	whole := wholeBlocks(len(a), func(s *Set, blocks int) { s.between(&dst[0], &a[0], &b[0], blocks) })
 	for i := whole; i < len(a); i++ {
 		dst[i] = Pair(a[i], b[i])
+	}
+}
+
+// Interleave is Between for numbers that are pairs: dst[2i] is the pair of the first numbers of a[i]
+// and b[i], and dst[2i+1] of the second.
+func Interleave(dst, a, b []float32) {
+	whole := 0
+	if b != nil {
+		dst, b = dst[:2*len(a)], b[:len(a)]
+		whole = wholeBlocks(len(a), func(s *Set, blocks int) { s.interleave(&dst[0], &a[0], &b[0], blocks) })
+	}
+	for i := whole; i < len(a); i++ {
+		u, v := math.Float32bits(a[i]), uint32(0)
+		if b != nil {
+			v = math.Float32bits(b[i])
+		}
+		dst[2*i], dst[2*i+1] = math.Float32frombits(u&0xffff|v<<16), math.Float32frombits(u>>16|v&0xffff0000)
 	}
 }
 

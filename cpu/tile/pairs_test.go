@@ -64,6 +64,31 @@ func TestNarrow(t *testing.T) {
 			want[i/2] = Pair(a[i], append(a, 0)[i+1])
 		}
 		kerneltest.Compare(t, fmt.Sprintf("narrow of %d", n), got, want)
+		clear(got)
+		NarrowStream(got[n%2:], a) // half of them do not begin at a cache line
+		Fence()
+		kerneltest.Compare(t, fmt.Sprintf("narrow of %d past the caches", n), got[n%2:], want[:len(want)-n%2])
+
+		got, want = make([]float32, 2*n+9), make([]float32, 2*n+9)
+		Widen(got, a)
+		for i, x := range a {
+			u := math.Float32bits(x)
+			want[2*i], want[2*i+1] = math.Float32frombits(u<<16), math.Float32frombits(u&0xffff0000)
+		}
+		kerneltest.Compare(t, fmt.Sprintf("widen of %d", n), got, want)
+		for _, second := range [][]float32{b, nil} {
+			clear(got)
+			Interleave(got, a, second)
+			for i, x := range a {
+				u, v := math.Float32bits(x), uint32(0)
+				if second != nil {
+					v = math.Float32bits(second[i])
+				}
+				want[2*i] = math.Float32frombits(u&0xffff | v<<16)
+				want[2*i+1] = math.Float32frombits(u>>16 | v&0xffff0000)
+			}
+			kerneltest.Compare(t, fmt.Sprintf("interleave of %d", n), got, want)
+		}
 	}
 }
 

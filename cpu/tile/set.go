@@ -15,9 +15,14 @@ type Set struct {
 	// sums is the definition in Go of the sums of a tile of pairs.
 	sums func(depth int, a View, row [PlainRows]int, b View, col [PlainCols]int) [PlainRows][PlainCols]float32
 
-	// narrow writes pairs of neighbours of a, between pairs of a and b, 16 times blocks of them. A set
-	// without pairs has neither.
-	narrow, between func(dst, a, b *float32, blocks int)
+	// narrow writes pairs of neighbours of a, between pairs of a and b, 16 times blocks of them. widen
+	// writes the numbers of so many pairs, and interleave pairs of numbers of a and b, which are pairs.
+	// A set without pairs has none of them.
+	narrow, between, widen, interleave func(dst, a, b *float32, blocks int)
+
+	// narrowStream is narrow with non-temporal stores, which fence completes.
+	narrowStream func(dst, a, b *float32, blocks int)
+	fence        func()
 }
 
 // Kind is the format of the factors of a product.

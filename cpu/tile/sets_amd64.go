@@ -31,7 +31,8 @@ var avx2 = Set{Lanes: isa.AVX2.Lanes(), peak: peakAVX2, Tiles: [][2]Func{
 }}
 
 var avx512BF16 = Set{Lanes: isa.AVX512.Lanes(), Masked: isa.AVX512.Masked(), narrow: narrowAVX512BF16,
-	between: betweenAVX512BF16, sums: pairSums, Tiles: [][2]Func{
+	between: betweenAVX512BF16, widen: widenAVX512BF16, interleave: interleaveAVX512BF16,
+	narrowStream: narrowStreamAVX512BF16, fence: fenceAVX512BF16, sums: pairSums, Tiles: [][2]Func{
 		{tile1x16AVX512BF16, tile1x32AVX512BF16},
 		{tile2x16AVX512BF16, tile2x32AVX512BF16},
 		{tile3x16AVX512BF16, tile3x32AVX512BF16},

@@ -424,11 +424,32 @@ func tile14x32AVX512BF16(args *Args)
 //go:noescape
 func narrowAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
 
+// narrowStreamAVX512BF16 is narrow with non-temporal stores: dst begins at a cache line.
+//
+//go:noescape
+func narrowStreamAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+
 // betweenAVX512BF16 writes dst[i] = the pair of a[i] and b[i] for i < 16·blocks, rounded to
 // bfloat16.
 //
 //go:noescape
 func betweenAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+
+// widenAVX512BF16 writes the numbers of the pairs a[i] for i < 16·blocks. b is not used.
+//
+//go:noescape
+func widenAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+
+// interleaveAVX512BF16 writes the pairs of a number of a and the one of b in its place, of
+// 16·blocks pairs of each.
+//
+//go:noescape
+func interleaveAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+
+// fenceAVX512BF16 waits for all stores, including non-temporal ones.
+//
+//go:noescape
+func fenceAVX512BF16()
 
 // transpose8AVX2 writes dst[p·ds+r] = src[min(r,rows-1)·ss+p] for r < 8 and p < 8·blocks: a missing
 // row repeats the last one. It prefetches the next eight rows of src, which a processor does not

@@ -13726,6 +13726,27 @@ blocks:
 	VZEROUPPER
 	RET
 
+// func narrowStreamAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+// Requires: AVX, AVX512F, AVX512_BF16
+TEXT ·narrowStreamAVX512BF16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ blocks+24(FP), CX
+	MOVQ a+8(FP), DX
+	MOVQ b+16(FP), BX
+
+blocks:
+	VMOVUPS     (DX), Z0
+	VMOVUPS     64(DX), Z1
+	ADDQ        $0x00000080, DX
+	VPXORD      Z2, Z2, Z2
+	LONG $0x4877f262; WORD $0xd072 // VCVTNE2PS2BF16 Z0, Z1, Z2
+	VMOVNTPS    Z2, (AX)
+	ADDQ        $0x40, AX
+	DECQ        CX
+	JNZ         blocks
+	VZEROUPPER
+	RET
+
 // func betweenAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
 // Requires: AVX, AVX512BW, AVX512F, AVX512_BF16
 TEXT ·betweenAVX512BF16(SB), NOSPLIT, $0-32
@@ -13747,6 +13768,127 @@ blocks:
 	ADDQ        $0x40, AX
 	DECQ        CX
 	JNZ         blocks
+	VZEROUPPER
+	RET
+
+// func widenAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·widenAVX512BF16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ blocks+24(FP), CX
+	MOVQ a+8(FP), DX
+
+blocks:
+	PREFETCHT0 640(DX)
+	VPMOVZXWD  (DX), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVUPS    Z0, (AX)
+	VPMOVZXWD  32(DX), Z0
+	VPSLLD     $0x10, Z0, Z0
+	VMOVUPS    Z0, 64(AX)
+	ADDQ       $0x40, DX
+	ADDQ       $0x00000080, AX
+	DECQ       CX
+	JNZ        blocks
+	VZEROUPPER
+	RET
+
+DATA interleave<>+0(SB)/2, $0x0000
+DATA interleave<>+2(SB)/2, $0x0020
+DATA interleave<>+4(SB)/2, $0x0001
+DATA interleave<>+6(SB)/2, $0x0021
+DATA interleave<>+8(SB)/2, $0x0002
+DATA interleave<>+10(SB)/2, $0x0022
+DATA interleave<>+12(SB)/2, $0x0003
+DATA interleave<>+14(SB)/2, $0x0023
+DATA interleave<>+16(SB)/2, $0x0004
+DATA interleave<>+18(SB)/2, $0x0024
+DATA interleave<>+20(SB)/2, $0x0005
+DATA interleave<>+22(SB)/2, $0x0025
+DATA interleave<>+24(SB)/2, $0x0006
+DATA interleave<>+26(SB)/2, $0x0026
+DATA interleave<>+28(SB)/2, $0x0007
+DATA interleave<>+30(SB)/2, $0x0027
+DATA interleave<>+32(SB)/2, $0x0008
+DATA interleave<>+34(SB)/2, $0x0028
+DATA interleave<>+36(SB)/2, $0x0009
+DATA interleave<>+38(SB)/2, $0x0029
+DATA interleave<>+40(SB)/2, $0x000a
+DATA interleave<>+42(SB)/2, $0x002a
+DATA interleave<>+44(SB)/2, $0x000b
+DATA interleave<>+46(SB)/2, $0x002b
+DATA interleave<>+48(SB)/2, $0x000c
+DATA interleave<>+50(SB)/2, $0x002c
+DATA interleave<>+52(SB)/2, $0x000d
+DATA interleave<>+54(SB)/2, $0x002d
+DATA interleave<>+56(SB)/2, $0x000e
+DATA interleave<>+58(SB)/2, $0x002e
+DATA interleave<>+60(SB)/2, $0x000f
+DATA interleave<>+62(SB)/2, $0x002f
+DATA interleave<>+64(SB)/2, $0x0010
+DATA interleave<>+66(SB)/2, $0x0030
+DATA interleave<>+68(SB)/2, $0x0011
+DATA interleave<>+70(SB)/2, $0x0031
+DATA interleave<>+72(SB)/2, $0x0012
+DATA interleave<>+74(SB)/2, $0x0032
+DATA interleave<>+76(SB)/2, $0x0013
+DATA interleave<>+78(SB)/2, $0x0033
+DATA interleave<>+80(SB)/2, $0x0014
+DATA interleave<>+82(SB)/2, $0x0034
+DATA interleave<>+84(SB)/2, $0x0015
+DATA interleave<>+86(SB)/2, $0x0035
+DATA interleave<>+88(SB)/2, $0x0016
+DATA interleave<>+90(SB)/2, $0x0036
+DATA interleave<>+92(SB)/2, $0x0017
+DATA interleave<>+94(SB)/2, $0x0037
+DATA interleave<>+96(SB)/2, $0x0018
+DATA interleave<>+98(SB)/2, $0x0038
+DATA interleave<>+100(SB)/2, $0x0019
+DATA interleave<>+102(SB)/2, $0x0039
+DATA interleave<>+104(SB)/2, $0x001a
+DATA interleave<>+106(SB)/2, $0x003a
+DATA interleave<>+108(SB)/2, $0x001b
+DATA interleave<>+110(SB)/2, $0x003b
+DATA interleave<>+112(SB)/2, $0x001c
+DATA interleave<>+114(SB)/2, $0x003c
+DATA interleave<>+116(SB)/2, $0x001d
+DATA interleave<>+118(SB)/2, $0x003d
+DATA interleave<>+120(SB)/2, $0x001e
+DATA interleave<>+122(SB)/2, $0x003e
+DATA interleave<>+124(SB)/2, $0x001f
+DATA interleave<>+126(SB)/2, $0x003f
+GLOBL interleave<>(SB), RODATA|NOPTR, $128
+
+// func interleaveAVX512BF16(dst *float32, a *float32, b *float32, blocks int)
+// Requires: AVX, AVX512BW
+TEXT ·interleaveAVX512BF16(SB), NOSPLIT, $0-32
+	MOVQ      dst+0(FP), AX
+	MOVQ      blocks+24(FP), CX
+	MOVQ      a+8(FP), DX
+	MOVQ      b+16(FP), BX
+	VMOVDQU16 interleave<>+0(SB), Z0
+	VMOVDQU16 interleave<>+64(SB), Z1
+
+blocks:
+	VMOVDQU16 (BX), Z2
+	VMOVDQU16 (DX), Z3
+	VPERMT2W  Z2, Z0, Z3
+	VMOVDQU16 Z3, (AX)
+	VMOVDQU16 (DX), Z3
+	VPERMT2W  Z2, Z1, Z3
+	VMOVDQU16 Z3, 64(AX)
+	ADDQ      $0x40, DX
+	ADDQ      $0x40, BX
+	ADDQ      $0x00000080, AX
+	DECQ      CX
+	JNZ       blocks
+	VZEROUPPER
+	RET
+
+// func fenceAVX512BF16()
+// Requires: AVX, MMX+
+TEXT ·fenceAVX512BF16(SB), NOSPLIT, $0
+	SFENCE
 	VZEROUPPER
 	RET
 

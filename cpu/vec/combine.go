@@ -6,7 +6,6 @@ import "fspda/device"
 // first-level cache.
 const combineBlock = 2048
 
-// combineRange computes a part of a Combine.
 func combineRange(op *device.Op, from, to int, separate bool) {
 	whole, terms := numbers(op.Out[0]), op.Terms
 	switch d := whole[from:to]; {

@@ -5,7 +5,6 @@ import "fspda/device"
 // zeros is the start of sums without one. It is read-only.
 var zeros [vecBlock]float32
 
-// addDiffs computes a part of an AddDiffs.
 func addDiffs(op *device.Op, from, to int) {
 	p := numbers(op.In[0])
 	var sum [vecBlock]float32

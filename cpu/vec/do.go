@@ -113,5 +113,4 @@ func Whole(op *device.Op) {
 // Within computes the coordinates from, ..., to-1 of a Combine or an AdamW.
 func Within(op *device.Op, from, to int) { elementwise(op, from, to, false) }
 
-// numbers returns the numbers of v.
 func numbers(v device.Vector) []float32 { return Data("Do", v) }

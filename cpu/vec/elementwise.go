@@ -25,6 +25,10 @@ func times(y []float32, a float32, x []float32, stream bool) {
 
 // add: y = a + b.
 var add = inParts(func(o *kernel.Args, from, to int) {
+	if o.Half.Any() {
+		addHalves(o, from, to)
+		return
+	}
 	adds(o.Out[0][from:to], o.In[0][from:to], o.In[1][from:to], nonTemporal(o.Out[0], o.In[0], o.In[1]))
 })
 

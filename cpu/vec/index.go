@@ -12,9 +12,6 @@ type Index struct {
 	coordinates []uint32
 }
 
-var _ device.Index = (*Index)(nil)
-
-// Len returns the number of coordinates.
 func (x *Index) Len() int { return len(x.coordinates) }
 
 // NewIndex returns an Index that holds a copy of coordinates, in the memory of old if that is not

@@ -17,7 +17,7 @@ var Kernels = kernel.Table{
 	device.HalfSquare:               {Run: halfSquare},
 	device.Scale:                    {Run: scale},
 	device.ScaleBy:                  {Run: scaleBy},
-	device.Add:                      {Run: add},
+	device.Add:                      {Run: add, Half: addsHalves},
 	device.AddScaled:                {Run: addScaled},
 	device.Dropout:                  {Run: dropout},
 	device.MoveAverage:              {Run: moveAverage},
@@ -33,11 +33,19 @@ var Kernels = kernel.Table{
 // lines.
 func inParts(run func(o *kernel.Args, from, to int)) func(*kernel.Args) error {
 	part := func(o *kernel.Args, part, of int) {
-		from, to := kernel.SplitUnits(part, of, len(o.Out[0]), kernel.LineFloats)
+		from, to := kernel.SplitUnits(part, of, outputs(o), kernel.LineFloats)
 		run(o, from, to)
 	}
 	return func(o *kernel.Args) error {
-		o.ParallelRange(len(o.Out[0]), part)
+		o.ParallelRange(outputs(o), part)
 		return nil
 	}
+}
+
+// outputs returns how many numbers the output has.
+func outputs(o *kernel.Args) int {
+	if o.Half.Output(0) {
+		return 2 * len(o.Out[0])
+	}
+	return len(o.Out[0])
 }

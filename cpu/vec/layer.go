@@ -50,7 +50,6 @@ func normalizeRowsGo(dst []float32, wide, gamma, beta, scales []float64, n int) 
 	}
 }
 
-// slopeSums is the number of partial sums of GradSums.
 const slopeSums = 8
 
 // SlopeSums are the sums of the gradient of a row: of g, g·d and d.

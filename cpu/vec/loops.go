@@ -16,6 +16,9 @@ func pointer(v []float32) *float32 { return unsafe.SliceData(v) }
 // AddRow adds bias to dst, a row of as many columns.
 func AddRow(dst, bias []float32) { adds(dst, dst, bias[:len(dst)], false) }
 
+// Scale computes dst = a·x.
+func Scale(dst []float32, a float32, x []float32) { times(dst, a, x, false) }
+
 // adds writes a + b to dst. With stream it uses non-temporal stores; dst must then be neither a nor
 // b.
 func adds(dst, a, b []float32, stream bool) { addLoops.run(dst, a, b, stream) }
@@ -65,7 +68,6 @@ func gelus(c *curve, dst, x []float32) {
 	}
 }
 
-// geluGrads writes dy times the derivative of GELU at x, which has the curve, to dst.
 func geluGrads(c *curve, dst, x, dy []float32) {
 	if !isa.Assembly() {
 		geluGradsGo(c, dst, x, dy)
@@ -124,7 +126,6 @@ func (c *combination) pointers(n int) (v [maxTerms]*float32) {
 	return v
 }
 
-// dotBlock is dotGo.
 func dotBlock(x, y []float32) float64 {
 	y = y[:len(x)]
 	switch {
@@ -136,7 +137,6 @@ func dotBlock(x, y []float32) float64 {
 	return dotAsm(pointer(x), pointer(y), len(x))
 }
 
-// rowMaxima is rowMaximaGo.
 func rowMaxima(tops, x []float32, n int) {
 	x = x[:len(tops)*n]
 	switch {
@@ -148,7 +148,6 @@ func rowMaxima(tops, x []float32, n int) {
 	}
 }
 
-// expRows is expRowsGo.
 func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	dst, x, tops = dst[:len(sums)*n], x[:len(sums)*n], tops[:len(sums)]
 	switch {
@@ -160,7 +159,6 @@ func expRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	}
 }
 
-// floatExpRows is floatExpRowsGo.
 func floatExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	dst, x, tops = dst[:len(sums)*n], x[:len(sums)*n], tops[:len(sums)]
 	switch {
@@ -172,7 +170,6 @@ func floatExpRows(dst []float32, sums []float64, x, tops []float32, n int) {
 	}
 }
 
-// scaleRows is scaleRowsGo.
 func scaleRows(dst, x, scales []float32, n, stride int) {
 	x = x[:len(scales)*n]
 	if len(x) == 0 {
@@ -186,7 +183,6 @@ func scaleRows(dst, x, scales []float32, n, stride int) {
 	scaleRowsGo(dst, x, scales, n, stride)
 }
 
-// timesRows is timesRowsGo.
 func timesRows(dst, src []float32, scales []float64, n int) {
 	dst, src = dst[:len(scales)*n], src[:len(scales)*n]
 	switch {
@@ -198,7 +194,6 @@ func timesRows(dst, src []float32, scales []float64, n int) {
 	}
 }
 
-// slopeRows is slopeRowsGo.
 func slopeRows(dst, p, d []float32, means []float64, n, stride int) {
 	d = d[:len(means)*n]
 	if len(d) == 0 {
@@ -213,7 +208,6 @@ func slopeRows(dst, p, d []float32, means []float64, n, stride int) {
 	slopeRowsGo(dst, p, d, means, n, stride)
 }
 
-// addColumns is addColumnsGo.
 func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int) {
 	if !isa.Assembly() {
 		addColumnsGo(sums, a, rows, stride, columns)
@@ -232,7 +226,6 @@ func addColumns(sums *[colBlock]float64, a []float32, rows, stride, columns int)
 	}
 }
 
-// addDiffAll1 is addDiffAll1Go.
 func addDiffAll1(p, q []float32, a float32, v []float32) {
 	if !isa.Assembly() {
 		addDiffAll1Go(p, q, a, v)
@@ -246,7 +239,6 @@ func addDiffAll1(p, q []float32, a float32, v []float32) {
 	}
 }
 
-// addDiffAll2 is addDiffAll2Go.
 func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32) {
 	if !isa.Assembly() {
 		addDiffAll2Go(p, q, a, v, b, w)
@@ -260,7 +252,6 @@ func addDiffAll2(p, q []float32, a float32, v []float32, b float32, w []float32)
 	}
 }
 
-// adamW is adamWGo.
 func adamW(a *adam, g, m, v, x []float32) {
 	if !isa.Assembly() {
 		adamWGo(a, g, m, v, x)
@@ -286,7 +277,6 @@ func sumDiffs(sum []float32, s *differences) {
 		s.scale)
 }
 
-// addDiffs1 is addDiffs1Go.
 func addDiffs1(x []float32, b float32, s *differences) {
 	if !isa.Assembly() || s.others.terms == 0 {
 		addDiffs1Go(x, b, s)
@@ -297,7 +287,6 @@ func addDiffs1(x []float32, b float32, s *differences) {
 		s.scale, b)
 }
 
-// addDiffs2 is addDiffs2Go.
 func addDiffs2(x []float32, b float32, y []float32, c float32, s *differences) {
 	if !isa.Assembly() || s.others.terms == 0 {
 		addDiffs2Go(x, b, y, c, s)
@@ -314,7 +303,6 @@ func (s *differences) pointers(n int) [maxTerms]*float32 {
 	return s.others.pointers(n)
 }
 
-// run is runGo.
 func (m *diffCombination) run(d []float32) {
 	if !isa.Assembly() {
 		m.runGo(d)

@@ -133,7 +133,6 @@ func (p *Product) store(d []float32, l, j int) {
 	}
 }
 
-// begin multiplies d by beta.
 func (p *Product) begin(d []float32) {
 	switch p.beta {
 	case 0:

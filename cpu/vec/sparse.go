@@ -119,7 +119,6 @@ const (
 // isSparse reports whether most cache lines of v hold none of the coordinates.
 func isSparse(v []float32, at []uint32) bool { return len(v) >= sparseFrom*len(at) }
 
-// gatherAt is gatherAtGo.
 func gatherAt(dst, src []float32, at []uint32) {
 	dst = dst[:len(at)]
 	switch {
@@ -143,7 +142,6 @@ func gatherAt(dst, src []float32, at []uint32) {
 	}
 }
 
-// addDiffAt1 is addDiffAt1Go.
 func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
 	p, q = p[:len(at)], q[:len(at)]
 	rest := 0
@@ -158,7 +156,6 @@ func addDiffAt1(p, q []float32, at []uint32, a float32, v []float32) {
 	addDiffAt1Go(p[rest:], q[rest:], at[rest:], a, v)
 }
 
-// addDiffAt2 is addDiffAt2Go.
 func addDiffAt2(p, q []float32, at []uint32, a float32, v []float32, b float32, w []float32) {
 	p, q, w = p[:len(at)], q[:len(at)], w[:len(v)]
 	rest := 0

@@ -15,9 +15,6 @@ type Vector struct {
 	Data []float32
 }
 
-var _ device.Vector = (*Vector)(nil)
-
-// Len returns the number of elements.
 func (v *Vector) Len() int { return len(v.Data) }
 
 // Write copies src to dst. It panics if the lengths differ.
@@ -34,7 +31,6 @@ func (Ops) Read(dst []float32, src device.Vector) {
 	copy(dst, s)
 }
 
-// Floats implements [device.Host].
 func (Ops) Floats(v device.Vector) []float32 { return Data("Floats", v) }
 
 // Wrap implements [device.Host]. The result is a *Vector.

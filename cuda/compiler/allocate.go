@@ -76,7 +76,6 @@ func (p *planner) paramSegments() []kernels.Segment {
 	return all
 }
 
-// lifetimes sets the lifetime of each value, in tasks.
 func (p *planner) lifetimes() {
 	use := func(v, at int) {
 		if v >= 0 {

@@ -126,7 +126,6 @@ var kernelFormats = map[device.Kernel]operandFormats{
 	device.AttentionStep: {"www", "ww"},
 }
 
-// activations returns the format of activations.
 func (p *planner) activations() format {
 	if p.element == kernels.F32 {
 		return float32Format

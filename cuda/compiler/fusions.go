@@ -150,7 +150,6 @@ func (t *trace) makers() []*tracedCall {
 	return all
 }
 
-// uses returns how often each value is read.
 func (t *trace) uses() []int {
 	n := make([]int, len(t.values))
 	for _, c := range t.calls {

@@ -170,7 +170,6 @@ func addsDecay(c *device.Call) bool {
 		c.In[1].Space == device.Params
 }
 
-// finishTask returns the task that finishes a gradient.
 func finishTask(from []Operand, finishes []kernels.GradPiece) Task {
 	return Task{Work: FinishGradient, In: from, Finishes: finishes}
 }
@@ -185,7 +184,6 @@ func bufferTask(calls []*tracedCall, from []Operand) Task {
 	return t
 }
 
-// penaltyTask returns the task of a list of penalties.
 func penaltyTask(calls []*tracedCall, start, out Operand) Task {
 	t := Task{Work: AddPenalties, In: []Operand{start}, Out: []Operand{out}}
 	for i := 0; i < len(calls); i += 2 {

@@ -135,7 +135,6 @@ func (t *Task) Title() string {
 		CastToFloat32: "widening", ScaleLoss: "scaling the loss"}[t.Work]
 }
 
-// Element returns the number type of output 0.
 func (t *Task) Element() kernels.Element { return t.Out[0].Element }
 
 // Operand is numbers in a space of the run.
@@ -147,7 +146,6 @@ type Operand struct {
 	value   int             // the index of a value of the arena; -1 for operands outside of it
 }
 
-// Bytes returns the size of the operand.
 func (o Operand) Bytes() int { return o.Len * o.Element.Size() }
 
 // Options are the settings of [Compile].
@@ -292,7 +290,6 @@ func isLoss(k device.Kernel) bool {
 	return k == device.SoftmaxCrossEntropy || k == device.SoftmaxCrossEntropyMixed
 }
 
-// addInputs sets the inputs of a task, cast to the formats that its call reads.
 func (p *planner) addInputs(t *Task, c *tracedCall, elementwise format) error {
 	letters := kernelFormats[c.call.Kernel].in
 	for j, s := range c.in {
@@ -328,7 +325,6 @@ func (p *planner) addInputs(t *Task, c *tracedCall, elementwise format) error {
 	return nil
 }
 
-// addOutputs sets the outputs of a task and returns the casts that come after it.
 func (p *planner) addOutputs(t *Task, c *tracedCall, elementwise format) (after []Task, err error) {
 	letters, scaled := kernelFormats[c.call.Kernel].out, p.readsScaled(c)
 	for j, s := range c.out {
@@ -422,7 +418,6 @@ func (p *planner) paddedChannels(c *tracedCall) int {
 	return 0
 }
 
-// elementwiseFormat returns the format of an elementwise call.
 func (p *planner) elementwiseFormat(c *tracedCall, lacks []bool) format {
 	if lacks != nil {
 		return float32Format
@@ -435,7 +430,6 @@ func (p *planner) elementwiseFormat(c *tracedCall, lacks []bool) format {
 	return p.outputFormat(c.out[0])
 }
 
-// outputFormat returns the format of an output that can have either.
 func (p *planner) outputFormat(s source) format {
 	if s.value < 0 || p.values[s.value].result || slices.Contains(p.values[s.value].wanted, 'w') {
 		return float32Format

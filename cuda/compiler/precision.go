@@ -23,7 +23,6 @@ const (
 // Precisions returns all precisions.
 func Precisions() []Precision { return []Precision{FP32, TF32, FP16, BF16} }
 
-// Element returns the number type of activations.
 func (p Precision) Element() kernels.Element {
 	switch p {
 	case FP16:

@@ -9,7 +9,6 @@ import (
 	"fspda/device"
 )
 
-// isScaled reports whether a source has the loss scale.
 func (p *planner) isScaled(s source) bool {
 	if s.value >= 0 {
 		return p.values[s.value].scaled

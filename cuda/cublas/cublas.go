@@ -67,7 +67,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cublas: %s: %s (%d)", e.Call, e.Text, int32(e.Status))
 }
 
-// Check returns nil for status 0, and else an *Error.
 func (a *API) Check(s Status, call string) error { return checked(a.StatusString, s, call) }
 
 // checked returns the error of a status, with the library's message if message is not nil.
@@ -89,7 +88,6 @@ type Handle struct {
 	one, zero *float32 // they lie on the heap, because the library reads them there
 }
 
-// New returns a Handle for a stream of the current context.
 func (a *API) New(s driver.Stream) (*Handle, error) {
 	h := &Handle{api: a, one: new(float32), zero: new(float32)}
 	*h.one = 1
@@ -108,7 +106,6 @@ func (h *Handle) UseWorkspace(at driver.Pointer, bytes int) error {
 	return h.api.Check(h.api.SetWorkspace(h.h, at, uintptr(bytes)), "cublasSetWorkspace")
 }
 
-// Close destroys the handle.
 func (h *Handle) Close() error { return h.api.Check(h.api.Destroy(h.h), "cublasDestroy") }
 
 // Product is C = A·B of matrices stored by rows without gaps: C is m×n, A m×k (k×m if TransA), B
@@ -123,7 +120,6 @@ type Product struct {
 	Add            bool // C is a summand of the result
 }
 
-// Gemm enqueues the product on the stream.
 func (h *Handle) Gemm(p Product) error {
 	for _, d := range []int{p.M, p.N, p.K} {
 		if d != int(int32(d)) {

@@ -29,7 +29,6 @@ type Operands struct {
 	Aux driver.Pointer
 }
 
-// hasBias reports whether an epilogue reads or writes a bias.
 func (e Epilogue) hasBias() bool {
 	return e != epilogueNone && e != EpilogueReLUGrad && e != EpilogueGELU && e != EpilogueGELUGrad
 }

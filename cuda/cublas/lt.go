@@ -99,7 +99,6 @@ func (a *LtAPI) New(s driver.Stream, workspace driver.Pointer, workspaceBytes in
 // UseWorkspace has products use other device memory of the same size.
 func (l *Lt) UseWorkspace(at driver.Pointer) { l.workspace = at }
 
-// Close destroys the handle.
 func (l *Lt) Close() error { return l.api.check(l.api.Destroy(l.h), "cublasLtDestroy") }
 
 // check returns nil for status 0, and else an *Error.

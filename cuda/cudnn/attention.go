@@ -67,7 +67,6 @@ func (a *Attention) Run(o AttentionOperands) error {
 	return a.plan.run(at)
 }
 
-// Route names the engine.
 func (a *Attention) Route() string { return "graph, " + a.plan.engine.String() }
 
 // Close destroys the library's descriptors.
@@ -111,7 +110,6 @@ func (a *Attention) layouts() (dims, in, out [4]int64) {
 	return [4]int64{b, h, t, d}, [4]int64{3 * t * h * d, d, 3 * h * d, 1}, [4]int64{t * h * d, d, h * d, 1}
 }
 
-// scores returns the dimensions of the scores.
 func (a *Attention) scores() [4]int64 {
 	t := int64(a.shape.T)
 	return [4]int64{int64(a.shape.Windows), int64(a.shape.Heads), t, t}

@@ -267,7 +267,6 @@ func (how Selection) usable(p Perf, m Math) (Choice, bool) {
 	return Choice{Algo: p.Algo, Math: p.Math, Memory: int(p.Memory), Time: p.Time}, true
 }
 
-// size returns the bytes of a number.
 func (t Type) size() int {
 	if t == Float32 {
 		return 4

@@ -147,7 +147,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cudnn: %s: %s (%d)", e.What, e.Text, int32(e.Status))
 }
 
-// check returns nil for status 0, and else an *Error.
 func (a *API) check(s Status, what string, args ...any) error {
 	if s == 0 {
 		return nil
@@ -169,7 +168,6 @@ type Handle struct {
 	one, zero *float32 // they lie on the heap, because the library reads them there
 }
 
-// New returns a Handle for a stream of the current context.
 func (a *API) New(s driver.Stream) (*Handle, error) {
 	h := &Handle{api: a, one: new(float32), zero: new(float32)}
 	*h.one = 1
@@ -179,5 +177,4 @@ func (a *API) New(s driver.Stream) (*Handle, error) {
 	return h, a.check(a.SetStream(h.h, s), "choosing a stream")
 }
 
-// Close destroys the handle.
 func (h *Handle) Close() error { return h.api.check(h.api.Destroy(h.h), "closing") }

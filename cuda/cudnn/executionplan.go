@@ -96,7 +96,6 @@ func (p *executionPlan) run(at addresses) error {
 	return api.check(api.Backend.Execute(p.handle, p.node, pack), "%v by %v", p.nodes.what, p.engine)
 }
 
-// pack returns the descriptor of the addresses.
 func (p *executionPlan) pack(at addresses) (Node, error) {
 	if d, ok := p.packs.known[at]; ok {
 		return d, nil
@@ -140,7 +139,6 @@ func (p *executionPlan) keep(at addresses, d Node) error {
 		p.nodes.what)
 }
 
-// close destroys all descriptors of the plan.
 func (p *executionPlan) close() error {
 	if p == nil {
 		return nil

@@ -52,7 +52,6 @@ func get[T any](n *nodes, d Node, name Attribute, of AttributeType, dst []T) []T
 	return dst[:min(max(got, 0), int64(len(dst)))]
 }
 
-// getOne reads an attribute with one value.
 func getOne[T any](n *nodes, d Node, name Attribute, of AttributeType) (v T) {
 	if got := get(n, d, name, of, make([]T, 1)); len(got) == 1 {
 		return got[0]

@@ -6,7 +6,6 @@ import (
 	"fspda/cuda/dynlib"
 )
 
-// hotSymbols holds the addresses of the hot functions.
 type hotSymbols struct {
 	LaunchKernel      uintptr `sym:"cuLaunchKernel"`
 	LaunchCooperative uintptr `sym:"cuLaunchCooperativeKernel,optional"`

@@ -90,14 +90,12 @@ type Properties struct {
 // Arch returns the architecture name that compilers use, such as "sm_90".
 func (p Properties) Arch() string { return fmt.Sprintf("sm_%d", p.CC) }
 
-// Count returns the number of GPUs.
 func (a *API) Count() (int, error) {
 	var n int32
 	err := a.Check(a.DeviceGetCount(&n), "cuDeviceGetCount", "counting GPUs")
 	return int(n), err
 }
 
-// Describe returns the properties of a GPU.
 func (a *API) Describe(d Device) (Properties, error) {
 	var p Properties
 	name := make([]byte, 256)

@@ -35,7 +35,6 @@ type Handle struct {
 	opener opener
 }
 
-// Symbol returns the address of a function.
 func (h *Handle) Symbol(name string) (uintptr, error) {
 	at, err := h.opener.symbol(h.handle, name)
 	if err != nil || at == 0 {

@@ -41,7 +41,6 @@ func (b *Buffer) Float32s(n int) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b.Bytes[0])), n)
 }
 
-// Pointer returns the address of the buffer.
 func (b *Buffer) Pointer() unsafe.Pointer { return unsafe.Pointer(&b.Bytes[0]) }
 
 // Address returns the buffer's address for kernels, which is the host's.

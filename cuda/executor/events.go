@@ -33,15 +33,12 @@ func (ex *Executor) TakeEvent() (driver.Event, error) {
 	return e, nil
 }
 
-// PutEvent gives an event back to the pool.
 func (ex *Executor) PutEvent(e driver.Event) { ex.events.idle = append(ex.events.idle, e) }
 
-// Record records an event after the work on a stream.
 func (ex *Executor) Record(e driver.Event, s driver.Stream) error {
 	return ex.API.Check(ex.API.EventRecord(e, s), "cuEventRecord", "recording an event")
 }
 
-// WaitEvent has a stream wait for an event.
 func (ex *Executor) WaitEvent(s driver.Stream, e driver.Event) error {
 	return ex.API.Check(ex.API.StreamWaitEvent(s, e, 0), "cuStreamWaitEvent", "having a stream wait")
 }

@@ -49,13 +49,10 @@ func Reads(on *Dependency) Access { return Access{On: on} }
 // Writes is the access of an operation that writes.
 func Writes(on *Dependency) Access { return Access{On: on, write: true} }
 
-// Reads declares an operand that is read.
 func (p *Op) Reads(on *Dependency) { p.declare(Reads(on)) }
 
-// Writes declares an operand that is written.
 func (p *Op) Writes(on *Dependency) { p.declare(Writes(on)) }
 
-// Declare declares an operand.
 func (p *Op) Declare(a Access) { p.declare(a) }
 
 func (p *Op) declare(all ...Access) {
@@ -114,7 +111,6 @@ const (
 	forgottenAfter = 4 * LevelsPerIteration
 )
 
-// add queues an operation.
 func (q *opQueue) add(p *Op) {
 	at := q.sent + 1
 	for _, a := range p.accesses {
@@ -201,7 +197,6 @@ func (q *opQueue) addCallback(p *Op) {
 	}
 }
 
-// count returns the number of operations.
 func (l *level) count() int {
 	n := len(l.single)
 	for i := range l.batches {
@@ -346,7 +341,6 @@ func (ex *Executor) runAll(all []func()) {
 	ex.freeLists = append(ex.freeLists, all[:0])
 }
 
-// sendLevel sends the operations of a level and empties it.
 func (ex *Executor) sendLevel(l *level) {
 	ex.sortAcceptedLast(l.single)
 	for i, p := range l.single {

@@ -18,7 +18,6 @@ type Block struct {
 	Size int // bytes; 0: there is none
 }
 
-// Address returns where the block begins, for kernels.
 func (b Block) Address() kernels.Address { return kernels.Address(b.At) }
 
 // pool is a caching allocator: it keeps free blocks by size, since the driver's own allocation

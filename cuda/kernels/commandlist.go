@@ -148,16 +148,12 @@ func (m *CommandList) Reset(deviceList Address, buffer []byte) {
 	m.phases = m.phases[:0]
 }
 
-// Len returns the number of calls.
 func (m *CommandList) Len() int { return m.count }
 
-// HasData reports whether data is sent with the calls.
 func (m *CommandList) HasData() bool { return m.data != 0 }
 
-// Phases returns the number of phases.
 func (m *CommandList) Phases() int { return len(m.phases) }
 
-// Calls returns the calls of each phase.
 func (m *CommandList) Calls() [][]Call {
 	all := make([][]Call, len(m.phases))
 	for i, calls := range m.phases {
@@ -176,7 +172,6 @@ func (m *CommandList) Calls() [][]Call {
 // align16 rounds a number of bytes up to the unit that is copied.
 func align16(bytes int) int { return (bytes + 15) &^ 15 }
 
-// commandBytes returns the size of phases, commands and arguments.
 func (m *CommandList) commandBytes(phases, calls, args int) int {
 	return align16(8*(1+(phases+1)/2) + commandSize*calls + 8*args)
 }
@@ -284,7 +279,6 @@ func (p *Places) Take(c *Call) (first, skip int) {
 	return first, p.skip
 }
 
-// write writes phases, commands and arguments, for a megakernel of megakernelBlocks blocks.
 func (m *CommandList) write(b []byte, megakernelBlocks int) {
 	order := binary.LittleEndian
 	order.PutUint64(b, uint64(len(m.phases)))

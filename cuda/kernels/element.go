@@ -19,7 +19,6 @@ func (e Element) Size() int { return [...]int{4, 2, 2}[e] }
 // Pack returns how many numbers a thread handles at a time: 16 bytes.
 func (e Element) Pack() int { return 16 / e.Size() }
 
-// name returns the name of a kernel for this element.
 func (e Element) name(kernel string) string { return fmt.Sprintf("%s_%s", kernel, e) }
 
 // defineEach defines kernels for several elements.

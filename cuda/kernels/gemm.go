@@ -107,7 +107,8 @@ const (
 	bytesRows, bytesColumns, bytesStep = 64, 104, 16
 	// NARROW_ROWS: the rows of a block of gemm_tn_narrow; and the most rows
 	narrowRows, narrowMost = 8, 16
-	// COLUMN_BLOCK and COLUMN_THREADS: the columns and threads of a block of gemm_tn_narrow and bias_gradient
+	// COLUMN_BLOCK and COLUMN_THREADS: the columns and threads of a block of gemm_tn_narrow and
+	// bias_gradient
 	columnBlock, columnThreads = 8, 64
 )
 
@@ -171,7 +172,6 @@ func (g Gemm) shape() (side, threads int, name string) {
 	return side, threads, name
 }
 
-// Call returns the launch of the products.
 func (g Gemm) Call() Call {
 	if g.Bytes != nil && g.Form == "nn" {
 		panic("kernels: a product of byte inputs has form nn, want nt or tn")
@@ -235,8 +235,9 @@ func (g Gemm) Parts() int {
 }
 
 // PartsCall returns the launch of a product of byte inputs in form nt that writes its summands, one
-// for each chunk of k or part of one: part holds them agent by agent, each of M×N numbers. Their sum from left to
-// right has the bits of the product. It spreads the products of few elements over more blocks.
+// for each chunk of k or part of one: part holds them agent by agent, each of M×N numbers. Their
+// sum from left to right has the bits of the product. It spreads the products of few elements over
+// more blocks.
 func (g Gemm) PartsCall(part Address) Call {
 	rows, columns, threads, name := wideRows, wideColumns, partsThreads, "gemm_nt_bytes_parts"
 	if g.exact() {

@@ -196,7 +196,6 @@ func (f Group) lower(c *device.Call) ([]Call, error) {
 	return nil, fmt.Errorf("a group does not support this kernel")
 }
 
-// operands locates the operands of calls.
 func (f Group) operands(refs ...device.Ref) ([]Operand, error) {
 	lists := map[device.Space]Address{device.Params: f.Params, device.Grads: f.Grads, device.Arena: f.Arenas,
 		device.Input: f.Inputs}
@@ -219,7 +218,6 @@ func (f Group) product(c *device.Call) ([]Call, error) {
 	return []Call{g.Call()}, nil
 }
 
-// gemm returns the product that a call computes.
 func (f Group) gemm(c *device.Call) (g Gemm, err error) {
 	in, err := f.operands(c.In...)
 	if err != nil {

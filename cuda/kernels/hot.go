@@ -16,7 +16,6 @@ func init() {
 	hotKernels.addDiff = table["add_diff"]
 }
 
-// call returns a call with encoded arguments.
 func (k *Kernel) call(l Launch, args ...uint64) Call {
 	if len(args) != len(k.Params) {
 		panic(fmt.Sprintf("kernels: %s called with %d arguments, the table has %d parameters", k.Name, len(args),

@@ -189,7 +189,6 @@ const threads = 256
 // over returns the geometry of n threads in blocks of the usual size.
 func over(n int) Launch { return blocks(n, threads) }
 
-// blocks returns the geometry of n threads in blocks of the given size.
 func blocks(n, size int) Launch {
 	return Launch{Grid: [3]uint32{uint32((n + size - 1) / size), 1, 1}, Block: [3]uint32{uint32(size), 1, 1}}
 }

@@ -102,14 +102,12 @@ func (n *Norm) rowsFor(blocks, most int) int {
 // parts returns the number of blocks one below the other that sum.
 func (n *Norm) parts() int { return (n.M + n.rows() - 1) / n.rows() }
 
-// PartNumbers returns the size of Part in float64 numbers.
 func (n *Norm) PartNumbers() int { return 2 * n.parts() * n.C }
 
 // MaskBytes returns the size of a bit mask, one byte per pack. The rows of the matrix must be whole
 // packs.
 func (n *Norm) MaskBytes() int { return n.M * n.C / n.Element.Pack() }
 
-// launch returns the geometry of blocks of the given number of rows.
 func (n *Norm) launch(rows int) Launch {
 	down := (n.M + rows - 1) / rows
 	if down > 65535 {

@@ -29,7 +29,6 @@ func (f Group) Phases(code *device.Code) (phases [][]Call, done int, err error) 
 	return p.phases, p.earliest(results, nil), nil
 }
 
-// phasePlanner assigns calls to phases.
 type phasePlanner struct {
 	phases [][]Call
 	uses   []access

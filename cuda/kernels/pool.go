@@ -34,7 +34,6 @@ func imageBlocks(images, each int) Launch {
 	return l
 }
 
-// Max is device.MaxPool.
 func (g Pool) Max(y, at, x Address) Call {
 	return call(g.Element.name("max_pool"), imageBlocks(g.Images, g.P()*g.Q()*g.Element.packs(g.C)), y, at, x, g.Images,
 		g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())
@@ -46,7 +45,6 @@ func (g Pool) MaxOfNorm(y, at, x, mean, scale, shift Address) Call {
 		g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q(), mean, scale, shift)
 }
 
-// MaxGrad is device.MaxPoolGrad.
 func (g Pool) MaxGrad(dx, dy, at Address) Call {
 	return call(g.Element.name("max_pool_grad"), imageBlocks(g.Images, g.H*g.W*g.Element.packs(g.C)), dx, dy, at,
 		g.Images, g.H, g.W, g.C, g.R, g.Stride, g.Pad, g.P(), g.Q())

@@ -111,7 +111,6 @@ func isRefusal(err error) bool {
 	return errors.As(err, &e) && (e.Result == driver.CooperativeLaunchTooLarge || e.Result == driver.NotSupported)
 }
 
-// Accepts implements executor.Collector.
 func (m *Megakernel) Accepts(c kernels.Call) bool {
 	if c.Kernel == nil || !c.Listable() {
 		return false
@@ -120,7 +119,6 @@ func (m *Megakernel) Accepts(c kernels.Call) bool {
 	return threads <= uint64(m.MaxThreads)
 }
 
-// AcceptsVectors implements executor.Collector.
 func (m *Megakernel) AcceptsVectors(n int) bool { return n <= m.MaxThreads }
 
 // Reserve makes space in the list for phases, steps, arguments and bytes of data. If there is too
@@ -139,7 +137,6 @@ func (m *Megakernel) Reserve(phases, steps, args, data int) (bool, error) {
 	return m.Commands.Fits(m.Phase+phases, steps, args, data), nil
 }
 
-// begin begins a list.
 func (m *Megakernel) begin() error {
 	if n := len(m.freeLists); n > 0 {
 		m.list, m.freeLists = m.freeLists[n-1], m.freeLists[:n-1]
@@ -157,7 +154,6 @@ func (m *Megakernel) begin() error {
 	return nil
 }
 
-// Append implements executor.Collector.
 func (m *Megakernel) Append(c kernels.Call) error {
 	fits, err := m.Reserve(1, 1, len(c.Args), 0)
 	if err != nil {
@@ -175,20 +171,17 @@ func (m *Megakernel) Append(c kernels.Call) error {
 // later phases if no operation can depend on them.
 func (m *Megakernel) EndAt(phase int) { m.next = max(m.next, phase) }
 
-// NextLevel implements executor.Collector.
 func (m *Megakernel) NextLevel() {
 	if m.list != nil {
 		m.Phase = max(m.Phase, m.next)
 	}
 }
 
-// Pending implements executor.Collector.
 func (m *Megakernel) Pending() bool { return m.list != nil }
 
 // MayHang implements executor.Collector: the thread blocks of a launch wait for each other.
 func (m *Megakernel) MayHang() bool { return m.Launches > 0 }
 
-// Flush implements executor.Collector.
 func (m *Megakernel) Flush() error {
 	if m.list == nil {
 		return nil
@@ -205,7 +198,6 @@ func (m *Megakernel) Flush() error {
 	return err
 }
 
-// launch launches the list, or its only call.
 func (m *Megakernel) launch() error {
 	if m.refused {
 		return m.launchEach()

@@ -177,7 +177,6 @@ func (t launchTimes) begin(point int) (sum float64) {
 	return sum / float64(t.blocks)
 }
 
-// add adds the times of the launch that was measured.
 func (p *profile) add(times []uint32) {
 	on := alignedTimes(times, p.blocks, len(p.phases))
 	low, high := on.rates()
@@ -220,7 +219,6 @@ func (p *profile) add(times []uint32) {
 	}
 }
 
-// of returns the times of phases with these kernels.
 func (p *profile) of(names []string) *phaseTimes {
 	each := slices.Clone(names)
 	slices.Sort(each)

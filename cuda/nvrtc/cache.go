@@ -35,7 +35,6 @@ func DefaultDir() (string, error) {
 	return filepath.Join(dir, "fspda", "cubin"), nil
 }
 
-// Cache returns a cache of this library's output.
 func (l *Library) Cache(dir string) *Cache {
 	return &Cache{Dir: dir, Version: fmt.Sprintf("nvrtc %d.%d", l.Major, l.Minor)}
 }

@@ -21,7 +21,6 @@ func ShapeOf(m device.Orthogonal) Shape {
 	return Shape{min(m.Rows, m.Cols), max(m.Rows, m.Cols)}
 }
 
-// Compare orders shapes.
 func (s Shape) Compare(o Shape) int {
 	return cmp.Or(cmp.Compare(s.short, o.short), cmp.Compare(s.long, o.long))
 }

@@ -20,5 +20,4 @@ func (e *Error) Error() string {
 // ExitCode returns 2, the exit status for bad input.
 func (e *Error) ExitCode() int { return 2 }
 
-// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

@@ -27,5 +27,4 @@ func (e *PictureError) Error() string {
 // ExitCode returns 2, the exit status for bad input.
 func (e *PictureError) ExitCode() int { return 2 }
 
-// Unwrap returns the reason.
 func (e *PictureError) Unwrap() error { return e.Err }

@@ -132,7 +132,6 @@ const (
 	headRows  = 64        // rows that are looked at to choose columns
 )
 
-// tables lists the files that may be tables of labels.
 func (t *tree) tables() (files []int) {
 	for i, e := range t.entries {
 		base := strings.ToLower(path.Base(e.name))
@@ -150,7 +149,6 @@ func (t *tree) tables() (files []int) {
 	return files[:min(len(files), maxTables)]
 }
 
-// labelTable is a table of labels.
 type labelTable struct {
 	name    string
 	columns []string // names; nil if the table has no head
@@ -158,7 +156,6 @@ type labelTable struct {
 	lines   []int
 }
 
-// readTable reads a table.
 func (t *tree) readTable(i int) (*labelTable, error) {
 	e := t.entries[i]
 	text, err := t.read(e, maxTable)
@@ -337,7 +334,6 @@ var labelNames = []string{"label", "labels", "class", "classes", "class_name", "
 var pictureNames = []string{"file_name", "filename", "file", "filepath", "filepaths", "file_path", "path", "image",
 	"image_name", "image_id", "image_path", "imageid", "img", "picture", "id", "name"}
 
-// isNamed reports whether the name of a column is in a list.
 func isNamed(column string, names []string) bool {
 	return slices.Contains(names, strings.ToLower(strings.TrimSpace(column)))
 }
@@ -498,7 +494,6 @@ func (t *tree) fromTables(files []int, known map[string]bool, a *arrangement, al
 	return lab, nil
 }
 
-// take reads the rows of a table.
 func (l *labels) take(t *labelTable, c columns, f *finder, dir, split string, known map[string]bool) error {
 	named, _ := splitOfFile(path.Base(t.name))
 	missing, unlabelled := 0, 0

@@ -41,7 +41,6 @@ func names(of []*node) (all []string) {
 	return all
 }
 
-// folders makes the nodes of a tree, by path.
 func (t *tree) folders() map[string]*node {
 	all := map[string]*node{"": {}}
 	var of func(dir string) *node

@@ -21,7 +21,6 @@ func (l *listing) numberClasses() {
 	l.numbered = most + 1
 }
 
-// classNames lists the classes of f by label.
 func (l *listing) classNames(f *found) []string {
 	names := make([]string, l.numbered)
 	none := 0

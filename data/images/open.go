@@ -37,7 +37,6 @@ type Format struct {
 	Open      func(path string, o Options) (*Set, error)
 }
 
-// registered are the formats of [Register].
 var registered []Format
 
 // Register adds a format, which is tried before the built-in ones. Call it only during

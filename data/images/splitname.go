@@ -64,7 +64,6 @@ func splitWord(word string) string {
 	return ""
 }
 
-// parseSplit reads the name of a folder.
 func parseSplit(name string) (s splitName) {
 	var rest []string
 	for _, w := range wordsOf(name) {

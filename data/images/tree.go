@@ -203,7 +203,6 @@ func (t *tree) pictures() (n int) {
 	return n
 }
 
-// read returns a small file.
 func (t *tree) read(e entry, most int64) ([]byte, error) {
 	where := filepath.Join(t.path, filepath.FromSlash(e.name))
 	if t.archives != nil {
@@ -305,7 +304,6 @@ type archiveReader struct {
 	i int
 }
 
-// ReadAt reads from the archive.
 func (r archiveReader) ReadAt(b []byte, at int64) (n int, err error) {
 	err = r.use(r.i, func(f *os.File) error {
 		n, err = f.ReadAt(b, at)

@@ -62,7 +62,6 @@ func (u *upsampler) row(y int) (cb, cr []uint8) {
 	return u.rows[0], u.rows[1]
 }
 
-// plane interpolates a row of a plane.
 func (u *upsampler) plane(dst, plane []uint8, y int) {
 	near, far := u.neighbours(plane, y)
 	// libjpeg interpolates only rows of more than two samples.

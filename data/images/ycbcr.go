@@ -24,7 +24,6 @@ func (p *RGB) setYCbCr(m *image.YCbCr, box image.Rectangle, up *upsampler) {
 	}
 }
 
-// fromYCbCrGo converts a row.
 func fromYCbCrGo(dst, ys, cbs, crs []uint8) {
 	cbs, crs = cbs[:len(ys)], crs[:len(ys)]
 	for i, v := range ys {

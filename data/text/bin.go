@@ -109,7 +109,6 @@ func littleEndian(b []byte) []uint16 {
 	return tokens
 }
 
-// Close unmaps the file.
 func (f *BinFile) Close() error {
 	f.Tokens = nil
 	if f.mapping == nil {

@@ -35,7 +35,6 @@ func (c *Corpus) Documents() (*Documents, error) {
 	return d, c.toTokens(d)
 }
 
-// add adds a document.
 func (d *Documents) add(end int64, class int32) {
 	d.Ends, d.Class = append(d.Ends, end), append(d.Class, class)
 }

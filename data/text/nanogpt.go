@@ -62,13 +62,10 @@ func charsOf(content []byte) (string, error) {
 // plain refuses all objects of a pickle.
 type plain struct{}
 
-// Construct implements [pickle.Classes].
 func (plain) Construct(class pickle.Global, _ []any) (any, error) {
 	return nil, fmt.Errorf("it makes a %s, want only texts and numbers", class)
 }
 
-// Persistent implements [pickle.Classes].
 func (plain) Persistent(any) (any, error) { return nil, fmt.Errorf("it refers to other files") }
 
-// SetState implements [pickle.Classes].
 func (plain) SetState(any, any) error { return fmt.Errorf("it sets attributes of objects") }

@@ -33,7 +33,6 @@ type Meta struct {
 	Files []part `json:"files,omitempty"` // the files of the training stream, if there are several
 }
 
-// description describes a tokenizer.
 type description struct {
 	Name       string `json:"tokenizer"`
 	Vocabulary int    `json:"vocab_size"`
@@ -41,7 +40,6 @@ type description struct {
 	File       string `json:"file,omitempty"`  // content of a tokenizer.json
 }
 
-// open makes the tokenizer.
 func (d description) open() (Tokenizer, error) {
 	if d.File != "" {
 		return bpe.New([]byte(d.File))
@@ -49,7 +47,6 @@ func (d description) open() (Tokenizer, error) {
 	return NewTokenizer(d.Name, d.Chars)
 }
 
-// describe returns the description of a tokenizer.
 func describe(t Tokenizer) description {
 	d := description{Name: t.Name(), Vocabulary: t.Size()}
 	switch t := t.(type) {
@@ -307,7 +304,6 @@ func between(b []byte, from, to int) []byte {
 	return b[from:to]
 }
 
-// openText tokenizes a text.
 func openText(path string, o OpenOptions) (*Corpus, error) {
 	s, err := read(path)
 	if err != nil {

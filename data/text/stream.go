@@ -67,7 +67,6 @@ func PrepareDocuments(ctx context.Context, train, val Source, t Tokenizer, dir s
 	return m, m.publish(dir)
 }
 
-// write writes the tokens of all documents.
 func write(ctx context.Context, train, val Source, t Tokenizer, toTrain, toVal *stream,
 	progress func(int64)) error {
 	i := -1
@@ -88,7 +87,6 @@ func write(ctx context.Context, train, val Source, t Tokenizer, toTrain, toVal *
 	return err
 }
 
-// stream writes tokens to a file.
 type stream struct {
 	out     *bufio.Writer
 	size    Size

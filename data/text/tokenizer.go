@@ -73,10 +73,8 @@ func NewTokenizer(name, chars string) (Tokenizer, error) {
 // Bytes is the tokenizer byte: a token is a byte.
 type Bytes struct{}
 
-// Name implements [Tokenizer].
 func (Bytes) Name() string { return "byte" }
 
-// Size implements [Tokenizer].
 func (Bytes) Size() int { return 256 }
 
 // Encode implements [Tokenizer]. It has no errors.
@@ -88,7 +86,6 @@ func (Bytes) Encode(dst []uint16, text []byte) ([]uint16, error) {
 	return dst, nil
 }
 
-// Token implements [Tokenizer].
 func (Bytes) Token(id uint16) []byte { return []byte{byte(id)} }
 
 // Chars is the tokenizer char: a token is one of the characters of a text, by its rank.
@@ -150,16 +147,13 @@ func newChars(chars string) (*Chars, error) {
 	return c, nil
 }
 
-// Name implements [Tokenizer].
 func (*Chars) Name() string { return "char" }
 
-// Size implements [Tokenizer].
 func (c *Chars) Size() int { return len(c.chars) }
 
 // Chars returns the characters in ascending order.
 func (c *Chars) Chars() string { return string(c.chars) }
 
-// Encode implements [Tokenizer].
 func (c *Chars) Encode(dst []uint16, text []byte) ([]uint16, error) {
 	at := 0
 	for len(text) > 0 {
@@ -175,5 +169,4 @@ func (c *Chars) Encode(dst []uint16, text []byte) ([]uint16, error) {
 	return dst, nil
 }
 
-// Token implements [Tokenizer].
 func (c *Chars) Token(id uint16) []byte { return c.bytes[id] }

@@ -26,7 +26,6 @@ func (w *Writer) Token(id uint16) error {
 	return w.write(complete(w.held))
 }
 
-// Flush writes the tokens that are held back.
 func (w *Writer) Flush() error { return w.write(len(w.held)) }
 
 func (w *Writer) write(n int) error {

@@ -52,7 +52,6 @@ func rotated(sign float64) interpreter {
 	}
 }
 
-// eachPair calls f for the pairs of queries and keys.
 func eachPair(c *device.Call, f func(a, b int, angle float64)) {
 	windows, tokens, heads, h := c.Dims[0], c.Dims[1], c.Dims[2], c.Dims[3]
 	for r := range windows * tokens {

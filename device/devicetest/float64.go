@@ -13,9 +13,6 @@ type Vector64 struct {
 	Data []float64
 }
 
-var _ device.Vector = (*Vector64)(nil)
-
-// Len is the number of elements.
 func (v *Vector64) Len() int { return len(v.Data) }
 
 // float64Device computes on the host in float64, and rounds each result by round. Its loops over

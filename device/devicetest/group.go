@@ -47,7 +47,6 @@ func (s groupOf) of(i int) (group, channel int) {
 	return i/(s.m*s.c)*s.g + channel/(s.c/s.g), channel
 }
 
-// numbers returns how many numbers a group has.
 func (s groupOf) numbers() float64 { return float64(s.m * s.c / s.g) }
 
 // groupInputs gives some channels a large mean.
@@ -253,7 +252,6 @@ type evoGradient struct {
 	x, dy, gamma, forV, d float64
 }
 
-// eachEvo calls run for every number with the terms of its gradient.
 func eachEvo(c *device.Call, in [][]float64, run func(i int, e evoGradient)) {
 	for i, x := range in[0] {
 		k, j := groups(c).of(i)

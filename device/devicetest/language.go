@@ -300,7 +300,6 @@ func addLayerNormBounds(c *device.Call, in, want, b [][]float64) {
 	}
 }
 
-// rowGradient holds the operands of a gradient of a normalization of rows.
 type rowGradient struct {
 	x, dy, gamma, mean, rstd, add []float64
 }

@@ -88,7 +88,6 @@ func poolCalls(add func(attr float64, dims ...int)) {
 	add(0, 1, 3, 12, 40, 5, 1, 4)
 }
 
-// avgPoolCalls lists the calls of the averaging kernels.
 func avgPoolCalls(add func(attr float64, dims ...int)) {
 	for i, m := range widths {
 		for j, c := range widths {

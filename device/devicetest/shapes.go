@@ -7,7 +7,6 @@ import (
 	"fspda/device/signature"
 )
 
-// shape returns the lengths of the operands of a call.
 func shape(c *device.Call) (in, out []int) {
 	s := signature.Of(c.Kernel)
 	for _, operand := range s.In {
@@ -39,7 +38,6 @@ func checkShapes(c *device.Call, in, out [][]float64) {
 // widths are around the lengths of one and two vector registers.
 var widths = []int{1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33}
 
-// calls lists the tested calls of a kernel.
 func calls(k device.Kernel) []*device.Call {
 	var list []*device.Call
 	add := func(attr float64, dims ...int) {

@@ -9,7 +9,6 @@ import (
 // The kernels of a part of a window have the position of its first row as their last input. The
 // kernels of whole windows define them.
 
-// positionInput makes the last input a position.
 func positionInput(c *device.Call, in [][]float32) {
 	positions := 40
 	switch c.Kernel {

@@ -20,7 +20,6 @@ func Check(code *device.Code) error {
 	return nil
 }
 
-// spaces is the number of memory spaces.
 const spaces = int(device.Key) + 1
 
 // checkSizes checks the sizes and results of code.
@@ -45,7 +44,6 @@ func checkSizes(code *device.Code) error {
 	return nil
 }
 
-// checkCall checks the kernel and the operands of a call.
 func checkCall(code *device.Code, c *device.Call) (Signature, error) {
 	e, err := Find(c)
 	if err != nil {

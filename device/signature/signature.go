@@ -155,7 +155,6 @@ func Find(c *device.Call) (Signature, error) {
 	return e, checkTokens(c)
 }
 
-// checkGroups checks that the channels divide into the groups.
 func checkGroups(c *device.Call) error {
 	if channels, groups := c.Dims[2], c.Dims[3]; channels%groups != 0 {
 		return fmt.Errorf("%d channels in %d groups, want a number of groups that divides that of channels", channels,

@@ -52,11 +52,9 @@ func (p *Parts) Part(t, vector int, b *dist.Buffer, agent int) *dist.Buffer {
 	return part
 }
 
-// Gather sends this agent's part of a vector of n numbers to all others, and returns the vector of
-// all parts. The part is the first of own, before what its codec needs beside it. It takes over a
-// reference to each.
-func (p *Parts) Gather(ctx context.Context, t, n int, own ...*dist.Buffer) (*dist.Buffer, error) {
-	defer dist.Message{Values: own}.Release()
+// Send sends this agent's part of a vector to all others. The part is the first of own, before what
+// its codec needs beside it.
+func (p *Parts) Send(ctx context.Context, t int, own ...*dist.Buffer) error {
 	for peer := range p.Agents {
 		if peer == p.Self {
 			continue
@@ -67,9 +65,15 @@ func (p *Parts) Gather(ctx context.Context, t, n int, own ...*dist.Buffer) (*dis
 			b.Retain(1)
 		}
 		if err := p.Net.Send(ctx, m); err != nil {
-			return nil, err
+			return err
 		}
 	}
+	return nil
+}
+
+// Receive returns the vector of n numbers of all parts: those that the others send, and this agent's
+// own, which it has sent.
+func (p *Parts) Receive(ctx context.Context, t, n int, own ...*dist.Buffer) (*dist.Buffer, error) {
 	whole, dev := p.Pool.Get(n), p.Pool.Device()
 	all, shared := p.Pool.Floats(whole)
 	if !shared {

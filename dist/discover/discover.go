@@ -14,6 +14,12 @@ const Version = 7
 // MaxAddresses is the largest number of addresses of one agent.
 const MaxAddresses = 16
 
+// Branches is the largest number of agents that a tree of agents has directly below one.
+const Branches = 6
+
+// Parent returns the agent above another one in the tree of agents, whose root is agent 0.
+func Parent(rank int) int { return (rank - 1) / Branches }
+
 // Discovery finds the other agents of a run for one agent. Its methods are safe for concurrent use.
 type Discovery interface {
 	// Start begins to answer other agents on behalf of an agent. When the context ends, the agent

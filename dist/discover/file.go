@@ -35,8 +35,6 @@ type File struct {
 	trouble atomic.Uint64
 }
 
-var _ Discovery = (*File)(nil)
-
 // OpenFile reads the file. It must list exactly the agents 0 to agents-1, each at another address.
 func OpenFile(path string, agents int, log *zap.Logger) (*File, error) {
 	f := &File{path: path, agents: agents, log: log}
@@ -48,7 +46,6 @@ func OpenFile(path string, agents int, log *zap.Logger) (*File, error) {
 	return f, err
 }
 
-// Address returns the address of an agent.
 func (f *File) Address(agent int) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,16 +71,13 @@ func (f *File) Addresses(_ context.Context, agent int) ([]string, error) {
 	return peers[agent : agent+1], nil
 }
 
-// Relay implements [Discovery].
 func (f *File) Relay(agent int) (net.Conn, error) {
 	return nil, fmt.Errorf("discover: %s has no other address of agent %d: does it run and listen there, and can this "+
 		"machine reach it?", f.path, agent)
 }
 
-// Stats implements [Discovery].
 func (f *File) Stats() Stats { return Stats{Trouble: f.trouble.Load()} }
 
-// Close implements [Discovery].
 func (f *File) Close() {}
 
 // read reads the file and returns the addresses by rank.

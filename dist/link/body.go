@@ -78,7 +78,6 @@ func (c *bodyCodec) encodeInPlace(m dist.Message) (segments, bool) {
 	return body, true
 }
 
-// encode returns the body of a message. It does not release the message.
 func (c *bodyCodec) encode(m dist.Message) ([]byte, error) {
 	if len(m.Values) > maxVectors {
 		return nil, fmt.Errorf("link: a message has %d vectors; the protocol carries at most %d", len(m.Values),

@@ -24,7 +24,6 @@ func (f *inFrame) free() {
 	f.data = nil
 }
 
-// decode decodes the header.
 func (f *inFrame) decode() (h header, err error) {
 	size := f.data.Len()
 	if size < headerSize {
@@ -35,7 +34,6 @@ func (f *inFrame) decode() (h header, err error) {
 	return decodeHeader(&b, size-headerSize)
 }
 
-// appendPayload appends the payload to dst.
 func (f *inFrame) appendPayload(dst []byte) []byte {
 	left := headerSize
 	for _, b := range f.data {
@@ -46,10 +44,8 @@ func (f *inFrame) appendPayload(dst []byte) []byte {
 	return dst
 }
 
-// Name implements encoding.CodecV2.
 func (frameCodec) Name() string { return "fspda" }
 
-// Marshal implements encoding.CodecV2.
 func (frameCodec) Marshal(v any) (mem.BufferSlice, error) {
 	f, ok := v.(*outFrame)
 	if !ok {
@@ -84,7 +80,6 @@ type readBufferPool struct{ pool sync.Pool }
 // readBufferSize is the size of gRPC's largest read: the largest HTTP/2 frame that it allows.
 const readBufferSize = 16 << 10
 
-// Get implements mem.BufferPool.
 func (a *readBufferPool) Get(n int) *[]byte {
 	if n > readBufferSize {
 		b := make([]byte, n)
@@ -99,7 +94,6 @@ func (a *readBufferPool) Get(n int) *[]byte {
 	return b
 }
 
-// Put implements mem.BufferPool.
 func (a *readBufferPool) Put(b *[]byte) {
 	if cap(*b) == readBufferSize {
 		a.pool.Put(b)

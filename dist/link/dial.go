@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -34,6 +35,7 @@ const (
 	maxRedial = time.Second
 
 	directRetry  = time.Minute            // A relayed link is replaced by a direct one after this time, if possible.
+	maxUnrelayed = 5                      // A link that is to be relayed is dialed after so many failures.
 	dialStagger  = 100 * time.Millisecond // The next address of a peer is dialed after this time.
 	drainTimeout = time.Second            // A node that closes sends queued messages for this time.
 	warnAfter    = 15 * time.Second       // A peer that cannot be reached for this time is logged.
@@ -248,10 +250,23 @@ func (p *peer) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p.relayFirst() {
+		relay, err := n.opt.Discovery.Relay(p.id)
+		if err == nil {
+			end, err := p.dial(ctx, relay, relayWindow)
+			if err == nil {
+				p.unrelayed = 0
+				return <-end
+			}
+			p.unrelayed++
+			return err
+		}
+	}
 	var unreachable error
 	if time.Since(p.unreachable) > n.opt.directRetry && len(addresses) > 0 {
 		end, err := p.dialDirect(ctx, addresses)
 		if err == nil {
+			p.unrelayed = 0 // The next one may be relayed.
 			return <-end
 		}
 		if errors.Is(err, errRefused) || ctx.Err() != nil {
@@ -285,6 +300,14 @@ func (p *peer) connect(ctx context.Context) error {
 		}
 	}
 	return <-end
+}
+
+// relayFirst reports whether the link to the peer is one over which only reports go, of many to agent
+// 0, which is relayed where it can be: agent 0 has no connection for each other agent.
+func (p *peer) relayFirst() bool {
+	o := &p.node.opt
+	return p.id == hub && o.Tree && o.Near != nil && !slices.Contains(o.Near, hub) && discover.Parent(o.Self) != hub &&
+		p.unrelayed < maxUnrelayed
 }
 
 // dialAgain dials the peer directly, at addresses that may have changed.

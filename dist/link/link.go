@@ -57,7 +57,6 @@ func (l *link) end(err error) {
 	}
 }
 
-// wakeUp wakes the writing goroutine.
 func (l *link) wakeUp() {
 	if l == nil {
 		return
@@ -346,7 +345,6 @@ func (l *link) readControl() (kind frameKind, text []byte, err error) {
 	return h.kind, f.appendPayload(nil), err
 }
 
-// handle processes a frame.
 func (l *link) handle(f *inFrame) error {
 	h, err := f.decode()
 	if err != nil {

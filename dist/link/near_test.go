@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"fspda/dist"
+	"fspda/dist/discover"
 )
 
 // onRing returns an edit by which each node is near its two neighbours on a ring.
@@ -45,6 +46,39 @@ func TestLinksWhereNeeded(t *testing.T) {
 		}
 		if got, err := receive(testContext(t), m[to], from, 7); err != nil || got[0] != 3 {
 			t.Errorf("from %d to %d: %v, %v", from, to, got, err)
+		}
+	}
+}
+
+// Of many agents on a ring, only those directly below agent 0 in the tree, and its neighbours, are
+// connected to it. The links of the others to it are relayed, and carry reports.
+func TestLinksToAgentZeroAreRelayed(t *testing.T) {
+	const n = discover.Branches + 4
+	m := openMesh(t, n, func(o *settings) {
+		onRing(n)(o)
+		o.Listen, o.Tree = "127.0.0.1:0", true
+	})
+	for i := range m {
+		if err := m[i].Ready(testContext(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, s := range m[0].Peers() {
+		want := s.Agent <= discover.Branches || s.Agent == n-1
+		await(t, "the links to agent 0 are direct or relayed", func() bool {
+			return m[0].Peers()[s.Agent-1].Direct == want
+		})
+		if err := m[s.Agent].Report(testContext(t), 0, 3, []byte{byte(s.Agent)}); err != nil {
+			t.Fatal(err)
+		}
+		err := m[0].TakeReport(testContext(t), s.Agent, func(_ int, b []byte) error {
+			if int(b[0]) != s.Agent {
+				t.Errorf("agent %d reports %v", s.Agent, b)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -63,7 +63,6 @@ type news struct {
 // tells reports whether the node tells others of agents to which they have no links.
 func (n *Node) tells() bool { return n.opt.Self == hub && n.opt.Near != nil }
 
-// latestNews returns the news as bytes.
 func (n *Node) latestNews() []byte {
 	n.news.mu.Lock()
 	defer n.news.mu.Unlock()

@@ -65,6 +65,9 @@ type Links struct {
 	// Near are the agents to which there are links from the start; nil: all. To the others a link is
 	// made when a message is sent to them or awaited from them. Agent 0 is near all.
 	Near []int
+	// Tree says that the Discovery relays along a tree of the agents' own servers. Links over which only
+	// reports go to agent 0 are relayed then.
+	Tree bool
 	// Pause is the time between two heartbeats of a link that no message uses; 0: five seconds.
 	Pause time.Duration
 }
@@ -212,7 +215,6 @@ func (o *Options) near(agent int) bool {
 	return o.Near == nil || agent == hub || o.Self == hub || slices.Contains(o.Near, agent)
 }
 
-// others returns the peers.
 func (n *Node) others() []*peer {
 	out := make([]*peer, 0, len(n.peers))
 	for _, p := range n.peers {
@@ -238,7 +240,6 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
-// ConnectedPeers returns the number of agents that are connected.
 func (n *Node) ConnectedPeers() int {
 	present := 0
 	for _, p := range n.others() {
@@ -292,7 +293,7 @@ func (n *Node) Recv(ctx context.Context, self, from, t int) (dist.Message, error
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("link: agent %d awaiting iteration %d from agent %d: %w", self, t, from, err)
 	}
-	m, err := n.message(msg, from, t, false)
+	m, err := n.message(msg, from, t, false, true)
 	if err != nil {
 		return dist.Message{}, fmt.Errorf("link: iteration %d from agent %d cannot be used: %w", t, from, err)
 	}

@@ -19,6 +19,7 @@ type peer struct {
 	mu sync.Mutex
 	need
 	known
+	dialing
 	link             *link // The connection; nil: none now.
 	incarnation      uint64
 	pastIncarnations map[uint64]bool // Earlier processes of the agent, which are refused.
@@ -32,13 +33,6 @@ type peer struct {
 	offences         [numStreams]offence
 	counted          int           // The bytes of out[exchanges] that the node's logBytes contains.
 	changed          chan struct{} // Closed and replaced whenever the state changes.
-
-	// first is the address that is dialed first, modulo their number. The goroutine that dials uses
-	// it.
-	first int
-	// unreachable is the time at which a direct connection failed. The goroutine that dials uses
-	// it.
-	unreachable time.Time
 }
 
 // need says whether there is to be a link to a peer, and how it is used.
@@ -47,6 +41,13 @@ type need struct {
 	wanted  bool      // There is to be a link.
 	used    time.Time // The time of the latest message in either direction.
 	awaits  int       // The number of waits for a message of the agent, or for room to send one.
+}
+
+// dialing is how a peer was dialed. The goroutine that dials it uses it.
+type dialing struct {
+	first       int       // The address that is dialed first, modulo their number.
+	unreachable time.Time // The time at which a direct connection failed.
+	unrelayed   int       // The number of failures to relay a link that is to be relayed.
 }
 
 // known is what the node knows of the agent at the other end.

@@ -100,9 +100,20 @@ func (n *Node) Offence(agent int) (lasting time.Duration, reason error) {
 	return lasting, reason
 }
 
-// RecvChecked implements [dist.Checked].
 func (n *Node) RecvChecked(ctx context.Context, self, from, t int, check func(dist.Message) error) (dist.Message,
 	error) {
+	return n.checked(ctx, self, from, t, check, true)
+}
+
+func (n *Node) PeekChecked(ctx context.Context, self, from, t int, check func(dist.Message) error) (dist.Message,
+	error) {
+	return n.checked(ctx, self, from, t, check, false)
+}
+
+// checked waits for the message of iteration t from an agent that check accepts, and takes it or
+// leaves it.
+func (n *Node) checked(ctx context.Context, self, from, t int, check func(dist.Message) error,
+	take bool) (dist.Message, error) {
 	p := n.checkReceiver(self, from)
 	for {
 		msg, err := p.peek(ctx, exchanges)
@@ -110,14 +121,16 @@ func (n *Node) RecvChecked(ctx context.Context, self, from, t int, check func(di
 			return dist.Message{}, fmt.Errorf("link: agent %d awaiting iteration %d from agent %d: %w", self, t, from,
 				err)
 		}
-		m, err := n.message(msg, from, t, true)
+		m, err := n.message(msg, from, t, true, take)
 		if err == nil {
 			if err = check(m); err != nil {
 				m.Release()
 			}
 		}
-		if err == nil {
+		if err == nil && take {
 			p.take(exchanges)
+		}
+		if err == nil {
 			return m, nil
 		}
 		err = fmt.Errorf("link: the message of iteration %d from agent %d was refused: %w", t, from, err)
@@ -137,10 +150,14 @@ func (n *Node) checkReceiver(self, from int) *peer {
 	return n.peer(from)
 }
 
-// message decodes a message of iteration t. With finite it refuses values that are not finite.
-func (n *Node) message(msg *recvMessage, from, t int, finite bool) (dist.Message, error) {
+// message decodes a message of iteration t. With finite it refuses values that are not finite. With
+// last nothing reads its body later.
+func (n *Node) message(msg *recvMessage, from, t int, finite, last bool) (dist.Message, error) {
 	m := dist.Message{T: int(msg.t), From: from, To: n.opt.Self, Codec: n.opt.Codec}
-	done := func() { n.bodies.put(msg.body) }
+	done := func() {}
+	if last {
+		done = func() { n.bodies.put(msg.body) }
+	}
 	body, err := decompress(msg)
 	if err == nil {
 		m.Values, m.Arrives, err = n.bodyCodec.decode(m.T, body, finite, done)

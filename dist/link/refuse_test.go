@@ -46,6 +46,39 @@ func oneOfFive(m dist.Message) error {
 	return nil
 }
 
+// A message that was read ahead stays, in whatever form it came, and is received later, also after
+// its connection has ended.
+func TestPeekLeavesTheMessage(t *testing.T) {
+	for name, how := range map[string]Compression{"in place": NoCompression, "compressed": Zstd} {
+		t.Run(name, func(t *testing.T) {
+			m := openMesh(t, 2, func(o *settings) { o.Compression = how })
+			ctx := testContext(t)
+			if err := send(ctx, m[1], 0, 7, ramp(1, 7, 5)); err != nil {
+				t.Fatal(err)
+			}
+			want := ramp(1, 7, 5)
+			for k, take := range []func(context.Context, int, int, int, func(dist.Message) error) (dist.Message, error){
+				m[0].PeekChecked, m[0].PeekChecked, m[0].RecvChecked} {
+				got, err := take(ctx, 0, 1, 7, oneOfFive)
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := make([]float32, 5)
+				got.Values[0].Device().Read(v, got.Values[0].V)
+				if !slices.Equal(v, want) {
+					t.Errorf("read %d is %v, want %v", k, v, want)
+				}
+				got.Release()
+				if p := m[0].peer(1); k == 0 {
+					p.mu.Lock()
+					p.link.end(errors.New("broken by the test"))
+					p.mu.Unlock()
+				}
+			}
+		})
+	}
+}
+
 // A message that no agent of the run sends closes its link, is counted, and its sender is named.
 // The receiver waits on, the others exchange as before, and a valid message is taken when it comes.
 func TestBadMessageNamesItsSender(t *testing.T) {

@@ -3,7 +3,6 @@ package link
 // segments is a message body in several parts, which need not be adjacent in memory.
 type segments [][]byte
 
-// size returns the total number of bytes.
 func (s segments) size() (n int) {
 	for _, part := range s {
 		n += len(part)

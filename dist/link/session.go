@@ -15,9 +15,6 @@ type session struct {
 	epoch uint64
 }
 
-var _ dist.SessionOpener = (*Node)(nil)
-
-// OpenSession implements [dist.SessionOpener].
 func (n *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) {
 	p := n.peer(with)
 	p.mu.Lock()
@@ -32,7 +29,6 @@ func (n *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) 
 	return &session{p, p.epoch}, nil
 }
 
-// SilentFor implements [dist.SessionOpener].
 func (n *Node) SilentFor(with int) time.Duration {
 	p := n.peer(with)
 	p.mu.Lock()

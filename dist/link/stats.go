@@ -28,7 +28,6 @@ type Stats struct {
 	Direct                uint64 // The frames that were received over links that are not relayed.
 }
 
-// Stats returns the counters.
 func (n *Node) Stats() Stats {
 	s, d := &n.stats, n.opt.Discovery.Stats()
 	return Stats{Messages: s.messages.Load(), Reconnects: s.reconnects.Load(), Resent: s.resent.Load(),

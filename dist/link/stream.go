@@ -89,7 +89,6 @@ func (o *sendStream) skip(arrived uint64) {
 	o.bytes += messageOverhead
 }
 
-// find returns the message with a number, if it is in the log.
 func (o *sendStream) find(seq uint64) (sentMessage, bool) {
 	if seq < o.firstKept() || seq >= o.next {
 		return sentMessage{}, false

@@ -14,7 +14,6 @@ import (
 // Dict is a dictionary, in the order of its entries.
 type Dict struct{ Keys, Values []any }
 
-// Get returns the value of a name; nil: there is none.
 func (d *Dict) Get(name string) any {
 	for i, k := range d.Keys {
 		if k == name {
@@ -109,7 +108,6 @@ func (m *machine) number(size int) uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// text reads size bytes.
 func (m *machine) text(size uint64) (string, error) {
 	if size > uint64(m.r.Len()) {
 		return "", errDamaged

@@ -6,7 +6,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// open makes a file in memory.
 func open() (*os.File, error) {
 	fd, err := unix.MemfdCreate("fspda", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -115,7 +115,6 @@ func (e *Engine) Initialize(seed uint64) error {
 	return err
 }
 
-// initial returns initial vectors.
 func (e *Engine) initial(seed uint64) (x, buffers []float32, err error) {
 	if e.start != nil {
 		return e.start, e.startBuffers, nil

@@ -50,7 +50,6 @@ func (e Examples) example() example {
 	return example{Shape: e.Shape, Classes: e.Classes, Tokens: e.Tokens, Rows: e.Test != nil}
 }
 
-// Ask returns the description of the program's network for examples.
 func (p *Program) Ask(e Examples) (d Description, err error) {
 	of := e.example()
 	err = p.do("model", nil, func(c *client) (request, error) {

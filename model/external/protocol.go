@@ -72,7 +72,6 @@ type answer struct {
 	Hits5 float64  `json:"hits5"`
 }
 
-// facts are the answer to model.
 type facts struct {
 	Name       string                 `json:"name"`
 	Parameters []model.ExternalTensor `json:"parameters"`
@@ -109,7 +108,6 @@ func (a *answer) loss() float64 {
 	return *a.Loss
 }
 
-// features returns the number of values of an example.
 func (e example) features() int {
 	n := 1
 	for _, d := range e.Shape {

@@ -43,7 +43,6 @@ type graph struct {
 	mask   string         // the name of the mask of attention, once it is there
 }
 
-// translate converts a network to operators.
 func translate(net *model.Network) (*graph, error) {
 	f, err := net.Forward()
 	if err != nil {
@@ -83,7 +82,6 @@ func (g *graph) add(layer, operator string, in []string, attributes ...attribute
 	return name
 }
 
-// inputs names the inputs of an operation.
 func (g *graph) inputs(o model.Operation) []string {
 	var names []string
 	for _, in := range o.In {

@@ -65,7 +65,6 @@ const (
 	isInts   = 7 // AttributeProto.INTS
 )
 
-// message is an encoded message.
 type message []byte
 
 func (m *message) int(field protowire.Number, v int64) {

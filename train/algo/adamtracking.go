@@ -6,8 +6,6 @@ import "fspda/train/setting"
 // whose tracker [GTAdam] turns into a direction.
 type AdamTracking struct{ Tracking }
 
-var _ Algorithm = AdamTracking{}
-
 var adamTracking = Method{Name: "gt-adam",
 	Params: []setting.Key{trackingForm(CombineThenAdapt, SemiATC, AdaptThenCombine)},
 	New:    func(s Settings) Algorithm { return NewAdamTracking(s.Choice("form"), s.Descent) }}

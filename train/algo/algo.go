@@ -178,7 +178,6 @@ func NewEdges(a Algorithm, dev device.Device, d int, peers []int) (edges []*Edge
 	return edges
 }
 
-// EdgeLengths returns the lengths of the vectors of an edge. The length of the model is d.
 func (m Memory) EdgeLengths(d int) []int {
 	lengths := slices.Clone(m.EdgeVectors)
 	for k, n := range lengths {

@@ -126,7 +126,6 @@ func (a AsyncSTORM) Deliver(s *State, own, received []device.Vector, mask device
 	}
 }
 
-// Move applies a step to the vectors.
 func (a AsyncSTORM) Move(s *State, st Step, alpha, eta float64, grad func(dst, x device.Vector) error) error {
 	y, mc, ml := s.Aux[stormPrev], a.mc(s), s.Aux[stormML]
 	if st.T == 0 {

@@ -64,7 +64,6 @@ func (a Averaged) Mix(s *State, r *Round) error {
 	return nil
 }
 
-// follow implements [Averaging].
 func (a Average) follow(s *State, r *Round) {
 	share := a.share(r.T + 1)
 	if share == 1 {

@@ -29,8 +29,6 @@ type BEER struct {
 	Theta float64 // consensus step size; smaller for sparser compressors
 }
 
-var _ Algorithm = BEER{}
-
 var beer = Method{Name: "beer", Keys: []setting.Key{Theta, compress, norms}, Check: checkCompressed,
 	New: func(s Settings) Algorithm { return BEER{Theta: s.Param("theta")} }}
 

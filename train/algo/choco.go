@@ -39,8 +39,6 @@ type CHOCO struct {
 	Descent
 }
 
-var _ Algorithm = CHOCO{}
-
 // The keys of this method.
 var (
 	referenceBits = setting.Key{Name: "reference_bits", Topic: "exchange", Default: "honest",

@@ -4,8 +4,6 @@ package algo
 // and Liu 2018): [LED] with an averaging after every step. It requires eigenvalues of W above -1/3.
 type D2 struct{ LED }
 
-var _ Algorithm = D2{}
-
 var d2 = Method{Name: "d2", Check: checkDiffusion, New: func(s Settings) Algorithm { return NewD2(s.Descent) }}
 
 // NewD2 makes it of an optimizer.

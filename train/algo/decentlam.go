@@ -15,8 +15,6 @@ import "fspda/device"
 // of DSGD without momentum.
 type DecentLaM struct{ Mu float64 }
 
-var _ Algorithm = DecentLaM{}
-
 var decentLaM = Method{Name: "decentlam", Check: decentLaMStable,
 	New: func(s Settings) Algorithm { return DecentLaM{Mu: s.Momentum} }}
 

@@ -21,8 +21,6 @@ type DeMo struct {
 	Decay *Decay  // decoupled weight decay; nil: none
 }
 
-var _ Algorithm = DeMo{}
-
 // demoKind is the optimizer of demo, which DeMo computes itself.
 var demoKind = OptimizerKind{Name: "demo",
 	Rule: "u is the sign of a momentum whose largest coefficients were averaged", UnitSteps: true, Decoupled: true}

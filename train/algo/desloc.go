@@ -11,8 +11,6 @@ import "fspda/train/setting"
 // without. The mean is taken at the end of a round and not before the next step, which is the same.
 type DESLOC struct{ LocalSGD }
 
-var _ Algorithm = DESLOC{}
-
 var desLoc = Method{Name: "des-loc", Keys: []setting.Key{LocalSteps}, Params: momentKeys(3, 6), Check: momentsKept,
 	New: func(s Settings) Algorithm { return DESLOC{newLocalSGD(s)} }}
 

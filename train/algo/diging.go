@@ -22,8 +22,6 @@ import "fspda/device"
 // -alpha·mean(g). With exact gradients the agents reach the optimum, and q tends to ∇F - ∇f_i.
 type DIGing struct{ Descent }
 
-var _ Algorithm = DIGing{}
-
 var diging = Method{Name: "diging", New: func(s Settings) Algorithm { return DIGing{Descent: s.Descent} }}
 
 const trackQ = 0 // in State.Aux, of DIGing and NEXT

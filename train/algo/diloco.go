@@ -29,8 +29,6 @@ type DiLoCo struct {
 	Descent
 }
 
-var _ Algorithm = DiLoCo{}
-
 var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps}, Check: outerInTime,
 	Params: slices.Concat([]setting.Key{outerRate, outerMomentum(0.9, "Nesterov momentum of the outer steps")},
 		momentKeys(0, 0), reductionKeys(), []setting.Key{outerKey}),
@@ -45,18 +43,14 @@ var diloco = Method{Name: "diloco", Keys: []setting.Key{LocalSteps}, Check: oute
 // own.
 type MuLoCo struct{ DiLoCo }
 
-var _ Algorithm = MuLoCo{}
-
 var muloco = Method{Name: "muloco", Keys: []setting.Key{LocalSteps}, Check: outerSteps,
 	Params: slices.Concat([]setting.Key{{Name: outerRate.Name, Default: 0.9, Range: outerRate.Range,
 		Help: outerRate.Help}, outerMomentum(0.8, "Nesterov momentum of the outer steps")}, momentKeys(0, 0),
 		reductionKeys()),
 	New: func(s Settings) Algorithm { return MuLoCo{newRounds(s)} }}
 
-// Name implements [Algorithm].
 func (MuLoCo) Name() string { return "muloco" }
 
-// Traits implements [Algorithm].
 func (a MuLoCo) Traits() Traits {
 	t := a.DiLoCo.Traits()
 	t.Optimizers = []string{muonKind.Name}

@@ -11,8 +11,6 @@ import "fspda/device"
 // hold different data, little more than DSGD without momentum, since the momenta are averaged.
 type DmSGD struct{ Mu float64 }
 
-var _ Algorithm = DmSGD{}
-
 var dmsgd = Method{Name: "dmsgd", New: func(s Settings) Algorithm { return DmSGD{Mu: s.Momentum} }}
 
 const dmMomentum = 0 // in State.Aux: m

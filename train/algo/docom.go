@@ -28,8 +28,6 @@ type DoCoM struct {
 	A     float64 // weight of the newest gradient; 1: no variance reduction
 }
 
-var _ Algorithm = DoCoM{}
-
 var docom = Method{Name: "docom", Keys: []setting.Key{Theta, primalWeight, compress, norms}, Check: checkCompressed,
 	New: func(s Settings) Algorithm { return DoCoM{Theta: s.Param("theta"), A: s.Param("a_x")} }}
 

@@ -23,8 +23,6 @@ type DSGD struct {
 	Descent
 }
 
-var _ Algorithm = DSGD{}
-
 // The keys of this method.
 var (
 	weights = setting.Key{Name: "weights", Topic: "method", Default: setting.Auto,

@@ -16,8 +16,6 @@ import "fspda/device"
 // exact gradients the agents reach the optimum, and z tends to ∇F - ∇f_i.
 type DSGT struct{ Descent }
 
-var _ Algorithm = DSGT{}
-
 func (DSGT) Name() string { return "dsgt" }
 
 func (a DSGT) Traits() Traits {

@@ -3,8 +3,6 @@ package algo
 // EDM is [D2] with momentum (Hu and others 2025).
 type EDM struct{ D2 }
 
-var _ Algorithm = EDM{}
-
 var edm = Method{Name: "edm", Check: checkDiffusion,
 	New: func(s Settings) Algorithm { return EDM{NewD2(s.Descent)} }}
 

@@ -4,8 +4,6 @@ package algo
 // eigenvalues are not negative.
 type ExactDiffusion struct{ D2 }
 
-var _ Algorithm = ExactDiffusion{}
-
 var exactDiffusion = Method{Name: "exact-diffusion", Check: checkMixing,
 	New: func(s Settings) Algorithm { return ExactDiffusion{NewD2(s.Descent)} }}
 

@@ -24,9 +24,6 @@ type EXTRA struct {
 	Delta float64
 }
 
-var _ Algorithm = EXTRA{}
-
-// delta is a key of this method.
 var delta = setting.Key{Name: "delta", Topic: "method", Default: 0.5, Range: "(0, 0.5]",
 	Want: "above 0 and at most 0.5: W~ lies between W and (I+W)/2",
 	Help: "extra: W~ = W + delta (I-W), at most 0.5"}

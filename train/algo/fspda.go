@@ -35,9 +35,6 @@ type SA struct {
 	Descent
 }
 
-var _ Algorithm = SA{}
-
-// dualForm is a key of this method.
 var dualForm = setting.Key{Name: "dual", Topic: "method", Default: "same-time",
 	Choices: []string{"same-time", "stale-neighbour"},
 	Help:    "fspda-sa: same-time, or stale-neighbour, the released program's dual step"}

@@ -33,8 +33,6 @@ type EF struct {
 	Descent
 }
 
-var _ Algorithm = EF{}
-
 var fspdaSAEF = Method{Name: "fspda-sa-ef", Keys: []setting.Key{Gamma, Beta, compress, norms}, Check: checkCopies,
 	New: func(s Settings) Algorithm {
 		return EF{Gamma: s.Param("gamma"), Beta: s.Param("beta"), Descent: s.Descent}

@@ -26,8 +26,6 @@ type GASLoC struct {
 	Descent
 }
 
-var _ Algorithm = GASLoC{}
-
 var gasloc = Method{Name: "gasloc", Keys: []setting.Key{LocalSteps, Gamma}, Check: gaslocStable,
 	Params: []setting.Key{outerRate, outerMomentum(0.5, "momentum of the outer steps, which contains the averaging")},
 	New: func(s Settings) Algorithm {

@@ -5,8 +5,6 @@ import "fspda/train/setting"
 // GTDSGDm is gradient tracking with momentum behind the tracker.
 type GTDSGDm struct{ Tracking }
 
-var _ Algorithm = GTDSGDm{}
-
 var gtDSGDm = Method{Name: "gt-dsgdm",
 	Params: []setting.Key{trackingForm(SemiATC, CombineThenAdapt, AdaptThenCombine)},
 	New:    func(s Settings) Algorithm { return NewGTDSGDm(s.Choice("form"), s.Descent) }}

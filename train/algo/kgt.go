@@ -26,9 +26,6 @@ type KGT struct {
 	Descent
 }
 
-var _ Algorithm = KGT{}
-
-// outerStep is a key of this method.
 var outerStep = setting.Key{Name: "outer_step", Topic: "method", Default: 1, Range: "(0, inf)",
 	Want: "a step size above 0; 1 goes where the local steps went",
 	Help: "kgt: outer step eta_s; 1 keeps the result of the local steps"}

@@ -20,8 +20,6 @@ type LateDiLoCo struct {
 	DiLoCo
 }
 
-var _ Algorithm = LateDiLoCo{}
-
 // The values of the parameter outer.
 const (
 	outerNow     = "now"
@@ -38,7 +36,7 @@ type oldChange struct{ v device.Vector }
 
 func (a LateDiLoCo) Traits() Traits {
 	t := a.DiLoCo.Traits()
-	t.Aux, t.Delay, t.Repost = append(t.Aux, "posted"), a.H, a.repost
+	t.Aux, t.Delay, t.Repost, t.Reduce = append(t.Aux, "posted"), a.H, a.repost, a.reduce
 	t.NewScratch = func() any { return &oldChange{} }
 	t.Membership = underWay
 	return t
@@ -50,6 +48,11 @@ func (a LateDiLoCo) posted(s *State) device.Vector { return s.last() }
 func (a LateDiLoCo) repost(s *State, r *Round) error {
 	s.post(r, s.copied(r, a.posted(s)))
 	return nil
+}
+
+func (a LateDiLoCo) reduce(s *State, r *Round) error {
+	_, err := s.sumAll(a.Name(), r, 0, nil)
+	return err
 }
 
 func (a LateDiLoCo) Local(s *State, r *Round) error {

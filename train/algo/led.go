@@ -25,8 +25,6 @@ type LED struct {
 	Descent
 }
 
-var _ Algorithm = LED{}
-
 var led = Method{Name: "led", Keys: []setting.Key{LocalSteps}, Check: checkDiffusion,
 	New: func(s Settings) Algorithm { return LED{Tau: s.RoundSteps, Descent: s.Descent} }}
 

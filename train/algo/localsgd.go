@@ -6,8 +6,6 @@ import "fspda/train/setting"
 // 2017; Stich 2019): [DiLoCo] with an outer step of 1 and without outer momentum.
 type LocalSGD struct{ DiLoCo }
 
-var _ Algorithm = LocalSGD{}
-
 var localSGD = Method{Name: "local-sgd", Keys: []setting.Key{LocalSteps}, Params: momentKeys(0, 0), Check: momentsKept,
 	New: func(s Settings) Algorithm { return newLocalSGD(s) }}
 

@@ -6,8 +6,6 @@ import "fspda/train/setting"
 // 2022).
 type MomentumTracking struct{ Tracking }
 
-var _ Algorithm = MomentumTracking{}
-
 var momentumTracking = Method{Name: "momentum-tracking",
 	Params: []setting.Key{trackingForm(CombineThenAdapt, SemiATC, AdaptThenCombine)},
 	New:    func(s Settings) Algorithm { return MomentumTracking{NewTracking(s.Choice("form"), s.Descent)} }}

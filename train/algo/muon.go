@@ -15,7 +15,8 @@ import (
 // Newton-Schulz iteration makes about equal (Jordan and others 2024), and all other tensors along
 // directions of AdamW. With s the number of its calls, this one included,
 //
-//	matrices   m ← Mu·m + (1-Mu)·g        u = scale·NS((1-Mu)·g + Mu·m) + decay·x, or scale·NS(m) + decay·x
+//	matrices   m ← Mu·m + (1-Mu)·g
+//	           u = scale·NS((1-Mu)·g + Mu·m) + decay·x, or scale·NS(m) + decay·x
 //	the rest   u = Rest·(direction of AdamW + decay·x)
 //
 // NS is [device.Orthogonalize]. It is PyTorch's torch.optim.Muon beside its AdamW, where m is the
@@ -118,7 +119,8 @@ func muonPatterns(choice string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// namedBy reports whether the parts of a name, which points separate, begin with the parts of a pattern.
+// namedBy reports whether the parts of a name, which points separate, begin with the parts of a
+// pattern.
 func namedBy(pattern, name string) bool {
 	want, got := strings.Split(pattern, "."), strings.Split(name, ".")
 	return len(want) <= len(got) && slices.EqualFunc(want, got[:len(want)], func(p, part string) bool {
@@ -174,7 +176,6 @@ func (*Muon) Vectors() []string { return []string{"exp_avg", "exp_avg_sq"} }
 // InverseGain is 0: the length of a direction does not depend on the length of the gradient.
 func (*Muon) InverseGain() float64 { return 0 }
 
-// Direct implements [Optimizer].
 func (o *Muon) Direct(s *State, x device.Vector, decay float64) device.Vector {
 	g, m := s.CorrectedGradient(x), s.Opt[0]
 	s.Count++

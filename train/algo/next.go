@@ -20,9 +20,6 @@ type NEXT struct {
 	Descent
 }
 
-var _ Algorithm = NEXT{}
-
-// kappa is a key of this method.
 var kappa = setting.Key{Name: "kappa", Topic: "method", Range: "[0, 1)", Want: "at least 0 and below 1",
 	Help: "next: the step size decays as b(t+1) = b(t) (1 - kappa b(t)); 0 keeps it constant"}
 

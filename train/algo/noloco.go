@@ -31,8 +31,6 @@ type NoLoCo struct {
 	Descent
 }
 
-var _ Algorithm = NoLoCo{}
-
 var noloco = Method{Name: "noloco", Keys: []setting.Key{LocalSteps}, Check: nolocoStable,
 	Params: []setting.Key{outerRate, outerMomentum(0.5, "heavy ball of the outer steps"), {Name: "pull",
 		Range: "[0, 2)", Help: "gain towards the pair's mean of the slow models; 0 is outer_lr"}},

@@ -40,7 +40,6 @@ type Decay struct {
 	Except []uint32 // ascending
 }
 
-// Optimizer returns the optimizer.
 func (d Descent) Optimizer() Optimizer {
 	if d.Opt == nil {
 		return Plain{}

@@ -45,8 +45,6 @@ type PowerGossip struct {
 	Descent
 }
 
-var _ Algorithm = PowerGossip{}
-
 var powerGossip = Method{Name: "powergossip", Params: []setting.Key{{Name: "theta", Default: 1, Range: "(0, 1]",
 	Help: "share of the way to the neighbours' mean, along the directions that were compared"}},
 	New: func(s Settings) Algorithm { return newPowerGossip(s, s.Param("theta")) }}

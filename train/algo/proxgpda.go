@@ -26,9 +26,6 @@ type ProxGPDA struct {
 	Rho float64
 }
 
-var _ Algorithm = ProxGPDA{}
-
-// rho is a key of this method.
 var rho = setting.Key{Name: "rho", Topic: "method", Default: setting.AutoFloat{Auto: true},
 	Range: "(0, inf)", Want: "a penalty above 0, or auto",
 	Help: "prox-gpda: penalty; its step is 1/(2 rho degree); auto makes alpha the largest of these steps"}

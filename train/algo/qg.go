@@ -32,8 +32,6 @@ type QG struct {
 	H        int // local steps of a round; 0 is 1
 }
 
-var _ Algorithm = QG{}
-
 var qgDSGDm = Method{Name: "qg-dsgdm", Keys: []setting.Key{LocalSteps}, New: newQG, Check: qgStable}
 
 func newQG(s Settings) Algorithm {

@@ -71,7 +71,7 @@ func (Exact) sum(s *State, r *Round, name string, dst device.Vector) (device.Vec
 // In two steps the owner of a part of the vector gets the q of all others there, and sends Q of
 // their mean to all, itself included: it goes on with the decoded numbers. In one process all
 // agents get all q and compute the same, and the ledger counts the two steps. Between processes each
-// gets its part, unless it is late.
+// gets its part.
 type Quantized struct {
 	Spec     string // Of the compressor: int(b,block) or fp8(block).
 	TwoSteps bool
@@ -145,7 +145,6 @@ func again(s *State, r *Round, sum device.Vector) error {
 	return err
 }
 
-// reductionKeys are the parameters of a [Reduction].
 func reductionKeys() []setting.Key {
 	return []setting.Key{
 		{Name: "quantize", Default: "none", Forms: true, Check: checkQuantize, Since: "0.2.0",

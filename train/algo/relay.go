@@ -26,8 +26,6 @@ type Relay struct {
 	Descent
 }
 
-var _ Algorithm = Relay{}
-
 var relaySGD = Method{Name: "relaysgd", Check: treeOnly,
 	Params: []setting.Key{{Name: "normalize", Choices: []string{"agents", "counts"},
 		Help: "what the sum of models is divided by: agents, where x^0 stands for models that have not arrived " +

@@ -18,8 +18,6 @@ type SketchedSA struct {
 	PowerGossip // its descent and its sketches
 }
 
-var _ Algorithm = SketchedSA{}
-
 var fspdaSASketch = Method{Name: "fspda-sa-sketch", Keys: []setting.Key{Gamma, Beta}, Check: checkGossipGain,
 	New: func(s Settings) Algorithm {
 		return SketchedSA{Gamma: s.Param("gamma"), Beta: s.Param("beta"), PowerGossip: newPowerGossip(s, 0)}

@@ -29,9 +29,6 @@ type Scaffnew struct {
 	Descent
 }
 
-var _ Algorithm = Scaffnew{}
-
-// share is a key of this method.
 var share = setting.Key{Name: "share", Topic: "method", Default: 1, Range: "(0, 1]",
 	Want: "above 0 and at most 1: the share c of the averaging step",
 	Help: "scaffnew: share c of the averaging step, at most 1"}

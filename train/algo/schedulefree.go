@@ -52,7 +52,6 @@ func checkScheduleFree(s Settings) ([]string, error) {
 	return nil, nil
 }
 
-// Vectors implements [Optimizer].
 func (o ScheduleFree) Vectors() []string {
 	return append([]string{scheduleFreeModel}, o.Base.Vectors()...)
 }
@@ -97,7 +96,6 @@ func (o ScheduleFree) turn(s *State, alpha float64, y, u device.Vector) device.V
 	return s.g
 }
 
-// follow implements [Averaging].
 func (o ScheduleFree) follow(s *State, _ *Round) {
 	s.combine(s.average, device.Term{A: 1 / o.Beta, V: s.X}, device.Term{A: -(1 - o.Beta) / o.Beta, V: s.Opt[0]})
 }
@@ -113,7 +111,6 @@ func (d Descent) numbers() []float64 {
 // unsmoothed is AdamW without its average of gradients. Its vector is the last one of the optimizer.
 type unsmoothed struct{ AdamW }
 
-// Vectors implements [Optimizer].
 func (unsmoothed) Vectors() []string { return AdamW{}.Vectors()[1:] }
 
 // Direct implements [Optimizer]. The average of the agent, which follows the step, is its working

@@ -12,8 +12,6 @@ import "fspda/device"
 // of x stay bit-identical.
 type SGD struct{ Descent }
 
-var _ Algorithm = SGD{}
-
 var sgd = Method{Name: "sgd", New: func(s Settings) Algorithm { return SGD{Descent: s.Descent} }}
 
 func (SGD) Name() string { return "sgd" }

@@ -25,8 +25,6 @@ type SGP struct {
 	Descent
 }
 
-var _ Algorithm = SGP{}
-
 var sgp = Method{Name: "sgp", Check: sgpStable,
 	New: func(s Settings) Algorithm { return SGP{Regular: s.Regular, Descent: s.Descent} }}
 

@@ -30,8 +30,6 @@ type SparseLoCo struct {
 	Descent
 }
 
-var _ Algorithm = SparseLoCo{}
-
 var sparseLoCo = Method{Name: "sparseloco", Keys: []setting.Key{LocalSteps}, Check: sparse, Params: []setting.Key{
 	{Name: "side", Default: 64, Whole: true, Range: "[2, 64]", Help: "largest side of the chunks of a tensor"},
 	{Name: "k", Default: 64, Whole: true, Range: "[1, inf)", Help: "coordinates of each chunk that are sent"},

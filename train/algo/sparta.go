@@ -19,8 +19,6 @@ type SPARTA struct {
 	Descent
 }
 
-var _ Algorithm = SPARTA{}
-
 var sparta = Method{Name: "sparta", Keys: []setting.Key{LocalSteps},
 	New: func(s Settings) Algorithm { return SPARTA{Every: s.Whole("local_steps"), Descent: s.Descent} }}
 

@@ -15,8 +15,6 @@ type SPARTADiLoCo struct {
 	DiLoCo
 }
 
-var _ Algorithm = SPARTADiLoCo{}
-
 var spartaDiLoCo = Method{Name: "sparta-diloco", Keys: []setting.Key{LocalSteps}, Check: wholeOuterSteps,
 	Params: []setting.Key{{Name: "outer_steps", Default: 10, Range: "[2, inf)", Whole: true,
 		Help: "iterations from one outer step to the next: a multiple of local_steps"}, outerRate,

@@ -46,8 +46,6 @@ type STORM struct {
 	Lagged    bool
 }
 
-var _ Algorithm = STORM{}
-
 // The keys of this method.
 var (
 	primalWeight = setting.Key{Name: "a_x", Topic: "method", Default: 0.1, Range: "(0, 1]",

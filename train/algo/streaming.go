@@ -34,8 +34,6 @@ type StreamingDiLoCo struct {
 	Descent
 }
 
-var _ Algorithm = StreamingDiLoCo{}
-
 // The values of the parameter parts.
 const (
 	byCoordinates = "coordinates"
@@ -154,7 +152,7 @@ func (a StreamingDiLoCo) Traits() Traits {
 			"2", "bias, which grows with local_steps / density", "none", "Douillard and others 2025"},
 	}
 	if a.Delay > 0 {
-		t.Aux, t.Repost, t.Membership = append(t.Aux, "posted"), a.repost, underWay
+		t.Aux, t.Repost, t.Reduce, t.Membership = append(t.Aux, "posted"), a.repost, a.reduce, underWay
 	}
 	reduction(a.Reduce).declare(&t)
 	return t
@@ -202,6 +200,12 @@ func (a StreamingDiLoCo) Local(s *State, r *Round) error {
 // repost posts the vectors of the last message again.
 func (a StreamingDiLoCo) repost(s *State, r *Round) error {
 	return reduction(a.Reduce).post(s, r, s.picked(r, s.Aux[streamingPosted], r.Links[0].Mask), nil)
+}
+
+// reduce adds the vectors that have arrived.
+func (a StreamingDiLoCo) reduce(s *State, r *Round) error {
+	_, _, err := reduction(a.Reduce).sum(s, r, a.Name(), nil)
+	return err
 }
 
 func (a StreamingDiLoCo) Mix(s *State, r *Round) error {

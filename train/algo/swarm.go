@@ -44,8 +44,6 @@ type Swarm struct {
 	Descent
 }
 
-var _ Algorithm = Swarm{}
-
 // The keys of this method.
 var (
 	swarmForm = setting.Key{Name: "swarm", Topic: "exchange", Default: "nonblocking",

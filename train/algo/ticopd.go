@@ -28,8 +28,6 @@ type TiCoPD struct {
 	Descent
 }
 
-var _ Algorithm = TiCoPD{}
-
 var ticopd = Method{Name: "ticopd", Keys: []setting.Key{Theta, Beta, compress, norms}, Check: checkTiCoPD,
 	New: func(s Settings) Algorithm {
 		return TiCoPD{Theta: s.Param("theta"), Beta: s.Param("beta"), Descent: s.Descent}

@@ -10,8 +10,6 @@ import (
 // adapting: [DIGing], [NEXT] or [DSGT].
 type Tracking struct{ Algorithm }
 
-var _ Algorithm = Tracking{}
-
 var dsgt = Method{Name: "dsgt", Params: []setting.Key{trackingForm(SemiATC, CombineThenAdapt, AdaptThenCombine)},
 	New: func(s Settings) Algorithm { return NewTracking(s.Choice("form"), s.Descent) }}
 

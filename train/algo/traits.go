@@ -82,6 +82,9 @@ type Exchange struct {
 	// Repost posts the messages of an earlier iteration again from the vectors of an agent, with
 	// Delay, in a run that is resumed while they were on their way.
 	Repost Stage
+	// Reduce computes the sum of the vectors that have arrived, before Mix of the iteration that takes
+	// it, with Delay. It changes no vector of the agent.
+	Reduce Stage
 	// Between lists the parts of an iteration between its exchanges, if it has several: each reads
 	// what was received and posts the vectors of the next exchange.
 	Between []Stage

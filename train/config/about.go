@@ -16,21 +16,6 @@ func (m method) aboutCells() []string {
 	return []string{m.Name, a.Travels, a.Bits, a.Keeps, a.Skew, a.Graphs, a.Source}
 }
 
-// MethodTable is the table of all methods as Markdown.
-func MethodTable() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "\n| %s |\n|%s\n", strings.Join(aboutHeads, " | "), strings.Repeat("---|", len(aboutHeads)))
-	for _, m := range registered() {
-		cells := m.aboutCells()
-		cells[0] = "`" + cells[0] + "`"
-		for i, cell := range cells {
-			cells[i] = strings.ReplaceAll(cell, "|", `\|`) // the bars of a number of edges
-		}
-		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
-	}
-	return b.String() + "\n"
-}
-
 // methodLegend explains MethodHelp.
 const methodLegend = `In the formulas |E_t| is the number of active edges, n that of agents, d the length of the model, k the number
 of coordinates that an exchange carries (--density), v the bits of a value (32, or 16 with --wire fp16) and iota

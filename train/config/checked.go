@@ -9,8 +9,6 @@ import (
 // checked is a setup as the check of its method sees it.
 type checked struct{ s *Setup }
 
-var _ algo.Run = checked{}
-
 func (c checked) Settings() algo.Settings { return c.s.settings() }
 
 func (c checked) Text(key string) (text string) {

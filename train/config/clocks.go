@@ -174,7 +174,6 @@ func (c Config) ReadLinks() (*simnet.Links, error) {
 // timeline in place of clocks.
 func (s *Setup) HasClocks() bool { return s.Links != nil && !s.Asynchronous() }
 
-// NewClock makes the clock of an agent at time 0, in a setup that has clocks.
 func (s *Setup) NewClock(agent int) *simnet.Clock {
 	var allReduce func(bits float64) float64
 	if s.InRing() {
@@ -191,7 +190,6 @@ func (s *Setup) NewClock(agent int) *simnet.Clock {
 	return c
 }
 
-// NewTimeline makes the timeline of an asynchronous run.
 func (s *Setup) NewTimeline() *simnet.Timeline { return s.timelineOf(s.Traits.Asynchronous) }
 
 func (s *Setup) timelineOf(p simnet.Protocol) *simnet.Timeline {

@@ -41,14 +41,6 @@ func needsRun(words string, holds func(s *Setup, given Config) bool) setting.Nee
 	}}
 }
 
-// The data sets of this module that are read from files, and those whose examples have a fixed
-// size. Those that a program registers may use every key.
-var (
-	readSets  = []string{"mnist", "cifar10", "cifar100", "fashion-mnist", "imagenet", "folder", "writers", "text"}
-	fixedSets = []string{"synthetic", "mnist", "cifar10", "cifar100", "fashion-mnist", "writers", "text",
-		"synthetic-text", external}
-)
-
 const (
 	drawnTimes = "algo fspda-async without links and with clock virtual"
 	anExchange = "two agents or more, and an algorithm that exchanges over a graph"
@@ -57,9 +49,9 @@ const (
 // Conditions of several keys.
 var (
 	drawnData = needs("data synthetic, synthetic-images or synthetic-text",
-		func(c Config) bool { return !slices.Contains(readSets, c.Data) && c.Data != external })
+		func(c Config) bool { return !slices.Contains(data.FileSets(), c.Data) && c.Data != external })
 	imagesOfAnySize = needs("data imagenet, folder or synthetic-images",
-		func(c Config) bool { return !slices.Contains(fixedSets, c.Data) })
+		func(c Config) bool { return !data.HasFixedSize(c.Data) && c.Data != external })
 	needsText   = needsRun("data text or synthetic-text", (*Setup).readsText)
 	needsCosine = needsSchedule(scheduleCosine)
 	needsFall   = needs("schedule cosine, linear or wsd", func(c Config) bool {
@@ -118,7 +110,6 @@ func (s *Setup) drawsTimes(c Config) bool {
 // uses reports whether the algorithm of s lists a key, or its traits imply the key.
 func (s *Setup) uses(key string) bool { return s.method.uses(key) }
 
-// uses reports whether the method reads a key of algorithms.
 func (m method) uses(key string) bool {
 	switch key {
 	case "eta":
@@ -247,7 +238,7 @@ func (c *Config) FindData() error {
 	}
 	if found == "" {
 		return Invalid("data_dir", c.DataDir, "no data set is set, and the names of the files match none: add data, "+
-			"which is %s", setting.Either(readSets))
+			"which is %s", setting.Either(data.FileSets()))
 	}
 	c.Data = found
 	return nil

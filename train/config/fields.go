@@ -42,7 +42,6 @@ type Registered struct {
 	key    setting.Key
 }
 
-// Get returns the value in the type of the key.
 func (r *Registered) Get() any { return r.config.Value(r.key.Name) }
 
 func (r *Registered) String() string {
@@ -81,7 +80,6 @@ func (f Field) get() any {
 	return reflect.ValueOf(f.Value).Elem().Interface()
 }
 
-// Text returns the field's value as text.
 func (f Field) Text() string { return fmt.Sprint(f.get()) }
 
 // setText gives a field of no other package the value of a text that Text returned.
@@ -93,7 +91,6 @@ func (f Field) setText(text string) error {
 	return yaml.Unmarshal([]byte(text), f.Value)
 }
 
-// isDefault reports whether the field has the value of Default.
 func (f Field) isDefault() bool { return f.Text() == fmt.Sprint(f.Initial()) }
 
 // inert reports whether a key is left out of the fingerprint of c: the value never changes the
@@ -120,7 +117,6 @@ func (c Config) fingerprint(device bool) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// covered lists the fields that the fingerprint covers.
 func (c Config) covered(device bool) []Field {
 	c.Params = c.coveredParams()
 	return slices.DeleteFunc(c.Fields(), func(f Field) bool {

@@ -102,12 +102,6 @@ func Lookup(key string) (setting.Key, bool) {
 	return setting.Key{}, false
 }
 
-// defaultText is the default of a key as text.
-func defaultText(key string) string {
-	k, _ := Lookup(key)
-	return fmt.Sprint(k.Initial())
-}
-
 // Keys lists the keys of a configuration file.
 func Keys() (names []string) {
 	for _, k := range declared() {

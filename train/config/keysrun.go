@@ -49,8 +49,8 @@ var computeKeys = []setting.Key{
 			func(c Config) bool { return c.Device != "cpu" || c.Precision == "fp32" || c.Precision == "bf16" })},
 		Help: "of networks on a GPU: fp32; tf32, which rounds the factors of matrix products and convolutions to 10 " +
 			"bits; fp16 or bf16, activations and weights of 16 bits, with a dynamic loss scale in fp16. On the CPU: " +
-			"fp32; bf16, which rounds the factors of products and convolutions to 8 bits. Models, gradients and " +
-			"exchanges always have 32 bits"},
+			"fp32; bf16, which rounds the factors of products and convolutions, and activations between " +
+			"convolutions, to 8 bits. Models, gradients and exchanges always have 32 bits"},
 	{Name: "deterministic", Topic: "run", Default: false, Since: "0.1.0",
 		Help: "on a GPU, use only convolution algorithms that give the same bits in each run; otherwise the fastest " +
 			"ones. The CPU is always deterministic"},

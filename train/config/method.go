@@ -106,7 +106,6 @@ func Register(m Method) {
 	methods = append(methods, p)
 }
 
-// registered lists all methods.
 func registered() []method {
 	registry.RLock()
 	defer registry.RUnlock()

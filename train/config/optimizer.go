@@ -34,12 +34,10 @@ func (m method) admits() (list []Optimizer) {
 	return list
 }
 
-// takesOne reports whether a method takes an optimizer for which has returns true.
 func (m method) takesOne(has func(o Optimizer) bool) bool {
 	return slices.ContainsFunc(m.admits(), has)
 }
 
-// takes reports whether a method takes the optimizer of a name.
 func (m method) takes(name string) bool {
 	return m.takesOne(func(o Optimizer) bool { return o.Name == name })
 }
@@ -75,7 +73,6 @@ func (c Config) optimizerOf(m method) Optimizer {
 	return optimizerNamed(c.Optimizer)
 }
 
-// optimizer returns the optimizer of resolved keys.
 func (r Resolved) optimizer() Optimizer { return optimizerNamed(string(r.Optimizer)) }
 
 // ClipsApart reports whether an agent clips a gradient from which it has to take the L2 term out.

@@ -13,7 +13,6 @@ import (
 // Optimizer declares a value of the key optimizer.
 type Optimizer = algo.OptimizerKind
 
-// optimizers is the table of optimizers.
 var optimizers = algo.Optimizers()
 
 // RegisterOptimizer adds an optimizer to those that Config.Optimizer can name. Call it before the
@@ -42,7 +41,6 @@ func optimizersWith(has func(o Optimizer) bool) (found []Optimizer) {
 	return found
 }
 
-// namesOf lists the names of optimizers.
 func namesOf(list []Optimizer) (names []string) {
 	for _, o := range list {
 		names = append(names, o.Name)
@@ -66,7 +64,6 @@ func reads(o Optimizer, key string) bool {
 	return slices.Contains(o.Keys, key) || key == "momentum" && o.Momentum > 0
 }
 
-// readers lists the optimizers that read a key.
 func readers(key string) []string {
 	return namesOf(optimizersWith(func(o Optimizer) bool { return reads(o, key) }))
 }
@@ -89,33 +86,6 @@ func optimizerKeys() (keys []string) {
 		}
 	}
 	return keys
-}
-
-// OptimizerTable is the table of all optimizers as Markdown.
-func OptimizerTable() string {
-	var b strings.Builder
-	b.WriteString("\n| `optimizer` | settings (default) | direction | vectors | a step is as long as | " +
-		"`decay_form: auto` | methods |\n|---|---|---|---|---|---|---|\n")
-	r := resolving(Default())
-	for _, o := range optimizersWith(func(Optimizer) bool { return true }) {
-		vectors, length, decay, of := 0, "the gradient", decayCoupled, "any"
-		if o.New != nil {
-			r.Params = settle(o.Params, nil)
-			vectors = len(o.New(r.optimizerSettings(o, ModelSize{})).Vectors())
-		}
-		if o.UnitSteps {
-			length = "alpha"
-		}
-		if o.Decoupled {
-			decay = decayDecoupled
-		}
-		if !o.General {
-			of = "`" + setting.Either(withFeature(func(m method) bool { return m.takes(o.Name) })) + "`"
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %d | %s | `%s` | %s |\n", o.Name, optimizerSettings(o), o.Rule, vectors, length,
-			decay, of)
-	}
-	return b.String() + "\n"
 }
 
 // helpWords returns the function that puts lists of names into the help text of a key: of
@@ -146,19 +116,4 @@ func helpWords() func(key, help string) string {
 		}
 		return common.Replace(help)
 	}
-}
-
-// optimizerSettings lists the keys and parameters that an optimizer reads, with their defaults.
-func optimizerSettings(o Optimizer) string {
-	var words []string
-	if o.Momentum > 0 {
-		words = append(words, fmt.Sprintf("`momentum` (%v)", o.Momentum))
-	}
-	for _, key := range o.Keys {
-		words = append(words, fmt.Sprintf("`%s` (%s)", key, defaultText(key)))
-	}
-	for _, p := range o.Params {
-		words = append(words, fmt.Sprintf("`%s` (%s)", p.Name, setting.Text(p.Initial())))
-	}
-	return strings.Join(words, ", ")
 }

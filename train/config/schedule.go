@@ -23,7 +23,6 @@ type Shape interface {
 	Factor(t int) float64
 }
 
-// At returns alpha and eta of iteration t.
 func (s Schedule) At(t int) (alpha, eta float64) {
 	f := 1.0
 	if s.Shape != nil {
@@ -43,7 +42,6 @@ type CosineEpochs struct {
 	PerEpoch float64 // Iterations of an epoch.
 }
 
-// Factor implements [Shape].
 func (c CosineEpochs) Factor(t int) float64 {
 	e := float64(t+1) / c.PerEpoch
 	if e < c.Warmup {
@@ -88,7 +86,6 @@ type WSD struct {
 	Form               string  // A value of the key decay_shape.
 }
 
-// Factor implements [Shape].
 func (w WSD) Factor(t int) float64 {
 	start := w.End - w.Decay
 	switch {
@@ -114,7 +111,6 @@ type Linear struct {
 	Min         float64 // The last step size as a share of the largest one.
 }
 
-// Factor implements [Shape].
 func (l Linear) Factor(t int) float64 {
 	if t < l.Warmup {
 		return warming(t, l.Warmup)
@@ -130,7 +126,6 @@ type Steps struct {
 	By     float64
 }
 
-// Factor implements [Shape].
 func (s Steps) Factor(t int) float64 {
 	if t < s.Warmup {
 		return warming(t, s.Warmup)
@@ -142,7 +137,6 @@ func (s Steps) Factor(t int) float64 {
 // InverseRoot rises to 1 over the warm-up, and falls with the root of the iterations after it.
 type InverseRoot struct{ Warmup int }
 
-// Factor implements [Shape].
 func (r InverseRoot) Factor(t int) float64 {
 	w := float64(r.Warmup)
 	return math.Min(float64(t+1)/w, math.Sqrt(w/float64(t+1)))

@@ -369,7 +369,6 @@ func (s *Setup) batch() (most int) {
 	return most
 }
 
-// WireFormat returns the format of the values in messages.
 func (s *Setup) WireFormat() dist.ValueFormat { return dist.ValueFormat(s.Config.Wire) }
 
 // admitWire refuses a 16-bit format for algorithms that do not send plain values.

@@ -88,7 +88,6 @@ type UnknownKeyError struct {
 
 func (e *UnknownKeyError) Error() string { return e.Err.Error() }
 
-// Unwrap returns Err.
 func (e *UnknownKeyError) Unwrap() error { return &e.Err }
 
 // read reads a value of a file into a field.

@@ -75,7 +75,6 @@ func (k kind) format(wire dist.ValueFormat) dist.ValueFormat {
 	return dist.FP32
 }
 
-// encode returns the encoding of a message.
 func (msg *message) encode(wire dist.ValueFormat) []byte {
 	le, format := binary.LittleEndian, msg.kind.format(wire)
 	b := make([]byte, 0, headerSize+format.Bits()/8*len(msg.values)+4*len(msg.buffers))
@@ -140,7 +139,6 @@ func decodeMessage(b []byte, allowed limits) (msg message, got string) {
 // maxOvertime bounds the logical time beyond the end of the run: steps that only apply a mailbox.
 const maxOvertime = 1 << 20
 
-// decodeValues decodes n values.
 func decodeValues(format dist.ValueFormat, b []byte, n int) []float32 {
 	if n == 0 {
 		return nil

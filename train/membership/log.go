@@ -56,7 +56,6 @@ type changes struct {
 	spans  [][]span        // The times at which each agent is a member, ascending.
 }
 
-// copy returns changes that can be changed.
 func (l *changes) copy() *changes {
 	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at)}
 	for _, s := range l.spans {
@@ -253,7 +252,6 @@ func (l *changes) checkStay(e Epoch) error {
 // Elastic reports whether the members may change.
 func (l *Log) Elastic() bool { return l.elastic }
 
-// Epochs lists the changes.
 func (l *Log) Epochs() []Epoch { return l.now.Load().epochs }
 
 // Until lists the changes up to the head of iteration t.

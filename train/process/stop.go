@@ -106,7 +106,7 @@ func (n *Node) awaitAnnouncement(ctx context.Context, position int) int {
 		if began.Sub(s.since) > holdTimeout {
 			number = 0
 		}
-		announced := s.announced && number == answered
+		announced := s.announced && number == answered && answered != 0
 		s.announced = announced
 		s.mu.Unlock()
 		switch {

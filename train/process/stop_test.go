@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -22,6 +23,36 @@ func (s slow) TakeReport(ctx context.Context, from int, take func(t int, record 
 	return s.memory.TakeReport(ctx, from, func(t int, record []byte) error {
 		time.Sleep(s.late(from))
 		return take(t, record)
+	})
+}
+
+// A process that was started again reads the notes of an earlier stop again. They do not decide of a
+// stop that comes later.
+func TestEarlierStopIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, fail := context.WithCancelCause(t.Context())
+		defer fail(nil)
+		net := newMemory(2)
+		for _, note := range []process.Note{{Kind: process.NoteHold, T: 95, Stop: 7},
+			{Kind: process.NoteStop, T: 100, Stop: 7}} {
+			text, err := json.Marshal(note)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := net[0].Report(ctx, 1, note.T, append([]byte("n"), text...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := process.New(process.Options{Rank: 1, Agents: 2, Network: net[1], Store: process.NoStore{},
+			Run: newLocal(2, nil), Schedule: schedule{}, Log: zap.NewNop()})
+		n.Serve(ctx, fail)
+		time.Sleep(time.Minute)
+		if at, together := n.AgreeOnStop(ctx, 500); at != 500 || together {
+			t.Errorf("it stops at %d, together %v; want 500, alone", at, together)
+		}
+		n.Decide(false)
+		fail(nil)
+		n.Wait(ctx, ctx)
 	})
 }
 

@@ -12,13 +12,10 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"fspda/device"
-	"fspda/dist"
 	"fspda/internal/bounded"
 	"fspda/train/algo"
 	"fspda/train/config"
 	"fspda/train/safetensors"
-	"fspda/train/simnet"
 	"fspda/train/snapshot"
 )
 
@@ -94,10 +91,8 @@ func (f *Folder) CheckManyProcesses() error {
 		Hint: "go on with fspda train --resume"}
 }
 
-// Close unlocks the folder.
 func (h *AgentStore) Close() error { return h.lock.Unlock() }
 
-// Empty reports whether the agent has no checkpoints.
 func (h *AgentStore) Empty() bool {
 	names, err := listCheckpoints(filepath.Join(h.Path, "checkpoints"))
 	return err == nil && len(names) == 0
@@ -159,37 +154,31 @@ func (h *AgentStore) fill(dir string, s *config.Setup, sn *snapshot.Snapshot, wa
 // spread extends the lists of one agent to lists of n agents.
 func (m *agentManifest) spread(n int, sn *snapshot.Snapshot) {
 	m.Agents = n
-	all := make([]snapshot.Counters, n)
-	copy(all, sn.LastRow)
-	all[sn.Agent] = sn.Counters
-	m.Ledgers, m.Grads, m.Losses = make([]dist.Ledger, n), make([]int, n), make([]snapshot.Losses, n)
-	m.Losses[sn.Agent] = sn.Losses
-	m.Clipped, m.Directions = make([]int, n), make([]int, n)
-	for i, c := range all {
+	at := sn.Agent
+	m.Ledgers, m.Grads, m.Losses = among(n, at, m.Ledgers), among(n, at, m.Grads), among(n, at, m.Losses)
+	m.Clipped, m.Directions = among(n, at, m.Clipped), among(n, at, m.Directions)
+	m.Decodes, m.Scales, m.Scalars = among(n, at, m.Decodes), among(n, at, m.Scales), among(n, at, m.Scalars)
+	m.EdgeCounts, m.Clocks = among(n, at, m.EdgeCounts), among(n, at, m.Clocks)
+	for i, c := range sn.LastRow {
+		if i == at {
+			continue
+		}
 		m.Ledgers[i], m.Grads[i], m.Clipped[i], m.Directions[i] = c.Ledger, c.Grads, c.Clipped, c.Directions
-	}
-	if m.Decodes != nil {
-		m.Decodes = make([]dist.DecodeStats, n)
-		for i, c := range all {
+		if m.Decodes != nil {
 			m.Decodes[i] = c.Decodes
 		}
 	}
-	if m.Scales != nil {
-		m.Scales = make([]device.LossScale, n)
-		m.Scales[sn.Agent] = sn.Scale
+}
+
+// among returns a list of n values, of which the one at a place is that of a list of one; nil for
+// an empty list.
+func among[T any](n, at int, one []T) []T {
+	if len(one) == 0 {
+		return nil
 	}
-	if m.Scalars != nil {
-		m.Scalars = make([][]float64, n)
-		m.Scalars[sn.Agent] = sn.Scalars
-	}
-	if m.EdgeCounts != nil {
-		m.EdgeCounts = make([][]int, n)
-		m.EdgeCounts[sn.Agent] = edgeCounts(sn)
-	}
-	if m.Clocks != nil {
-		m.Clocks = make([]simnet.ClockState, n)
-		m.Clocks[sn.Agent] = sn.Clock
-	}
+	all := make([]T, n)
+	all[at] = one[0]
+	return all
 }
 
 // Newest opens the newest checkpoint of the agent that is not damaged, and before which the rows of

@@ -56,7 +56,6 @@ func OpenBranch(run string, s *config.Setup, at int) (*Branch, error) {
 	return nil, bad
 }
 
-// Close closes the checkpoint.
 func (b *Branch) Close() error { return b.from.Close() }
 
 // CopyTo copies the checkpoint, the rows and the samples to the folder of the new run. If it is

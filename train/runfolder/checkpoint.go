@@ -743,7 +743,6 @@ func (c *Checkpoint) restoreEdges(sn *snapshot.Snapshot) error {
 	return nil
 }
 
-// load reads a vector.
 func (c *Checkpoint) load(name string, dev device.Device, v device.Vector) error {
 	host := make([]float32, v.Len())
 	if err := safetensors.LoadInto(c.file, name, host); err != nil {
@@ -763,5 +762,4 @@ func (c *Checkpoint) Damaged(what string) error {
 	return &CheckpointError{Path: c.Path, Got: "is damaged: " + what}
 }
 
-// Close closes the files of the checkpoint.
 func (c *Checkpoint) Close() error { return c.file.Close() }

@@ -62,7 +62,6 @@ func OpenSaved(run string) (*Saved, error) {
 	return s, nil
 }
 
-// Close closes the checkpoint.
 func (s *Saved) Close() error { return s.ck.file.Close() }
 
 // Agent reads the model of an agent and its buffers; nil: no batch norm.

@@ -17,7 +17,6 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// rowLine is the line of a row, with its end.
 func rowLine(r metric.Row) ([]byte, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -27,7 +26,6 @@ func rowLine(r metric.Row) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// readRow reads a line.
 func readRow(line []byte) (r metric.Row, err error) {
 	if at := len(line) - checksumLength; at > 0 {
 		var said uint32

@@ -86,7 +86,6 @@ const (
 	maxSummary  = 1 << 20 // bytes
 )
 
-// WriteSummary writes summary.json.
 func (f *Folder) WriteSummary(s Summary) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {

@@ -23,7 +23,6 @@ func (a AutoFloat) String() string {
 	return strconv.FormatFloat(a.V, 'g', -1, 64)
 }
 
-// Set reads a number or "auto".
 func (a *AutoFloat) Set(s string) error {
 	if s == Auto {
 		*a = AutoFloat{Auto: true}

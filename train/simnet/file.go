@@ -77,7 +77,6 @@ func (r agentRange) String() string {
 	return fmt.Sprintf("%d-%d", r.first, r.last)
 }
 
-// all lists the agents.
 func (a agentList) all() (agents []int) {
 	for _, r := range a {
 		for i := r.first; i <= r.last; i++ {

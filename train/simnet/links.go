@@ -45,7 +45,6 @@ type route struct {
 	loss             float64
 }
 
-// Source returns the text that the links were parsed from.
 func (l *Links) Source() []byte { return l.text }
 
 // ComputeTimes returns the times of the agents' gradients, in seconds.

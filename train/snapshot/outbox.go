@@ -11,13 +11,11 @@ type Outbox struct {
 	closed bool
 }
 
-// lock locks the queue.
 func (o *Outbox) lock() {
 	o.mu.Lock()
 	o.more.L = &o.mu
 }
 
-// Add adds a snapshot.
 func (o *Outbox) Add(sn *Snapshot) {
 	o.lock()
 	defer o.mu.Unlock()

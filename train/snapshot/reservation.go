@@ -14,7 +14,6 @@ func NewReservation() *Reservation { return &Reservation{freed: make(chan struct
 // Reserve reports whether no checkpoint is being made, and if so reserves the next one.
 func (r *Reservation) Reserve() bool { return r.busy.CompareAndSwap(false, true) }
 
-// Release ends the reservation.
 func (r *Reservation) Release() {
 	r.busy.Store(false)
 	select {

@@ -63,7 +63,6 @@ func appendVersion(dst []byte, wall float64) []byte {
 	return protowire.AppendString(dst, fileVersion)
 }
 
-// appendScalar appends an event with one scalar.
 func appendScalar(dst []byte, wall float64, step int64, tag string, value float32) []byte {
 	dst = appendEvent(dst, wall, step)
 	size := protowire.SizeTag(valueTag) + protowire.SizeBytes(len(tag)) + protowire.SizeTag(valueSimple) +
@@ -78,12 +77,10 @@ func appendScalar(dst []byte, wall float64, step int64, tag string, value float3
 	return protowire.AppendFixed32(dst, math.Float32bits(value))
 }
 
-// appendBytes appends a field of bytes.
 func appendBytes(dst []byte, field protowire.Number, v []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(dst, field, protowire.BytesType), v)
 }
 
-// appendDouble appends a field of a float64.
 func appendDouble(dst []byte, field protowire.Number, v float64) []byte {
 	return protowire.AppendFixed64(protowire.AppendTag(dst, field, protowire.Fixed64Type), math.Float64bits(v))
 }

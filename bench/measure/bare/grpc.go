@@ -37,7 +37,6 @@ func RemoteGRPC(open func(ctx context.Context, size int) (address string, end fu
 // ServeGRPC serves the remote end of RemoteGRPC until stop is called.
 func ServeGRPC(size int) (address string, stop func(), err error) { return streamConfig{}.serve(size) }
 
-// streamConfig configures a stream.
 type streamConfig struct {
 	buffer         int         // read and write buffer in bytes; 0 is the default of gRPC
 	server, client *tls.Config // nil: no TLS
@@ -118,7 +117,6 @@ func (b streamConfig) serve(size int) (address string, stop func(), err error) {
 	return l.Addr().String(), s.Stop, nil
 }
 
-// dial opens a stream to an address.
 func (b streamConfig) dial(ctx context.Context, address string, size int) (swap func() error, closeConn func(),
 	err error) {
 	by := insecure.NewCredentials()
@@ -148,7 +146,6 @@ type messageStream interface {
 	RecvMsg(any) error
 }
 
-// streamEnd is one end of a stream.
 type streamEnd struct {
 	stream        messageStream
 	own, received []byte

@@ -74,14 +74,12 @@ func at[T any](b *fixture, s []T) kernels.Address {
 	return a
 }
 
-// run runs calls on all slices that have an address.
 func (b *fixture) run(calls ...kernels.Call) {
 	if err := b.runner.Run(b.regions, calls...); err != nil {
 		b.Fatalf("%v", err)
 	}
 }
 
-// release frees all addresses.
 func (b *fixture) release() {
 	for _, s := range b.regions {
 		b.runner.Free(s.At)
@@ -90,7 +88,6 @@ func (b *fixture) release() {
 	clear(b.at)
 }
 
-// numbers returns n normally distributed float32 numbers.
 func numbers(seed uint64, n int) []float32 { return normalsOf(rng.New(seed, "test"), n) }
 
 // normals returns n normally distributed float32 numbers of a stream of that name.

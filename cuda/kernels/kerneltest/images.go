@@ -68,7 +68,6 @@ func images(h *fixture) {
 	}
 }
 
-// randomBytes returns n random bytes.
 func randomBytes(n int) []uint8 {
 	s, b := rng.New(1, "test"), make([]uint8, n)
 	for i := range b {

@@ -42,7 +42,6 @@ type Column struct {
 	data    []byte
 }
 
-// Len is the number of rows.
 func (c *Column) Len() int { return c.n }
 
 // IsNull reports whether row i has no value.

@@ -121,7 +121,6 @@ func nextMessage(b []byte) (m message, rest []byte, err error) {
 	return m, b[n:], nil
 }
 
-// batch finds and checks columns in a batch.
 func (s *schema) batch(m *message, columns []int) ([]Column, error) {
 	t := &m.header
 	rows, nodes, buffers := t.GetInt64Slot(4, 0), slot(t, 1)-t.Pos, slot(t, 2)-t.Pos

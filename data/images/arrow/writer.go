@@ -49,7 +49,6 @@ func (w *Writer) write(b []byte) error {
 // pad writes zeros up to a multiple of n.
 func (w *Writer) pad(n int64) error { return w.write(make([]byte, -w.at&(n-1))) }
 
-// Size is the number of bytes written.
 func (w *Writer) Size() int64 { return w.at }
 
 // Write writes a batch: the columns of NewWriter, which have equally many rows.
@@ -147,7 +146,6 @@ func (w *Writer) Close() error {
 	return w.write(append(end, magic...))
 }
 
-// schema describes the columns.
 func (w *Writer) schema(b *flatbuffers.Builder) flatbuffers.UOffsetT {
 	var fields, pairs []flatbuffers.UOffsetT
 	for _, f := range w.fields {

@@ -29,7 +29,6 @@ type Decoder struct {
 	view     image.YCbCr
 }
 
-// component is a plane of the picture.
 type component struct {
 	id           byte
 	across, down int // blocks of an MCU

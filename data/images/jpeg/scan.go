@@ -185,7 +185,6 @@ func (d *Decoder) refine(b *[64]int16, k, zeros int) int {
 	return k
 }
 
-// code is a code with its run length and its value.
 type code struct {
 	skip  int
 	value int32

@@ -68,7 +68,6 @@ func (s *Shard) check(ctx context.Context, path string, progress func(n int)) er
 	return nil
 }
 
-// Bytes is the size of all shards.
 func (m *Manifest) Bytes() int64 {
 	var n int64
 	for _, part := range []Part{m.Train, m.Test} {

@@ -88,7 +88,6 @@ func checksum(compact []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// encode returns the content of manifest.json.
 func (m *Manifest) encode() ([]byte, error) {
 	compact, err := json.Marshal(m)
 	if err != nil {

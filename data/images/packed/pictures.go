@@ -38,7 +38,6 @@ func (p *Pictures) source(format string) images.Source {
 	return EncodedPictures{p}
 }
 
-// at returns the batch of image i, and its index there.
 func (p *Pictures) at(i int) (batch, int) {
 	k, exact := slices.BinarySearch(p.starts, i)
 	if !exact {
@@ -47,28 +46,23 @@ func (p *Pictures) at(i int) (batch, int) {
 	return p.batches[k], i - p.starts[k]
 }
 
-// Len is the number of pictures.
 func (p *Pictures) Len() int { return p.n }
 
-// Label is the class of picture i.
 func (p *Pictures) Label(i int) int32 {
 	b, k := p.at(i)
 	return b.label(k)
 }
 
-// Name is the original name of image i.
 func (p *Pictures) Name(i int) string {
 	b, k := p.at(i)
 	return b.name(k)
 }
 
-// Bytes is the size of picture i in its shard.
 func (p *Pictures) Bytes(i int) int64 {
 	b, k := p.at(i)
 	return int64(len(b.content(k)))
 }
 
-// Size is the width and height of picture i.
 func (p *Pictures) Size(i int) (w, h int) {
 	b, k := p.at(i)
 	return b.size(k)
@@ -107,7 +101,6 @@ func (p EncodedPictures) Encoded(dst []byte, i int) ([]byte, error) {
 	return append(dst[:0], b.content(k)...), nil
 }
 
-// Image decodes picture i.
 func (p EncodedPictures) Image(dst *images.RGB, i int) error {
 	b, k := p.at(i)
 	if err := images.Decode(dst, b.content(k), p.maxPixels); err != nil {

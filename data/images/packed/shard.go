@@ -84,7 +84,6 @@ func newShard(path string, s Settings) (*shardWriter, error) {
 	return w, nil
 }
 
-// add appends a picture.
 func (w *shardWriter) add(r row) error {
 	w.rows[columnLabel].AppendInt(r.label)
 	w.rows[columnWidth].AppendInt(int32(r.w))

@@ -17,7 +17,6 @@ import (
 	"fspda/data/images"
 )
 
-// work is the state of a preparation.
 type work struct {
 	dir     string
 	journal *journal
@@ -27,7 +26,6 @@ type work struct {
 	done, bad int // images so far, for Progress
 }
 
-// list is the list of images of a split.
 type list struct {
 	name   string
 	source images.Source
@@ -116,7 +114,6 @@ func (w *work) split(ctx context.Context, l list) error {
 	return o.finish()
 }
 
-// result is a converted image.
 type result struct {
 	row
 	err error

@@ -16,7 +16,6 @@ import (
 
 const maxFooter = 64 << 20 // bytes
 
-// file is a Parquet file.
 type file struct {
 	name   string
 	disk   *os.File

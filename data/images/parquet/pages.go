@@ -17,7 +17,6 @@ type pageError int64
 
 func (e pageError) Error() string { return fmt.Sprintf("a page of %d MiB", int64(e)>>20) }
 
-// page describes a page.
 type page struct {
 	offset       int64 // position of its header in the file
 	data, stored int64 // position and length of its compressed bytes, which follow levels in version 2

@@ -144,10 +144,8 @@ func (r *rows) files() string {
 	return someFiles(all)
 }
 
-// Len is the number of pictures.
 func (r *rows) Len() int { return len(r.at) }
 
-// Label is the class of picture i.
 func (r *rows) Label(i int) int32 { return r.labels[i] }
 
 // Name is the shard of image i with its stored path, or the row.
@@ -175,7 +173,6 @@ func (r *rows) place(i int) string {
 
 var errNull = errors.New("a row without a picture: its bytes are not in the file")
 
-// Encoded returns the file of picture i.
 func (r *rows) Encoded(dst []byte, i int) ([]byte, error) {
 	g := r.groups[r.at[i].group]
 	s := r.shards[g.shard]
@@ -191,7 +188,6 @@ func (r *rows) Encoded(dst []byte, i int) ([]byte, error) {
 	return append(dst[:0], v.b...), nil
 }
 
-// Image decodes picture i.
 func (r *rows) Image(dst *images.RGB, i int) error {
 	encoded, err := r.Encoded(nil, i)
 	if err != nil {

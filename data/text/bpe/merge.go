@@ -36,7 +36,6 @@ func (t *Tokenizer) Content() string { return t.content }
 // Name returns "tokenizer.json".
 func (*Tokenizer) Name() string { return "tokenizer.json" }
 
-// Size returns the number of tokens.
 func (t *Tokenizer) Size() int { return len(t.tokens) }
 
 // Token returns the bytes of a token, which may be a part of a character. The caller does not
@@ -122,10 +121,8 @@ func (p pairs) Less(a, b int) bool {
 }
 func (p pairs) Swap(a, b int) { p[a], p[b] = p[b], p[a] }
 
-// Push implements [heap.Interface].
 func (p *pairs) Push(v any) { *p = append(*p, v.(pair)) }
 
-// Pop implements [heap.Interface].
 func (p *pairs) Pop() any {
 	last := (*p)[len(*p)-1]
 	*p = (*p)[:len(*p)-1]

@@ -73,7 +73,6 @@ func splitsOf(s *step) (splits []split, level bool, err error) {
 	return nil, false, unsupported("the pre-tokenizer %s", s.Type)
 }
 
-// pieces appends the pieces of a text.
 func (s split) pieces(dst []string, text string) ([]string, error) {
 	at := 0
 	// regexp2 has the character U+007F in no negated class: another control character stands in

@@ -40,10 +40,8 @@ type tokenizer struct {
 	tokens [][]byte
 }
 
-// Name implements [text.Tokenizer].
 func (*tokenizer) Name() string { return "gpt2" }
 
-// Size implements [text.Tokenizer].
 func (*tokenizer) Size() int { return Size }
 
 // EndOfText returns the token that separates documents.
@@ -114,5 +112,4 @@ func cut(b []byte, least int) int {
 
 func letter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
-// Token implements [text.Tokenizer].
 func (t *tokenizer) Token(id uint16) []byte { return t.tokens[id] }

@@ -57,8 +57,6 @@ type Discovery struct {
 	dropped, trouble atomic.Uint64
 }
 
-var _ discover.Discovery = (*Discovery)(nil)
-
 // Open connects to the server.
 func Open(o Options) (*Discovery, error) {
 	if err := discover.CheckRun(o.Run); err != nil {
@@ -82,19 +80,18 @@ func Open(o Options) (*Discovery, error) {
 	return d, nil
 }
 
-// connect connects to the server.
 func (d *Discovery) connect() (err error) {
 	url, token := d.opt.URL, rand.Text()
 	options := []client.Option{client.Name(fmt.Sprintf("fspda %s agent %d", d.opt.Run, d.opt.Self)), client.NoEcho(),
 		client.MaxReconnects(-1), client.ReconnectWait(100 * time.Millisecond), client.ReconnectBufSize(8 << 20),
 		client.ErrorHandler(d.onConnError),
 		client.DisconnectErrHandler(func(_ *client.Conn, err error) {
-			if err != nil {
+			if err != nil && (d.server == nil || !d.server.moving.Load()) {
 				d.log.Warn("lost the connection to the NATS server; reconnecting", zap.Error(err))
 			}
 		})}
 	if url == "" {
-		embedded := &embeddedServer{token: token}
+		embedded := &embeddedServer{token: token, loop: make(chan struct{}, 1), join: d.opt.Server.Join}
 		if err := embedded.start(d.opt); err != nil {
 			return err
 		}
@@ -139,7 +136,6 @@ func (d *Discovery) onConnError(_ *client.Conn, _ *client.Subscription, err erro
 	d.log.Debug("NATS connection error", zap.Error(err))
 }
 
-// Start implements [discover.Discovery].
 func (d *Discovery) Start(ctx context.Context, a discover.Agent) error {
 	d.agent = a
 	context.AfterFunc(ctx, d.cancel)
@@ -157,37 +153,40 @@ func (d *Discovery) Start(ctx context.Context, a discover.Agent) error {
 	return nil // The subscription begins when the server can be reached.
 }
 
-// Addresses implements [discover.Discovery].
 func (d *Discovery) Addresses(ctx context.Context, agent int) ([]string, error) {
-	return d.peers[agent].ask(ctx)
+	o, err := d.peers[agent].ask(ctx)
+	return o.Addresses, err
 }
 
-// Relay implements [discover.Discovery].
 func (d *Discovery) Relay(agent int) (net.Conn, error) {
 	outer, inner := net.Pipe()
 	d.peers[agent].startRelay(randomID(), inner)
 	return outer, nil
 }
 
-// Stats implements [discover.Discovery].
 func (d *Discovery) Stats() discover.Stats {
 	return discover.Stats{Dropped: d.dropped.Load(), Trouble: d.trouble.Load()}
 }
 
-// Close implements [discover.Discovery].
 func (d *Discovery) Close() {
 	d.cancel()
-	for _, p := range d.peers {
-		if p != nil {
-			p.relay.end()
-		}
-	}
+	d.endRelays()
 	d.background.Wait()
 	if d.conn != nil {
 		_ = d.conn.FlushTimeout(time.Second)
 		d.conn.Close()
 	}
+	d.linger()
 	if d.server != nil {
 		stop(d.server.running())
+	}
+}
+
+// endRelays ends all relayed connections.
+func (d *Discovery) endRelays() {
+	for _, p := range d.peers {
+		if p != nil {
+			p.relay.end()
+		}
 	}
 }

@@ -99,20 +99,27 @@ func testContext(t *testing.T) context.Context {
 // relayed connections to them until all have come back.
 func (m mesh) check(t *testing.T) {
 	t.Helper()
-	for i, d := range m {
+	for i := range m {
 		for j := range i {
-			got, err := d.Addresses(testContext(t), j)
-			if err != nil || !slices.Equal(got, []string{at(j)}) {
-				t.Fatalf("agent %d is told that agent %d accepts connections at %v, %v", i, j, got, err)
-			}
-			for ctx := testContext(t); ; {
-				if err = roundTrip(d, j); err == nil {
-					break
-				}
-				if ctx.Err() != nil {
-					t.Fatalf("agent %d to agent %d, with %d neighbours: %v", i, j, d.neighbours(), err)
-				}
-			}
+			m.checkPair(t, i, j)
+		}
+	}
+}
+
+// checkPair is check of agent i and agent j, of lower rank.
+func (m mesh) checkPair(t *testing.T, i, j int) {
+	t.Helper()
+	d := m[i]
+	got, err := d.Addresses(testContext(t), j)
+	if err != nil || !slices.Equal(got, []string{at(j)}) {
+		t.Fatalf("agent %d is told that agent %d accepts connections at %v, %v", i, j, got, err)
+	}
+	for ctx := testContext(t); ; {
+		if err = roundTrip(d, j); err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("agent %d to agent %d, with %d neighbours: %v", i, j, d.neighbours(), err)
 		}
 	}
 }

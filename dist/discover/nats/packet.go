@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,6 +53,8 @@ type peer struct {
 // offer says where a node listens.
 type offer struct {
 	Addresses []string `json:"addresses"` // HOST:PORT, in the order in which to dial them. None: relayed only.
+	// Server lists where the agent's NATS server accepts connections of other servers.
+	Server []string `json:"server,omitempty"`
 }
 
 // maxAddressLen bounds the length of an address in an offer.
@@ -66,10 +69,10 @@ func encodeOffer(o offer) []byte {
 }
 
 func decodeOffer(b []byte) (o offer, err error) {
-	if err := json.Unmarshal(b, &o); err != nil || len(o.Addresses) > discover.MaxAddresses {
-		return o, fmt.Errorf("nats: an offer of %d addresses was refused", len(o.Addresses))
+	if err := json.Unmarshal(b, &o); err != nil || max(len(o.Addresses), len(o.Server)) > discover.MaxAddresses {
+		return o, fmt.Errorf("nats: an offer of %d addresses was refused", max(len(o.Addresses), len(o.Server)))
 	}
-	for _, a := range o.Addresses {
+	for _, a := range slices.Concat(o.Addresses, o.Server) {
 		if len(a) > maxAddressLen {
 			return o, fmt.Errorf("nats: an offer with an address of %d bytes was refused", len(a))
 		}
@@ -91,7 +94,6 @@ func Permissions(run string, rank int) (publish, subscribe string) {
 	return fmt.Sprintf("fspda.%s.*.%d", run, rank), subject(run, rank, "*")
 }
 
-// publish sends a packet to the peer.
 func (p *peer) publish(kind byte, conn, seq uint64, payload []byte) error {
 	d := p.discovery
 	b := make([]byte, 0, packetHeader+len(payload))
@@ -165,7 +167,7 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 			return nil
 		}
 		p.answered = time.Now()
-		return p.publish(packetOffer, 0, 0, encodeOffer(offer{d.agent.Addresses()}))
+		return p.publish(packetOffer, 0, 0, encodeOffer(d.offer()))
 	case kind == packetOffer && p.id < d.opt.Self:
 		o, err := decodeOffer(payload)
 		if err != nil {
@@ -189,7 +191,7 @@ func (p *peer) receivePacket(kind byte, conn, seq uint64, payload []byte) error 
 
 // ask asks the peer where it listens until it answers. An earlier answer is not used, since the
 // process that gave it may have ended.
-func (p *peer) ask(ctx context.Context) ([]string, error) {
+func (p *peer) ask(ctx context.Context) (offer, error) {
 	select {
 	case <-p.offers:
 	default:
@@ -200,10 +202,10 @@ func (p *peer) ask(ctx context.Context) ([]string, error) {
 		}
 		select {
 		case o := <-p.offers:
-			return o.Addresses, nil
+			return o, nil
 		case <-time.After(delay):
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return offer{}, ctx.Err()
 		}
 	}
 }

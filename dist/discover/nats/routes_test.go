@@ -73,23 +73,13 @@ type readerFunc func(b []byte) (int, error)
 
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// restart replaces the server by one at the same address, which joins the others as a new one. The
-// client in this process connects to it by itself.
-func (e *embeddedServer) restart(o Options) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	o.Server.Listen = e.listen
-	stop(e.now)
-	return e.start(o)
-}
-
 // A server that stops and starts again joins the others, and relays connections again, also those
 // of agents that it does not join.
 func TestServerRejoins(t *testing.T) {
 	m := openMesh(t, 3, certified(t, t.TempDir(), 3))
 	m.check(t)
 	for _, d := range m {
-		if err := d.server.restart(d.opt); err != nil {
+		if err := d.server.restart(d.opt, d.opt.Server.Join); err != nil {
 			t.Fatal(err)
 		}
 		m.check(t)

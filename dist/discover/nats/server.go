@@ -27,16 +27,21 @@ type Server struct {
 	check time.Duration // time after which it is said that no other server is reached; changed by tests
 }
 
-// embeddedServer is a running server. Servers form a tree: each is a leaf node of one that it joins,
-// so that an agent has one connection, and agent 0 one for each that joins it. A server with leaf
+// embeddedServer is a running server. Servers form a tree: each is a leaf node of one that it joins.
+// A server with leaf
 // nodes must have a port for clients: it is bound to the loopback address and requires a token that
 // never leaves the process.
 type embeddedServer struct {
 	token, listen string       // listen: where other servers connect
 	trouble       atomic.Value // The last error in the server's log, a string.
 
-	mu  sync.Mutex
-	now *server.Server // Tests replace it.
+	loop chan struct{} // Receives a value when the server waits, since it seemed to have joined itself.
+
+	moving atomic.Bool // It is replaced by another one.
+
+	mu   sync.Mutex
+	now  *server.Server
+	join []string // Where it joins others: HOST:PORT, the first that it can reach.
 }
 
 // InProcessConn implements InProcessConnProvider of the client library.
@@ -60,11 +65,11 @@ func (e *embeddedServer) start(o Options) error {
 		Advertise: o.Server.Advertise, NoAdvertise: true,
 		TLSConfig: o.TLS, TLSHandshakeFirst: o.TLS != nil, TLSTimeout: handshakeTime, AuthTimeout: 2 * handshakeTime,
 		Compression: server.CompressionOpts{Mode: server.CompressionOff}}
-	if len(o.Server.Join) > 0 {
+	if len(e.join) > 0 {
 		up := server.RemoteLeafOpts{NoRandomize: true, TLS: o.TLS != nil, TLSConfig: o.TLS, TLSTimeout: handshakeTime,
 			TLSHandshakeFirst: o.TLS != nil, FirstInfoTimeout: handshakeTime * time.Second,
 			Compression: server.CompressionOpts{Mode: server.CompressionOff}}
-		for _, j := range o.Server.Join {
+		for _, j := range e.join {
 			if _, _, err := discover.HostPort(j); err != nil {
 				return err
 			}
@@ -80,7 +85,7 @@ func (e *embeddedServer) start(o Options) error {
 	if err != nil {
 		return fmt.Errorf("nats: cannot set up the server: %w", err)
 	}
-	log := serverLog{o.Log, make(chan string, 1), &e.trouble}
+	log := serverLog{o.Log, make(chan string, 1), &e.trouble, e.loop}
 	s.SetLogger(log, false, false)
 	go s.Start()
 	for began := time.Now(); !s.ReadyForConnections(time.Second); {
@@ -124,6 +129,7 @@ func (d *Discovery) watchServer() {
 		return
 	}
 	joined, warned := time.Now(), time.Time{}
+	d.background.Go(d.settle)
 	for d.open.Err() == nil {
 		if d.neighbours() > 0 {
 			joined = time.Now()
@@ -168,11 +174,11 @@ func (d *Discovery) Address() string {
 	return d.server.listen
 }
 
-// serverLog forwards the server's log.
 type serverLog struct {
 	log   *zap.Logger
 	fatal chan string // the first fatal error
 	last  *atomic.Value
+	loop  chan struct{}
 }
 
 func (s serverLog) Noticef(format string, v ...any) {
@@ -185,6 +191,12 @@ func (s serverLog) Errorf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)
 	s.last.Store(text)
 	s.log.Debug("server: " + text)
+	if strings.Contains(text, "Loop detected") {
+		select {
+		case s.loop <- struct{}{}:
+		default:
+		}
+	}
 }
 func (s serverLog) Fatalf(format string, v ...any) {
 	text := fmt.Sprintf(format, v...)

@@ -96,8 +96,13 @@ func (f *Func) Jump(condition, label string) {
 }
 
 // JumpZero jumps to a label if a register is zero.
-func (f *Func) JumpZero(r Reg, label string) {
-	f.add(inst{text: func(_, n numbers) string { return fmt.Sprintf("CBZ R%d, %s", n(r), label) }, uses: []Reg{r},
+func (f *Func) JumpZero(r Reg, label string) { f.jumpOn("CBZ", r, label) }
+
+// JumpNonzero jumps to a label if a register is not zero.
+func (f *Func) JumpNonzero(r Reg, label string) { f.jumpOn("CBNZ", r, label) }
+
+func (f *Func) jumpOn(op string, r Reg, label string) {
+	f.add(inst{text: func(_, n numbers) string { return fmt.Sprintf("%s R%d, %s", op, n(r), label) }, uses: []Reg{r},
 		to: label, effect: true})
 }
 

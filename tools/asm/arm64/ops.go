@@ -59,6 +59,9 @@ func left(size int) func(int) (uint32, bool) {
 // longer is that of a shift of 16 bits to 32; without a shift the instruction has another name.
 func longer(i int) (uint32, bool) { return uint32(16+i) << 16, i > 0 && i < 16 }
 
+// left8 is that of a shift of 8 bits to 16.
+func left8(i int) (uint32, bool) { return uint32(8+i) << 16, i > 0 && i < 8 }
+
 func right(size int) func(int) (uint32, bool) {
 	return func(i int) (uint32, bool) { return uint32(2*size-i) << 16, i > 0 && i <= size }
 }
@@ -122,6 +125,12 @@ var ops = map[string]op{
 	"fmla.2d":  keeping(three(0x4e60cc00, "fmla", "2d")),
 	"fcmgt.2d": three(0x6ee0e400, "fcmgt", "2d"),
 	"fmla.s":   keeping(op{bits: 0x4f801000, text: "fmla v%d.4s, v%n.4s, v%m.s[%i]", immediate: element}),
+	"fmls.2d":  keeping(three(0x4ee0cc00, "fmls", "2d")),
+	"fabd.2d":  three(0x6ee0d400, "fabd", "2d"),
+	"fmax.2d":  three(0x4e60f400, "fmax", "2d"),
+	"fabs.2d":  two(0x4ee0f800, "fabs", "2d", "2d"),
+	"frintn":   two(0x4e618800, "frintn", "2d", "2d"), // to the nearest integer, halves to the even one
+	"fcvtzs":   two(0x4ee1b800, "fcvtzs", "2d", "2d"),
 	"fcvtl":    two(0x0e617800, "fcvtl", "2d", "2s"),
 	"fcvtl2":   two(0x4e617800, "fcvtl2", "2d", "4s"),
 	"fcvtn":    two(0x0e616800, "fcvtn", "2s", "2d"),
@@ -138,6 +147,14 @@ var ops = map[string]op{
 	"add.4s":   three(0x4ea08400, "add", "4s"),
 	"mul.4s":   three(0x4ea09c00, "mul", "4s"),
 	"add.2d":   three(0x4ee08400, "add", "2d"),
+	"sub.2d":   three(0x6ee08400, "sub", "2d"),
+	"cmhi.4s":  three(0x6ea03400, "cmhi", "4s"),
+	"cmhi.2d":  three(0x6ee03400, "cmhi", "2d"),
+	"umull":    {bits: 0x2ea0c000, text: "umull v%d.2d, v%n.2s, v%m.2s"},
+	"umull2":   {bits: 0x6ea0c000, text: "umull2 v%d.2d, v%n.4s, v%m.4s"},
+	"umaxv":    {bits: 0x6eb0a800, text: "umaxv s%d, v%n.4s"},
+	"uzp1.4s":  three(0x4e801800, "uzp1", "4s"),
+	"uzp2.4s":  three(0x4e805800, "uzp2", "4s"),
 	"zip1.4s":  three(0x4e803800, "zip1", "4s"),
 	"zip2.4s":  three(0x4e807800, "zip2", "4s"),
 	"zip1.2d":  three(0x4ec03800, "zip1", "2d"),
@@ -158,6 +175,11 @@ var ops = map[string]op{
 	"dup.d":    {bits: 0x4e000400, text: "dup v%d.2d, v%n.d[%i]", immediate: lane(8)},
 	"dup.w":    {bits: 0x4e040c00, text: "dup v%d.4s, w%n"},
 	"umov.s":   {bits: 0x0e003c00, text: "mov w%d, v%n.s[%i]", immediate: lane(4)},
+	"umov.d":   {bits: 0x4e003c00, text: "mov x%d, v%n.d[%i]", immediate: lane(8)},
+	"dup.x":    {bits: 0x4e080c00, text: "dup v%d.2d, x%n"},
+	"fmov.d":   {bits: 0x9e670000, text: "fmov d%d, x%n"},
+	"ins.d":    keeping(op{bits: 0x4e001c00, text: "mov v%d.d[%i], x%n", immediate: lane(8)}),
+	"tbl":      {bits: 0x4e000000, text: "tbl v%d.16b, {v%n.16b}, v%m.16b"},
 	// Two registers with adjacent numbers are a table of 32 bytes.
 	"tbl2": {bits: 0x4e002000, text: "tbl v%d.16b, {v%n.16b, v%o.16b}, v%m.16b"},
 
@@ -166,6 +188,8 @@ var ops = map[string]op{
 	"mul.8h":     three(0x4e609c00, "mul", "8h"),
 	"mla.8h":     keeping(three(0x4e609400, "mla", "8h")),
 	"sshl.8h":    three(0x4e604400, "sshl", "8h"),
+	"sqadd.8h":   three(0x4e600c00, "sqadd", "8h"),
+	"sqrdmulh":   three(0x6e60b400, "sqrdmulh", "8h"),
 	"sub.4s":     three(0x6ea08400, "sub", "4s"),
 	"mla.4s":     keeping(three(0x4ea09400, "mla", "4s")),
 	"mls.4s":     keeping(three(0x6ea09400, "mls", "4s")),
@@ -175,6 +199,10 @@ var ops = map[string]op{
 	"smlal2.h":   keeping(long(0x4f402000, "smlal2", "8h")),
 	"sshll.4s":   with(two(0x0f00a400, "sshll", "4s", "4h"), ", #%i", longer),
 	"sshll2.4s":  with(two(0x4f00a400, "sshll2", "4s", "8h"), ", #%i", longer),
+	"ushll.8h":   with(two(0x2f00a400, "ushll", "8h", "8b"), ", #%i", left8),
+	"ushll2.8h":  with(two(0x6f00a400, "ushll2", "8h", "16b"), ", #%i", left8),
+	"sqrshrun":   with(two(0x2f008c00, "sqrshrun", "8b", "8h"), ", #%i", right(8)),
+	"sqrshrun2":  keeping(with(two(0x6f008c00, "sqrshrun2", "16b", "8h"), ", #%i", right(8))),
 	"sshr.4s":    with(two(0x4f000400, "sshr", "4s", "4s"), ", #%i", right(32)),
 	"sxtl.4s":    two(0x0f10a400, "sxtl", "4s", "4h"),
 	"sxtl2.4s":   two(0x4f10a400, "sxtl2", "4s", "8h"),
@@ -206,6 +234,7 @@ var ops = map[string]op{
 	"ldp.q":   load(0xad400000, "ldp q%d, q%m, [x%n,#%i]", signed(16, 7, 15)),
 	"ld1.s":   keeping(load(0x0d408000, "ld1 {v%d.s}[%i], [x%n]", laneInMemory)),
 	"ld1r.4s": load(0x4d40c800, "ld1r {v%d.4s}, [x%n]", nil),
+	"ld1r.8h": load(0x4d40c400, "ld1r {v%d.8h}, [x%n]", nil),
 	"ld1r.2d": load(0x4d40cc00, "ld1r {v%d.2d}, [x%n]", nil),
 	"str.q":   store(0x3d800000, "str q%d, [x%n,#%i]", scaled(16, 4096, 10)),
 	"stur.q":  store(0x3c800000, "stur q%d, [x%n,#%i]", signed(1, 9, 12)),

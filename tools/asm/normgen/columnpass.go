@@ -35,7 +35,7 @@ const shape = "stride, rows, cols, ahead int, "
 // function writes a column pass.
 func (w *columnPass) function(c *build.Context, s set, name, signature, doc string) {
 	w.code = code{asm: c, set: s}
-	begin(c, name+s.name, "func("+shape+signature+")", doc)
+	begin(c, s.function(name), "func("+shape+signature+")", doc)
 	w.pointers = map[string]reg.GPVirtual{}
 	for _, p := range w.matrices {
 		w.pointers[p] = w.pointer(p)
@@ -43,8 +43,8 @@ func (w *columnPass) function(c *build.Context, s set, name, signature, doc stri
 	for _, p := range sorted(w.columns) {
 		w.pointers[p] = w.pointer(p)
 	}
-	stride, end, cols := w.bytes("stride"), w.pointer("rows"), w.pointer("cols")
-	w.next = w.bytes("ahead")
+	stride, end, cols := w.matrixBytes("stride"), w.pointer("rows"), w.pointer("cols")
+	w.next = w.matrixBytes("ahead")
 	w.asm.IMULQ(stride, end)
 	w.at = w.asm.GP64()
 	group := w.wide * w.lanes
@@ -99,15 +99,15 @@ func (w *columnPass) down(label string, vectors int, masked bool, stride, end re
 // with each row. If rows are contiguous, it prefetches in memory order, which the second-level
 // cache's prefetcher recognizes; otherwise it prefetches the same columns ahead.
 func (w *columnPass) startPrefetch(label string, vectors int, stride reg.GPVirtual) (hop reg.GPVirtual) {
-	hop = w.bytes("cols")
+	hop = w.matrixBytes("cols")
 	w.asm.CMPQ(hop, stride)
 	w.asm.MOVQ(stride, hop)
 	w.asm.JEQ(operand.LabelRef(label + "Whole"))
 	w.asm.Load(w.asm.Param("ahead"), w.next)
-	w.asm.SHLQ(operand.U8(2), w.next)
+	w.asm.SHLQ(operand.U8(w.numberBits()), w.next)
 	w.asm.JMP(operand.LabelRef(label))
 	w.asm.Label(label + "Whole")
-	w.asm.MOVQ(operand.U32(uint32(vectors*w.lanes*floatSize)), hop)
+	w.asm.MOVQ(operand.U32(uint32(vectors*w.lanes*w.numberSize())), hop)
 	return hop
 }
 
@@ -116,7 +116,7 @@ func (w *columnPass) startPrefetch(label string, vectors int, stride reg.GPVirtu
 // than the first.
 func (w *columnPass) prefetch(vectors int) {
 	for _, m := range w.matrices {
-		for at := 0; at < vectors*w.lanes*floatSize; at += lineSize {
+		for at := 0; at < vectors*w.lanes*w.numberSize(); at += lineSize {
 			w.asm.PREFETCHT1(operand.Mem{Base: w.pointers[m], Index: w.next, Scale: 1, Disp: at})
 		}
 	}
@@ -124,9 +124,9 @@ func (w *columnPass) prefetch(vectors int) {
 
 // advance moves all pointers by n columns, except that for prefetches.
 func (w *columnPass) advance(n int) {
-	w.asm.SUBQ(operand.U32(uint32(n*floatSize)), w.next)
+	w.asm.SUBQ(operand.U32(uint32(n*w.numberSize())), w.next)
 	for _, p := range w.matrices {
-		w.asm.ADDQ(operand.U32(uint32(n*floatSize)), w.pointers[p])
+		w.asm.ADDQ(operand.U32(uint32(n*w.numberSize())), w.pointers[p])
 	}
 	for _, p := range sorted(w.columns) {
 		w.asm.ADDQ(operand.U32(uint32(n*w.columns[p])), w.pointers[p])
@@ -135,7 +135,7 @@ func (w *columnPass) advance(n int) {
 
 // element returns the operand of vector v of the row in a matrix.
 func (w *columnPass) element(matrix string, v int) operand.Mem {
-	return operand.Mem{Base: w.pointers[matrix], Index: w.at, Scale: 1, Disp: v * w.lanes * floatSize}
+	return operand.Mem{Base: w.pointers[matrix], Index: w.at, Scale: 1, Disp: v * w.lanes * w.numberSize()}
 }
 
 // column returns the operand of the values that belong to vector v.

@@ -35,7 +35,7 @@ type rows struct {
 // begin starts a function.
 func (r *rows) begin(c *build.Context, s set, name, signature, doc string) {
 	r.code = code{asm: c, set: s}
-	begin(c, name+s.name, "func("+shape+signature+")", doc)
+	begin(c, s.function(name), "func("+shape+signature+")", doc)
 }
 
 // forward writes a pass in memory order. Sums of columns are in the first-level cache and are added
@@ -53,8 +53,9 @@ func (r *rows) forward(c *build.Context, s set, name, signature, doc string) {
 	c.ANDQ(operand.I8(-r.lanes), cols)
 	c.SHLQ(operand.U8(2), cols)
 	c.MOVQ(cols, size)
-	r.gap = r.bytes("stride")
+	r.gap = r.matrixBytes("stride")
 	c.IMULQ(r.gap, end)
+	r.inMatrix(cols)
 	c.SUBQ(cols, r.gap)
 	r.row, r.step, r.same = size, c.ADDQ, c.JG
 	r.next, r.left = c.GP64(), c.GP64()
@@ -98,15 +99,21 @@ func (r *rows) reverse(c *build.Context, s set, name, signature, doc string) {
 		c.ANDQ(operand.U8(r.lanes-1), tail)
 		r.lastMask(tail)
 	}
-	r.gap, r.at = r.bytes("stride"), r.pointer("rows")
+	r.gap, r.at = r.matrixBytes("stride"), r.pointer("rows")
 	c.DECQ(last)
 	c.ANDQ(operand.I8(-r.lanes), last)
 	c.SHLQ(operand.U8(2), last)
 	c.DECQ(r.at)
 	c.IMULQ(r.gap, r.at)
-	c.ADDQ(last, r.at)
-	c.SUBQ(last, r.gap)
-	c.SUBQ(r.size(), r.gap)
+	behind := last
+	if r.half {
+		behind = c.GP64()
+		c.MOVQ(last, behind)
+		r.inMatrix(behind)
+	}
+	c.ADDQ(behind, r.at)
+	c.SUBQ(behind, r.gap)
+	c.SUBQ(r.matrixSize(), r.gap)
 	r.row, r.step, r.same = last, c.SUBQ, c.JNS
 	r.next, r.left = c.GP64(), c.GP64()
 	c.MOVQ(r.at, r.next)
@@ -134,6 +141,16 @@ func (r *rows) reverse(c *build.Context, s set, name, signature, doc string) {
 // size returns the size of a vector in bytes.
 func (r *rows) size() operand.U8 { return operand.U8(r.lanes * floatSize) }
 
+// matrixSize returns the size of a vector of a matrix in bytes, and inMatrix turns bytes of float32
+// numbers into those.
+func (r *rows) matrixSize() operand.U8 { return operand.U8(r.lanes * r.numberSize()) }
+
+func (r *rows) inMatrix(bytes reg.GPVirtual) {
+	if r.half {
+		r.asm.SHRQ(operand.U8(1), bytes)
+	}
+}
+
 // loadPointers loads the addresses of matrices and columns.
 func (r *rows) loadPointers() {
 	r.pointers = map[string]reg.GPVirtual{}
@@ -156,7 +173,7 @@ func (r *rows) startPrefetch() {
 
 // advancePrefetch moves to the next vector to prefetch.
 func (r *rows) advancePrefetch(same string) {
-	r.step(r.size(), r.next)
+	r.step(r.matrixSize(), r.next)
 	r.asm.SUBQ(r.size(), r.left)
 	r.same(operand.LabelRef(same))
 	r.step(r.gap, r.next)
@@ -174,7 +191,7 @@ func (r *rows) compute(name string, masked bool) {
 	}
 	r.advancePrefetch(name + "Same")
 	r.vector(masked)
-	r.step(r.size(), r.at)
+	r.step(r.matrixSize(), r.at)
 	r.step(r.size(), r.j)
 }
 
@@ -184,7 +201,7 @@ func (r *rows) place(matrix string) operand.Mem {
 }
 
 func (r *rows) element(matrix string, masked bool) reg.VecVirtual {
-	return r.load(r.place(matrix), masked)
+	return r.number(r.place(matrix), masked)
 }
 
 // column returns the operand of the float32 values of the columns of the vector.

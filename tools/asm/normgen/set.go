@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -15,14 +17,36 @@ type set struct {
 	lanes  int
 	wide   int
 	masked bool // it has mask registers
+	half   bool // matrices have numbers of 16 bits
 	vector func(*build.Context) reg.VecVirtual
 }
 
 var sets = []set{
-	{"AVX512", 16, 4, true, (*build.Context).ZMM},
-	{"AVX2", 8, 2, false, (*build.Context).YMM},
-	{"NEON", 8, 2, false, (*build.Context).YMM}, // AVX2, translated
+	{"AVX512", 16, 4, true, false, (*build.Context).ZMM},
+	{"AVX2", 8, 2, false, false, (*build.Context).YMM},
+	{"NEON", 8, 2, false, false, (*build.Context).YMM}, // AVX2, translated
 }
+
+// halves is AVX512 with instructions on bfloat16 numbers.
+var halves = set{"AVX512", 16, 4, true, true, (*build.Context).ZMM}
+
+// function returns the name of a function of the set.
+func (s set) function(name string) string {
+	if s.half {
+		name = "half" + strings.ToUpper(name[:1]) + name[1:]
+	}
+	return name + s.name
+}
+
+// numberBits returns the shift from numbers of a matrix to bytes, and numberSize a number's bytes.
+func (s set) numberBits() int {
+	if s.half {
+		return 1
+	}
+	return 2
+}
+
+func (s set) numberSize() int { return 1 << s.numberBits() }
 
 // Predicates of a comparison: "not less or equal" is true for a NaN, the others are false.
 const (
@@ -50,6 +74,13 @@ func (k *code) pointer(name string) reg.GPVirtual { return asmgen.Pointer(k.asm,
 func (k *code) bytes(name string) reg.GPVirtual {
 	r := k.pointer(name)
 	k.asm.SHLQ(operand.U8(2), r)
+	return r
+}
+
+// matrixBytes is bytes for numbers of matrices.
+func (k *code) matrixBytes(name string) reg.GPVirtual {
+	r := k.pointer(name)
+	k.asm.SHLQ(operand.U8(k.numberBits()), r)
 	return r
 }
 
@@ -106,6 +137,21 @@ func (k *code) load(from operand.Mem, masked bool) reg.VecVirtual {
 	return v
 }
 
+// number reads a vector of a matrix, as load does.
+func (k *code) number(from operand.Mem, masked bool) reg.VecVirtual {
+	if !k.half {
+		return k.load(from, masked)
+	}
+	v := k.new()
+	if masked {
+		k.asm.VPMOVZXWD_Z(from, k.mask, v)
+	} else {
+		k.asm.VPMOVZXWD(from, v)
+	}
+	k.asm.VPSLLD(operand.U8(16), v, v)
+	return v
+}
+
 func (k *code) store(v reg.VecVirtual, to operand.Mem, masked bool) {
 	switch {
 	case !masked:
@@ -119,11 +165,30 @@ func (k *code) store(v reg.VecVirtual, to operand.Mem, masked bool) {
 
 // put stores a vector, by a non-temporal store if wanted and the vector is whole.
 func (k *code) put(v reg.VecVirtual, to operand.Mem, masked, stream bool) {
+	if k.half {
+		k.putHalf(v, to, masked, stream)
+		return
+	}
 	if stream && !masked {
 		k.asm.VMOVNTPS(v, to)
 		return
 	}
 	k.store(v, to, masked)
+}
+
+// putHalf rounds a vector and stores it as put does. The stand-in for VCVTNE2PS2BF16 puts the second
+// of its operands in the lower half, and reads its result.
+func (k *code) putHalf(v reg.VecVirtual, to operand.Mem, masked, stream bool) {
+	rounded := k.zero()
+	k.asm.VPMADD52HUQ(v, v, rounded)
+	switch {
+	case masked:
+		k.asm.VMOVDQU16(rounded.AsY(), k.mask, to)
+	case stream:
+		k.asm.VMOVNTPS(rounded.AsY(), to)
+	default:
+		k.asm.VMOVUPS(rounded.AsY(), to)
+	}
 }
 
 // where returns v in the columns where y compares so with zero, and +0 in the others. y and v may
@@ -141,8 +206,8 @@ func (k *code) where(predicate operand.U8, y, zero, v reg.VecVirtual) reg.VecVir
 	return to
 }
 
-// half returns the lower or upper numbers of v.
-func (k *code) half(v reg.VecVirtual, upper bool) reg.Register {
+// part returns the lower or upper numbers of v.
+func (k *code) part(v reg.VecVirtual, upper bool) reg.Register {
 	switch {
 	case !upper && k.masked:
 		return v.AsY()
@@ -161,8 +226,8 @@ func (k *code) half(v reg.VecVirtual, upper bool) reg.Register {
 
 // widen returns the numbers of v in float64, in two vectors.
 func (k *code) widen(v reg.VecVirtual) [2]reg.VecVirtual {
-	upper, w := k.half(v, true), [2]reg.VecVirtual{k.new(), k.new()}
-	k.asm.VCVTPS2PD(k.half(v, false), w[0])
+	upper, w := k.part(v, true), [2]reg.VecVirtual{k.new(), k.new()}
+	k.asm.VCVTPS2PD(k.part(v, false), w[0])
 	k.asm.VCVTPS2PD(upper, w[1])
 	return w
 }
@@ -177,4 +242,12 @@ func (k *code) loadWide(from operand.Mem, masked bool) [2]reg.VecVirtual {
 		k.asm.VCVTPS2PD(from.Offset(i*k.lanes/2*floatSize), v)
 	}
 	return w
+}
+
+// numberWide is loadWide for a vector of a matrix.
+func (k *code) numberWide(from operand.Mem, masked bool) [2]reg.VecVirtual {
+	if k.half {
+		return k.widen(k.number(from, masked))
+	}
+	return k.loadWide(from, masked)
 }

@@ -32,9 +32,9 @@ func centredSums(c *build.Context, s set, gradient bool) {
 			for v := range vectors {
 				var g [2]reg.VecVirtual
 				if gradient {
-					g = w.loadWide(w.element("dy", v), masked)
+					g = w.numberWide(w.element("dy", v), masked)
 				}
-				for i, x := range w.loadWide(w.element("x", v), masked) {
+				for i, x := range w.numberWide(w.element("x", v), masked) {
 					if !gradient {
 						g[i] = x
 					}
@@ -60,7 +60,7 @@ func sums(c *build.Context, s set) {
 		before: func(w *columnPass, vectors int) { s1 = w.loadSums("s1", vectors) },
 		row: func(w *columnPass, vectors int, masked bool) {
 			for v := range vectors {
-				for i, x := range w.loadWide(w.element("x", v), masked) {
+				for i, x := range w.numberWide(w.element("x", v), masked) {
 					w.asm.VADDPD(x, s1[v][i], s1[v][i])
 				}
 			}
@@ -83,7 +83,7 @@ func reluSum(c *build.Context, s set, dz, stream bool) {
 			m.put(g, masked)
 		}
 		wide, mean := m.widen(g), m.loadWide(m.column("mean"), false)
-		for i, x := range m.loadWide(m.place("x"), masked) {
+		for i, x := range m.numberWide(m.place("x"), masked) {
 			s1, s2 := m.new(), m.new()
 			m.asm.VADDPD(m.sum("s1", i), wide[i], s1)
 			m.asm.VMOVUPD(s1, m.sum("s1", i))

@@ -8,8 +8,8 @@ import (
 
 // file is the output of the generator.
 var file = asmgen.File{Generator: "fspda/tools/asm/tilegen", Package: "tile",
-	InTables: []string{"tile", "peak", "narrow", "between"}, Emit: emit, Direct: neonTiles(),
-	Rewrite: pairInstructions}
+	InTables: []string{"tile", "peak", "narrow", "between", "widen", "interleave", "fence"}, Emit: emit,
+	Direct: neonTiles(), Rewrite: asmgen.PairInstructions}
 
 func main() { asmgen.Main(file) }
 
@@ -29,6 +29,7 @@ func emit(c *build.Context) {
 		}
 	}
 	narrow(c)
+	widen(c)
 	transpose(c, "AVX2")
 	copyPieces(c, "AVX2")
 	for rows := 1; rows <= neon.rows; rows++ {

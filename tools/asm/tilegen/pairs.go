@@ -1,54 +1,13 @@
 package main
 
 import (
-	"fmt"
-	"regexp"
-	"strconv"
-
 	"github.com/mmcloughlin/avo/attr"
 	"github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 
 	"fspda/tools/asm/asmgen"
 )
-
-// Instructions on pairs of bfloat16 numbers, which neither avo nor Go's assembler has, are written
-// as others with the same operands, and rewritten.
-var standIn = regexp.MustCompile(`VPMADD52([LH])UQ +Z(\d+), Z(\d+), Z(\d+)`)
-
-var standsFor = map[string]struct {
-	name       string
-	prefix, op byte // Two bytes of an instruction EVEX.512.0F38.W0.
-}{"L": {"VDPBF16PS", 2, 0x52}, "H": {"VCVTNE2PS2BF16", 3, 0x72}}
-
-// pairInstructions rewrites the instructions of a file.
-func pairInstructions(text []byte) []byte {
-	text = standIn.ReplaceAllFunc(text, func(line []byte) []byte {
-		m := standIn.FindSubmatch(line)
-		i := standsFor[string(m[1])]
-		var r [3]int // the second factor, the first, the result
-		for k, digits := range m[2:] {
-			r[k], _ = strconv.Atoi(string(digits)) // it matches digits only
-		}
-		code := evex(i.prefix, i.op, r[2], r[1], r[0])
-		return fmt.Appendf(nil, "LONG $0x%02x%02x%02x%02x; WORD $0x%02x%02x // %s Z%d, Z%d, Z%d", code[3], code[2],
-			code[1], code[0], code[5], code[4], i.name, r[0], r[1], r[2])
-	})
-	return regexp.MustCompile(`AVX512IFMA`).ReplaceAll(text, []byte("AVX512_BF16"))
-}
-
-// evex returns an instruction on registers of 512 bits: EVEX.512.prefix.0F38.W0 op /r.
-func evex(prefix, op byte, result, first, second int) [6]byte {
-	not := func(r, bit int) byte { return byte(^r>>bit) & 1 }
-	return [6]byte{
-		0x62,
-		not(result, 3)<<7 | not(second, 4)<<6 | not(second, 3)<<5 | not(result, 4)<<4 | 2,
-		byte(^first&15)<<3 | 1<<2 | prefix,
-		2<<5 | not(first, 4)<<3,
-		op,
-		3<<6 | byte(result&7)<<3 | byte(second&7),
-	}
-}
 
 // betweenOrder is the name of the order in which VPERMW interleaves two halves of a register.
 const betweenOrder = "between"
@@ -64,6 +23,7 @@ func narrow(c *build.Context) {
 	for _, f := range []struct{ name, doc string }{
 		{"narrow", "writes dst[i] = the pair of a[2i] and a[2i+1] for i < 16·blocks, rounded to bfloat16. b is " +
 			"not used."},
+		{"narrowStream", "is narrow with non-temporal stores: dst begins at a cache line."},
 		{"between", "writes dst[i] = the pair of a[i] and b[i] for i < 16·blocks, rounded to bfloat16."},
 	} {
 		asmgen.Begin(c, f.name+"AVX512BF16", f.doc)
@@ -90,10 +50,74 @@ func narrow(c *build.Context) {
 		if f.name == "between" {
 			c.VPERMW(pairs, permute, pairs)
 		}
-		c.VMOVUPS(pairs, operand.Mem{Base: dst})
+		if f.name == "narrowStream" {
+			c.VMOVNTPS(pairs, operand.Mem{Base: dst})
+		} else {
+			c.VMOVUPS(pairs, operand.Mem{Base: dst})
+		}
 		c.ADDQ(operand.U8(64), dst)
 		c.DECQ(n)
 		c.JNZ(operand.LabelRef("blocks"))
 		asmgen.End(c)
 	}
+}
+
+// widenAhead is how many bytes ahead widen prefetches. A norm widens up to four matrices in turns.
+const widenAhead = 640
+
+// widen writes the function that makes numbers of pairs, and the one that makes pairs of two rows of
+// pairs.
+func widen(c *build.Context) {
+	asmgen.Begin(c, "widenAVX512BF16", "writes the numbers of the pairs a[i] for i < 16·blocks. b is not used.")
+	c.SignatureExpr("func(dst, a, b *float32, blocks int)")
+	dst, n, a := asmgen.Pointer(c, "dst"), asmgen.Pointer(c, "blocks"), asmgen.Pointer(c, "a")
+	c.Label("blocks")
+	c.PREFETCHT0(operand.Mem{Base: a, Disp: widenAhead})
+	for _, half := range []int{0, 1} {
+		numbers := c.ZMM()
+		c.VPMOVZXWD(operand.Mem{Base: a, Disp: 32 * half}, numbers)
+		c.VPSLLD(operand.U8(16), numbers, numbers)
+		c.VMOVUPS(numbers, operand.Mem{Base: dst, Disp: 64 * half})
+	}
+	c.ADDQ(operand.U8(64), a)
+	c.ADDQ(operand.U32(128), dst)
+	c.DECQ(n)
+	c.JNZ(operand.LabelRef("blocks"))
+	asmgen.End(c)
+
+	const name = "interleave"
+	order := c.StaticGlobal(name)
+	c.DataAttributes(attr.RODATA | attr.NOPTR)
+	for i := range 64 {
+		c.AddDatum(2*i, operand.U16(i/2+i%2*32))
+	}
+	asmgen.Begin(c, name+"AVX512BF16",
+		"writes the pairs of a number of a and the one of b in its place, of 16·blocks pairs of each.")
+	c.SignatureExpr("func(dst, a, b *float32, blocks int)")
+	dst, n, a = asmgen.Pointer(c, "dst"), asmgen.Pointer(c, "blocks"), asmgen.Pointer(c, "a")
+	b := asmgen.Pointer(c, "b")
+	places := [2]reg.VecVirtual{c.ZMM(), c.ZMM()}
+	for half, p := range places {
+		c.VMOVDQU16(order.Offset(64*half), p)
+	}
+	c.Label("blocks")
+	other := c.ZMM()
+	c.VMOVDQU16(operand.Mem{Base: b}, other)
+	for half, p := range places {
+		pairs := c.ZMM()
+		c.VMOVDQU16(operand.Mem{Base: a}, pairs)
+		c.VPERMT2W(other, p, pairs)
+		c.VMOVDQU16(pairs, operand.Mem{Base: dst, Disp: 64 * half})
+	}
+	c.ADDQ(operand.U8(64), a)
+	c.ADDQ(operand.U8(64), b)
+	c.ADDQ(operand.U32(128), dst)
+	c.DECQ(n)
+	c.JNZ(operand.LabelRef("blocks"))
+	asmgen.End(c)
+
+	asmgen.Begin(c, "fenceAVX512BF16", "waits for all stores, including non-temporal ones.")
+	c.SignatureExpr("func()")
+	c.SFENCE()
+	asmgen.End(c)
 }

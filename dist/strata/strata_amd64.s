@@ -3,17 +3,17 @@
 #include "textflag.h"
 
 // What splitmix64 adds and multiplies by, and one; the counter of a lane moves on by eight draws.
-DATA strataGolden8<>+0(SB)/8, $0xf1bbcdcbfa53e0a8
-GLOBL strataGolden8<>(SB), RODATA|NOPTR, $8
-DATA strataFirst<>+0(SB)/8, $0xbf58476d1ce4e5b9
-GLOBL strataFirst<>(SB), RODATA|NOPTR, $8
-DATA strataSecond<>+0(SB)/8, $0x94d049bb133111eb
-GLOBL strataSecond<>(SB), RODATA|NOPTR, $8
-DATA strataOne<>+0(SB)/8, $1
-GLOBL strataOne<>(SB), RODATA|NOPTR, $8
+DATA golden8<>+0(SB)/8, $0xf1bbcdcbfa53e0a8
+GLOBL golden8<>(SB), RODATA|NOPTR, $8
+DATA first<>+0(SB)/8, $0xbf58476d1ce4e5b9
+GLOBL first<>(SB), RODATA|NOPTR, $8
+DATA second<>+0(SB)/8, $0x94d049bb133111eb
+GLOBL second<>(SB), RODATA|NOPTR, $8
+DATA one<>+0(SB)/8, $1
+GLOBL one<>(SB), RODATA|NOPTR, $8
 
-// func strataAVX512(dst *uint32, groups int, lanes *strataLanes) (done int)
-TEXT ·strataAVX512(SB), NOSPLIT, $0-32
+// func drawAVX512(dst *uint32, groups int, lanes *lanes) (done int)
+TEXT ·drawAVX512(SB), NOSPLIT, $0-32
 	MOVQ         dst+0(FP), DI
 	MOVQ         groups+8(FP), CX
 	MOVQ         lanes+16(FP), SI
@@ -24,10 +24,10 @@ TEXT ·strataAVX512(SB), NOSPLIT, $0-32
 	VPBROADCASTQ 200(SI), Z4      // short
 	VPBROADCASTQ 208(SI), Z5      // part of a group
 	VPBROADCASTQ 216(SI), Z6      // length of a group, without what the rests carry
-	VPBROADCASTQ strataGolden8<>(SB), Z7
-	VPBROADCASTQ strataFirst<>(SB), Z8
-	VPBROADCASTQ strataSecond<>(SB), Z9
-	VPBROADCASTQ strataOne<>(SB), Z10
+	VPBROADCASTQ golden8<>(SB), Z7
+	VPBROADCASTQ first<>(SB), Z8
+	VPBROADCASTQ second<>(SB), Z9
+	VPBROADCASTQ one<>(SB), Z10
 	MOVL         $0xaaaa, AX
 	KMOVW        AX, K3
 	XORQ         AX, AX

@@ -1,4 +1,4 @@
-//go:build !noasm && !fspda_noasm
+//go:build (amd64 || arm64) && !noasm && !fspda_noasm
 
 package dist
 
@@ -9,13 +9,13 @@ import (
 	"fspda/internal/rng"
 )
 
-// The AVX-512 implementation has the bits of the Go code: forward, inverse and signs, of chunks of
+// The assembly has the bits of the Go code: forward, inverse and signs, of chunks of
 // all widths, with numbers that are zero, negative zero or infinite.
 func TestTransformTwins(t *testing.T) {
-	if !useTransformAVX512 {
-		t.Skip("this processor has no AVX-512")
+	if !useTransform {
+		t.Skip("this processor has no assembly")
 	}
-	defer func() { useTransformAVX512 = true }()
+	defer func() { useTransform = true }()
 	var shapes [][2]int
 	d := 0
 	for n := 1; n <= 64; n++ {
@@ -43,7 +43,7 @@ func TestTransformTwins(t *testing.T) {
 		}
 		var out [2][3][]float32
 		for k, fast := range []bool{false, true} {
-			useTransformAVX512 = fast
+			useTransform = fast
 			for j := range out[k] {
 				out[k][j] = make([]float32, d)
 			}
@@ -62,7 +62,7 @@ func TestTransformTwins(t *testing.T) {
 }
 
 func BenchmarkTransform(b *testing.B) {
-	defer func() { useTransformAVX512 = true }()
+	defer func() { useTransform = true }()
 	c := NewTransform[float32]([][2]int{{784, 100}, {100, 0}, {100, 10}, {10, 0}}, 64)
 	v, all := make([]float32, 79510), make([]float32, 79510)
 	for i := range v {
@@ -75,13 +75,13 @@ func BenchmarkTransform(b *testing.B) {
 	for name, f := range map[string]func(){
 		"forward": func() { c.Forward(out, v) }, "inverse": func() { c.Inverse(out, all) }} {
 		for _, fast := range []bool{false, true} {
-			useTransformAVX512 = fast && useTransformAVX512
-			b.Run(name+map[bool]string{false: "/go", true: "/avx512"}[fast], func(b *testing.B) {
+			useTransform = fast && useTransform
+			b.Run(name+map[bool]string{false: "/go", true: "/assembly"}[fast], func(b *testing.B) {
 				for b.Loop() {
 					f()
 				}
 			})
-			useTransformAVX512 = true
+			useTransform = true
 		}
 	}
 }

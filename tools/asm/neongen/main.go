@@ -11,7 +11,7 @@ import (
 	"fspda/tools/asm/asmgen"
 )
 
-const generator = "fspda/tools/asm/imagegen"
+const generator = "fspda/tools/asm/neongen"
 
 // output is the assembly of a package, whose folder is relative to that of the repository.
 type output struct {
@@ -19,7 +19,7 @@ type output struct {
 	asmgen.File
 }
 
-// outputs are the packages. Their kernels for amd64 are written by hand.
+// outputs are the packages.
 var outputs = []output{
 	{"data/images/jpeg", asmgen.File{Generator: generator, Package: "jpeg", InTables: []string{"inverse"},
 		Emit:   func(c *build.Context) { inverseData(c); declare(c, inverseDeclaration) },
@@ -32,9 +32,23 @@ var outputs = []output{
 		},
 		Direct: map[string]func(*arm64.Func){"fromYCbCrNEON": fromYCbCr, "weighSumNEON": weighSum,
 			"interpolateNEON": interpolate}}},
-	{"data", asmgen.File{Generator: generator, Package: "data", InTables: []string{"normalize", "pattern"},
-		Emit:   func(c *build.Context) { declare(c, normalizeDeclarations...) },
-		Direct: map[string]func(*arm64.Func){"normalizeNEON": normalize, "patternNEON": pattern}}},
+	{"data", asmgen.File{Generator: generator, Package: "data", InTables: []string{"normalize", "pattern", "sum"},
+		Emit: func(c *build.Context) {
+			declare(c, normalizeDeclarations...)
+			declare(c, resampleDeclarations...)
+		},
+		Direct: map[string]func(*arm64.Func){"normalizeNEON": normalize, "patternNEON": pattern,
+			"sumLinesNEON": sumLines, "sumColumnsNEON": columns}}},
+	{"dist", asmgen.File{Generator: generator, Package: "dist", InTables: []string{"sumRows", "lattice"},
+		Emit: func(c *build.Context) {
+			declare(c, sumRowsDeclaration)
+			declare(c, latticeDeclarations...)
+		},
+		Direct: map[string]func(*arm64.Func){"sumRowsNEON": sumRows, "latticeEncodeNEON": latticeEncode,
+			"latticeDecodeNEON": latticeDecode}}},
+	{"dist/strata", asmgen.File{Generator: generator, Package: "strata", InTables: []string{"draw"},
+		Emit:   func(c *build.Context) { declare(c, strataDeclaration) },
+		Direct: map[string]func(*arm64.Func){"drawNEON": draw}}},
 }
 
 // declaration is a function without instructions.

@@ -1,4 +1,4 @@
-//go:build !noasm && !fspda_noasm
+//go:build (amd64 || arm64) && !noasm && !fspda_noasm
 
 package dist
 
@@ -10,13 +10,13 @@ import (
 	"fspda/internal/rng"
 )
 
-// The AVX2 implementation gives the same results as the Go code: codes, points, counts and errors,
+// The assembly gives the same results as the Go code: codes, points, counts and errors,
 // also next to halves, for numbers too large for it, and if source and destination are the same.
 func TestLatticeTwins(t *testing.T) {
-	if !useLatticeAVX2 {
-		t.Skip("this processor has no AVX2")
+	if !useLattice {
+		t.Skip("this processor has no assembly")
 	}
-	defer func() { useLatticeAVX2 = true }()
+	defer func() { useLattice = true }()
 	for _, spec := range []string{"lattice(0.0001,256)", "lattice(0.5,2)", "lattice(0.03,65536)", "lattice(1e-30,16)",
 		"lattice(1e-12,256)"} {
 		l := parseLattice(t, spec)
@@ -57,7 +57,7 @@ func latticeTwins(t *testing.T, l *Lattice, x, ref []float32) {
 	}
 	var results [2]result
 	for k := range results {
-		useLatticeAVX2 = k == 1
+		useLattice = k == 1
 		r := &results[k]
 		r.codes = slices.Clone(x)
 		r.err = l.Encode(r.codes, r.codes, 0, 0, 0)
@@ -101,13 +101,13 @@ func BenchmarkLattice(b *testing.B) {
 		x[i] = float32(0.05 * s.Norm())
 		ref[i] = x[i] + float32(0.001*s.Norm())
 	}
-	fast := useLatticeAVX2
-	defer func() { useLatticeAVX2 = fast }()
+	fast := useLattice
+	defer func() { useLattice = fast }()
 	for _, in := range []struct {
 		name string
 		fast bool
-	}{{"avx2", fast}, {"go", false}} {
-		useLatticeAVX2 = in.fast
+	}{{"assembly", fast}, {"go", false}} {
+		useLattice = in.fast
 		b.Run("encode/"+in.name, func(b *testing.B) {
 			b.SetBytes(8 * n)
 			for b.Loop() {

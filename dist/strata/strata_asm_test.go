@@ -1,6 +1,6 @@
-//go:build !noasm && !fspda_noasm
+//go:build (amd64 || arm64) && !noasm && !fspda_noasm
 
-package dist
+package strata
 
 import (
 	"slices"
@@ -9,11 +9,11 @@ import (
 	"fspda/internal/rng"
 )
 
-// The AVX-512 implementation draws the same coordinates as the Go code, also with rejected draws,
-// which are frequent with blocks of 2^28, and leaves the stream and the cursor in the same state.
-func TestStrataTwins(t *testing.T) {
-	if !useStrataAVX512 {
-		t.Skip("no AVX-512")
+// The assembly draws the same coordinates as the Go code, also with rejected draws, which are frequent
+// with blocks of 2^28, and leaves the stream and the cursor in the same state.
+func TestTwins(t *testing.T) {
+	if !useAssembly {
+		t.Skip("this processor has no assembly")
 	}
 	again := 0
 	for _, d := range []int{160, 1000, 79510, 25557032, 3_000_000_000, 1<<32 - 5} {
@@ -22,7 +22,7 @@ func TestStrataTwins(t *testing.T) {
 				continue
 			}
 			for turn := range 3 {
-				slow, fast := newStrataCursor(d, k), newStrataCursor(d, k)
+				slow, fast := newCursor(d, k), newCursor(d, k)
 				a, b := rng.New(1, "mask", uint64(d), uint64(k), uint64(turn)), rng.New(1, "mask", uint64(d), uint64(k),
 					uint64(turn))
 				first := turn * k / 4
