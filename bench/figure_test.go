@@ -17,7 +17,6 @@ import (
 	"fspda/device"
 	"fspda/model"
 	"fspda/train"
-	"fspda/train/config"
 )
 
 // lab opens configurations on small built-in data, each set once.
@@ -222,9 +221,12 @@ func TestKeysOfFigures(t *testing.T) {
 				if err != nil {
 					t.Fatalf("figure %d, %s, run %s: %v", f.Number, variant, r.Name, err)
 				}
+				unused := map[string]bool{}
+				for _, u := range s.Unused(given) {
+					unused[u.Key] = true
+				}
 				for _, key := range shared {
-					unused := slices.ContainsFunc(s.Unused(given), func(u config.Unused) bool { return u.Key == key })
-					used[key] = used[key] || !unused
+					used[key] = used[key] || !unused[key]
 				}
 			}
 			for _, key := range shared {

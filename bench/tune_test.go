@@ -51,6 +51,31 @@ func TestLanguageTunings(t *testing.T) {
 	}
 }
 
+// The figures of agents that leave and join are read in the folder of the repository: each method
+// without outages, waiting, and elastic.
+func TestChurnFigures(t *testing.T) {
+	t.Chdir("..")
+	for name, seeds := range map[string]int{"known": 3, "others": 1} {
+		f, err := Read("bench/figures/churn/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		jobs, err := f.Jobs(Options{Scale: Scale{Share: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		elastic := 0
+		for _, j := range jobs {
+			if j.Config.Membership == "elastic" {
+				elastic++
+			}
+		}
+		if n := len(f.Panels) * seeds; len(jobs) != 3*n || elastic != n {
+			t.Errorf("%s: %d runs, %d of them elastic, for %d panels", name, len(jobs), elastic, len(f.Panels))
+		}
+	}
+}
+
 // The point with the best mean over the seeds of the search is chosen, within the budget of bits;
 // the reported numbers are those of the fresh seeds alone.
 func TestTuningChooses(t *testing.T) {

@@ -18,32 +18,7 @@ import (
 	"fspda/cli/command"
 	"fspda/cli/setup"
 	"fspda/docs"
-	"fspda/train"
 )
-
-// The reference and the diagram of the stable region are current.
-func TestReferenceIsCurrent(t *testing.T) {
-	dir := t.TempDir()
-	file, picture := filepath.Join(dir, "reference.md"), filepath.Join(dir, "stability.svg")
-	if status, _, stderr := call(t, "reference", file, picture); status != 0 {
-		t.Fatal(stderr)
-	}
-	for made, kept := range map[string]string{file: "../docs/reference.md", picture: "../docs/images/stability.svg"} {
-		want, err := os.ReadFile(made)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(kept); err != nil || string(got) != string(want) {
-			t.Errorf("%s is not current: make generate", kept)
-		}
-	}
-	text, _ := os.ReadFile(file)
-	for _, key := range train.Keys() {
-		if !strings.Contains(string(text), "| `"+key+"`") {
-			t.Errorf("the reference lacks key %s", key)
-		}
-	}
-}
 
 // The manual is listed, printed and served, and its links are valid.
 func TestDocs(t *testing.T) {

@@ -292,12 +292,15 @@ func (r *soakRun) hosts(i int) (own, public string) {
 	return fmt.Sprintf("127.0.%d.%d", at+1, i+1), public
 }
 
-// writePeers writes the file of addresses.
+// writePeers replaces the file of addresses by one that is whole at once.
 func (r *soakRun) writePeers() {
-	writePeers(r.t, r.peers, func(i int) string {
+	writePeers(r.t, r.peers+".new", func(i int) string {
 		_, public := r.hosts(i)
 		return fmt.Sprintf("%s:%d", public, r.ports[1])
 	}, r.agents)
+	if err := os.Rename(r.peers+".new", r.peers); err != nil {
+		r.t.Error(err)
+	}
 }
 
 // move gives an agent another address. With a file of addresses its process goes on, and the file

@@ -10,7 +10,6 @@ import (
 
 	"fspda/bench/measure"
 	"fspda/cpu"
-	"fspda/data"
 	"fspda/device"
 	"fspda/internal/testing/fakegpu"
 	"fspda/model"
@@ -117,10 +116,7 @@ func (b countingModel) StartGrad(dst, x, buffers device.Vector, batch device.Bat
 
 func TestBenchStepOnCard(t *testing.T) {
 	card := fakeCard(t)
-	set, err := data.Synthetic(data.SyntheticOptions{Train: 300, Test: 50, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := smallDigits(t, 60, 20)
 	net, err := model.MLP(model.MLPOptions{Inputs: set.Features(), Classes: set.Classes, Hidden: []int{8}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"os"
 	"slices"
 	"testing"
 
@@ -49,10 +50,14 @@ func languageGradients(t *testing.T, d *Device, agents, rounds int) (all [][]flo
 }
 
 // The gradients of agents that are computed at the same time have the bits of those that take turns,
-// because branches have no memory.
+// because branches have no memory. FSPDA_LONG=1 also computes them in fp16.
 func TestBranches(t *testing.T) {
 	const agents = maxBranches + 2
-	for _, precision := range []Precision{FP32, BF16, FP16} {
+	precisions := []Precision{FP32, BF16}
+	if os.Getenv("FSPDA_LONG") != "" {
+		precisions = append(precisions, FP16)
+	}
+	for _, precision := range precisions {
 		var want [][]float32
 		for _, c := range []struct {
 			memory   uintptr

@@ -304,11 +304,11 @@ func callsOfIteration(t *testing.T, with Option) map[string]float64 {
 	r := newTraining(t)
 	r.config.Batch = 3 // two in an epoch: a shorter one would be another program
 	r.config.Agents, r.config.Graph, r.config.Iterations, r.config.EvalPoints, r.config.Checkpoint,
-		r.config.Density = 10, "complete", 32, 1, 0, 0.1
+		r.config.Density = 10, "complete", 20, 1, 0, 0.1
 	d, m := openFake(t, fakegpu.Options{EventDelay: time.Millisecond}, false, with)
 	names := []string{"LaunchCooperative", "GraphLaunch", "LaunchKernel", "MemcpyHtoD", "MemcpyDtoH", "EventRecord",
 		"StreamWaitEvent", "StreamSynchronize", "MemAlloc"}
-	const from, to = 15, 30 // graphs are made before, and models are evaluated after these iterations
+	const from, to = 9, 18 // graphs are made before, and models are evaluated after these iterations
 	counts := map[string]float64{}
 	count := func(sign float64) {
 		for _, name := range names {

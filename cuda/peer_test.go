@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"fspda/cuda/executor"
-	"fspda/data"
 	"fspda/device"
 	"fspda/internal/testing/fakegpu"
 	"fspda/model"
@@ -74,10 +73,7 @@ func TestFetch(t *testing.T) {
 // runOn runs a small training with the agents spread over devices, and returns its rows and models.
 func runOn(t *testing.T, algo string, devices ...*Device) string {
 	t.Helper()
-	set, err := data.Synthetic(data.SyntheticOptions{Train: 80, Test: 20, Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := smallDigits(t, 80, 20)
 	c := train.Default()
 	c.DataTrain, c.DataTest, c.Hidden, c.Algo, c.Metrics = 80, 20, train.Widths{5}, algo, "test"
 	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Threads = 4, "ring", "sorted", 4, 10, 1, 1

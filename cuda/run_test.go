@@ -29,10 +29,7 @@ type training struct {
 
 func newTraining(t *testing.T) training {
 	t.Helper()
-	set, err := data.Synthetic(data.SyntheticOptions{Train: 60, Test: 20, Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := smallDigits(t, 60, 20)
 	c := train.Default()
 	c.DataTrain, c.DataTest, c.Hidden, c.Metrics = 60, 20, train.Widths{4}, "test"
 	c.Agents, c.Graph, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Threads, c.Checkpoint = 3, "ring",
@@ -42,6 +39,34 @@ func newTraining(t *testing.T) training {
 		t.Fatal(err)
 	}
 	return training{c, set, net}
+}
+
+// smallDigits is data.Synthetic with every second pixel of each row and column: kernels in host
+// memory then have a quarter of the work.
+func smallDigits(t *testing.T, train, test int) *data.Set {
+	t.Helper()
+	set, err := data.Synthetic(data.SyntheticOptions{Train: train, Test: test, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, columns := set.Shape[0], set.Shape[1]
+	part := func(s data.Split) (e data.Examples) {
+		for i := range s.Len() {
+			for at := range rows * columns {
+				if at/columns%2 == 0 && at%2 == 0 {
+					e.Pixels = append(e.Pixels, s.Pixels[i*rows*columns+at])
+				}
+			}
+		}
+		e.Labels = s.Labels
+		return e
+	}
+	small, err := data.New("small digits", []int{rows / 2, columns / 2}, set.Classes, set.Mean[0], set.Std[0],
+		part(set.Train), part(set.Test))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return small
 }
 
 // run trains in a folder, from the start or from the last checkpoint. onStep may be nil.

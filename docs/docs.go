@@ -16,7 +16,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 )
 
-//go:generate go run fspda/cmd/fspda reference reference.md images/stability.svg
+//go:generate go test -count 1 -run TestReferenceIsCurrent fspda/cli -update
+//go:generate go test -count 1 -run TestStabilityPictureIsCurrent fspda/cli/docscmd -update
 
 //go:embed *.md images
 var files embed.FS
@@ -24,10 +25,10 @@ var files embed.FS
 // order is the reading order of the pages. Pages that it does not name follow.
 var order = []string{"start", "concepts", "training", "training-reference", "methods", "data", "files", "networks",
 	"step-sizes", "from-pytorch", "departures", "authors-scripts", "experiments", "results", "results-figure-1",
-	"results-figure-2", "results-figures-4-to-9", "results-methods", "results-theory", "results-other-papers", "results-mnist",
-	"results-resnet-50", "results-language", "results-faults", "results-memory", "results-full-length", "library", "add-an-algorithm",
-	"add-a-network", "add-a-dataset", "links", "many-machines", "gpus", "performance",
-	"troubleshooting", "public-reports", "reference", "glossary", "internals", "protocol"}
+	"results-figure-2", "results-figures-4-to-9", "results-methods", "results-theory", "results-other-papers",
+	"results-mnist", "results-resnet-50", "results-language", "results-faults", "results-memory",
+	"results-full-length", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links", "many-machines",
+	"gpus", "performance", "troubleshooting", "public-reports", "reference", "glossary", "internals", "protocol"}
 
 // Page is a page of the manual.
 type Page struct {
@@ -65,20 +66,10 @@ var markdown = goldmark.New(goldmark.WithExtensions(extension.GFM),
 
 var toPage = regexp.MustCompile(`href="([a-z0-9-]+)\.md(#[^"]*)?"`)
 
-var frame = template.Must(template.New("page").Parse(`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>{{.Title}} · fspda</title>
-<style>
-:root{color-scheme:light dark;--paper:#fff;--card:#f6f7f8;--ink:#1b1f23;--soft:#59636e;--line:#d5d9dd;--blue:#0072b2}
-@media (prefers-color-scheme:dark){:root{--paper:#14171a;--card:#1d2125;--ink:#e6e8ea;--soft:#9ea7b0;--line:#3a4148;--blue:#56b4e9}}
-*{box-sizing:border-box}body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.55 system-ui,"Liberation Sans",Arial,sans-serif;display:grid;grid-template-columns:220px minmax(0,860px);gap:24px;padding:0 22px}
-nav{position:sticky;top:0;align-self:start;max-height:100vh;overflow:auto;padding:24px 0;font-size:.92rem}nav b{display:block;margin-bottom:8px}nav a{display:block;padding:3px 0;color:var(--soft);text-decoration:none}nav a[aria-current]{color:var(--ink);font-weight:600}
-main{padding:10px 0 60px}a{color:var(--blue)}h1{font-size:1.7rem;line-height:1.2}h2{margin-top:2em}code,pre{font:.87em/1.5 ui-monospace,"Liberation Mono",Menlo,monospace}
-code{background:var(--card);padding:1px 4px;border-radius:4px}pre{background:var(--card);padding:12px 14px;border-radius:10px;overflow-x:auto}pre code{padding:0;background:none;font-size:1em}
-table{border-collapse:collapse;display:block;overflow-x:auto;font-size:.92rem}th,td{text-align:left;vertical-align:top;padding:5px 14px 5px 0;border-bottom:1px solid var(--line)}
-img{max-width:100%;height:auto;background:#fff;border-radius:8px}
-@media (max-width:800px){body{display:block;padding:0 14px}nav{position:static;max-height:none;columns:2}}
-</style></head><body><nav aria-label="Pages"><b>fspda</b>{{range .Pages}}<a href="{{.Name}}"{{if eq .Name $.Name}} aria-current="page"{{end}}>{{.Title}}</a>{{end}}</nav><main>{{.Body}}</main></body></html>
-`))
+//go:embed page.html.tmpl
+var frameText string
+
+var frame = template.Must(template.New("page").Parse(frameText))
 
 // Handler shows the manual to browsers.
 func Handler() http.Handler {

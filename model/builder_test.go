@@ -97,7 +97,7 @@ func TestNoGradientOfTheExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		dense, got := len(net.Layout().Tensors())/2, 0
-		for _, n := range g.Expr().AllNodes() {
+		for _, n := range g.builder.graph.AllNodes() {
 			if o, ok := n.Op().(*op); ok && o.def.kernel == device.LinearGradX {
 				got++
 			}

@@ -33,10 +33,6 @@ type result struct {
 	off  int
 }
 
-// Expr returns the Gorgonia graph, for inspection and tools (it has a ToDot). It must not be
-// changed.
-func (g *Graph) Expr() *gorgonia.ExprGraph { return g.builder.graph }
-
 func read(flat []float32, n *gorgonia.Node, t Tensor) error {
 	values, err := hostSlice(n.Value(), t.Shape)
 	if err != nil {

@@ -150,7 +150,7 @@ func TestMixedClasses(t *testing.T) {
 			t.Fatal(err)
 		}
 		net, err := plain.WithMixed()
-		if err != nil || !net.Mixed() || plain.Mixed() {
+		if err != nil || !net.mixed || plain.mixed {
 			t.Fatalf("WithMixed: %v", err)
 		}
 		const batch = 7
@@ -274,7 +274,7 @@ func TestExprIsTheGraph(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dot := g.Expr().ToDot(); !strings.Contains(dot, "fc2.weight") {
+	if dot := g.builder.graph.ToDot(); !strings.Contains(dot, "fc2.weight") {
 		t.Error("the drawing of the graph does not show fc2.weight")
 	}
 }

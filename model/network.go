@@ -121,9 +121,6 @@ func (n *Network) WithMixed() (*Network, error) {
 	return &with, nil
 }
 
-// Mixed reports whether the loss knows examples with a second class: see WithMixed.
-func (n *Network) Mixed() bool { return n.mixed }
-
 func (n *Network) Classes() int { return n.classes }
 
 // Layout describes the flat parameter vector.

@@ -39,6 +39,7 @@ type core struct {
 	halt   context.CancelCauseFunc
 	clock  clock
 	round  algo.Round
+	leaving
 }
 
 // clock is an agent's virtual time in a synchronous run: a [simnet.Clock] or a [simnet.NoClock].
@@ -64,7 +65,7 @@ func newAgent(r *run, id, t, first int) (*agent, error) {
 	}
 	w := r.workerOf(id)
 	c := &core{id: id, run: r, worker: w, dev: w.Device, ctx: context.Background(), halt: func(error) {},
-		clock: simnet.NoClock{}}
+		clock: simnet.NoClock{}, leaving: r.group.leaving()}
 	if s.HasClocks() {
 		c.clock = s.NewClock(id)
 	}

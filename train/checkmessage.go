@@ -32,6 +32,9 @@ func (x *exchange) checkMessage(m dist.Message) error {
 	}
 	for i, b := range m.Values {
 		n, fits := b.V.Len(), []int{s.Dim, l.Len}
+		if i > 0 && s.Directed() != nil && len(s.Traits.Scalars) > 0 { // The weight of the model before it.
+			fits = []int{1}
+		}
 		if i < len(want) {
 			fits = append(fits, want[i])
 			if s.Compressor == nil || x.reduce.now {

@@ -85,7 +85,8 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 		}
 	}
 	f := c.run.opt.Folder
-	if !set[0].Save && !c.end.interrupted || f == nil {
+	save := slices.ContainsFunc(set, func(sn *snapshot.Snapshot) bool { return sn.Save })
+	if !save && !c.end.interrupted || f == nil {
 		c.run.releaseSnapshots(set)
 		return nil
 	}
@@ -127,7 +128,7 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 	if c.run.opt.OnRow != nil {
 		c.run.opt.OnRow(ev.Row)
 	}
-	c.run.group.RowsWritten(len(c.res.Rows), set)
+	c.run.group.RowsWritten(1+c.run.setup.EvalsBefore(ev.Iteration), set)
 	if ev.Iteration == c.run.length() {
 		c.keep(set, ev)
 	}

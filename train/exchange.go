@@ -284,15 +284,24 @@ func (x *exchange) receive(link int) error {
 		x.giveUp(l)
 		return nil
 	}
+	ctx, over := x.watch(x.ctx, l.Peer)
+	defer over()
 	for range x.expect {
-		m, err := x.recv(x.ctx, link)
+		m, err := x.recv(ctx, link)
 		if errors.Is(err, dist.ErrIdle) {
 			return nil
+		}
+		if err != nil && x.gone(l.Peer) {
+			break
 		}
 		if err != nil {
 			return x.failure(err)
 		}
 		x.take(link, m)
+	}
+	if !x.uses(x.ctx, l.Peer, x.round.T) {
+		l.Received, l.Coords = nil, l.Coords[:0]
+		x.giveUp(l)
 	}
 	return nil
 }

@@ -19,6 +19,12 @@ type processGroup interface {
 	Local(agent int) bool
 	// open opens the newest checkpoint; nil if there is none.
 	open() (*runfolder.Checkpoint, error)
+	// begins is the iteration at which the agents begin without a checkpoint.
+	begins() int
+	// joins reports whether the agent joins the members of a run there.
+	joins() bool
+	// leaving knows of other agents whether they leave.
+	leaving() leaving
 	// start connects the processes, after the local agents were made.
 	start() error
 	// Serve starts the work that runs in parallel with the agents until wait returns. It calls fail
@@ -61,6 +67,9 @@ type singleProcess struct{ r *run }
 func (g *singleProcess) Local(int) bool { return true }
 
 func (g *singleProcess) open() (*runfolder.Checkpoint, error) {
+	if err := g.r.setup.CheckOutages(); err != nil {
+		return nil, err
+	}
 	if f := g.r.opt.Folder; f != nil {
 		ck, passed, err := f.OpenCheckpoint(g.r.setup)
 		return ck, errors.Join(err, g.r.passOver(passed))
@@ -76,6 +85,9 @@ func (r *run) passOver(checkpoints []error) error {
 	return runfolder.SetAside(checkpoints)
 }
 
+func (g *singleProcess) begins() int                                    { return 0 }
+func (g *singleProcess) joins() bool                                    { return false }
+func (g *singleProcess) leaving() leaving                               { return staying{} }
 func (g *singleProcess) start() error                                   { return nil }
 func (g *singleProcess) Serve(context.Context, context.CancelCauseFunc) {}
 func (g *singleProcess) RowsWritten(int, []*snapshot.Snapshot)          {}

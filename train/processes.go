@@ -7,7 +7,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"fspda/train/config"
 	"fspda/train/process"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
@@ -25,6 +24,8 @@ type Process struct {
 	// Store keeps the agent's checkpoints; the caller closes it. nil: the agent keeps no
 	// checkpoints, and does not survive its process
 	Store *runfolder.AgentStore
+	// Elastic lets the members change; nil: all agents are members, and awaited.
+	Elastic *Elastic
 	// Abandon is called when the run has failed and this process's own agent goes on computing. Run
 	// returns when that ends, which may be never. nil: nothing is called.
 	Abandon func(error)
@@ -36,6 +37,9 @@ type manyProcesses struct {
 	*process.Node // made by open
 	r             *run
 	p             *Process
+	elastic       *elasticMembers // nil: the members do not change.
+	joined        bool
+	coordinator   int
 }
 
 // Local reports whether the agent belongs to this process.
@@ -44,11 +48,14 @@ func (g *manyProcesses) Local(agent int) bool { return agent == g.p.Rank }
 func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	s := g.r.setup
 	if s.Members.Elastic() {
-		return nil, config.Invalid("membership", s.Config.Membership, "is simulated in one process, and this one has "+
-			"one agent of many: use fspda train")
+		if err := g.checkElastic(); err != nil {
+			return nil, err
+		}
+		g.coordinator = g.p.Elastic.Writer
+		g.elastic = &elasticMembers{manyProcesses: g, Elastic: g.p.Elastic, departures: newDepartures(s.Graph.N)}
 	}
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
-		Schedule: s, DropAfter: seconds(s.Config.DropAfter), Timeout: g.p.Timeout,
+		Schedule: s, Timeout: g.p.Timeout,
 		FirstTimeout: g.p.FirstTimeout, Abandon: g.p.Abandon, Log: g.r.log}
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
@@ -56,7 +63,7 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 		if ck, o.Streams, passed, err = g.p.Store.Newest(s, g.p.Rank, g.r.opt.Folder); err != nil {
 			return nil, err
 		}
-		if len(passed) > 0 && ck == nil && g.p.Rank == process.Coordinator {
+		if len(passed) > 0 && ck == nil && g.p.Rank == g.coordinator {
 			return nil, passed[0] // its rows are of the run that is lost
 		}
 		if err := g.r.passOver(passed); err != nil {
@@ -68,6 +75,13 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 		for i := range s.Graph.N {
 			o.LastRow = append(o.LastRow, ck.Counters(i))
 		}
+	}
+	if o.First, err = g.openElastic(o.First, ck == nil); err != nil {
+		return nil, err
+	}
+	o.Coordinator = g.coordinator
+	if o.Absent = g.absent; g.elastic == nil {
+		o.Absent, o.DropAfter = nil, seconds(s.Config.DropAfter)
 	}
 	g.Node = process.New(o)
 	if f := g.r.opt.Folder; f != nil && ck == nil && g.results() == nil {
@@ -84,7 +98,21 @@ func (g *manyProcesses) start() error {
 			}
 		}
 	}
+	if g.joined {
+		return nil // The network was started to ask for it.
+	}
 	return g.Start()
+}
+
+// Serve implements processGroup.
+func (g *manyProcesses) Serve(ctx context.Context, fail context.CancelCauseFunc) {
+	g.Node.Serve(ctx, fail)
+	if e := g.elastic; e != nil {
+		e.ended = fail
+		if err := e.Agreement.Start(ctx, e); err != nil {
+			fail(err)
+		}
+	}
 }
 
 // agent is the agent of this process.
@@ -114,6 +142,8 @@ func (g *manyProcesses) finish(res *Result, end ending, err error) error {
 	switch {
 	case err != nil:
 		return err
+	case g.Moved() && !ended && lost == nil:
+		return ErrMoved
 	case g.Coordinates() && g.StoppedTogether() && g.r.progress.stop < g.r.length():
 		res.stop(g.r.progress.stop)
 		g.Dismiss(process.Note{Kind: process.NoteEnd, T: res.Iteration, Status: string(Stopped)})
@@ -169,7 +199,7 @@ func (g *manyProcesses) stop(ctx context.Context) {
 		t = g.r.progress.request(true)
 	} else {
 		var together bool
-		t, together = g.AgreeOnStop(ctx, g.r.progress.hold())
+		t, together = g.AgreeOnStop(ctx, g.r.progress.hold)
 		g.Decide(together)
 		g.r.progress.stopAt(t)
 	}

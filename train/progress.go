@@ -22,6 +22,55 @@ type progress struct {
 	held   int         // no agent enters this step before the stop is known
 	known  chan struct{}
 	leading
+	gate
+}
+
+// gate keeps agents from a step at which the members may change, until it is known whether they do.
+type gate struct {
+	passed int // The step that an agent has passed the gate to.
+	shut   int // No agent passes to this step.
+}
+
+// pause keeps agents from the first step, a multiple of tau, that none has reached, until resume, and
+// returns this step.
+func (p *progress) pause(tau int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := max(p.passed, slices.Max(slices.Collect(maps.Values(p.at)))) + tau
+	p.shut = t - t%tau
+	return p.shut
+}
+
+// stopFrom ends the run here at the first step from t on that no agent has reached.
+func (p *progress) stopFrom(t int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t = max(t, slices.Max(slices.Collect(maps.Values(p.at)))+1, p.passed)
+	p.stop = min(p.stop, t)
+	p.changed.Broadcast()
+}
+
+// resume ends pause.
+func (p *progress) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.shut = math.MaxInt
+	p.changed.Broadcast()
+}
+
+// pass waits, before step t, for the end of pause or of the run.
+func (p *progress) pass(ctx context.Context, t int) {
+	defer context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changed.Broadcast()
+	})()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for t >= p.shut && t < p.stop && t <= p.broken && ctx.Err() == nil {
+		p.changed.Wait()
+	}
+	p.passed = max(p.passed, t)
 }
 
 // leading is the step up to which absent agents may follow the members.
@@ -33,7 +82,7 @@ type leading struct {
 // newProgress starts before step first of a run that ends at last.
 func newProgress(agents []int, first, last int) *progress {
 	p := &progress{at: map[int]int{}, stop: last, last: last, broken: math.MaxInt,
-		held: math.MaxInt, known: make(chan struct{})}
+		held: math.MaxInt, known: make(chan struct{}), gate: gate{first, math.MaxInt}}
 	p.changed.L = &p.mu
 	for _, i := range agents {
 		p.at[i] = first - 1

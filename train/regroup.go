@@ -164,7 +164,12 @@ func (r *regrouping) send(to []int, vs ...device.Vector) error {
 
 // recv receives a message. Its vectors are on the agent's device.
 func (r *regrouping) recv(from int) (dist.Message, error) {
-	m, err := r.run.net.Recv(r.ctx, r.id, from, r.t)
+	ctx, over := r.watch(r.ctx, from)
+	defer over()
+	m, err := r.run.net.Recv(ctx, r.id, from, r.t)
+	if err != nil && r.gone(from) {
+		return m, fmt.Errorf("%w: agent %d left during the change of members in iteration %d", ErrDropped, from, r.t)
+	}
 	if errors.Is(err, dist.ErrIdle) {
 		return m, fmt.Errorf("train: agent %d got no state from agent %d at the change of members in iteration %d",
 			r.id, from, r.t)

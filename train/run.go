@@ -139,11 +139,11 @@ func Run(ctx context.Context, s *Setup, opt Options) (*Result, error) {
 // start makes the agents, at iteration 0 or where the newest checkpoint left them. If the run has
 // finished already, start returns its results and makes no agents.
 func (r *run) start() (*Result, error) {
-	res := &Result{}
 	ck, err := r.group.open()
 	if err != nil {
 		return nil, err
 	}
+	res := &Result{First: r.group.begins()}
 	if ck != nil {
 		defer ck.Close()
 		res.First, res.WallS = ck.Iteration, ck.WallS
@@ -185,7 +185,7 @@ func (r *run) start() (*Result, error) {
 
 // recall makes the changes of the members those that a run decided of before its checkpoint.
 func (r *run) recall(ck *runfolder.Checkpoint) error {
-	if !r.setup.DropsSilent() {
+	if !r.setup.DropsSilent() || r.group.joins() {
 		return nil
 	}
 	var changes []membership.Epoch

@@ -23,7 +23,7 @@ func newSynchronous(r *run, first int) *synchronous {
 	if r.opt.Process == nil && r.opt.Folder != nil { // Agents of other processes keep checkpoints of their own.
 		r.progress.pinned = r.setup.DecayStart()
 	}
-	return &synchronous{r, newMeeting(r.setup)}
+	return &synchronous{r, r.newMeeting()}
 }
 
 func (d *synchronous) attach(*agent, *runfolder.Checkpoint) error { return nil }
@@ -36,9 +36,9 @@ func (d *synchronous) snapshotLimit() int                         { return snaps
 func (d *synchronous) run(ctx context.Context, a *agent, first int) error {
 	err := a.exchange.relaunch(a.state, first)
 	if err == nil {
-		err = d.r.absorb(d.iterate(ctx, a, first), 0)
+		err = d.iterate(ctx, a, first)
 	}
-	return a.finish(ctx, err)
+	return a.finish(ctx, d.r.absorb(err, 0))
 }
 
 // iterate runs iterations until [progress] says stop.
@@ -77,10 +77,18 @@ func (d *synchronous) iterate(ctx context.Context, a *agent, first int) error {
 }
 
 // newMeeting returns a function that each agent calls at the head of each iteration. Where the
-// changes of the members are known before, it does nothing.
-func newMeeting(s *Setup) func(*agent, int) error {
-	if !s.DropsSilent() {
+// changes of the members are known before, it does nothing. Between processes an agent waits until
+// they agree.
+func (r *run) newMeeting() func(*agent, int) error {
+	s := r.setup
+	switch {
+	case !s.DropsSilent():
 		return func(*agent, int) error { return nil }
+	case r.opt.Process != nil:
+		return func(a *agent, t int) error {
+			r.progress.pass(a.ctx, t)
+			return nil
+		}
 	}
 	c := council.New(s)
 	return func(a *agent, t int) error {
@@ -111,7 +119,7 @@ func (d *synchronous) assemble(a *agent, t, first int) error {
 	case members.Change(t) != nil:
 		d.r.progress.approach(t)
 	}
-	if t == first {
+	if t == first && !d.r.group.joins() {
 		return nil
 	}
 	return a.regroup(t)
@@ -122,6 +130,7 @@ func (d *synchronous) assemble(a *agent, t, first int) error {
 func (d *synchronous) step(a *agent, t int) error {
 	s := d.r.setup
 	a.round.T = t
+	a.enter(t)
 	a.round.Alpha, a.round.Eta = s.StepSizes(t)
 	defer a.release()
 	if err := a.exchange.advance(a.state, t); err != nil {

@@ -12,7 +12,7 @@ func TestWireBytesAreCounted(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			c := configOf(t, row.name)
-			c.Iterations, c.EvalPoints, c.Batch, c.Warmup, c.Hidden = 10, 1, min(c.Batch, 4), 0, Widths{200}
+			c.Iterations, c.EvalPoints, c.Batch, c.Warmup, c.Hidden = 10, 1, min(c.Batch, 4), 0, Widths{60}
 			s, _ := resolve(t, c)
 			if s.Asynchronous() {
 				t.Skip("its agents have no exchanges in common")
@@ -68,7 +68,7 @@ func TestAllReduceInParts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := small()
-			c.Agents, c.Iterations, c.EvalPoints, c.Hidden = 7, 16, 2, Widths{50}
+			c.Agents, c.Iterations, c.EvalPoints, c.Hidden = 7, 8, 1, Widths{50}
 			edit(&c)
 			one := play(t, c, Options{})
 			run := "parts-" + strings.NewReplacer(" ", "-", ",", "").Replace(name)

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +91,21 @@ func Report(cmd *cobra.Command, measure func(ctx context.Context) (fmt.Stringer,
 		}
 		_, err = fmt.Fprint(cmd.OutOrStdout(), r)
 		return err
+	}
+	return cmd
+}
+
+// CompleteRuns makes the shell complete the arguments of cmd with the run folders in runs/, and with
+// files where there are none.
+func CompleteRuns(cmd *cobra.Command) *cobra.Command {
+	cmd.ValidArgsFunction = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		configs, _ := filepath.Glob(filepath.Join(RunsDir, "*", "config.yaml")) // the pattern is well formed
+		deeper, _ := filepath.Glob(filepath.Join(RunsDir, "*", "*", "config.yaml"))
+		var runs []string
+		for _, c := range append(configs, deeper...) {
+			runs = append(runs, filepath.Dir(c))
+		}
+		return runs, cobra.ShellCompDirectiveDefault
 	}
 	return cmd
 }

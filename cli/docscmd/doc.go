@@ -1,10 +1,9 @@
-// Package docscmd holds the commands that describe the program: docs, man, methods, version, and
-// reference, which generates docs/reference.md.
+// Package docscmd holds the commands that describe the program: docs, man, methods and version.
 package docscmd
 
 import "github.com/spf13/cobra"
 
 // Commands returns the commands of this package.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newDocs(), newMan(), newMethods(), newReference(), newVersion()}
+	return []*cobra.Command{newDocs(), newMan(), newMethods(), newVersion()}
 }

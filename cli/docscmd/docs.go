@@ -2,7 +2,6 @@ package docscmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -107,20 +106,6 @@ func newMan() *cobra.Command {
 			root.DisableAutoGenTag = true
 			return command.CannotWrite(args[0], "make room, or name another folder", doc.GenManTree(root,
 				&doc.GenManHeader{Title: "FSPDA", Section: "1", Source: "fspda", Manual: "fspda"}, args[0]))
-		},
-	}
-}
-
-// newReference returns the command that writes the generated parts of the manual, for make
-// generate.
-func newReference() *cobra.Command {
-	return &cobra.Command{
-		Use:   "reference FILE DIAGRAM",
-		Short: "Write the reference of all commands and keys, and the diagram of the stable region", Hidden: true,
-		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return errors.Join(command.WriteFile(args[0], reference(cmd.Root())), command.WriteFile(args[1],
-				stabilityDiagram()))
 		},
 	}
 }

@@ -15,6 +15,5 @@ func ExampleCommands() {
 	// docs
 	// man
 	// methods
-	// reference
 	// version
 }

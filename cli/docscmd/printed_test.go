@@ -12,7 +12,7 @@ import (
 	"fspda/web"
 )
 
-var update = flag.Bool("update", false, "write the picture of docs/departures.md anew")
+var update = flag.Bool("update", false, "write the pictures of the manual anew")
 
 // recursion is a step of all agents, with the gradients at x and the agents of the active edge.
 type recursion func(s *quadratics, g [][]float64, i, j int)
@@ -163,7 +163,7 @@ func TestPrintedRecursionsDiverge(t *testing.T) {
 		t.Fatal(err)
 	}
 	if want, err := os.ReadFile(kept + ".svg"); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("docs/images/printed.svg is not what the test draws: go test -run TestPrinted ./cli/docscmd -update (%v)",
-			err)
+		t.Errorf("docs/images/printed.svg is not what the test draws: go test -run TestPrinted ./cli/docscmd "+
+			"-update (%v)", err)
 	}
 }

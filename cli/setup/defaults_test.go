@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,15 +96,18 @@ func (r *resolver) again(t *testing.T, s *train.Setup, lines []string) {
 	}
 }
 
+// skipped draws whether a run is one of the three of four that only long tests resolve.
+func skipped(draw *rand.Rand) bool { return draw.IntN(4) > 0 && os.Getenv("FSPDA_LONG") == "" }
+
 // networks and the data sets that they read.
 var networks = map[string]string{"mlp": "synthetic", "gn-lenet": "synthetic", "resnet20": "synthetic-images",
 	"resnet20-evonorm": "synthetic-images", "gpt-nano": "", "llama-nano": ""}
 
 // No method refuses a network, a length or a schedule because of a key that nobody set, and what a
-// run folder holds of the run is the same run.
+// run folder holds of the run is the same run. FSPDA_LONG=1 resolves all these runs, else a quarter.
 func TestDefaultsFitLengths(t *testing.T) {
 	r := newResolver()
-	bent := map[string]int{} // by key, in how many runs
+	bent, draw := map[string]int{}, rand.New(rand.NewPCG(1, 2)) // by key, in how many runs
 	lengths := []string{"iterations: 1", "iterations: 10", "iterations: 50", "iterations: 500", "iterations: 1009",
 		"epochs: 0.5", "epochs: 3", "local_steps: 7", ""}
 	for _, net := range slices.Sorted(maps.Keys(networks)) {
@@ -112,6 +116,9 @@ func TestDefaultsFitLengths(t *testing.T) {
 				for _, schedule := range []string{"", "schedule: cosine"} {
 					if net != "mlp" && net != "gpt-nano" && (i > 3 || schedule != "") {
 						continue // what the first four lengths do not show is no matter of the network
+					}
+					if skipped(draw) {
+						continue
 					}
 					lines := []string{"algo: " + algo, "model: " + net, length, schedule}
 					if d := networks[net]; d != "" {
@@ -147,7 +154,7 @@ func TestDefaultsFitLengths(t *testing.T) {
 }
 
 // A run in which one more key is set is refused for that key only, whatever it does to the defaults
-// of others.
+// of others. FSPDA_LONG=1 resolves all of these runs, else a quarter.
 func TestDefaultsFitSettings(t *testing.T) {
 	values := map[string][]string{"batch": {"4", "300"}, "agents": {"1", "2", "3", "16", "40"},
 		"alpha": {"1e-6", "1e-3", "5"}, "momentum": {"0.5"}, "local_steps": {"1", "3", "64"}, "epochs": {"0.3", "2.5"},
@@ -160,7 +167,7 @@ func TestDefaultsFitSettings(t *testing.T) {
 	language := []string{"alpha", "momentum", "heads", "width", "block", "clip_norm", "weight_decay", "layer_lr",
 		"min_alpha", "warmup_iterations", "decay_iterations", "epochs"} // keys whose defaults differ with gpt-nano
 	refusers := map[string]bool{} // keys that were set and refused
-	r, stored := newResolver(), 0
+	r, stored, draw := newResolver(), 0, rand.New(rand.NewPCG(3, 4))
 	for _, net := range []string{"mlp", "gpt-nano"} {
 		for _, algo := range config.Algorithms() {
 			for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -168,6 +175,9 @@ func TestDefaultsFitSettings(t *testing.T) {
 					continue
 				}
 				for _, v := range values[key] {
+					if skipped(draw) {
+						continue
+					}
 					lines := []string{"algo: " + algo, "model: " + net, key + ": " + v}
 					if key != "epochs" {
 						lines = append(lines, "iterations: 60")

@@ -99,6 +99,9 @@ func Resolve(c train.Config, set *data.Set, dev *Devices) (*train.Setup, Model, 
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := s.CheckOutages(); err != nil {
+		return nil, nil, err
+	}
 	return s, m, memory.Check(s, append([]device.Device{dev.Device}, dev.others...)...)
 }
 

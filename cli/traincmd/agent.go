@@ -29,7 +29,6 @@ import (
 	"fspda/internal/cgroup"
 	"fspda/model"
 	"fspda/train"
-	"fspda/train/process"
 	"fspda/train/runfolder"
 )
 
@@ -76,13 +75,7 @@ all agents must run on one machine.`,
 		if f.exitWithParent {
 			ctx = command.UntilEOF(ctx, cmd.InOrStdin())
 		}
-		m := &oneAgent{agentFlags: f}
-		r, err := openRun(m, &m.trainFlags, cmd.Flags(), cmd.OutOrStdout(), cmd.ErrOrStderr())
-		if err != nil {
-			return err
-		}
-		defer r.close()
-		return r.train(ctx, m)
+		return f.runLives(ctx, cmd)
 	}
 	return cmd
 }
@@ -119,7 +112,12 @@ func checkTimeout(d time.Duration) error {
 }
 
 // oneAgent is the mode of fspda agent: this process holds one agent of the run.
-type oneAgent struct{ agentFlags }
+type oneAgent struct {
+	agentFlags
+	life    int // The number of agents that the slot has had before; -1: as the folder says.
+	elastic bool
+	moved   bool // The process begins again because another one writes the run folder from now on.
+}
 
 func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	c, err := m.config(fs)
@@ -166,6 +164,11 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	m.out = cmp.Or(m.out, filepath.Join(command.RunsDir, m.run))
 	if err := checkTimeout(m.timeout); err != nil {
 		return c, err
+	}
+	if c.Elastic() && m.peers == "" && m.cluster == "" {
+		return c, command.UsageErrorf("--membership elastic with --join: agents find each other through the process " +
+			"at that address, which may leave: name a file of all addresses with --peers, or a NATS cluster with " +
+			"--nats")
 	}
 	return c, m.connection.check(m.run, m.rank, c.Agents)
 }
@@ -214,12 +217,12 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, &train.FolderError{Path: store.Path, Got: "has no checkpoint to resume from",
 			Hint: "restore the folder from a copy, or leave --resume out to start at iteration 0"}
 	}
-	if m.rank == process.Coordinator {
-		_, err := train.ReadConfig(m.out)
-		if r.options.Folder, err = train.OpenFolder(m.out, r.setup, err == nil); err != nil {
+	if m.writer(r.setup, store) == m.rank {
+		path, err := m.openFolder(ctx, r)
+		if err != nil {
 			return ctx, err
 		}
-		r.announce(m.out)
+		r.announce(path)
 	}
 	node, address, err := m.connect(r)
 	if err != nil {
@@ -235,6 +238,9 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 	log.Info("agent", about...)
 	r.options.Process = &train.Process{Rank: m.rank, Network: node, Store: store, Timeout: m.timeout,
 		Abandon: func(err error) { r.hung <- err }}
+	if r.options.Process.Elastic, err = m.agree(r, node, store.Path); err != nil {
+		return ctx, err
+	}
 	if store.Empty() && !m.patient {
 		r.options.Process.FirstTimeout = firstTimeout
 	}
@@ -247,7 +253,7 @@ func (m *oneAgent) conclude(r *run, res *train.Result) error {
 	case res.Status == train.Stopped:
 		r.display.log.Warn("stopped; the same command resumes")
 		return command.ErrStopped
-	case m.rank == process.Coordinator:
+	case r.options.Folder != nil:
 		return printResults(r, res)
 	case res.Diverged != nil:
 		return res.Diverged
@@ -277,7 +283,10 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 	o := link.Options{Run: m.run, Self: m.rank, Agents: s.Config.Agents, Pool: dist.NewPool(r.devices.Device),
 		Dim: s.Dim, Codec: s.Codec(), Wire: dist.ValueFormat(s.Config.Wire), Durable: true,
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log,
-		Links: link.Links{Near: s.Partners(m.rank), Tree: m.cluster == "" && m.peers == ""}}
+		Links: link.Links{Near: s.Partners(m.rank), Life: m.life, Tree: m.cluster == "" && m.peers == ""}}
+	if s.DropsSilent() { // All members agree on changes, and hear each other.
+		o.Near = nil
+	}
 	if drop := s.Config.DropAfter; drop > 0 { // Silence is measured in shorter times.
 		o.Pause = min(5*time.Second, time.Duration(drop*float64(time.Second))/4)
 	}

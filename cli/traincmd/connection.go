@@ -92,6 +92,15 @@ func (c *connection) discover(o nats.Options) (discover.Discovery, string, error
 	return d, d.Address(), nil
 }
 
+// address returns a function that gives the address of each agent, as far as a file gives it.
+func (c *connection) address(agents int) func(slot int) string {
+	f, err := discover.OpenFile(c.peers, agents, nil)
+	if c.peers == "" || err != nil {
+		return func(int) string { return "" }
+	}
+	return f.Address
+}
+
 // checkPeers reads the file of addresses, and sets the one to listen at.
 func (c *connection) checkPeers(rank, agents int) error {
 	for _, flag := range []struct {

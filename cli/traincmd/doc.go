@@ -6,5 +6,5 @@ import "github.com/spf13/cobra"
 
 // Commands returns the commands of this package.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{newTrain(), newUp(), newAgent(), newCerts()}
+	return []*cobra.Command{newTrain(), newUp(), newAgent(), newAgents(), newCerts()}
 }

@@ -15,5 +15,6 @@ func ExampleCommands() {
 	// train
 	// up
 	// agent
+	// agents
 	// certs
 }

@@ -1,6 +1,8 @@
 package traincmd
 
 import (
+	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -50,6 +52,7 @@ func openStart(run string) (*startFolder, error) {
 
 func (s *startFolder) config() string { return filepath.Join(s.dir, "config.yaml") }
 func (s *startFolder) certs() string  { return filepath.Join(s.dir, "certs") }
+func (s *startFolder) peers() string  { return filepath.Join(s.dir, "peers.yaml") }
 
 func (s *startFolder) write(name string, c train.Config) error {
 	err := os.RemoveAll(s.certs()) // an earlier start that was killed leaves certificates
@@ -62,10 +65,26 @@ func (s *startFolder) write(name string, c train.Config) error {
 	return command.CannotWrite(s.dir, "make room, or choose another folder with --out", err)
 }
 
+// writePeers writes a file with an address of this machine for each agent, which no process listens at.
+func (s *startFolder) writePeers(agents int) error {
+	text := "peers:\n"
+	for i := range agents {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		defer l.Close() // None of them is given twice.
+		text += fmt.Sprintf("  %d: %s\n", i, l.Addr())
+	}
+	return command.CannotWrite(s.dir, "make room, or choose another folder with --out",
+		os.WriteFile(s.peers(), []byte(text), 0o600))
+}
+
 // close removes the files, the lock and the empty folders.
 func (s *startFolder) close() {
 	_ = os.RemoveAll(s.certs())
 	_ = os.Remove(s.config())
+	_ = os.Remove(s.peers())
 	_ = os.Remove(s.lock.Path()) // removed while it is held: another start makes a lock of its own
 	_ = s.lock.Unlock()
 	for _, path := range s.made {

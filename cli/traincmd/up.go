@@ -118,6 +118,13 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
+	peers := "" // An elastic run needs no agent in particular, by whose server the others find each other.
+	if c.Elastic() {
+		peers = start.peers()
+		if err := start.writePeers(c.Agents); err != nil {
+			return err
+		}
+	}
 	log := newLogger(&f.trainFlags, stderr)
 	closePage, err := serveFiles(f.web, f.out, log)
 	if err != nil {
@@ -125,7 +132,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	}
 	defer closePage()
 	u := &agentProcesses{flags: f, agents: c.Agents, file: start.config(), explicit: setup.Flags(c),
-		certs: start.certs(), port: port, stdout: stdout, stderr: zapcore.Lock(zapcore.AddSync(stderr)),
+		certs: start.certs(), port: port, peers: peers, stdout: stdout, stderr: zapcore.Lock(zapcore.AddSync(stderr)),
 		log: log}
 	return u.run(ctx)
 }
@@ -258,11 +265,19 @@ type agentProcesses struct {
 	file   string
 	certs  string
 	port   string
+	peers  string // The file with the addresses of the agents of an elastic run; empty: the members do not change.
 	// flags of the keys that were set explicitly, which the agents refuse if they have no effect
 	explicit []string
 	stdout   io.Writer
 	stderr   io.Writer
 	log      *zap.Logger
+	given    givenUp
+}
+
+// givenUp counts the agents that are not started again.
+type givenUp struct {
+	sync.Mutex
+	up int
 }
 
 // exitTimeout is the time in which the other agents must exit after agent 0.
@@ -277,15 +292,19 @@ func (u *agentProcesses) run(ctx context.Context) error {
 	first := make(chan struct{})
 	for i := range u.agents {
 		supervise := func() {
-			if errs[i] = u.supervise(all, i); errs[i] != nil {
+			if errs[i] = u.supervise(all, i); errs[i] != nil && !u.goesOnWithout(errs, i) {
 				cancel() // the run cannot go on without this agent
 			}
 		}
-		if i == process.Coordinator {
+		if i == process.Coordinator && u.peers == "" {
 			go func() { defer close(first); supervise() }()
 		} else {
 			rest.Go(supervise)
 		}
+	}
+	if u.peers != "" {
+		rest.Wait()
+		return worst(errs)
 	}
 	<-first
 	gone := make(chan struct{})
@@ -297,6 +316,23 @@ func (u *agentProcesses) run(ctx context.Context) error {
 		<-gone
 	}
 	return worst(errs)
+}
+
+// goesOnWithout reports whether the others go on without an agent that has ended with an error. errs
+// is nil for it then.
+func (u *agentProcesses) goesOnWithout(errs []error, agent int) bool {
+	e, ended := errors.AsType[*exitError](errs[agent])
+	if u.peers == "" || !ended || e.status == command.ExitStopped || e.status == command.ExitDiverged {
+		return false
+	}
+	u.log.Warn("an agent is not started again; the others go on without it", zap.Int("agent", agent), zap.Error(e))
+	u.given.Lock()
+	defer u.given.Unlock()
+	if u.given.up++; u.given.up == u.agents {
+		return false
+	}
+	errs[agent] = nil
+	return true
 }
 
 // worst picks the error to report: of an agent that could not be started, or else of one that
@@ -437,7 +473,7 @@ func (u *agentProcesses) start(ctx context.Context, rank int) (state *os.Process
 		return nil, "", err
 	}
 	defer stderr.Close()
-	if rank == process.Coordinator {
+	if rank == process.Coordinator || u.peers != "" { // The agent that writes the run folder prints results.
 		cmd.Stdout = u.stdout
 	}
 	cmd.Env = WithoutLauncher(os.Environ())
@@ -456,13 +492,15 @@ func (u *agentProcesses) start(ctx context.Context, rank int) (state *os.Process
 
 func (u *agentProcesses) arguments(rank int) []string {
 	args := []string{"agent", "-c", u.file, "--out", u.flags.out, "--run", u.flags.run, "--rank", strconv.Itoa(rank),
-		"--join", "127.0.0.1:" + u.port, "--certs", u.certs, "--exit-with-parent", "--packing", u.flags.packing,
-		"--timeout", u.flags.timeout.String()}
-	listen := "127.0.0.1:0"
-	if rank == process.Coordinator {
-		listen = "127.0.0.1:" + u.port
+		"--certs", u.certs, "--exit-with-parent", "--packing", u.flags.packing, "--timeout", u.flags.timeout.String()}
+	switch {
+	case u.peers != "":
+		args = append(args, "--peers", u.peers)
+	case rank == process.Coordinator:
+		args = append(args, "--join", "127.0.0.1:"+u.port, "--listen", "127.0.0.1:"+u.port)
+	default:
+		args = append(args, "--join", "127.0.0.1:"+u.port, "--listen", "127.0.0.1:0")
 	}
-	args = append(args, "--listen", listen)
 	if u.flags.quiet {
 		args = append(args, "--quiet")
 	}

@@ -91,7 +91,11 @@ func (n *normGradient) factors(w *columnBuffers, col, cols int) {
 // apply computes some rows of dx, from the last to the first.
 func (n *normGradient) apply(w *columnBuffers, from, to, col, cols int) {
 	g, y, activation := n.dy, n.y, n.activation
-	if activation == withAddReLU { // the first pass has left g in dz
+	switch {
+	case activation != withAddReLU:
+	case n.dz.half && !n.dy.half: // dz is rounded
+		activation = withReLU
+	default: // the first pass has left g in dz
 		g, y, activation = n.dz, matrix{}, plain
 	}
 	v := newWindow(n.c, col, cols, gradientBytes, n.x, g, y, n.dx)

@@ -35,7 +35,7 @@ func (hanging) MayHang() bool { return true }
 
 // A launch that does not end is reported, and closing the executor does not wait for it.
 func TestHungLaunch(t *testing.T) {
-	ex := onFake(t, fakegpu.Options{EventDelay: 50 * time.Millisecond})
+	ex := onFake(t, fakegpu.Options{EventDelay: time.Hour})
 	err := ex.Do(func() error { return ex.SyncWithin(time.Millisecond) })
 	if err == nil || !strings.Contains(err.Error(), SeparateLaunchesVariable) {
 		t.Errorf("%v, want an error that names %s", err, SeparateLaunchesVariable)

@@ -10,6 +10,7 @@ import (
 	"fspda/cuda/dynlib"
 	"fspda/cuda/kernels"
 	"fspda/cuda/nvrtc"
+	"fspda/internal/testing/ptxas"
 )
 
 // libraries returns the NVRTC versions of this machine, newest first.
@@ -79,12 +80,12 @@ func compileAll(t *testing.T, l *nvrtc.Library, cache *nvrtc.Cache, arch string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	uses := map[string]nvrtc.Usage{}
+	uses := map[string]ptxas.Usage{}
 	for unit, b := range made {
 		if !strings.HasPrefix(string(b.Cubin), "\x7fELF") {
 			t.Errorf("%s: the output is not a cubin", unit)
 		}
-		maps.Copy(uses, b.Usage())
+		maps.Copy(uses, ptxas.UsageOf(b.Log))
 		for line := range strings.Lines(b.Log) {
 			// NVRTC 12 warns that it will drop sm_70
 			if strings.Contains(line, "warning") && !strings.Contains(line, "deprecated") {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"fspda/cuda/nvrtc"
+	"fspda/internal/testing/ptxas"
 )
 
 // machineCode is the instructions of a kernel, 16 bytes each since sm_70. The low 12 bits of an
@@ -81,7 +82,7 @@ func (c machineCode) accesses() (a accesses) {
 
 // resident returns how many threads of a kernel with 256 threads per block run on a multiprocessor,
 // which has 65,536 registers, 2,048 threads and, for these kernels, enough shared memory.
-func resident(u nvrtc.Usage) int {
+func resident(u ptxas.Usage) int {
 	each := (u.Registers + 7) / 8 * 8 // allocation granularity
 	return min(2048, 65536/(256*each)*256)
 }
@@ -103,7 +104,7 @@ func checkStreams(t *testing.T, made map[string]nvrtc.Binary) {
 	t.Helper()
 	found := 0
 	for unit, b := range made {
-		uses := b.Usage()
+		uses := ptxas.UsageOf(b.Log)
 		for name, code := range machineCodes(t, b.Cubin) {
 			cut := max(0, strings.LastIndexByte(name, '_'))
 			writes, ok := streams[name[:cut]]

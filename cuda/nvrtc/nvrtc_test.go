@@ -2,13 +2,13 @@ package nvrtc
 
 import (
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"fspda/cuda/dynlib"
+	"fspda/internal/testing/ptxas"
 )
 
 func library(t *testing.T) *Library {
@@ -43,7 +43,8 @@ func TestCompile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u := b.Usage()["half"]; !strings.HasPrefix(string(b.Cubin), "\x7fELF") || u.Registers == 0 || u.Spilled != 0 {
+	u := ptxas.UsageOf(b.Log)["half"]
+	if !strings.HasPrefix(string(b.Cubin), "\x7fELF") || u.Registers == 0 || u.Spilled != 0 {
 		t.Errorf("%d bytes of code that uses %+v; the log: %s", len(b.Cubin), u, b.Log)
 	}
 }
@@ -151,27 +152,5 @@ func TestCacheWithoutFolder(t *testing.T) {
 	}
 	if by.calls != 2 {
 		t.Errorf("%d compilations, want 2", by.calls)
-	}
-}
-
-// The compiler reports a kernel first and then each function that it calls. The spills of all of
-// them count.
-func TestUsageOfCalledFunctions(t *testing.T) {
-	b := Binary{Log: `ptxas info    : 308 bytes gmem
-ptxas info    : Compiling entry function 'megakernel' for 'sm_90'
-ptxas info    : Function properties for megakernel
-ptxas         .     32 bytes stack frame, 52 bytes spill stores, 56 bytes spill loads
-ptxas info    : Used 255 registers, used 16 barriers, 32 bytes cumulative stack size, 1024 bytes smem
-ptxas info    : Function properties for _Z4callf
-ptxas         .     8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
-ptxas info    : Compiling entry function 'plain' for 'sm_90'
-ptxas info    : Function properties for plain
-ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 16 registers, used 0 barriers
-`}
-	want := map[string]Usage{"megakernel": {Registers: 255, Stack: 32, Spilled: 56, Shared: 1024},
-		"plain": {Registers: 16}}
-	if got := b.Usage(); !maps.Equal(got, want) {
-		t.Errorf("the usage is %+v, want %+v", got, want)
 	}
 }

@@ -124,7 +124,7 @@ func WriteBin(path string, tokens []uint16) error {
 	return wholefile.PublishBy(path, func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<16)
 		for _, t := range tokens {
-			_ = b.WriteByte(byte(t)) // Flush tells
+			_ = b.WriteByte(byte(t)) // Flush returns the error
 			_ = b.WriteByte(byte(t >> 8))
 		}
 		return b.Flush()

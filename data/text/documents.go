@@ -12,11 +12,11 @@ type Documents struct {
 	ClassNames []string // names by class
 }
 
-// Documents returns the documents of the training stream: its files, whose class is their folder or
-// their name, or of one file its speeches, whose class is the speaker. A speech is a block of lines
-// between empty ones whose first line ends in a colon and is followed by another; other blocks
-// belong to the speech before them. The empty line after a block belongs to it, so that the
-// documents together are the stream. A stream without speakers is one document.
+// Documents returns the documents of the training stream. Of several files each is a document, and its
+// class is its folder or its name. Of one file the documents are the speeches, and the class is the
+// speaker; without speakers the file is one document. A speech begins with a block of two lines or
+// more, between empty lines, whose first line ends in a colon. Other blocks belong to the speech
+// before them, and so does the empty line after a block: the documents together are the stream.
 func (c *Corpus) Documents() (*Documents, error) {
 	if c.parts != nil {
 		d := &Documents{}

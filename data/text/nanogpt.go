@@ -59,7 +59,7 @@ func charsOf(content []byte) (string, error) {
 	return chars.String(), nil
 }
 
-// plain refuses all objects of a pickle.
+// plain is a reader of pickles that refuses all classes.
 type plain struct{}
 
 func (plain) Construct(class pickle.Global, _ []any) (any, error) {

@@ -16,15 +16,17 @@ import (
 
 // DocumentOptions configure [PrepareDocuments].
 type DocumentOptions struct {
-	Tokens   int64                // length of the training stream, whose last document is cut; 0: all
-	Progress func(training int64) // is told the tokens written so far; nil: nothing
+	Tokens   int64                // The length at which the training stream is cut; 0: it is not.
+	Progress func(training int64) // Progress is called with the tokens written so far; it may be nil.
 }
 
-// Of documents without a validation part of their own, every heldOut-th validates, from the first on.
+// heldOut is the distance between documents that become validation text, from the first document on,
+// where no Source gives any.
 const heldOut = 100
 
-// Source returns documents, one after the other. It ends with the context. Documents are read ahead,
-// but not beyond one that is nil, which is none: it stands before those that cost much to read.
+// Source returns documents, one after the other, until the context ends. The caller reads documents
+// ahead. A nil in place of a document stops that until all documents before it were used: a source
+// returns it before a file that is costly to open, as by a download.
 type Source func(ctx context.Context) iter.Seq2[[]byte, error]
 
 // PrepareDocuments tokenizes documents and writes the files of [Prepare] to the folder dir, without
@@ -90,7 +92,7 @@ func write(ctx context.Context, train, val Source, t Tokenizer, toTrain, toVal *
 type stream struct {
 	out     *bufio.Writer
 	size    Size
-	most    int64 // tokens; 0: any
+	most    int64 // The largest number of tokens; 0: there is no limit.
 	lengths []int64
 }
 
@@ -112,17 +114,17 @@ func (s *stream) add(tokens []uint16) {
 		tokens = tokens[:left]
 	}
 	for _, id := range tokens {
-		_ = s.out.WriteByte(byte(id)) // Flush tells
+		_ = s.out.WriteByte(byte(id)) // Flush returns the error
 		_ = s.out.WriteByte(byte(id >> 8))
 		s.size.Bytes += s.lengths[id]
 	}
 	s.size.Tokens += int64(len(tokens))
 }
 
-// job is documents that one goroutine tokenizes, whose tokens are read from done.
+// job is a group of documents that one goroutine tokenizes.
 type job struct {
-	done chan encoded
-	last chan struct{} // if not nil, it is closed when the tokens have been handed over
+	done chan encoded  // The tokens come from it.
+	last chan struct{} // Closed when the tokens have been handed over; may be nil.
 }
 
 type encoded struct {

@@ -8,8 +8,8 @@ import (
 	"fspda/internal/rng"
 )
 
-// The synthetic source: its characters, and the weights of the one that follows in each context, of
-// which the j-th likeliest has weight 2^(15-j) + 1.
+// The synthetic source has these characters. In each context the j-th likeliest next character has
+// weight 2^(15-j) + 1.
 const (
 	syntheticChars = "\n ',.;abcdefghijklmnopqrstuvwxyz"
 	symbols        = len(syntheticChars)

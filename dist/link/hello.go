@@ -63,6 +63,10 @@ type hello struct {
 	Connected   int     `json:"connected"`   // The number of nodes that are connected to the sender.
 	Durable     bool    `json:"durable"`     // The sender writes checkpoints.
 	Identity    []Field `json:"identity"`
+	// Life is the number of agents that the sender's slot has had before.
+	Life int `json:"life,omitempty"`
+	// Expects is the number of agents that the receiver's slot has had before, as the sender knows.
+	Expects int `json:"expects,omitempty"`
 	// For each stream of the receiver's messages, the one that the sender's agent consumes next,
 	// and the first one that has not arrived: from there on the receiver sends.
 	Next    [numStreams]uint64 `json:"next"`

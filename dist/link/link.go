@@ -192,7 +192,7 @@ func (l *link) writeNext(closing bool) (some bool, err error) {
 	for s := range p.out {
 		o := &p.out[s]
 		m, ok := o.find(l.cursor[s])
-		if !ok || !o.hasRoom(m.seq, m.size) {
+		if !ok || !o.mayGo(s, m.seq, m.size) {
 			continue
 		}
 		l.advance(s, m)
@@ -229,7 +229,7 @@ const maxOwnWrite = 64 << 10
 // writing goroutine. The caller holds the lock of the peer.
 func (l *link) claim(stream int, m sentMessage) bool {
 	if l == nil || m.size > maxOwnWrite || l.cursor[stream] != m.seq || l.beatDue || !l.open() ||
-		!l.peer.out[stream].hasRoom(m.seq, m.size) || !l.writing.TryLock() {
+		!l.peer.out[stream].mayGo(stream, m.seq, m.size) || !l.writing.TryLock() {
 		return false
 	}
 	l.advance(stream, m)

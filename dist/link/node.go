@@ -70,6 +70,9 @@ type Links struct {
 	Tree bool
 	// Pause is the time between two heartbeats of a link that no message uses; 0: five seconds.
 	Pause time.Duration
+	// Life is the number of agents that the slot of this one has had before. Streams of different ones
+	// are different.
+	Life int
 }
 
 // intervals are the default ones if they are 0.

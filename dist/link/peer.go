@@ -50,8 +50,9 @@ type dialing struct {
 	unrelayed   int       // The number of failures to relay a link that is to be relayed.
 }
 
-// known is what the node knows of the agent at the other end.
+// known holds the node's knowledge of the agent at the other end.
 type known struct {
+	lifetime
 	lastHeard time.Time
 	seen      seenPosition
 	told      told // What agent 0 has told of the agent. It counts while there is to be no link.
@@ -120,6 +121,10 @@ func (p *peer) enqueue(ctx context.Context, stream int, m sentMessage, epoch uin
 	if stream == sessions && epoch != p.epoch {
 		m.memory.release()
 		return nil, m, dist.ErrSessionClosed
+	}
+	if p.drops(stream, &m) {
+		m.memory.release()
+		return nil, m, nil
 	}
 	m = o.append(m)
 	p.node.stats.messages.Add(1)
@@ -190,10 +195,10 @@ func (p *peer) detach() {
 func (p *peer) hello() hello {
 	n := p.node
 	h := hello{Run: n.opt.Run, From: n.opt.Self, Incarnation: n.incarnation, Connected: n.ConnectedPeers(),
-		Durable: n.opt.Durable, Identity: n.opt.Identity}
+		Durable: n.opt.Durable, Identity: n.opt.Identity, Life: n.opt.Life}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h.Session = p.session
+	h.Session, h.Expects = p.session, p.life
 	for s := range p.in {
 		h.Next[s], h.Arrived[s] = p.in[s].next, p.in[s].arrived()
 	}
@@ -211,6 +216,9 @@ func (p *peer) establish(l *link, h *hello, answers bool) *refusal {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if r := p.refuseLife(h); r != nil {
+		return r
+	}
 	if p.pastIncarnations[h.Incarnation] {
 		return &refusal{Field: fieldProcess}
 	}
@@ -291,6 +299,9 @@ func (p *peer) retireIncarnation(present uint64) {
 func (p *peer) refuse(r *refusal, h hello) {
 	n := p.node
 	r.Connected = n.ConnectedPeers()
+	if r.Field == fieldLife {
+		return
+	}
 	p.mu.Lock()
 	first := !p.refused
 	p.refused = true
@@ -311,6 +322,9 @@ func (p *peer) refusedBy(text []byte) error {
 	var r refusal
 	if err := decodeJSON(text, &r); err != nil {
 		return err
+	}
+	if r.Field == fieldLife {
+		return p.outlived(&r)
 	}
 	n.log.Warn("refused by another agent", zap.Int("peer", p.id), zap.String("field", clip(r.Field)),
 		zap.String("theirs", clip(r.Ours)), zap.String("ours", clip(r.Theirs)))

@@ -60,10 +60,13 @@ func (p *peer) peek(ctx context.Context, stream int) (*recvMessage, error) {
 	return p.in[stream].queue[0], nil
 }
 
-// take removes the message that peek has returned.
-func (p *peer) take(stream int) {
+// take removes the message that peek has returned, unless the agent was retired meanwhile.
+func (p *peer) take(stream int, m *recvMessage) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if in := &p.in[stream]; len(in.queue) == 0 || in.queue[0] != m {
+		return
+	}
 	p.pop(stream)
 	p.offences[stream].reason = nil
 }
@@ -128,7 +131,7 @@ func (n *Node) checked(ctx context.Context, self, from, t int, check func(dist.M
 			}
 		}
 		if err == nil && take {
-			p.take(exchanges)
+			p.take(exchanges, msg)
 		}
 		if err == nil {
 			return m, nil
@@ -179,7 +182,7 @@ func (n *Node) TakeReport(ctx context.Context, from int, take func(t int, record
 			return err
 		}
 		if msg.total == 0 { // It stands for one that an earlier process sent.
-			p.take(reports)
+			p.take(reports, msg)
 			continue
 		}
 		record, err := decompress(msg)
@@ -189,7 +192,7 @@ func (n *Node) TakeReport(ctx context.Context, from int, take func(t int, record
 			err = take(int(msg.t), record)
 		}
 		if err == nil {
-			p.take(reports)
+			p.take(reports, msg)
 			return nil
 		}
 		if _, invalid := errors.AsType[*dist.InvalidError](err); !invalid {

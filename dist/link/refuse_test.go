@@ -137,6 +137,38 @@ func TestBadMessageNamesItsSender(t *testing.T) {
 	}
 }
 
+// Of long reports one at a time is on its way, and all arrive in their order.
+func TestReportsWaitWithTheirSender(t *testing.T) {
+	m := openMesh(t, 2, func(o *settings) { o.Dim = reportBytes })
+	ctx := testContext(t)
+	const sent = 4
+	for k := range sent {
+		if err := m[1].Report(ctx, 0, k, make([]byte, reportBytes)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := m[0].peer(1)
+	for k := range sent {
+		await(t, "a report arrives", func() bool {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if n := len(p.in[reports].queue); n > 1 {
+				t.Fatalf("%d reports have arrived", n)
+			}
+			return len(p.in[reports].queue) == 1
+		})
+		err := m[0].TakeReport(ctx, 1, func(at int, b []byte) error {
+			if at != k || len(b) != reportBytes {
+				t.Errorf("report %d has %d bytes of iteration %d", k, len(b), at)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A report that its receiver refuses is counted, and its sender is named.
 func TestBadReportNamesItsSender(t *testing.T) {
 	m := openMesh(t, 2, nil)

@@ -77,8 +77,10 @@ func (n *Node) restore(state []byte) error {
 			return err
 		}
 		p.mu.Lock()
-		p.in[exchanges].next, p.in[exchanges].written = next, next
-		p.out = out
+		if !p.absent { // Else they are streams to an agent that has left.
+			p.in[exchanges].next, p.in[exchanges].written = next, next
+			p.out = out
+		}
 		p.mu.Unlock()
 	}
 	if len(r.b) != 0 {

@@ -13,6 +13,11 @@ const window = 32
 // promises.
 const windowBytes = 64 << 20
 
+// reportBytes takes the place of windowBytes for reports, of which one is allowed regardless of
+// size. Agent 0 has those of all agents in its memory until it takes them; the others wait in the
+// logs of their senders.
+const reportBytes = 1 << 20
+
 // sentMessage is a message that was sent and that its receiver may still need.
 type sentMessage struct {
 	seq, t  uint64
@@ -42,14 +47,25 @@ type sendStream struct {
 	bytes    int // The memory of the log.
 }
 
-// hasRoom reports whether message seq, of size bytes, may be in flight now.
-func (o *sendStream) hasRoom(seq uint64, size int) bool {
-	if seq < o.consumed+2 {
+// hasRoom reports whether message seq, of size bytes, may be logged now.
+func (o *sendStream) hasRoom(seq uint64, size int) bool { return o.fits(seq, size, 2, windowBytes) }
+
+// mayGo reports whether message seq of a stream, of size bytes, may be in flight now.
+func (o *sendStream) mayGo(stream int, seq uint64, size int) bool {
+	if stream == reports {
+		return o.fits(seq, size, 1, reportBytes)
+	}
+	return o.hasRoom(seq, size)
+}
+
+// fits reports whether message seq, of size bytes, is in a window of most bytes, or of few messages.
+func (o *sendStream) fits(seq uint64, size int, few uint64, most int) bool {
+	if seq < o.consumed+few {
 		return true
 	}
 	for k := o.consumed; k < seq; k++ {
 		m, _ := o.find(k)
-		if size += m.size; k-o.consumed >= window-1 || size > windowBytes {
+		if size += m.size; k-o.consumed >= window-1 || size > most {
 			return false
 		}
 	}

@@ -14,7 +14,8 @@ import (
 // Name is the name of the file. It stays in the folder.
 const Name = ".lock"
 
-// patience is how long a lock is waited for: [Held] takes it for a moment.
+// patience is how long [TryLock] waits for a lock. [Held] takes the lock for a moment, which must not
+// look like another process that writes.
 const patience = 300 * time.Millisecond
 
 // TryLock locks a folder, unless another process holds the lock.

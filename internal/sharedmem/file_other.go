@@ -4,7 +4,7 @@ package sharedmem
 
 import "errors"
 
-// File is memory that other processes can map: this system has none.
+// File stands for memory that other processes can map, which this system does not support.
 type File struct{}
 
 // Open returns an error.

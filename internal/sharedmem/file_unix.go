@@ -17,10 +17,10 @@ type File struct {
 	f *os.File
 
 	mu      sync.Mutex
-	size    int64              // bytes of the file
-	used    int64              // bytes that were given out; later ones never were
-	free    map[int64][]int64  // offsets of freed regions by length
-	regions map[uintptr]Region // regions in use by address
+	size    int64              // The length of the file in bytes.
+	used    int64              // The offset from which on the file was never given out.
+	free    map[int64][]int64  // The offsets of freed regions, by their length.
+	regions map[uintptr]Region // The regions in use, by their address.
 }
 
 // Open makes an empty File.
@@ -97,7 +97,7 @@ func (f *File) release(at unsafe.Pointer, r Region) {
 	}
 }
 
-// Find returns where the file has numbers that Floats returned; false: they are elsewhere.
+// Find returns the region of numbers that Floats returned. It returns false for other numbers.
 func (f *File) Find(numbers []float32) (Region, bool) {
 	if len(numbers) == 0 {
 		return Region{}, false

@@ -68,8 +68,8 @@ func MkdirAll(dir string) error {
 	return syncFolder(parent)
 }
 
-// Rename renames a synced file, or folder of such files, and syncs the names in that folder, and
-// the folder that it is in: the new name and its file survive a power failure.
+// Rename renames a synced file, or a folder of synced files. It syncs the names in the renamed folder
+// and in the folder above, so that the new name and its files survive a power failure.
 func Rename(from, to string) error {
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
 		if err := syncFolder(from); err != nil {

@@ -25,7 +25,7 @@ func (s *Setup) bends(key string) bool {
 	return fmt.Sprint(s.Config.given.Value(key)) == fmt.Sprint(s.Config.given.Defaults().Value(key))
 }
 
-// bent says that a key has another value than its default, and what is wrong with that.
+// bent says that a key has another value than its default, and why its default does not fit.
 func (s *Setup) bent(key string, from, to any, wrong string, args ...any) {
 	s.Warnings = append(s.Warnings, fmt.Sprintf("%s is %v: its default %v %s", key, to, from,
 		fmt.Sprintf(wrong, args...)))

@@ -39,8 +39,11 @@ const maxWindows = 1 << 20
 func (c Config) Check() error {
 	c.FoldNames()
 	var errs []error
-	for _, f := range c.Fields() {
-		errs = append(errs, f.Refuse(f.Name, f.get()))
+	for _, f := range c.fields() {
+		if f.Refuse(f.Name, f.get()) != nil {
+			f.Help = helpWords()(f.Name, f.Help)
+			errs = append(errs, f.Refuse(f.Name, f.get()))
+		}
 	}
 	errs = append(errs, c.checkParams()...)
 	if c.Data == "synthetic" || c.Data == "synthetic-images" || c.Data == "synthetic-text" {

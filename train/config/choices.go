@@ -26,7 +26,7 @@ func Choices(key string) []string {
 // FoldNames spells the names among the values as their tables do: algo DSGD becomes dsgd, and graph
 // ER(0.5) becomes er(0.5). Parse and Resolve call it.
 func (c *Config) FoldNames() {
-	for _, f := range c.Fields() {
+	for _, f := range c.fields() {
 		if v, ok := f.Value.(*string); ok {
 			*v = foldName(*v, f.Admitted())
 		}

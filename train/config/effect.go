@@ -134,13 +134,20 @@ func (u Unused) Error(where string) error {
 }
 
 // Unused lists the keys that have no effect on the setup that was resolved from given.
-func (s *Setup) Unused(given Config) (all []Unused) {
+func (s *Setup) Unused(given Config) []Unused {
+	return s.unusedAmong(given, func(string) bool { return true })
+}
+
+func (s *Setup) unusedAmong(given Config, keys func(name string) bool) (all []Unused) {
 	for _, name := range slices.Sorted(maps.Keys(given.Params)) {
-		if _, ok := s.Config.Params[name]; !ok {
+		if _, ok := s.Config.Params[name]; !ok && keys(paramKey(name)) {
 			all = append(all, Unused{paramKey(name), setting.Text(given.Params[name]), withParam(name)})
 		}
 	}
-	for _, f := range given.Fields() {
+	for _, f := range given.fields() {
+		if !keys(f.Name) {
+			continue
+		}
 		if needs := s.missing(f.Name, given); needs != "" {
 			all = append(all, Unused{f.Name, f.Text(), needs})
 		}
@@ -153,7 +160,7 @@ func (s *Setup) Unused(given Config) (all []Unused) {
 func (c Config) RefuseUnused(keys []string) error {
 	var errs []error
 	s := &Setup{Config: resolving(c)} // the conditions of these keys ask for nothing else
-	for _, f := range c.Fields() {
+	for _, f := range c.fields() {
 		if !slices.Contains(keys, f.Name) || !slices.Contains(c.explicit, f.Name) {
 			continue
 		}
@@ -166,8 +173,10 @@ func (c Config) RefuseUnused(keys []string) error {
 
 // missing returns the condition under which a key would have an effect; empty if it has one.
 func (s *Setup) missing(key string, given Config) string {
-	if methods := withFeature(func(m method) bool { return m.uses(key) }); len(methods) > 0 && !s.uses(key) {
-		return "algo " + setting.Either(methods)
+	if !s.uses(key) {
+		if methods := withFeature(func(m method) bool { return m.uses(key) }); len(methods) > 0 {
+			return "algo " + setting.Either(methods)
+		}
 	}
 	if networks := modelsWith(key); len(networks) > 0 && !slices.Contains(networks, given.Model) {
 		return "model " + setting.Either(networks)
@@ -189,7 +198,7 @@ func (s *Setup) missing(key string, given Config) string {
 func (s *Setup) Effective(given Config) string {
 	var b strings.Builder
 	resolved := s.Config.Stored()
-	for _, f := range resolved.Fields() {
+	for _, f := range resolved.fields() {
 		if s.missing(f.Name, given) == "" {
 			fmt.Fprintf(&b, "%s=%s\n", f.Name, f.Text())
 		}
@@ -200,10 +209,8 @@ func (s *Setup) Effective(given Config) string {
 // refuseUnused refuses the keys that were set explicitly and have no effect.
 func (s *Setup) refuseUnused(given Config) error {
 	var errs []error
-	for _, u := range s.Unused(given) {
-		if slices.Contains(given.explicit, u.Key) {
-			errs = append(errs, u.Error("this run"))
-		}
+	for _, u := range s.unusedAmong(given, func(key string) bool { return slices.Contains(given.explicit, key) }) {
+		errs = append(errs, u.Error("this run"))
 	}
 	return errors.Join(errs...)
 }

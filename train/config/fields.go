@@ -24,10 +24,21 @@ type Field struct {
 
 // Fields lists the keys of c in order, with pointers to their values.
 func (c *Config) Fields() []Field {
-	all, words, v := declared(), helpWords(), reflect.ValueOf(c).Elem()
+	all, words := c.fields(), helpWords()
+	for i, f := range all {
+		all[i].Help = words(f.Name, f.Help)
+		if r, ok := f.Value.(*Registered); ok {
+			r.key.Help = all[i].Help
+		}
+	}
+	return all
+}
+
+// fields is Fields without the lists of names in the help texts, which take longest.
+func (c *Config) fields() []Field {
+	all, v := declared(), reflect.ValueOf(c).Elem()
 	fs := make([]Field, len(all))
 	for i, k := range all {
-		k.Help = words(k.Name, k.Help)
 		fs[i] = Field{k, &Registered{c, k}}
 		if at := fields[k.Name]; at != nil {
 			fs[i].Value = v.FieldByIndex(at).Addr().Interface()
@@ -119,7 +130,7 @@ func (c Config) fingerprint(device bool) string {
 
 func (c Config) covered(device bool) []Field {
 	c.Params = c.coveredParams()
-	return slices.DeleteFunc(c.Fields(), func(f Field) bool {
+	return slices.DeleteFunc(c.fields(), func(f Field) bool {
 		return c.inert(f) && !(device && f.Resume == setting.Moves)
 	})
 }
@@ -137,7 +148,7 @@ func (c Config) Covered() map[string]string {
 func (c Config) Differences(other Config) []string {
 	var diff []string
 	c.Params, other.Params = c.coveredParams(), other.coveredParams()
-	a, b := c.Fields(), other.Fields()
+	a, b := c.fields(), other.fields()
 	for i := range a {
 		if va, vb := a[i].Text(), b[i].Text(); va != vb && !(c.inert(a[i]) && other.inert(b[i])) {
 			diff = append(diff, fmt.Sprintf("%s (%s there, %s here)", a[i].Name, vb, va))

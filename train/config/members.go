@@ -37,8 +37,9 @@ var (
 var membershipKeys = []setting.Key{
 	{Name: "membership", Topic: "exchange", Default: fixedMembers, Choices: []string{fixedMembers, elasticMembers},
 		Forms: true, Check: notEmpty, Since: "0.2.0",
-		Help: "which agents take part: fixed, all of them all the time; elastic, those with an outage in the file of " +
-			"links leave and join again; or a file of the epochs at which agents leave and join, which is simulated"},
+		Help: "which agents take part: fixed, all of them all the time; elastic, the others go on without one that " +
+			"falls silent, which joins again; or a file of the epochs at which agents leave and join, which is " +
+			"simulated"},
 	{Name: "min_agents", Topic: "exchange", Default: 1, Whole: true, Range: "[1, inf)", Want: "at least 1",
 		Needs: []setting.Need{needsElastic, needsRun("at least as many agents",
 			func(s *Setup, c Config) bool { return c.MinAgents <= s.Graph.N })}, Since: "0.2.0",
@@ -83,7 +84,8 @@ func (s *Setup) readMembers() error {
 		return Invalid("membership", c.Membership, "%s %s: use membership fixed, or another algorithm", c.Algo, why)
 	}
 	if c.Membership == elasticMembers {
-		return s.checkElastic()
+		s.Members = membership.Elastic(s.Graph.N)
+		return nil
 	}
 	text, err := bounded.File(c.Membership, maxMembership)
 	if err == nil {
@@ -101,10 +103,13 @@ func (s *Setup) readMembers() error {
 	return nil
 }
 
-// checkElastic refuses an elastic run in which nobody falls silent.
-func (s *Setup) checkElastic() error {
+// CheckOutages refuses an elastic run of one process in which nobody falls silent.
+func (s *Setup) CheckOutages() error {
 	c := s.Config
-	if s.Members = membership.Elastic(s.Graph.N); s.Links == nil || len(s.Links.Outages()) == 0 {
+	if !s.DropsSilent() {
+		return nil
+	}
+	if s.Links == nil || len(s.Links.Outages()) == 0 {
 		return Invalid("membership", c.Membership, "agents of one process do not fall silent: give links with outages "+
 			"(docs/links.md), or a file of changes as membership")
 	}
@@ -134,6 +139,9 @@ func (s *Setup) checkOutages() error {
 	}
 	return nil
 }
+
+// Elastic reports whether members go on without agents that fall silent.
+func (c *Config) Elastic() bool { return c.Membership == elasticMembers }
 
 // DropsSilent reports whether members go on without an agent that has an outage.
 func (s *Setup) DropsSilent() bool { return s.Config.Membership == elasticMembers }

@@ -28,7 +28,7 @@ func (s *Setup) Identity(sizes []int) [][2]string {
 	for _, key := range slices.Sorted(maps.Keys(s.Files)) {
 		id = append(id, [2]string{"content of the file of " + key, s.Files[key]})
 	}
-	for _, f := range c.Fields() {
+	for _, f := range c.fields() {
 		if !c.inert(f) {
 			id = append(id, [2]string{f.Name, f.Text()})
 		}

@@ -70,7 +70,7 @@ const defaultSteps = 10
 var (
 	registry sync.RWMutex
 	builtin  []method // The methods of this module, which init prepares when the keys have their defaults.
-	methods  []method // All methods.
+	methods  []method // All methods; Register only appends, so that callers of registered may share it.
 )
 
 // prepareAll prepares the methods of this module.
@@ -109,7 +109,7 @@ func Register(m Method) {
 func registered() []method {
 	registry.RLock()
 	defer registry.RUnlock()
-	return slices.Clone(methods)
+	return methods
 }
 
 // Algorithms lists the names that Config.Algo can have.

@@ -123,7 +123,7 @@ func (r *Resolved) refuseKeys(o Optimizer) error {
 	var unread []string
 	set := false
 	keys := optimizerKeys()
-	for _, f := range r.given.Fields() {
+	for _, f := range r.given.fields() {
 		if slices.Contains(keys, f.Name) && !reads(o, f.Name) {
 			unread, set = append(unread, f.Name), set || !f.isDefault()
 		}

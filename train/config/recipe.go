@@ -75,7 +75,7 @@ func (c *Config) UseRecipe() error {
 		if slices.Contains(c.explicit, v.key) {
 			continue
 		}
-		fs := c.Fields()
+		fs := c.fields()
 		at := slices.IndexFunc(fs, func(f Field) bool { return f.Name == v.key })
 		if err := read(fs[at].Value, v.value); err != nil {
 			return err

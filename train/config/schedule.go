@@ -306,7 +306,7 @@ var branchKeys = []string{"iterations", "epochs", "eval_points", "schedule", "wa
 // differ; t: there is none. false: they differ in more than their length and schedule.
 func (s *Setup) Begins(t int, fingerprint string, values map[string]string) (at int, ok bool) {
 	old, was := s.Config.Stored(), *s
-	for _, f := range old.Fields() {
+	for _, f := range old.fields() {
 		if !slices.Contains(branchKeys, f.Name) {
 			continue
 		}

@@ -247,6 +247,18 @@ func (s *Setup) activeEdges() (static bool, meeting int) {
 	return static, meeting
 }
 
+// LinksAtOnce estimates over how many links an agent communicates in an iteration: the mean of the
+// agent with most neighbours, rounded up. Rates that were found by drawing may be a little too large,
+// so that it is at most the most links that an agent had in the iterations looked at.
+func (s *Setup) LinksAtOnce() int {
+	mean := max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
+	if mean > 1 {
+		_, most := s.activeEdges()
+		mean = min(mean, most)
+	}
+	return mean
+}
+
 // maxLooked limits the number of edges that activeEdges looks at.
 const maxLooked = 1 << 22
 

@@ -38,7 +38,7 @@ func (c *Config) Parse(name string, text []byte) error {
 	}
 	named := map[string]any{} // pointers into c
 	recipe := slices.Contains(c.explicit, "recipe")
-	keys, fields := Keys(), c.Fields()
+	keys, fields := Keys(), c.fields()
 	var given []string
 	for _, item := range m {
 		key := fmt.Sprint(item.Key)
@@ -194,7 +194,7 @@ func valueText(value any) string {
 // YAML writes c in the form that Parse reads.
 func (c Config) YAML() []byte {
 	var m yaml.MapSlice
-	for _, f := range c.Fields() {
+	for _, f := range c.fields() {
 		m = append(m, yaml.MapItem{Key: f.Name, Value: f.get()})
 	}
 	text, err := yaml.Marshal(m)

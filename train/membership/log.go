@@ -54,10 +54,13 @@ type changes struct {
 	epochs []Epoch
 	at     map[int]*Change // By the iteration from which on they are valid.
 	spans  [][]span        // The times at which each agent is a member, ascending.
+	// fences are the iterations from which on exchanges of one agent with another one fail, whose
+	// leaving is being agreed upon.
+	fences map[[2]int]int
 }
 
 func (l *changes) copy() *changes {
-	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at)}
+	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at), fences: maps.Clone(l.fences)}
 	for _, s := range l.spans {
 		n.spans = append(n.spans, slices.Clone(s))
 	}
@@ -249,6 +252,17 @@ func (l *changes) checkStay(e Epoch) error {
 	return nil
 }
 
+// Fence says that exchanges of an agent with a peer that leaves fail from iteration t on, until Replace
+// says when it leaves.
+func (l *Log) Fence(agent, peer, t int) {
+	n := l.now.Load().copy()
+	if n.fences == nil {
+		n.fences = map[[2]int]int{}
+	}
+	n.fences[[2]int{agent, peer}] = t
+	l.now.Store(n)
+}
+
 // Elastic reports whether the members may change.
 func (l *Log) Elastic() bool { return l.elastic }
 
@@ -280,6 +294,14 @@ func (l *changes) spanAt(agent, t int) *span {
 	return nil
 }
 
+// Since returns the iteration from which on an agent has been a member the last time.
+func (l *Log) Since(agent int) int {
+	if all := l.now.Load().spans[agent]; len(all) > 0 {
+		return all[len(all)-1].first
+	}
+	return 0
+}
+
 // Members lists the members in iteration t, ascending.
 func (l *Log) Members(t int) []int { return l.now.Load().members(t) }
 
@@ -299,6 +321,12 @@ func (l *Log) Idle(agent, peer, t int) bool {
 	now := l.now.Load()
 	own, other := now.spanAt(agent, t), now.spanAt(peer, t)
 	if own == nil || other == nil {
+		return true
+	}
+	if t0, fenced := now.fences[[2]int{agent, peer}]; fenced && t >= t0 {
+		return true
+	}
+	if t0, fenced := now.fences[[2]int{peer, agent}]; fenced && t > t0 {
 		return true
 	}
 	from, awaits := other.idle[agent]

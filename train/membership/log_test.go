@@ -58,6 +58,24 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// An agent that leaves is no longer awaited before it is known when it leaves.
+func TestFence(t *testing.T) {
+	l := parse(t, "")
+	l.Fence(1, 3, 7)
+	for k, want := range []bool{false, true, false, true, false} {
+		agent, peer, at := []int{1, 1, 3, 3, 2}[k], []int{3, 3, 1, 1, 3}[k], []int{6, 7, 7, 8, 9}[k]
+		if l.Idle(agent, peer, at) != want {
+			t.Errorf("exchange of agent %d with %d in iteration %d fails: %v, want %v", agent, peer, at, !want, want)
+		}
+	}
+	if err := l.Replace([]Epoch{{Epoch: 1, At: 10, Left: []int{3}, Idle: map[int]int{1: 8}}}); err != nil {
+		t.Fatal(err)
+	}
+	if l.Idle(1, 3, 7) || !l.Idle(1, 3, 8) {
+		t.Error("what the log says does not take the place of what was noted before")
+	}
+}
+
 func TestFixed(t *testing.T) {
 	l := Fixed(3)
 	if l.Elastic() || len(l.Epochs()) > 0 || l.Change(5) != nil || l.Idle(0, 2, 1<<40) || !l.Present(2, 1<<40) {

@@ -46,8 +46,27 @@ func host(s *config.Setup, devices []device.Device) uint64 {
 func AgentBytes(s *config.Setup) uint64 { return vectorMemory(s) + batchMemory(s) }
 
 // agentOverhead is an estimate of the memory of an agent besides vectors: a stack, queues, lists,
-// and its share of the garbage that the collector has not yet freed.
-const agentOverhead = 128 << 10
+// and its share of the garbage that the collector has not yet freed. That of many agents is smaller,
+// since few of them compute at a time.
+const (
+	agentOverhead = 128 << 10
+	fewOverhead   = 32 << 10
+)
+
+// fewCompute reports whether only as many agents compute at a time as there are threads, while each
+// of the others waits for a thread or for the other end of one exchange.
+func fewCompute(s *config.Setup) bool {
+	return Lends(s) && SharesGradients(s, nil) && s.Traits.Asynchronous == nil && linksAtOnce(s) == 1
+}
+
+// exchanging returns how many agents have a message on its way and a mask at a time. Where few
+// compute, one of two agents that exchange waits, and the other one finds its message.
+func exchanging(s *config.Setup) int {
+	if fewCompute(s) {
+		return min(s.Graph.N, s.Graph.N/2+s.Threads)
+	}
+	return s.Graph.N
+}
 
 // vectorMemory returns the bytes of the agents' vectors and snapshots.
 func vectorMemory(s *config.Setup) uint64 {
@@ -86,7 +105,11 @@ func batchMemory(s *config.Setup) uint64 {
 	if !s.Mask.Dense() {
 		mask = s.Mask.Len()
 	}
-	return (4*uint64(compressorNumbers(s)+3*batch+mask) + agentOverhead) * uint64(s.Graph.N)
+	overhead := agentOverhead
+	if fewCompute(s) {
+		overhead = fewOverhead
+	}
+	return uint64(4*(compressorNumbers(s)+3*batch)+overhead)*uint64(s.Graph.N) + 4*uint64(mask*exchanging(s))
 }
 
 // compressorNumbers returns the number of values that an agent compresses with: host copies,
@@ -103,7 +126,7 @@ func compressorNumbers(s *config.Setup) int {
 
 // messageMemory returns the bytes of the messages in flight.
 func messageMemory(s *config.Setup) uint64 {
-	return 4 * uint64(messageVectors(s).numbers()) * uint64(s.Graph.N)
+	return 4 * uint64(messageVectors(s).numbers()) * uint64(exchanging(s))
 }
 
 // linksAtOnce returns the number of links over which an agent communicates in an iteration.
@@ -111,7 +134,7 @@ func linksAtOnce(s *config.Setup) int {
 	if s.AllReduces() {
 		return 1 // all links carry one vector
 	}
-	return max(1, int(math.Ceil(float64(s.Graph.MaxDegree())*s.MaxEdgeRate())))
+	return s.LinksAtOnce()
 }
 
 // plots is an estimate of the bytes that drawing the plots of the report takes.

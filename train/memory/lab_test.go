@@ -20,7 +20,7 @@ func small() config.Config {
 
 func resolve(t *testing.T, c config.Config) (*config.Setup, *model.Engine) {
 	t.Helper()
-	set, err := data.Synthetic(data.SyntheticOptions{Train: 400, Test: 100, Seed: 3})
+	set, err := data.Synthetic(data.SyntheticOptions{Train: max(400, c.Agents), Test: 100, Seed: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

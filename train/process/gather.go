@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -13,6 +14,10 @@ import (
 
 // errAbsent reports that an agent has been silent for so long that its neighbours have dropped it.
 var errAbsent = errors.New("process: an agent is absent")
+
+// absentInterval is the time after which the local agent is asked again whether it has come to an
+// evaluation of which an absent agent has no part.
+const absentInterval = 100 * time.Millisecond
 
 // errEnding ends the gathering of reports with the run.
 var errEnding = errors.New("process: the run ends")
@@ -154,11 +159,26 @@ func (n *Node) pass(ctx context.Context, note Note, from int) (stopped bool, err
 // errAbsent for an agent that has been silent for long, once the local agent has reported more than
 // done evaluations.
 func (n *Node) takeReport(ctx context.Context, from, done int, take func(t int, record []byte) error) error {
-	limit := n.opt.DropAfter
-	if limit == 0 {
+	if !n.drops {
 		return n.opt.Network.TakeReport(ctx, from, take)
 	}
+	limit := cmp.Or(n.opt.DropAfter, 1<<62)
 	for {
+		for n.opt.Absent(from, n.opt.Schedule.EvalPoint(done)) {
+			if int(n.reported.Load()) > done {
+				return errAbsent
+			}
+			select {
+			case <-n.done: // The local agent has stopped before that evaluation, or has just reported it.
+				if int(n.reported.Load()) > done {
+					return errAbsent
+				}
+				return errEnding
+			case <-time.After(absentInterval):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
 		wait, cancel := context.WithTimeout(ctx, min(limit, time.Second))
 		err := n.opt.Network.TakeReport(wait, from, take)
 		timeout := err != nil && wait.Err() != nil && ctx.Err() == nil
@@ -190,7 +210,7 @@ func (n *Node) broadcast(ctx context.Context, note Note, except int) error {
 func (n *Node) listen(ctx context.Context) error {
 	for {
 		var note Note
-		err := n.opt.Network.TakeReport(ctx, Coordinator, func(_ int, record []byte) (err error) {
+		err := n.opt.Network.TakeReport(ctx, n.opt.Coordinator, func(_ int, record []byte) (err error) {
 			note, err = readNote(record)
 			return err
 		})

@@ -23,6 +23,9 @@ type Stall struct {
 	dist.Advance
 }
 
+// Works reports whether the agent computes, and does not wait for another one.
+func (s Stall) Works() bool { return s.Phase == dist.Working }
+
 // String says where the agent is, as an end of a sentence.
 func (s Stall) String() string {
 	if s.Phase == dist.Waiting {

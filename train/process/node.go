@@ -16,7 +16,8 @@ import (
 	"fspda/train/snapshot"
 )
 
-// Coordinator is the rank of the agent whose process evaluates the run and writes its folder.
+// Coordinator is the rank of the agent whose process evaluates the run and writes its folder, unless
+// the members have changed.
 const Coordinator = 0
 
 // Run is the part of a run in this process that a [Node] uses.
@@ -63,11 +64,14 @@ func (NoStore) Write(*snapshot.Snapshot, float64) error { return nil }
 // Options say which process a [Node] is, and name the parts that it uses.
 type Options struct {
 	Rank, Agents int
+	Coordinator  int // The agent whose process evaluates the run and writes its folder.
 	Network      Network
 	Store        Store
 	Run          Run
 	Schedule     Schedule
 	DropAfter    time.Duration // an agent that is silent for longer is not awaited; 0: never
+	// Absent reports whether an agent is no member in iteration t. nil: all are, all the time.
+	Absent func(agent, t int) bool
 	// Timeout is the longest silence of an agent that this process needs; after it the run ends
 	// here with a SilentError. It is also the longest time for which an agent may not advance; after
 	// it the run ends with a HangError. 0: there is no limit.
@@ -93,6 +97,7 @@ type Options struct {
 // is every row before t: its own checkpoint waits for them.
 type Node struct {
 	opt   Options
+	drops bool // Agents may be absent.
 	begin time.Time
 
 	queue chan *snapshot.Snapshot // snapshots of the local agent, in order
@@ -107,11 +112,18 @@ type Node struct {
 	watching  sync.WaitGroup
 	done      chan struct{} // closed when the local agent has stopped
 	ended     chan struct{} // closed when the run has ended
-	end       atomic.Pointer[Note]
-	stop      *stopState
-	backlog   atomic.Int64 // agents whose reports wait for the collector
-	stopped   atomic.Bool  // this process is to stop, or has given up waiting for the others
-	reported  atomic.Int64 // evaluations that the local agent has delivered
+	moving
+	end      atomic.Pointer[Note]
+	stop     *stopState
+	backlog  atomic.Int64 // agents whose reports wait for the collector
+	stopped  atomic.Bool  // this process is to stop, or has given up waiting for the others
+	reported atomic.Int64 // evaluations that the local agent has delivered
+}
+
+// moving says whether another process is to be the coordinator.
+type moving struct {
+	once  sync.Once
+	moved chan struct{} // Closed then.
 }
 
 // lastRow guards the counters of all agents in the last row.
@@ -136,11 +148,17 @@ const (
 
 // New makes the node of this process.
 func New(opt Options) *Node {
+	drops := opt.DropAfter > 0 || opt.Absent != nil
+	if opt.Absent == nil {
+		opt.Absent = func(int, int) bool { return false }
+	}
 	if opt.Abandon == nil {
 		opt.Abandon = func(error) {}
 	}
-	n := &Node{opt: opt, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(), ended: make(chan struct{}),
-		done: make(chan struct{}), rows: newProgress(), stop: newStopState(),
+	n := &Node{opt: opt, drops: drops, queue: make(chan *snapshot.Snapshot, 2), begin: time.Now(),
+		ended:  make(chan struct{}),
+		moving: moving{moved: make(chan struct{})},
+		done:   make(chan struct{}), rows: newProgress(), stop: newStopState(),
 		disk: disk{written: cmp.Or(opt.First, -1), Reservation: snapshot.NewReservation()}}
 	n.last.counters = make([]snapshot.Counters, opt.Agents)
 	copy(n.last.counters, opt.LastRow)
@@ -153,7 +171,17 @@ func New(opt Options) *Node {
 func (n *Node) evaluations() int { return n.opt.Schedule.EvalsBefore(n.opt.First) }
 
 // Coordinates reports whether this process is the coordinator's.
-func (n *Node) Coordinates() bool { return n.opt.Rank == Coordinator }
+func (n *Node) Coordinates() bool { return n.opt.Rank == n.opt.Coordinator }
+
+// others counts the other agents that are members.
+func (n *Node) others() (count int) {
+	for i := range n.opt.Agents {
+		if i != n.opt.Rank && !n.opt.Absent(i, n.opt.Network.Position(n.opt.Rank).T) {
+			count++
+		}
+	}
+	return count
+}
 
 // Start connects to the other processes.
 func (n *Node) Start() error {
@@ -232,7 +260,7 @@ func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 	if sn.Eval && !n.Coordinates() {
 		record, err := snapshotRecord(sn)
 		if err == nil {
-			err = n.opt.Network.Report(ctx, Coordinator, sn.T, record)
+			err = n.opt.Network.Report(ctx, n.opt.Coordinator, sn.T, record)
 		}
 		if err != nil {
 			return err
@@ -377,17 +405,18 @@ func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
 		err = errors.Join(err, n.announce(ctx, note))
 	}
 	switch {
-	case n.stopped.Load() || ctx.Err() != nil || err != nil:
+	case n.stopped.Load() || ctx.Err() != nil || err != nil || n.Moved():
 	case n.Coordinates():
 		n.gathering.Wait()
 		n.saving.Wait()
 		return
 	default:
-		if err := n.opt.Network.Report(ctx, Coordinator, 0, Note{Kind: NoteStopped}.record()); err != nil {
+		if err := n.opt.Network.Report(ctx, n.opt.Coordinator, 0, Note{Kind: NoteStopped}.record()); err != nil {
 			return
 		}
 		select {
 		case <-n.ended:
+		case <-n.moved:
 		case <-ctx.Done():
 		}
 	}
@@ -398,9 +427,22 @@ func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
 // announce sends a note to all other processes, through the coordinator.
 func (n *Node) announce(ctx context.Context, note Note) error {
 	if n.Coordinates() {
-		return n.broadcast(ctx, note, Coordinator)
+		return n.broadcast(ctx, note, n.opt.Coordinator)
 	}
-	return n.opt.Network.Report(ctx, Coordinator, note.T, note.record())
+	return n.opt.Network.Report(ctx, n.opt.Coordinator, note.T, note.record())
+}
+
+// Move says that another process is to be the coordinator: this one ends when its agent has stopped.
+func (n *Node) Move() { n.once.Do(func() { close(n.moved) }) }
+
+// Moved reports whether Move was called.
+func (n *Node) Moved() bool {
+	select {
+	case <-n.moved:
+		return true
+	default:
+		return false
+	}
 }
 
 // End returns the coordinator's note of how the run ended. ok is false if none has come.

@@ -2,10 +2,13 @@ package process
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"fspda/dist"
 )
 
 // Processes that are told to stop, all about the same time, stop at one iteration, so that their
@@ -22,9 +25,10 @@ import (
 // ignores a NoteHold that came long before it was told to stop, and a NoteStop that it has not
 // answered for.
 const (
-	holdTimeout  = 3 * time.Second // time for telling the others to stop, too, and their answers one after the other
-	evalTimeout  = time.Minute     // time of an evaluation, behind which the notes of the others wait
-	maxStopAhead = 1000            // iterations that an agent goes on for a common stop
+	holdTimeout  = 3 * time.Second  // time for telling the others to stop, too, and their answers one after the other
+	aheadTimeout = 10 * time.Second // time for the coordinator to come to where the others are
+	evalTimeout  = time.Minute      // time of an evaluation, behind which the notes of the others wait
+	maxStopAhead = 1000             // iterations that an agent goes on for a common stop
 )
 
 // stopState is the knowledge of a process about a stop.
@@ -64,15 +68,17 @@ func (s *stopState) hear(note Note) {
 	}
 }
 
-// AgreeOnStop agrees with the other processes on the iteration at which to stop. The local agent
-// holds at the head of iteration position. If there is no agreement, it stops there, and together
-// is false.
-func (n *Node) AgreeOnStop(ctx context.Context, position int) (t int, together bool) {
+// AgreeOnStop agrees with the other processes on the iteration at which to stop. hold lets the local
+// agent hold at the head of an iteration, and returns it. If there is no agreement, the agent stops
+// there, and together is false.
+func (n *Node) AgreeOnStop(ctx context.Context, hold func() int) (t int, together bool) {
 	ctx, cancel := context.WithTimeout(ctx, evalTimeout+holdTimeout)
 	defer cancel()
+	var position int
 	if n.Coordinates() {
-		t = n.announceStop(ctx, position)
+		position, t = n.announceStop(ctx, hold)
 	} else {
+		position = hold()
 		t = n.awaitAnnouncement(ctx, position)
 	}
 	if t < 0 {
@@ -82,18 +88,40 @@ func (n *Node) AgreeOnStop(ctx context.Context, position int) (t int, together b
 }
 
 // announceStop is AgreeOnStop of the coordinator. It returns -1 if there is no agreement.
-func (n *Node) announceStop(ctx context.Context, position int) int {
+func (n *Node) announceStop(ctx context.Context, hold func() int) (position, t int) {
 	number := 1 + rand.Int64N(1<<53) // exact in any JSON
-	hold := Note{Kind: NoteHold, T: position, Stop: number}
-	n.stop.hear(hold)
-	if n.broadcast(ctx, hold, n.opt.Rank) != nil {
-		return -1
+	told := Note{Kind: NoteHold, T: n.opt.Network.Position(n.opt.Rank).T, Stop: number}
+	n.stop.hear(told)
+	failed := n.broadcast(ctx, told, n.opt.Rank) != nil
+	n.catchUp(ctx)
+	if position = hold(); failed {
+		return position, -1
 	}
-	t := n.collectPositions(ctx, position)
+	t = n.collectPositions(ctx, position)
 	if n.broadcast(ctx, Note{Kind: NoteStop, T: t, Stop: number}, n.opt.Rank) != nil {
-		return -1
+		return position, -1
 	}
-	return t
+	return position, t
+}
+
+// catchUp waits until the local agent is where the one is that is the last of the others, if it is
+// behind, as after a restart: the answers of the others come behind evaluations that wait for it. An
+// agent of which nothing was heard is not awaited for long.
+func (n *Node) catchUp(ctx context.Context) {
+	for began := time.Now(); time.Since(began) < aheadTimeout; {
+		last, all := math.MaxInt, true
+		for i := range n.opt.Agents {
+			if at := n.opt.Network.Position(i); i != n.opt.Rank && at.Phase == dist.Idle && at.T == 0 {
+				all = false
+			} else if i != n.opt.Rank {
+				last = min(last, at.T)
+			}
+		}
+		ahead := n.opt.Network.Position(n.opt.Rank).T >= last
+		if ahead && (all || time.Since(began) > holdTimeout) || !n.awaitStop(ctx) {
+			return
+		}
+	}
 }
 
 // awaitAnnouncement is AgreeOnStop of the others. It returns -1 if there is no agreement.
@@ -114,7 +142,7 @@ func (n *Node) awaitAnnouncement(ctx context.Context, position int) int {
 			return at
 		case number != answered:
 			note := Note{Kind: NoteStopping, Agent: n.opt.Rank, T: position, Stop: number}
-			if n.opt.Network.Report(ctx, Coordinator, position, note.record()) != nil {
+			if n.opt.Network.Report(ctx, n.opt.Coordinator, position, note.record()) != nil {
 				return -1
 			}
 			answered = number
@@ -129,6 +157,7 @@ func (n *Node) awaitAnnouncement(ctx context.Context, position int) int {
 // if no further agent has answered for a while.
 func (n *Node) collectPositions(ctx context.Context, own int) int {
 	for latest, answers := time.Now(), 0; ; {
+		others := n.others()
 		n.stop.mu.Lock()
 		least, most, known := own, own, len(n.stop.positions)
 		for _, t := range n.stop.positions {
@@ -139,9 +168,9 @@ func (n *Node) collectPositions(ctx context.Context, own int) int {
 			latest, answers = time.Now(), known
 		}
 		switch {
-		case known == n.opt.Agents-1 && most-least <= maxStopAhead:
+		case known >= others && most-least <= maxStopAhead:
 			return most
-		case known == n.opt.Agents-1:
+		case known >= others:
 			return -1
 		case time.Since(latest) > holdTimeout && (n.backlog.Load() == 0 || n.anySilent()) || !n.awaitStop(ctx):
 			return -1
@@ -153,7 +182,7 @@ func (n *Node) collectPositions(ctx context.Context, own int) int {
 // wait for it.
 func (n *Node) anySilent() bool {
 	for i := range n.opt.Agents {
-		if i != n.opt.Rank && n.opt.Network.SilentFor(i) > holdTimeout {
+		if i != n.opt.Rank && n.needs(i) && n.opt.Network.SilentFor(i) > holdTimeout {
 			return true
 		}
 	}

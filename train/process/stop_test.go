@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"fspda/dist"
 	"fspda/train/process"
 )
 
@@ -23,6 +24,45 @@ func (s slow) TakeReport(ctx context.Context, from int, take func(t int, record 
 	return s.memory.TakeReport(ctx, from, func(t int, record []byte) error {
 		time.Sleep(s.late(from))
 		return take(t, record)
+	})
+}
+
+// ahead is a Network of agents that wait at iterations 100 and 110 for agent 0, which comes from 70 at
+// 20 iterations a second.
+type ahead struct {
+	*memory
+	began time.Time
+}
+
+func (a ahead) Position(agent int) (p dist.Advance) {
+	p.T, p.Phase = 90+10*agent, dist.Waiting
+	if agent == 0 {
+		p.T = 70 + int(time.Since(a.began)/(50*time.Millisecond))
+	}
+	return p
+}
+
+// A coordinator that is behind the others, as after a restart, goes on to the last of them before it
+// holds: evaluations wait for it, and the answers of the others behind them.
+func TestStopCatchesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, fail := context.WithCancelCause(t.Context())
+		defer fail(nil)
+		net := ahead{newMemory(3)[0], time.Now()}
+		n := process.New(process.Options{Agents: 3, Network: net, Store: process.NoStore{}, Run: newLocal(3, nil),
+			Schedule: schedule{}, Log: zap.NewNop()})
+		n.Serve(ctx, fail)
+		at := 0
+		n.AgreeOnStop(ctx, func() int {
+			at = net.Position(0).T
+			return at
+		})
+		if at < 100 || at > 105 {
+			t.Errorf("it holds at %d, want about 100", at)
+		}
+		n.Decide(false)
+		fail(nil)
+		n.Wait(ctx, ctx)
 	})
 }
 
@@ -47,7 +87,7 @@ func TestEarlierStopIsOver(t *testing.T) {
 			Run: newLocal(2, nil), Schedule: schedule{}, Log: zap.NewNop()})
 		n.Serve(ctx, fail)
 		time.Sleep(time.Minute)
-		if at, together := n.AgreeOnStop(ctx, 500); at != 500 || together {
+		if at, together := n.AgreeOnStop(ctx, func() int { return 500 }); at != 500 || together {
 			t.Errorf("it stops at %d, together %v; want 500, alone", at, together)
 		}
 		n.Decide(false)
@@ -81,7 +121,7 @@ func TestStopAgrees(t *testing.T) {
 				var wg sync.WaitGroup
 				for rank, n := range nodes[:told] {
 					wg.Go(func() {
-						at, together := n.AgreeOnStop(ctx, 100+rank)
+						at, together := n.AgreeOnStop(ctx, func() int { return 100 + rank })
 						want := 100 + rank
 						if told == agents {
 							want = 100 + agents - 1

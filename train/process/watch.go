@@ -173,12 +173,15 @@ func (n *Node) logSilence(agent int, silent bool, limit time.Duration) {
 // needs reports whether this process has to wait for another agent. One that drops agents trains to
 // its end without them. Then it needs the coordinator, which has to receive its reports.
 func (n *Node) needs(agent int) bool {
+	if n.opt.Absent(agent, n.opt.Network.Position(n.opt.Rank).T) {
+		return false
+	}
 	if n.opt.DropAfter == 0 {
 		return true
 	}
 	select {
 	case <-n.done:
-		return agent == Coordinator
+		return agent == n.opt.Coordinator
 	default:
 		return false
 	}

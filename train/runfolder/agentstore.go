@@ -91,6 +91,18 @@ func (f *Folder) CheckManyProcesses() error {
 		Hint: "go on with fspda train --resume"}
 }
 
+// SetAgentAside renames the folder of an agent that has left its run, so that a new one of its slot
+// begins without it.
+func SetAgentAside(run string, rank int) error {
+	from := filepath.Join(run, agentsFolder, fmt.Sprintf("%03d", rank))
+	for k := 1; ; k++ {
+		to := filepath.Join(run, agentsFolder, fmt.Sprintf("left-%03d-%d", rank, k))
+		if _, err := os.Stat(to); errors.Is(err, os.ErrNotExist) {
+			return os.Rename(from, to)
+		}
+	}
+}
+
 func (h *AgentStore) Close() error { return h.lock.Unlock() }
 
 func (h *AgentStore) Empty() bool {

@@ -7,9 +7,10 @@ import (
 	"fspda/dist"
 )
 
-// Cache holds vectors that all agents of a device read in an iteration in which every agent receives
-// from every other. Of each number the newest is kept. An agent that asks for an older one, because
-// it fell behind in iterations without edges, gets one of its own.
+// Cache computes vectors once for all agents of a device, for iterations in which every agent
+// receives from every other. Vectors are numbered, and the Cache keeps one iteration's vector for each
+// number. An agent that fell behind in iterations without edges asks for an earlier iteration: it
+// gets a vector of its own.
 type Cache struct {
 	pool *dist.Pool
 	dim  int
@@ -30,8 +31,8 @@ type entry struct {
 	filled sync.Once
 }
 
-// Get returns vector which of iteration t, which the first caller fills. Each caller must release
-// the buffer.
+// Get returns the vector with number which of iteration t. The first caller fills it. Each caller
+// must release the buffer.
 func (c *Cache) Get(t, which int, fill func(dst device.Vector)) *dist.Buffer {
 	e := c.at(t, which)
 	e.filled.Do(func() { fill(e.buffer.V) })

@@ -44,13 +44,13 @@ func (Private) ReleaseMailbox(*algo.State)  {}
 type Shared struct {
 	dev  device.Device
 	algo algo.Algorithm
-	zero device.Vector // the mailbox of agents that have none; nobody writes to it
-	at   []int         // the mailbox's vectors in algo.State.Aux
+	zero device.Vector // Agents without a mailbox read this vector, to which nobody writes.
+	at   []int         // The places of a mailbox's vectors in algo.State.Aux.
 
 	mu        sync.Mutex
 	gradients []device.Vector
-	waiting   []chan device.Vector // goroutines that wait for a gradient vector
-	mailboxes []device.Vector      // zeros
+	waiting   []chan device.Vector // One channel for each goroutine that waits for a gradient vector.
+	mailboxes []device.Vector      // Free vectors of mailboxes, which hold zeros.
 }
 
 // NewShared makes a pool of n gradient vectors for agents of an algorithm with dim parameters.
@@ -70,8 +70,8 @@ func (p *Shared) NewState(x device.Vector) *algo.State {
 	return s
 }
 
-// AcquireGradient serves the agent that asked last first: the others of its exchanges have just
-// computed, and their vectors and its own are in the processor's cache.
+// AcquireGradient waits for a free vector. The agent that asked last gets the next one: the agents of
+// its exchanges have just computed, so that their vectors and its own are in the processor's cache.
 func (p *Shared) AcquireGradient(s *algo.State) {
 	if s.Gradient() == nil {
 		s.SetGradient(p.gradient())
@@ -134,7 +134,7 @@ func (p *Shared) ReleaseMailbox(s *algo.State) {
 	}
 }
 
-// pop removes the last element of a stack; the zero value: it is empty.
+// pop removes and returns the last element of a stack. It returns the zero value if there is none.
 func pop[T any](stack *[]T) (v T) {
 	if last := len(*stack) - 1; last >= 0 {
 		v, *stack = (*stack)[last], (*stack)[:last]

@@ -37,8 +37,8 @@ type Column struct {
 	Field
 
 	n       int
-	valid   [][]byte // bitmaps of the column and of the structs around it; a row without a bit is null
-	offsets []byte   // n+1 offsets into data, for Bytes and String
+	valid   [][]byte // Bitmaps of the column and of the structs around it: a row is null where a bit is 0.
+	offsets []byte   // n+1 offsets into data, for Bytes and String.
 	data    []byte
 }
 

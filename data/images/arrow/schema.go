@@ -32,13 +32,13 @@ const (
 	maxDepth  = 32
 )
 
-// leaf is a column, and where a batch describes it: by one node, and by buffers from the first on.
+// leaf is a column with the numbers of the node and of the buffers that describe it in a batch.
 type leaf struct {
 	Field
 
-	bitmaps []int // buffers of validity: of the structs around it, then its own
-	node    int
-	buffer  int // the first after its validity
+	bitmaps []int // The buffers that say which rows have a value: of the structs around it, then its own.
+	node    int   // The node with the number of rows.
+	buffer  int   // The first buffer of values.
 }
 
 // schema are the columns in the order of the file. Columns within lists are left out.

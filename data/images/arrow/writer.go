@@ -12,8 +12,8 @@ const (
 	alignment = 64 // alignment that the specification recommends for buffers
 )
 
-// Writer writes a file. Its columns are without null and not nested; integers have 32 bits, and so
-// have offsets.
+// Writer writes a file of columns in which every row has a value and which are not nested. Integers
+// and offsets have 32 bits.
 type Writer struct {
 	w        io.Writer
 	fields   []Field

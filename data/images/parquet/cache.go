@@ -35,18 +35,20 @@ type reader struct {
 	window *window
 	in     *parquet.FilePages
 
-	checked bool // the dictionary
+	checked bool // The size of the dictionary was checked.
 
-	values map[int][]value // values of the pages in memory
-	order  []int           // those pages, the most recently read last
-	size   int64           // bytes of those pages and the dictionary
+	values map[int][]value // The values of the pages in memory, by the number of the page.
+	order  []int           // The numbers of these pages, the most recently read last.
+	size   int64           // The bytes of these pages and of the dictionary.
 }
 
-// window shows a page of a file where its first page is: parquet-go reads pages in their order.
+// window lets parquet-go, which reads pages in their order only, read any page: it shows the bytes of
+// that page at the position of the first one.
 type window struct {
-	file        io.ReaderAt
-	data, delta int64
-	changed     map[int64]byte // bytes by their position in the file that are shown in place of its own
+	file    io.ReaderAt
+	data    int64          // The position of the first page in the file.
+	delta   int64          // The distance from the first page to the page that is shown.
+	changed map[int64]byte // Bytes to show in place of the file's, by their position in the file.
 }
 
 func (w *window) ReadAt(b []byte, at int64) (int, error) {
@@ -62,8 +64,9 @@ func (w *window) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// shrink shows a page of LZ4 with a size that is smaller by one byte. Of a page with the size that its
-// header states, parquet-go takes an empty buffer where it had to allocate another to decompress it.
+// shrink changes the size in the header of a page of LZ4, as it is shown, to one byte less. With the
+// right size parquet-go decompresses into a larger buffer that it allocates, and then returns the
+// empty one that it had.
 func (w *window) shrink(p page) error {
 	const i32 = 0x15 // a field of 32 bits that follows the one before it
 	var head [16]byte
@@ -231,7 +234,8 @@ func (c *cache) reader(k key) (*reader, error) {
 	return r, err
 }
 
-// shrink drops other chunks, then pages of the last one but for its last page.
+// shrink drops chunks and pages until the rest is within the limit: first the chunks that were used
+// least recently, then the oldest pages of the last chunk. It keeps the last page.
 func (c *cache) shrink() {
 	size := int64(0)
 	for _, r := range c.readers {

@@ -112,8 +112,8 @@ func (f *file) groups() (rows []int) {
 	return rows
 }
 
-// check looks for pages that are too large to be read, in row groups that may have one, and in the
-// largest row group for the memory that reading takes.
+// check returns the memory that reading a column takes, by the pages of its largest row group. It
+// refuses pages that are too large to be read, which it looks for in the row groups that may have one.
 func (f *file) check(column int) (memory int64, err error) {
 	groups := f.table.Metadata().RowGroups
 	size := func(g int) int64 { return groups[g].Columns[f.leaves[column].Index()].MetaData.TotalUncompressedSize }

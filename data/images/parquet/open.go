@@ -24,8 +24,8 @@ func init() {
 	}
 }
 
-// recognise checks the first bytes of the files: a damaged one among others is an error when they are
-// opened.
+// recognise reports whether one of the files begins as its format does. Opening them finds the files
+// that are damaged.
 func recognise(path, ending string) bool {
 	files, _, err := shards(path, ending)
 	if err != nil {

@@ -33,12 +33,11 @@ type rows struct {
 	cache cache
 }
 
-// group is a part of a table, which begins with the row first of its file, and position a row of
-// it.
-type (
-	group    struct{ shard, index, first int }
-	position struct{ group, row int32 }
-)
+// group is a part of a shard's table. The row of the file with which it begins is first.
+type group struct{ shard, index, first int }
+
+// position is the place of an image: a group, and a row in it.
+type position struct{ group, row int32 }
 
 var _ images.Encoded = (*rows)(nil)
 
@@ -88,7 +87,7 @@ func (r *rows) add(name, ending string, o images.Options) error {
 	return nil
 }
 
-// addGroup reads the labels and paths of a group, which begins with a row of its file.
+// addGroup reads the labels and paths of a group.
 func (r *rows) addGroup(s *shard, g, begin int) error {
 	first, numbers := len(r.at), map[int]int{} // numbers of this group's images by row, if some are left out
 	err := s.scan(g, s.label, func(row int, v value) error {

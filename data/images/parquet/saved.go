@@ -11,7 +11,7 @@ import (
 	"fspda/internal/bounded"
 )
 
-// saved is an Arrow file, mapped into memory: every value lies there.
+// saved is an Arrow file that is mapped into memory. Its values point into the mapping.
 type saved struct {
 	file    *arrow.File
 	mapping mmap.MMap

@@ -69,7 +69,7 @@ func (s *state) files(dir string) (files []string, err error) {
 }
 
 // savedFiles lists the tables of a folder of save_to_disk, and the splits that are left out. It returns
-// no file if the folder is none.
+// no file for any other folder.
 func savedFiles(path string) (files, notes []string, err error) {
 	s, err := readState(path)
 	if err != nil {

@@ -1,17 +1,39 @@
-package docscmd
+package cli
 
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"strings"
+	"testing"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"fspda/cli/setup"
+	"fspda/internal/testing/doctable"
 	"fspda/train"
 	"fspda/train/setting"
 )
+
+// The reference is current, and has every key. With -update the test writes it.
+func TestReferenceIsCurrent(t *testing.T) {
+	const file = "../docs/reference.md"
+	text := reference(silentRoot())
+	if *doctable.Update {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept, err := os.ReadFile(file); err != nil || string(kept) != text {
+		t.Errorf("%s is not current: make generate", file)
+	}
+	for _, key := range train.Keys() {
+		if !strings.Contains(text, "| `"+key+"`") {
+			t.Errorf("the reference lacks key %s", key)
+		}
+	}
+}
 
 // reference returns the text of docs/reference.md: every command with its flags, every key, every
 // exit status.

@@ -2,11 +2,23 @@ package wholefile
 
 import (
 	"errors"
+	"runtime"
+	"slices"
 	"syscall"
 )
 
-// LimitHint returns the advice for an error that comes of a limit of the system, which holds whatever
-// was done; empty: it does not.
+// DiskFull reports whether an error says that a disk is full, or the user's share of it.
+func DiskFull(err error) bool {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return true
+	}
+	var code syscall.Errno
+	// ERROR_HANDLE_DISK_FULL and ERROR_DISK_FULL
+	return runtime.GOOS == "windows" && errors.As(err, &code) && slices.Contains([]syscall.Errno{39, 112}, code)
+}
+
+// LimitHint returns what to do about an error that a limit of the system causes. It returns an empty
+// text for other errors.
 func LimitHint(err error) string {
 	switch {
 	case errors.Is(err, syscall.EMFILE):

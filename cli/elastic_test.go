@@ -1,0 +1,187 @@
+//go:build !windows
+
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// elasticRun is a run of processes whose members change.
+type elasticRun struct {
+	t      *testing.T
+	dir    string
+	agents int
+	args   []string
+	peers  string
+
+	mu    sync.Mutex
+	cmds  []*exec.Cmd
+	said  []*bytes.Buffer
+	alive sync.WaitGroup
+}
+
+func newElasticRun(t *testing.T, agents int, more ...string) *elasticRun {
+	e := &elasticRun{t: t, dir: t.TempDir(), agents: agents, cmds: make([]*exec.Cmd, agents),
+		said: make([]*bytes.Buffer, agents), peers: localPeers(t, agents)}
+	e.args = append([]string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16",
+		"--agents", strconv.Itoa(agents), "--gradient-time", "0.01"}, more...)
+	for i := range agents {
+		e.said[i] = &bytes.Buffer{}
+		e.start(i)
+	}
+	t.Cleanup(func() {
+		for i := range agents {
+			e.kill(i)
+		}
+		e.alive.Wait()
+		if t.Failed() {
+			for i, said := range e.said {
+				t.Logf("agent %d said:\n%s", i, said)
+			}
+		}
+	})
+	return e
+}
+
+func (e *elasticRun) out() string { return filepath.Join(e.dir, "out") }
+
+// start starts the process of an agent.
+func (e *elasticRun) start(i int) {
+	e.t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"agent", "--rank", strconv.Itoa(i), "--peers", e.peers,
+		"--insecure", "--membership", "elastic", "--drop-after", "1", "--checkpoint-every", "1",
+		"--out", e.out()}, e.args...)...)
+	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
+	from, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.cmds[i] = cmd
+	e.alive.Go(func() {
+		for lines := bufio.NewScanner(from); lines.Scan(); {
+			e.mu.Lock()
+			e.said[i].WriteString(lines.Text() + "\n")
+			e.mu.Unlock()
+		}
+		_ = cmd.Wait() // await and end look at the result
+	})
+}
+
+// kill ends a process at once.
+func (e *elasticRun) kill(i int) { _ = e.cmds[i].Process.Kill() }
+
+// await waits until an agent has said something, so many times.
+func (e *elasticRun) await(i int, text string, times int) {
+	e.t.Helper()
+	for begin := time.Now(); time.Since(begin) < 3*time.Minute; time.Sleep(20 * time.Millisecond) {
+		e.mu.Lock()
+		n := strings.Count(e.said[i].String(), text)
+		e.mu.Unlock()
+		if n >= times {
+			return
+		}
+	}
+	e.t.Fatalf("agent %d has not said %q %d times", i, text, times)
+}
+
+// end waits for the end of the processes, compares their models with those of a run of one process
+// by their log, and returns the numbers of members of the rows.
+func (e *elasticRun) end() (present []string) {
+	e.t.Helper()
+	done := make(chan struct{})
+	go func() {
+		e.alive.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Minute):
+		e.t.Fatal("the run has not ended within five minutes")
+	}
+	log, again := filepath.Join(e.out(), "members.jsonl"), filepath.Join(e.dir, "again")
+	replay := slices.DeleteFunc(slices.Clone(e.args), func(a string) bool {
+		return a == "--gradient-time" || a == "0.01"
+	})
+	replay = append([]string{"train", "--quiet", "--membership", log, "--out", again}, replay...)
+	if status, _, stderr := call(e.t, replay...); status != 0 {
+		e.t.Fatal(stderr)
+	}
+	if vectors(e.t, e.out()) != vectors(e.t, again) {
+		text, _ := os.ReadFile(log)
+		e.t.Errorf("the run by its log has other models:\n%s", text)
+	}
+	for line := range strings.Lines(metricRows(e.t, e.out())) {
+		_, after, found := strings.Cut(line, `"agents_present":`)
+		if !found {
+			e.t.Fatalf("a row without the number of members: %s", line)
+		}
+		present = append(present, after[:1])
+	}
+	return present
+}
+
+// members is what each process says of a change.
+const members = "the members change"
+
+// Processes go on without an agent that was killed, let a new one into its slot, and agree on a log
+// by which one process repeats the run to the bit.
+func TestElasticProcesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	t.Parallel() // it mostly waits
+	e := newElasticRun(t, 4, "--algo", "dsgd", "--graph", "ring", "--iterations", "900",
+		"--eval-points", "9")
+	e.await(0, " 100 of 900", 1)
+	e.kill(3)
+	e.await(0, members, 1)
+	if err := os.RemoveAll(filepath.Join(e.out(), "agents", "003")); err != nil {
+		t.Fatal(err)
+	}
+	e.await(0, " 200 of 900", 1)
+	e.start(3)
+	e.await(0, members, 2)
+	present := e.end()
+	if at := slices.Index(present, "3"); at < 0 || present[0] != "4" || present[len(present)-1] != "4" {
+		t.Errorf("agents present in the rows: %v, want 4, then 3, then 4", present)
+	}
+}
+
+// A method of each family goes on without agent 0, whose role another process takes over.
+func TestElasticFamilies(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("takes minutes; set FSPDA_LONG=1")
+	}
+	for _, algo := range []string{"dsgd", "fspda-sa", "fspda-storm", "dsgt", "extra", "choco", "beer", "sgp"} {
+		t.Run(algo, func(t *testing.T) {
+			graph := "ring"
+			if algo == "sgp" || algo == "beer" || algo == "choco" {
+				graph = "complete"
+			}
+			e := newElasticRun(t, 5, "--algo", algo, "--graph", graph, "--iterations", "3000",
+				"--eval-points", "15")
+			e.await(0, " 200 of 3,000", 1)
+			e.kill(0)
+			e.await(1, members, 1)
+			e.await(1, "2,000 of 3,000", 1)
+			e.kill(3)
+			e.await(1, members, 2)
+			if present := e.end(); present[len(present)-1] != "3" {
+				t.Errorf("agents present in the rows: %v, want 3 at the end", present)
+			}
+		})
+	}
+}

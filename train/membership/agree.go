@@ -1,0 +1,39 @@
+package membership
+
+import "context"
+
+// View is the state of the members on which the processes of a run have agreed.
+type View struct {
+	Epochs []Epoch
+	Lives  []int // How many agents each slot has had before the present one, or before the next one.
+	Writer int   // The agent whose process evaluates the run and writes its folder.
+}
+
+// Agreement lets the processes of a run agree on the changes of its members. Package agreement has an
+// implementation.
+type Agreement interface {
+	// Joined waits until the local agent is a member, and returns the iteration from which on it is,
+	// and the view at this time.
+	Joined(ctx context.Context) (at int, v View, err error)
+	// View returns the state of the members, as far as this process knows.
+	View(ctx context.Context) (View, error)
+	// Start tells the local agent of the changes so far, and from then on of each further one.
+	Start(ctx context.Context, l Local) error
+}
+
+// Local is the agent of this process. Its methods are called one at a time, and must return soon.
+type Local interface {
+	// Leave says that an agent leaves, and which life of its slot comes next. The local agent uses no
+	// further message of it, and waits in the next exchange with it. Leave returns the iteration of
+	// that exchange or an earlier one, from which on all fail.
+	Leave(agent, life int) (idle int)
+	// Hold keeps the local agent from the first iteration that it has not entered and at which the
+	// members may change, and returns it.
+	Hold() (reach int)
+	// Fail ends the waits for agents that leave: the log says where.
+	Fail()
+	// Change sets the changes of the members, and ends Hold.
+	Change(View)
+	// Dropped says that the others go on without the local agent.
+	Dropped()
+}

@@ -1,0 +1,362 @@
+package agreement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"fspda/internal/testing/disttest"
+	"fspda/train/membership"
+)
+
+// walker is an agent that enters an iteration every step, unless it is held.
+type walker struct {
+	mu      sync.Mutex
+	entered int
+	held    bool
+	failed  int
+	dropped bool
+	log     []membership.Epoch
+	writer  int
+}
+
+func (w *walker) Leave(int, int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.entered
+}
+
+func (w *walker) Hold() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.held = true
+	return w.entered + 1
+}
+
+func (w *walker) Fail() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed++
+}
+
+func (w *walker) Change(v membership.View) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log, w.writer, w.held = v.Epochs, v.Writer, false
+}
+
+func (w *walker) Dropped() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dropped = true
+}
+
+// walk moves the agent until ctx ends.
+func (w *walker) walk(ctx context.Context, step time.Duration) {
+	for ctx.Err() == nil {
+		w.mu.Lock()
+		if !w.held {
+			w.entered++
+		}
+		w.mu.Unlock()
+		select {
+		case <-time.After(step):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// cluster is processes of one run in a bubble.
+type cluster struct {
+	t      *testing.T
+	net    *disttest.Network
+	n      int
+	dir    string
+	groups []*Group
+	nodes  []*disttest.Node
+	agents []*walker
+	quit   []context.CancelFunc
+	life   []int
+}
+
+const dropAfter = 15 * time.Second
+
+func newCluster(t *testing.T, n int) *cluster {
+	c := &cluster{t: t, net: disttest.NewNetwork(n, 1, 20*time.Millisecond), n: n, groups: make([]*Group, n),
+		nodes: make([]*disttest.Node, n), agents: make([]*walker, n), quit: make([]context.CancelFunc, n),
+		life: make([]int, n)}
+	for i := range n {
+		c.start(i)
+	}
+	return c
+}
+
+// start starts the process of an agent. A later life than the first begins when the others let it.
+func (c *cluster) start(i int) {
+	c.t.Helper()
+	ctx, quit := context.WithCancel(context.Background())
+	c.nodes[i], c.quit[i], c.agents[i] = c.net.Start(i), quit, &walker{}
+	file := ""
+	if c.dir != "" {
+		file = filepath.Join(c.dir, fmt.Sprintf("%d-%d", i, c.life[i]))
+	}
+	g, err := Open(Options{Self: i, Agents: c.n, Life: c.life[i], DropAfter: dropAfter, Sessions: c.nodes[i],
+		File: file})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.groups[i] = g
+	go func() {
+		at, _, err := g.Joined(ctx)
+		if err != nil {
+			return
+		}
+		c.agents[i].entered = at
+		if g.Start(ctx, c.agents[i]) == nil {
+			c.agents[i].walk(ctx, 20*time.Millisecond+time.Duration(i)*50*time.Microsecond)
+		}
+	}()
+}
+
+func (c *cluster) kill(i int) {
+	c.quit[i]()
+	c.groups[i].Close()
+	c.nodes[i].Kill()
+}
+
+func (c *cluster) close() {
+	for i := range c.n {
+		c.quit[i]()
+		c.groups[i].Close()
+	}
+	synctest.Wait()
+}
+
+// await waits until a condition holds for these agents, and returns the time that it took.
+func (c *cluster) await(what string, agents []int, holds func(g *Group, w *walker) bool) time.Duration {
+	c.t.Helper()
+	begin := time.Now()
+	for ; time.Since(begin) < 2*time.Minute; time.Sleep(tick) {
+		if !slices.ContainsFunc(agents, func(i int) bool {
+			w := c.agents[i]
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return !holds(c.groups[i], w)
+		}) {
+			return time.Since(begin)
+		}
+	}
+	for _, i := range agents {
+		c.t.Logf("agent %d: %+v; entered %d", i, c.groups[i].Status(), c.agents[i].entered)
+	}
+	c.t.Fatalf("%s: not within two minutes", what)
+	return 0
+}
+
+// members waits until agents agree that these are the members, and that their log is valid.
+func (c *cluster) members(agents ...int) time.Duration {
+	c.t.Helper()
+	took := c.await(fmt.Sprintf("members %v", agents), agents, func(g *Group, w *walker) bool {
+		if w.held || w.dropped {
+			return false
+		}
+		l, err := membership.Parse(membership.Text(w.log), c.n)
+		if err != nil {
+			c.t.Fatalf("log %s: %v", membership.Text(w.log), err)
+		}
+		return slices.Equal(l.Members(w.entered), agents)
+	})
+	first := c.agents[agents[0]]
+	for _, i := range agents[1:] {
+		if a := c.agents[i]; !reflect.DeepEqual(a.log, first.log) || a.writer != first.writer {
+			c.t.Fatalf("agents %d and %d have different logs: %s%s", agents[0], i, membership.Text(first.log),
+				membership.Text(a.log))
+		}
+	}
+	return took
+}
+
+func others(n int, without ...int) (all []int) {
+	for i := range n {
+		if !slices.Contains(without, i) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// The members go on without one that was killed, and let a new one into its slot.
+func TestDeathAndBirth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 5)
+		defer c.close()
+		time.Sleep(10 * time.Second)
+		for _, victim := range []int{3, 0} {
+			c.kill(victim)
+			if took := c.members(others(5, victim)...); took > 25*time.Second {
+				t.Errorf("the others went on without agent %d after %v", victim, took)
+			}
+			c.life[victim]++
+			c.start(victim)
+			if took := c.members(0, 1, 2, 3, 4); took > 10*time.Second {
+				t.Errorf("agent %d has joined after %v", victim, took)
+			}
+		}
+		if w := c.agents[1].writer; w != 1 {
+			t.Errorf("the writer is agent %d, want 1", w)
+		}
+	})
+}
+
+// Two that die one after the other, the second while the first one's leaving is being agreed upon.
+func TestTwoDeaths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 7)
+		defer c.close()
+		time.Sleep(5 * time.Second)
+		c.kill(2)
+		time.Sleep(300 * time.Millisecond)
+		c.kill(5)
+		c.members(0, 1, 3, 4, 6)
+	})
+}
+
+// The larger part of a partition goes on. Of two equal parts none does, and both go on when it ends.
+func TestPartition(t *testing.T) {
+	for _, part := range []int{3, 4} {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, 8)
+				defer c.close()
+				time.Sleep(5 * time.Second)
+				cut := func(on bool) {
+					for i := range part {
+						for j := part; j < 8; j++ {
+							c.net.Cut(i, j, on)
+						}
+					}
+				}
+				cut(true)
+				small := others(8, 3, 4, 5, 6, 7)
+				if part == 3 {
+					c.members(3, 4, 5, 6, 7)
+				} else {
+					time.Sleep(2 * time.Minute)
+					small = others(8)
+				}
+				for _, i := range small {
+					if s := c.groups[i].Status(); len(s.Members) != 8 || s.Leader >= 0 {
+						t.Errorf("agent %d knows members %v and leader %d in a minority", i, s.Members, s.Leader)
+					}
+				}
+				cut(false)
+				if part == 4 {
+					time.Sleep(time.Minute)
+					c.members(others(8)...)
+					return
+				}
+				c.await("agents of the smaller part know", small, func(_ *Group, w *walker) bool { return w.dropped })
+				for _, i := range small {
+					c.kill(i)
+					c.life[i]++
+					c.start(i)
+				}
+				if took := c.members(others(8)...); took > 30*time.Second {
+					t.Errorf("all were members again after %v", took)
+				}
+			})
+		})
+	}
+}
+
+// Pauses that are shorter than drop_after cost no member.
+func TestPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 4)
+		defer c.close()
+		for k := range 200 {
+			for j := range 4 {
+				if j != k%4 {
+					c.net.Cut(k%4, j, true)
+				}
+			}
+			time.Sleep(time.Duration(1+k%10) * time.Second)
+			for j := range 4 {
+				if j != k%4 {
+					c.net.Cut(k%4, j, false)
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		c.members(0, 1, 2, 3)
+		if log := c.agents[0].log; len(log) > 0 {
+			t.Errorf("the members have changed: %s", membership.Text(log))
+		}
+	})
+}
+
+// A user drops a member, unless too few would remain.
+func TestDrop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3)
+		defer c.close()
+		time.Sleep(5 * time.Second)
+		if err := c.groups[0].Drop(t.Context(), 2); err != nil {
+			t.Fatal(err)
+		}
+		c.members(0, 1)
+		c.await("agent 2 knows", []int{2}, func(_ *Group, w *walker) bool { return w.dropped })
+		if err := c.groups[0].Drop(t.Context(), 2); err == nil {
+			t.Error("an agent that is no member was dropped")
+		}
+	})
+}
+
+// Processes that all end go on with the log that they have kept, and one whose file is damaged says so.
+func TestKeptLog(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{t: t, net: disttest.NewNetwork(4, 1, 0), n: 4, dir: dir, groups: make([]*Group, 4),
+			nodes: make([]*disttest.Node, 4), agents: make([]*walker, 4), quit: make([]context.CancelFunc, 4),
+			life: make([]int, 4)}
+		for i := range 4 {
+			c.start(i)
+		}
+		defer c.close()
+		time.Sleep(5 * time.Second)
+		c.kill(1)
+		c.members(0, 2, 3)
+		log := c.agents[0].log
+		for _, i := range []int{0, 2, 3} {
+			c.kill(i)
+		}
+		for _, i := range []int{0, 2, 3} {
+			c.start(i)
+			c.agents[i].entered = log[0].At
+		}
+		c.members(0, 2, 3)
+		c.life[1] = 1
+		c.start(1)
+		c.members(0, 1, 2, 3)
+		if !reflect.DeepEqual(c.agents[0].log[:1], log) {
+			t.Errorf("the log was %s and is %s", membership.Text(log), membership.Text(c.agents[0].log))
+		}
+	})
+	if life, v := Kept(filepath.Join(dir, "1-1"), 4, 1); life != 1 || v.Lives[1] != 1 || len(v.Epochs) != 2 {
+		t.Errorf("life %d was kept, and %+v; want 1 and two changes", life, v)
+	}
+	if _, err := openStore(filepath.Join(dir, "0-0"), 3); err == nil {
+		t.Error("the log of another life was read")
+	}
+	s := &store{life: 0}
+	if err := s.read([]byte{0, 200, 1}); !errors.Is(err, errStore) {
+		t.Errorf("a damaged log: %v", err)
+	}
+}

@@ -1,0 +1,242 @@
+package agreement
+
+import (
+	"maps"
+	"slices"
+
+	"fspda/train/membership"
+)
+
+// kind is the kind of an entry.
+type kind string
+
+const (
+	silent kind = "silent" // By has not heard Agent, or not seen it advance, for too long.
+	heard  kind = "heard"  // By hears Agent again.
+	drop   kind = "drop"   // The user wants Agent to leave.
+	leave  kind = "leave"  // Agent leaves.
+	join   kind = "join"   // Agent joins.
+	reach  kind = "reach"  // By goes on to iteration T at least, and says where exchanges failed.
+)
+
+// entry is an entry of the log.
+type entry struct {
+	Kind  kind `json:"kind"`
+	By    int  `json:"by"`
+	Agent int  `json:"agent"`
+	Life  int  `json:"life,omitempty"` // The life of Agent, or of By in a reach.
+
+	Revision int         `json:"revision,omitempty"` // Of the change that By has reached.
+	T        int         `json:"t,omitempty"`
+	Idle     map[int]int `json:"idle,omitempty"` // The first iteration without each agent that leaves.
+}
+
+// state follows from the entries, in their order. It is the same in all processes.
+type state struct {
+	agents, least int
+	lives         []int  // How often each slot has got a new agent.
+	present       []bool // As of the latest entry.
+	accused       []map[int]bool
+	dropped       []bool
+	epochs        []membership.Epoch
+	pending       *pending // The change whose iteration is not known yet; nil: there is none.
+	revision      int      // The number of leaves and joins.
+	writer        int
+}
+
+// pending is a change that waits until all members have said how far they are.
+type pending struct {
+	epochs  []membership.Epoch // Without numbers and iterations, one for each agent.
+	reached map[int]int        // The iteration that each member goes on to at least.
+	current map[int]bool       // Members that know the latest revision.
+}
+
+func newState(agents, least int) *state {
+	s := &state{agents: agents, least: max(1, least), lives: make([]int, agents), present: make([]bool, agents),
+		accused: make([]map[int]bool, agents), dropped: make([]bool, agents)}
+	for i := range agents {
+		s.present[i], s.accused[i] = true, map[int]bool{}
+	}
+	return s
+}
+
+// view returns the state of the members.
+func (s *state) view() membership.View {
+	return membership.View{Epochs: slices.Clone(s.epochs), Lives: slices.Clone(s.lives), Writer: s.writer}
+}
+
+// members lists the members as of the latest entry, without those that join.
+func (s *state) members() (all []int) {
+	for i, here := range s.present {
+		if here && !s.joins(i) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// joins reports whether an agent joins with the pending change.
+func (s *state) joins(agent int) bool {
+	return s.pending != nil && slices.ContainsFunc(s.pending.epochs, func(e membership.Epoch) bool {
+		return slices.Contains(e.Joined, agent)
+	})
+}
+
+// leaving lists the agents that leave with the pending change.
+func (s *state) leaving() (all []int) {
+	if s.pending != nil {
+		for _, e := range s.pending.epochs {
+			all = append(all, e.Left...)
+		}
+	}
+	return all
+}
+
+// outcome is the effect of an entry.
+type outcome struct {
+	left    int  // The agent that leaves; -1: none.
+	joins   bool // An agent joins with the pending change.
+	reached bool // A member has come to the latest revision.
+	formed  bool // The iteration of the pending change is known.
+	epochs  []membership.Epoch
+}
+
+// apply takes an entry.
+func (s *state) apply(e entry) (o outcome) {
+	o.left = -1
+	if e.Agent < 0 || e.Agent >= s.agents || e.By < 0 || e.By >= s.agents {
+		return o
+	}
+	switch e.Kind {
+	case silent:
+		if e.Life == s.lives[e.Agent] && s.present[e.Agent] {
+			s.accused[e.Agent][e.By] = true
+		}
+	case heard:
+		delete(s.accused[e.Agent], e.By)
+	case drop:
+		s.dropped[e.Agent] = s.present[e.Agent] && e.Life == s.lives[e.Agent]
+	case leave:
+		s.leave(e, &o)
+	case join:
+		s.join(e, &o)
+	case reach:
+		s.reach(e, &o)
+	}
+	if p := s.pending; p != nil && len(p.current) == len(s.members()) {
+		o.formed, o.epochs = true, s.form()
+	}
+	return o
+}
+
+// mayLeave reports whether an agent may leave.
+func (s *state) mayLeave(agent, life int) bool {
+	return s.present[agent] && life == s.lives[agent] && (s.joins(agent) || len(s.members()) > s.least)
+}
+
+// leave is the entry of that name. An agent that was about to join joins no more.
+func (s *state) leave(e entry, o *outcome) {
+	if !s.mayLeave(e.Agent, e.Life) {
+		return
+	}
+	p := s.change()
+	if s.joins(e.Agent) {
+		p.epochs = slices.DeleteFunc(p.epochs, func(c membership.Epoch) bool {
+			return slices.Contains(c.Joined, e.Agent)
+		})
+	} else {
+		idle := map[int]int{}
+		p.epochs = append(p.epochs, membership.Epoch{Left: []int{e.Agent}, Idle: idle})
+	}
+	s.present[e.Agent], s.dropped[e.Agent] = false, false
+	s.lives[e.Agent]++
+	clear(s.accused[e.Agent])
+	for i := range s.accused {
+		delete(s.accused[i], e.Agent)
+	}
+	delete(p.reached, e.Agent)
+	if s.writer == e.Agent {
+		s.writer = s.members()[0]
+	}
+	o.left = e.Agent
+}
+
+// join is the entry of that name.
+func (s *state) join(e entry, o *outcome) {
+	if s.present[e.Agent] || e.Life != s.lives[e.Agent] || s.pending != nil {
+		return
+	}
+	p := s.change()
+	p.epochs = append(p.epochs, membership.Epoch{Joined: []int{e.Agent}})
+	s.present[e.Agent], o.joins = true, true
+}
+
+// change begins a new revision of the pending change.
+func (s *state) change() *pending {
+	if s.pending == nil {
+		s.pending = &pending{reached: map[int]int{}}
+	}
+	s.revision++
+	s.pending.current = map[int]bool{}
+	return s.pending
+}
+
+// reach is the entry of that name. Its iteration counts whatever the revision: a member holds there.
+func (s *state) reach(e entry, o *outcome) {
+	p := s.pending
+	if p == nil || e.Revision != s.revision || e.Life != s.lives[e.By] || !slices.Contains(s.members(), e.By) {
+		return
+	}
+	p.reached[e.By] = max(p.reached[e.By], e.T)
+	p.current[e.By], o.reached = true, true
+	for _, c := range p.epochs {
+		for _, gone := range c.Left {
+			if t, noted := e.Idle[gone]; noted && !exists(c.Idle, e.By) {
+				c.Idle[e.By] = t
+			}
+		}
+	}
+}
+
+// exists reports whether a map has a key.
+func exists(m map[int]int, key int) bool {
+	_, ok := m[key]
+	return ok
+}
+
+// form ends the pending change, and returns its epochs.
+func (s *state) form() []membership.Epoch {
+	p, at := s.pending, 0
+	s.pending = nil
+	for _, t := range p.reached {
+		at = max(at, t)
+	}
+	for k := range p.epochs {
+		c := &p.epochs[k]
+		c.Epoch, c.At = len(s.epochs)+1, at
+		maps.DeleteFunc(c.Idle, func(_, t int) bool { return t >= at })
+		s.epochs = append(s.epochs, *c)
+	}
+	return p.epochs
+}
+
+// silenced lists agents that a strict majority of the other members does not hear, and those that
+// the user wants to leave.
+func (s *state) silenced() (all []int) {
+	members := s.members()
+	for i := range s.agents {
+		others, against := 0, 0
+		for _, by := range members {
+			if by != i {
+				others++
+				if s.accused[i][by] {
+					against++
+				}
+			}
+		}
+		if s.mayLeave(i, s.lives[i]) && (s.dropped[i] || others > 0 && 2*against > others) {
+			all = append(all, i)
+		}
+	}
+	return all
+}
