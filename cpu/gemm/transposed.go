@@ -63,14 +63,15 @@ func transposedProduct(s *tile.Set, m, n, k int, alpha float32, a tile.View, e k
 	for i := 0; i < m; i += transposedRows {
 		rows := min(transposedRows, m-i)
 		t := tile.RowMajor(buf.c, rows)
-		bT := b.T()
+		var aT tile.View
+		var bytes kernel.ByteMatrix
 		if e.Bytes != nil {
-			blockedProduct(s, n, rows, k, alpha, bT, tile.View{}, e.From(i, 0).Transpose(), 0, t, epilogue{},
-				packedFactors{})
+			bytes = e.From(i, 0).Transpose()
 		} else {
 			part := a.From(i, 0)
-			packedProduct(s, n, rows, k, alpha, bT, part.T(), 0, t, epilogue{})
+			aT = part.T()
 		}
+		blockedProduct(s, n, rows, k, alpha, b.T(), aT, bytes, 0, t, epilogue{}, packedFactors{})
 		out := c.From(i, 0)
 		storeTransposed(out, t, rows, n)
 		then.apply(i, 0, rows, n, out)
