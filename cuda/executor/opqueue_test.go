@@ -109,7 +109,8 @@ func TestFullLaunches(t *testing.T) {
 	grads := make([]Dependency, agents)
 	iterations := func(n int) {
 		for i := range n * agents {
-			q.add(&Op{accesses: []Access{Writes(&grads[i%agents])}, Batch: collected{batchAll{&sent}, mega}, Then: func() {}})
+			q.add(&Op{accesses: []Access{Writes(&grads[i%agents])}, Batch: collected{batchAll{&sent}, mega},
+				Then: func() {}})
 		}
 	}
 	ex.Fail(errors.New("no event is recorded, and no batch sent"))
