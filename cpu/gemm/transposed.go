@@ -63,15 +63,14 @@ func transposedProduct(s *tile.Set, m, n, k int, alpha float32, a tile.View, e k
 	for i := 0; i < m; i += transposedRows {
 		rows := min(transposedRows, m-i)
 		t := tile.RowMajor(buf.c, rows)
-		var aT tile.View
-		var bytes kernel.ByteMatrix
+		bT, aT, eT := b.T(), tile.View{}, kernel.ByteMatrix{}
 		if e.Bytes != nil {
-			bytes = e.From(i, 0).Transpose()
+			eT = e.From(i, 0).Transpose()
 		} else {
 			part := a.From(i, 0)
 			aT = part.T()
 		}
-		blockedProduct(s, n, rows, k, alpha, b.T(), aT, bytes, 0, t, epilogue{}, packedFactors{})
+		blockedProduct(s, n, rows, k, alpha, bT, aT, eT, 0, t, epilogue{}, packedFactors{})
 		out := c.From(i, 0)
 		storeTransposed(out, t, rows, n)
 		then.apply(i, 0, rows, n, out)
