@@ -17,18 +17,18 @@ import (
 var sizes = map[string]int{
 	".":        4,
 	"bench":    10640,
-	"cli":      14300,
+	"cli":      14050,
 	"cmd":      40,
 	"cpu":      12400,
 	"cuda":     20500,
 	"data":     18000,
 	"device":   6570,
-	"dist":     11900,
+	"dist":     11850,
 	"docs":     140,
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    32150,
+	"train":    31900,
 	"web":      5490,
 }
 

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -183,5 +184,43 @@ func TestElasticFamilies(t *testing.T) {
 				t.Errorf("agents present in the rows: %v, want 3 at the end", present)
 			}
 		})
+	}
+}
+
+// fspda up goes on without an agent that is not started again, agent 0.
+func TestUpElastic(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("takes half a minute; set FSPDA_LONG=1")
+	}
+	dir := t.TempDir()
+	args := []string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16", "--agents", "4",
+		"--algo", "fspda-sa", "--graph", "ring", "--iterations", "1500"}
+	one, many := filepath.Join(dir, "one"), filepath.Join(dir, "many")
+	cmd, said, err := startUp(nil, append([]string{"--membership", "elastic", "--drop-after", "1", "--restarts", "0",
+		"--gradient-time", "0.01", "--out", many}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, text := 0, ""
+	for lines := bufio.NewScanner(said); lines.Scan(); {
+		text += lines.Text() + "\n"
+		if _, after, found := strings.Cut(lines.Text(), "started: agent 0, pid "); found {
+			pid, _ = strconv.Atoi(after)
+		}
+		if pid > 0 && strings.Contains(lines.Text(), "[0]") && strings.Contains(lines.Text(), " of 1,500") &&
+			!strings.Contains(lines.Text(), "evaluation     0") {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be dead already
+		}
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	log := filepath.Join(many, "members.jsonl")
+	if status, _, stderr := call(t, append([]string{"train", "--quiet", "--membership", log, "--out", one}, args...)...,
+	); status != 0 {
+		t.Fatal(stderr)
+	}
+	if vectors(t, one) != vectors(t, many) {
+		t.Errorf("the run by its log has other models; the processes said:\n%s", text)
 	}
 }

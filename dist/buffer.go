@@ -2,6 +2,7 @@ package dist
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +20,7 @@ type Buffer struct {
 	Coords []uint32
 
 	pool    *Pool
+	used    int    // The iteration that acquired the buffer last.
 	free    func() // Returns the memory of a wrapped buffer, which has no pool.
 	holders atomic.Int32
 }
@@ -51,7 +53,8 @@ func (b *Buffer) Device() device.Device { return b.pool.dev }
 
 // Pool recycles Buffers whose vectors are on one device. It is safe for concurrent use.
 type Pool struct {
-	dev device.Device
+	dev   device.Device
+	later bool // the device computes later than it is asked to
 
 	mu   sync.Mutex
 	free map[int]*freeList // The free buffers of each length.
@@ -68,19 +71,35 @@ type freeList struct {
 const maxFreeLists = 256
 
 // NewPool returns an empty pool of buffers on dev.
-func NewPool(dev device.Device) *Pool { return &Pool{dev: dev, free: make(map[int]*freeList)} }
+func NewPool(dev device.Device) *Pool {
+	return &Pool{dev: dev, later: dev.Features().Host == nil, free: make(map[int]*freeList)}
+}
 
 func (p *Pool) Device() device.Device { return p.dev }
 
+// smallBuffer is the most numbers of a buffer of which there may be more than messages at a time.
+const smallBuffer = 1 << 16
+
 // Get returns a buffer of n numbers with one reference. Its content is undefined.
-func (p *Pool) Get(n int) *Buffer {
-	if b := p.reuse(n); b != nil {
-		b.holders.Store(1)
-		b.Coords = b.Coords[:0]
-		return b
+func (p *Pool) Get(n int) *Buffer { return p.get(n, func(*Buffer) bool { return true }) }
+
+// GetFor is Get for iteration t. A device that computes later than it is asked to must not overwrite
+// a buffer that an agent ahead still reads there: of these it would wait for the agent's whole
+// iteration. So a small buffer is one that was used in earlier iterations only.
+func (p *Pool) GetFor(t, n int) *Buffer {
+	b := p.get(n, func(b *Buffer) bool { return b.used < t || !p.later || n > smallBuffer })
+	b.used = t
+	return b
+}
+
+// get returns a free buffer that serves, or a new one.
+func (p *Pool) get(n int, serves func(*Buffer) bool) *Buffer {
+	b := p.reuse(n, serves)
+	if b == nil {
+		b = &Buffer{V: p.dev.NewVector(n), pool: p}
 	}
-	b := &Buffer{V: p.dev.NewVector(n), pool: p}
 	b.holders.Store(1)
+	b.Coords = b.Coords[:0]
 	return b
 }
 
@@ -108,20 +127,23 @@ func (p *Pool) Floats(b *Buffer) (numbers []float32, ok bool) {
 	return host.Floats(b.V), true
 }
 
-func (p *Pool) reuse(n int) *Buffer {
+// reuse takes the free buffer of n numbers that was released last of those that serve.
+func (p *Pool) reuse(n int, serves func(*Buffer) bool) *Buffer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.uses++
 	s := p.free[n]
-	if s == nil || len(s.buffers) == 0 {
+	if s == nil {
 		return nil
 	}
 	s.used = p.uses
-	last := len(s.buffers) - 1
-	b := s.buffers[last]
-	s.buffers[last] = nil
-	s.buffers = s.buffers[:last]
-	return b
+	for i, b := range slices.Backward(s.buffers) {
+		if serves(b) {
+			s.buffers = slices.Delete(s.buffers, i, i+1)
+			return b
+		}
+	}
+	return nil
 }
 
 func (p *Pool) put(b *Buffer) {

@@ -186,7 +186,7 @@ func (x *exchange) link(peer int, mask device.Index, length int, weight, fixed f
 
 // acquire is Round.Acquire.
 func (x *exchange) acquire(n int) device.Vector {
-	b := x.worker.pool.Get(n)
+	b := x.worker.pool.GetFor(x.round.T, n)
 	x.own = append(x.own, b)
 	return b.V
 }

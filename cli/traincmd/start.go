@@ -65,18 +65,20 @@ func (s *startFolder) write(name string, c train.Config) error {
 	return command.CannotWrite(s.dir, "make room, or choose another folder with --out", err)
 }
 
-// writePeers writes a file with an address of this machine for each agent, which no process listens at.
-func (s *startFolder) writePeers(agents int) error {
+// writePeers writes a file with an address of this machine for each agent, which no process listens at,
+// and returns these addresses.
+func (s *startFolder) writePeers(agents int) (addresses []string, err error) {
 	text := "peers:\n"
 	for i := range agents {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer l.Close() // None of them is given twice.
+		addresses = append(addresses, l.Addr().String())
 		text += fmt.Sprintf("  %d: %s\n", i, l.Addr())
 	}
-	return command.CannotWrite(s.dir, "make room, or choose another folder with --out",
+	return addresses, command.CannotWrite(s.dir, "make room, or choose another folder with --out",
 		os.WriteFile(s.peers(), []byte(text), 0o600))
 }
 

@@ -118,10 +118,9 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err != nil {
 		return err
 	}
-	peers := "" // An elastic run needs no agent in particular, by whose server the others find each other.
-	if c.Elastic() {
-		peers = start.peers()
-		if err := start.writePeers(c.Agents); err != nil {
+	var addresses []string
+	if c.Elastic() { // The agents find each other without a server of one of them.
+		if addresses, err = start.writePeers(c.Agents); err != nil {
 			return err
 		}
 	}
@@ -132,7 +131,8 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	}
 	defer closePage()
 	u := &agentProcesses{flags: f, agents: c.Agents, file: start.config(), explicit: setup.Flags(c),
-		certs: start.certs(), port: port, peers: peers, stdout: stdout, stderr: zapcore.Lock(zapcore.AddSync(stderr)),
+		certs: start.certs(), port: port, peers: start.peers(), addresses: addresses,
+		stdout: stdout, stderr: zapcore.Lock(zapcore.AddSync(stderr)),
 		log: log}
 	return u.run(ctx)
 }
@@ -265,7 +265,9 @@ type agentProcesses struct {
 	file   string
 	certs  string
 	port   string
-	peers  string // The file with the addresses of the agents of an elastic run; empty: the members do not change.
+	peers  string // The file with the addresses of the agents of an elastic run.
+	// addresses are those in the file; empty: the members do not change.
+	addresses []string
 	// flags of the keys that were set explicitly, which the agents refuse if they have no effect
 	explicit []string
 	stdout   io.Writer
@@ -279,6 +281,9 @@ type givenUp struct {
 	sync.Mutex
 	up int
 }
+
+// elastic reports whether the members change.
+func (u *agentProcesses) elastic() bool { return len(u.addresses) > 0 }
 
 // exitTimeout is the time in which the other agents must exit after agent 0.
 const exitTimeout = 20 * time.Second
@@ -296,13 +301,13 @@ func (u *agentProcesses) run(ctx context.Context) error {
 				cancel() // the run cannot go on without this agent
 			}
 		}
-		if i == process.Coordinator && u.peers == "" {
+		if i == process.Coordinator && !u.elastic() {
 			go func() { defer close(first); supervise() }()
 		} else {
 			rest.Go(supervise)
 		}
 	}
-	if u.peers != "" {
+	if u.elastic() {
 		rest.Wait()
 		return worst(errs)
 	}
@@ -322,7 +327,7 @@ func (u *agentProcesses) run(ctx context.Context) error {
 // is nil for it then.
 func (u *agentProcesses) goesOnWithout(errs []error, agent int) bool {
 	e, ended := errors.AsType[*exitError](errs[agent])
-	if u.peers == "" || !ended || e.status == command.ExitStopped || e.status == command.ExitDiverged {
+	if !u.elastic() || !ended || e.status == command.ExitStopped || e.status == command.ExitDiverged {
 		return false
 	}
 	u.log.Warn("an agent is not started again; the others go on without it", zap.Int("agent", agent), zap.Error(e))
@@ -473,7 +478,7 @@ func (u *agentProcesses) start(ctx context.Context, rank int) (state *os.Process
 		return nil, "", err
 	}
 	defer stderr.Close()
-	if rank == process.Coordinator || u.peers != "" { // The agent that writes the run folder prints results.
+	if rank == process.Coordinator || u.elastic() { // The agent that writes the run folder prints results.
 		cmd.Stdout = u.stdout
 	}
 	cmd.Env = WithoutLauncher(os.Environ())
@@ -494,8 +499,8 @@ func (u *agentProcesses) arguments(rank int) []string {
 	args := []string{"agent", "-c", u.file, "--out", u.flags.out, "--run", u.flags.run, "--rank", strconv.Itoa(rank),
 		"--certs", u.certs, "--exit-with-parent", "--packing", u.flags.packing, "--timeout", u.flags.timeout.String()}
 	switch {
-	case u.peers != "":
-		args = append(args, "--peers", u.peers)
+	case u.elastic():
+		args = append(args, "--peers", u.peers, "--listen", u.addresses[rank])
 	case rank == process.Coordinator:
 		args = append(args, "--join", "127.0.0.1:"+u.port, "--listen", "127.0.0.1:"+u.port)
 	default:

@@ -60,7 +60,7 @@ func (ex *Executor) recordCompletion(s driver.Stream, all *[]completion, then []
 		ex.Fail(err)
 		return false
 	}
-	*all = append(*all, completion{e, ex.ops.sent, then})
+	*all = append(*all, completion{e, then})
 	return true
 }
 

@@ -52,7 +52,6 @@ type gpuContext struct {
 // completion is callbacks that run on the host once the GPU has reached an event.
 type completion struct {
 	event driver.Event
-	level uint64 // the last level that was sent before the event
 	then  []func()
 }
 
@@ -162,7 +161,11 @@ func (ex *Executor) loop() {
 			continue
 		}
 		if ex.shouldSend() {
-			ex.sendIteration()
+			ex.sendIterations()
+			continue
+		}
+		if ex.ops.shouldCollect() {
+			ex.collectIteration()
 			continue
 		}
 		if !ex.busy() {
@@ -182,12 +185,15 @@ func (ex *Executor) loop() {
 func (ex *Executor) accept(items []item) {
 	for _, it := range items {
 		if it.op == nil {
+			if ex.ops.collected > 0 { // the task may use the stream
+				ex.sendIterations()
+			}
 			it.task()
 			continue
 		}
 		ex.ops.add(it.op)
 		for ex.ops.count >= maxOps || ex.inline != nil && ex.ops.count > 0 {
-			ex.sendIteration()
+			ex.sendIterations()
 		}
 	}
 }
@@ -211,9 +217,6 @@ func (ex *Executor) pollStream(all *[]completion) bool {
 	ex.Fail(ex.waited(r, "cuEventQuery"))
 	*all = append((*all)[:0], (*all)[1:]...) // few: in their memory
 	ex.events.idle = append(ex.events.idle, c.event)
-	if all == &ex.onStream {
-		ex.ops.completed = c.level
-	}
 	ex.runAll(c.then)
 	return true
 }

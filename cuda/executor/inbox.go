@@ -41,6 +41,7 @@ const (
 // are not kept from theirs.
 const (
 	inboxSpins     = 20000
+	lockSpins      = 2000 // attempts to lock the list, a few µs
 	minProcsToSpin = 4
 )
 
@@ -83,7 +84,7 @@ func (in *inbox) takeAll(old []item) []item {
 		return old[:0]
 	}
 	clear(old)
-	in.mu.Lock()
+	in.lock()
 	defer in.mu.Unlock()
 	all := in.items
 	if len(all) >= maxQueued {
@@ -92,6 +93,17 @@ func (in *inbox) takeAll(old []item) []item {
 	in.items = old[:0]
 	in.count.Store(0)
 	return all
+}
+
+// lock locks the list. Senders hold it for much less time than the executor needs to get a processor
+// again, so that it spins first.
+func (in *inbox) lock() {
+	for range lockSpins {
+		if in.mu.TryLock() {
+			return
+		}
+	}
+	in.mu.Lock()
 }
 
 // wait returns when there is an item, or when the inbox is closed: then it is false.

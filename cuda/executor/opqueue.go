@@ -1,6 +1,9 @@
 package executor
 
 import (
+	"cmp"
+	"slices"
+
 	"fspda/cuda/driver"
 	"fspda/cuda/kernels"
 )
@@ -64,27 +67,28 @@ func (p *Op) declare(all ...Access) {
 // it depends on: it reads a vector that they write, or writes one that they read or write. Within a
 // level the order does not matter, so that equal operations of several agents can share a launch.
 //
-// When the executor has nothing else to do and the GPU has few launches before it, the levels of
-// one iteration are sent, and next iterations that are complete: each launch of the megakernel
-// takes some time, however many iterations it has. While the GPU computes, agents that run ahead of
-// it queue the iterations of the next launch. It is sent once it is full, or once the GPU has
-// nothing else to do. Results are bit-identical however operations are grouped.
+// While the GPU computes, the executor hands complete iterations to the collector, which prepares
+// their launch, up to maxJoined of them: each launch of the megakernel takes some time, however many
+// iterations it has. The launch is sent once it is full, or once the GPU has nothing else to do, and
+// then the host has little left to do for it. An iteration that is not complete is sent where the
+// GPU has nothing else to do, with no other. Results are bit-identical however operations are
+// grouped.
 //
-// Invariant: sent < level of every queued operation ≤ sent + len(levels).
+// Invariant: launched ≤ sent < level of every queued operation ≤ sent + len(levels).
 type opQueue struct {
-	sent       uint64   // the last level that was sent
-	completed  uint64   // a level up to which the GPU has completed all
+	launched   uint64   // the last level that is before the GPU
+	sent       uint64   // the last level that was handed to the collector or launched
 	levels     []*level // sent+1, sent+2, …
 	count      int      // the number of operations
 	freeLevels []*level // empty, kept for their memory
 
 	awaited uint64 // the last level with an operation, besides gradients, that somebody waits for
 
-	agents int // how many gradients make an iteration complete: as many as an earlier one had
-	// above 0: agents queue gradients before their earlier ones are computed; below 0: a launch has
-	// waited in vain for a complete iteration
-	ahead  int
-	joined bool // the last gradients were sent in a launch of the megakernel
+	// the vectors of gradients that the agents compute: an iteration is complete once each has a
+	// gradient in a later one
+	gradients []*Dependency
+	collected int  // iterations that the collector has and the GPU has not
+	joined    bool // the last gradients were collected for a launch of the megakernel
 
 	computed, copied []func() // called when the two streams have completed everything that was sent
 }
@@ -103,7 +107,8 @@ const (
 	maxInFlight        = 2    // launches before the GPU: one that it runs, and the next
 	maxJoined          = 4    // iterations in a launch of the megakernel
 	LevelsPerIteration = 8    // the most levels of an agent's iteration in most algorithms
-	aheadFor           = 256  // gradients for which q.ahead holds
+	// levels after which a vector without a gradient is no longer waited for
+	forgottenAfter = 4 * LevelsPerIteration
 )
 
 func (q *opQueue) add(p *Op) {
@@ -119,7 +124,7 @@ func (q *opQueue) add(p *Op) {
 		at = (at+n-2)/n*n + 1
 	}
 	if p.isGradient() {
-		q.noteAhead(p)
+		q.noteGradient(p)
 	} else if p.Then != nil && !p.OnCopyStream {
 		q.awaited = max(q.awaited, at)
 	}
@@ -140,31 +145,23 @@ func (q *opQueue) add(p *Op) {
 // isGradient reports whether an operation is of a batch and somebody takes its result.
 func (p *Op) isGradient() bool { return p.Batch != nil && p.Then != nil }
 
-// noteAhead notes whether the vector that a gradient is written to is still to be computed.
-func (q *opQueue) noteAhead(p *Op) {
-	if q.ahead < 0 {
-		q.ahead++
-		return
-	}
-	q.ahead = max(0, q.ahead-1)
+// noteGradient notes the vector that a gradient is written to.
+func (q *opQueue) noteGradient(p *Op) {
 	for _, a := range p.accesses {
-		if a.write && a.On.written > q.completed {
-			q.ahead = aheadFor
+		if a.write && !slices.Contains(q.gradients, a.On) {
+			q.gradients = append(q.gradients, a.On)
 		}
 	}
 }
 
-// complete returns how many iterations are complete: all agents have queued their gradients of the
-// iteration after it.
-func (q *opQueue) complete() (n int) {
-	if q.agents == 0 {
+// complete returns how many iterations are complete: nothing will be added to them. An agent whose
+// partner is behind has no gradient in some iterations.
+func (q *opQueue) complete() int {
+	if len(q.gradients) == 0 {
 		return 0
 	}
-	at := LevelsPerIteration - int(q.sent%LevelsPerIteration)
-	for ; at < len(q.levels) && q.levels[at].gradients() >= q.agents; at += LevelsPerIteration {
-		n++
-	}
-	return n
+	first := slices.MinFunc(q.gradients, func(a, b *Dependency) int { return cmp.Compare(a.written, b.written) })
+	return max(0, int((first.written-1)/LevelsPerIteration)-int(q.sent/LevelsPerIteration))
 }
 
 func (q *opQueue) newLevel() *level {
@@ -208,13 +205,9 @@ func (l *level) count() int {
 	return n
 }
 
-func (l *level) gradients() (n int) {
-	for i := range l.batches {
-		if ops := l.batches[i].ops; ops[0].isGradient() {
-			n += len(ops)
-		}
-	}
-	return n
+// hasGradients reports whether a level has a gradient.
+func (l *level) hasGradients() bool {
+	return slices.ContainsFunc(l.batches, func(b opBatch) bool { return b.ops[0].isGradient() })
 }
 
 func (l *level) add(p *Op) {
@@ -268,86 +261,59 @@ func (ex *Executor) RunOp(send func() error, accesses ...Access) error {
 	return <-answer
 }
 
-// shouldSend reports whether to send queued operations, with an empty inbox. Where agents run ahead
-// of the GPU and it computes, a launch that is not full yet waits, unless somebody waits for it.
+// shouldSend reports whether to send a launch, with an empty inbox. While the GPU computes, one of
+// the megakernel waits until it is full, unless somebody waits for its results.
 func (ex *Executor) shouldSend() bool {
 	q, waits := &ex.ops, len(ex.onStream)
-	if q.count == 0 || waits >= maxInFlight {
+	if q.count == 0 && q.collected == 0 || waits >= maxInFlight {
 		return false
 	}
-	return waits == 0 || !q.joined || q.ahead <= 0 || q.awaited > q.sent || q.complete() >= maxJoined
+	return waits == 0 || !q.joined || q.awaited > q.launched || q.collected >= maxJoined
 }
 
-// flush sends all queued operations.
+// shouldCollect reports whether to prepare a further iteration of the next launch.
+func (q *opQueue) shouldCollect() bool {
+	return q.joined && q.collected < maxJoined && q.complete() > 0
+}
+
+// flush sends all operations.
 func (ex *Executor) flush() {
-	for ex.ops.count > 0 {
-		ex.sendIteration()
+	for ex.ops.count > 0 || ex.ops.collected > 0 {
+		ex.sendIterations()
 	}
 }
 
-// sendIteration sends the levels up to the end of an iteration, and the next iterations that join
-// it.
-func (ex *Executor) sendIteration() {
+// sendIterations sends the iterations that are collected, or the first one that is queued.
+func (ex *Executor) sendIterations() {
 	q := &ex.ops
-	if now := q.levels[0].gradients(); q.complete() == 0 && now > 0 {
-		q.agents = now
-		if q.ahead > 0 && q.joined && len(ex.onStream) == 0 {
-			q.ahead = -aheadFor
-		}
-	}
-	for i := 1; ; i++ {
-		now, n := q.levels[0].gradients(), q.iteration()
-		q.agents = max(q.agents, now)
-		joins := i < maxJoined && q.complete() > 1
-		last := n - 1
-		for last > 0 && q.levels[last].count() == 0 {
-			last--
-		}
-		for k, l := range q.levels[:n] {
-			q.count -= l.count()
-			shares := joins && k >= last && ex.Collector.Pending() && independent(q.levels[last], q.levels[n])
-			ex.sendLevel(l)
-			if k == 0 && now > 0 {
-				q.joined = ex.Collector.Pending()
-			}
-			if !shares {
-				ex.Collector.NextLevel()
-			}
-		}
-		q.removeSent(n)
-		if !joins || !ex.Collector.Pending() {
-			break
-		}
+	if q.collected == 0 {
+		ex.collectIteration()
 	}
 	ex.Fail(ex.Collector.Flush())
+	q.collected, q.launched = 0, q.sent
 	ex.callAfter(ex.CopyStream, &ex.onCopyStream, &q.copied)
 	ex.callAfter(ex.Stream, &ex.onStream, &q.computed)
 }
 
-// independent reports whether no operation of a level depends on one of an earlier level.
-func independent(earlier, later *level) bool {
-	free := true
-	earlier.each(func(a *Op) {
-		later.each(func(b *Op) {
-			for _, x := range a.accesses {
-				for _, y := range b.accesses {
-					free = free && (x.On != y.On || !x.write && !y.write)
-				}
-			}
-		})
-	})
-	return free
-}
-
-func (l *level) each(f func(p *Op)) {
-	for _, p := range l.single {
-		f(p)
-	}
-	for i := range l.batches {
-		for _, p := range l.batches[i].ops {
-			f(p)
+// collectIteration sends the levels up to the end of an iteration, of which the collector keeps
+// what it accepts.
+func (ex *Executor) collectIteration() {
+	q := &ex.ops
+	n := q.iteration()
+	for _, l := range q.levels[:n] {
+		q.count -= l.count()
+		gradients := l.hasGradients()
+		ex.sendLevel(l)
+		if gradients {
+			q.joined = ex.Collector.Pending()
 		}
+		ex.Collector.NextLevel()
 	}
+	q.removeSent(n)
+	q.collected++
+	q.gradients = slices.DeleteFunc(q.gradients, func(on *Dependency) bool {
+		return on.written+forgottenAfter <= q.sent
+	})
 }
 
 // callAfter has a list of callbacks called once a stream has completed all work that was sent, and

@@ -57,10 +57,10 @@ func TestBatchesInLaterIterations(t *testing.T) {
 		return p
 	}
 	first, second, third := ask(&ahead), ask(&ahead), ask(&ahead)
-	ex.sendIteration()
+	ex.sendIterations()
 	other := ask(&late)
 	for ex.ops.count > 0 {
-		ex.sendIteration()
+		ex.sendIterations()
 	}
 	want := [][]*Op{{first}, {second, other}, {third}}
 	if !slices.EqualFunc(sent, want, slices.Equal) {
@@ -68,47 +68,95 @@ func TestBatchesInLaterIterations(t *testing.T) {
 	}
 }
 
-// While the GPU computes, a launch of the megakernel waits until it has four iterations of all
-// agents, if these do not wait for their gradients. It does not wait for one launch too many, nor
-// with an operation that somebody waits for.
+// listCollector is a megakernel that counts its launches.
+type listCollector struct {
+	separateLaunches
+	launches int
+	pending  bool
+}
+
+func (c *listCollector) Pending() bool { return c.pending }
+
+func (c *listCollector) Flush() error {
+	if c.pending {
+		c.launches++
+	}
+	c.pending = false
+	return nil
+}
+
+// collected is a gradient that the megakernel accepts.
+type collected struct {
+	batchAll
+	to *listCollector
+}
+
+func (c collected) SendBatch(ex *Executor, ops []*Op) error {
+	c.to.pending = true
+	return c.batchAll.SendBatch(ex, ops)
+}
+
+// While the GPU computes, iterations that are complete are prepared, up to four, and sent then. The
+// launch goes earlier where the GPU has nothing else to do, where somebody waits for an operation,
+// and before a task, which may use the stream. An iteration that is not complete waits, unless the
+// GPU has nothing else to do.
 func TestFullLaunches(t *testing.T) {
 	const agents = 3
 	var sent [][]*Op
-	ex := &Executor{Collector: separateLaunches{}}
+	mega := &listCollector{}
+	ex := &Executor{Collector: mega}
 	q := &ex.ops
 	grads := make([]Dependency, agents)
-	gradient := func(agent int) {
-		q.add(&Op{accesses: []Access{Writes(&grads[agent])}, Batch: batchAll{&sent}, Then: func() {}})
-	}
-	check := func(what string, inFlight int, want bool) {
-		t.Helper()
-		ex.onStream = make([]completion, inFlight)
-		if got := ex.shouldSend(); got != want {
-			t.Errorf("%s, with %d launches before the GPU: sends is %t, want %t", what, inFlight, got, want)
+	iterations := func(n int) {
+		for i := range n * agents {
+			q.add(&Op{accesses: []Access{Writes(&grads[i%agents])}, Batch: collected{batchAll{&sent}, mega},
+				Then: func() {}})
 		}
 	}
-	q.agents, q.joined = agents, true
-	gradient(0)
-	check("agents that wait for their gradients", 1, true)
-	for i := range (maxJoined + 1) * agents {
-		gradient(i % agents)
-		check("four iterations at last", 1, i == (maxJoined+1)*agents-1)
-		check("an idle GPU", 0, true)
-		check("two launches", maxInFlight, false)
+	ex.Fail(errors.New("no event is recorded, and no batch sent"))
+	check := func(what string, inFlight int, sends, collects bool) {
+		t.Helper()
+		ex.onStream = make([]completion, inFlight)
+		if got := ex.shouldSend(); got != sends {
+			t.Errorf("%s, with %d launches before the GPU: sends is %t, want %t", what, inFlight, got, sends)
+		}
+		if got := q.shouldCollect(); got != collects {
+			t.Errorf("%s: collects is %t, want %t", what, got, collects)
+		}
 	}
-	q.removeSent(LevelsPerIteration)
-	check("three iterations", 1, false)
+	q.joined = true
+	check("nothing", 0, false, false)
+	iterations(1)
+	check("the gradients of an iteration", 1, false, false)
+	check("the gradients of an iteration", 0, true, false)
+	iterations(maxJoined + 1)
+	for i := range maxJoined {
+		check("complete iterations", 1, false, true)
+		check("an idle GPU", 0, true, true)
+		ex.collectIteration()
+		q.joined = true
+		if q.collected != i+1 {
+			t.Fatalf("%d iterations are collected, want %d", q.collected, i+1)
+		}
+	}
+	check("a full launch", 1, true, false)
+	check("a full launch", maxInFlight, false, false)
+	ex.sendIterations()
+	q.joined = true
+	check("the fifth iteration", 1, false, true)
+	ex.collectIteration()
+	q.joined = true
+	ran := false
+	ex.accept([]item{{task: func() { ran = true }}})
+	if q.collected > 0 || !ran {
+		t.Errorf("%d iterations are collected after a task, and it ran: %t", q.collected, ran)
+	}
+	check("the gradients of an iteration", 1, false, false)
 	q.joined = false
-	check("launches of their own", 1, true)
+	check("launches of their own", 1, true, false)
 	q.joined = true
 	q.add(&Op{Then: func() {}, Send: func() error { return nil }})
-	check("an operation that somebody waits for", 1, true)
-	*q = opQueue{agents: agents, joined: true, ahead: aheadFor}
-	ex.onStream, grads = nil, make([]Dependency, agents)
-	ex.Fail(errors.New("nothing is sent"))
-	gradient(1)
-	ex.sendIteration() // an idle GPU gets an iteration that is not full
-	q.joined = true
-	gradient(1)
-	check("a launch after one that has waited in vain", 1, true)
+	check("an operation that somebody waits for", 1, true, false)
+	ex.flush()
+	check("nothing", 0, false, false)
 }
