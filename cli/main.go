@@ -99,8 +99,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // namedPackages are the packages whose errors begin with their name. TestNamedPackages compares
 // them with the source.
-var namedPackages = []string{"algo", "bare", "bench", "bpe", "config", "cpu", "cublas", "cuda", "cudnn", "data",
-	"device", "devicetest", "discover", "dist", "driver", "dynlib", "evaluate", "external", "fetch",
+var namedPackages = []string{"agreement", "algo", "bare", "bench", "bpe", "config", "cpu", "cublas", "cuda", "cudnn",
+	"data", "device", "devicetest", "discover", "dist", "driver", "dynlib", "evaluate", "external", "fetch",
 	"generate", "gpt2", "images", "jpeg", "kernels", "link", "live", "measure", "model", "nats", "nvrtc", "onnx",
 	"packed", "process", "rng", "runfolder", "safetensors", "sharedmem", "snapshot", "tensorboard", "text",
 	"theory", "train", "web"}
