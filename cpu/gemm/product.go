@@ -25,13 +25,13 @@ func (g *call) workspace() int {
 	if m, n, k := g.m, g.n, g.k; worthTransposing(s, m, n, k, a, b, g.beta) {
 		rows := call{transA: !g.transB, transB: !g.transA, m: n, n: min(transposedRows, m), k: k, lda: g.ldb,
 			ldb: g.lda, kind: g.kind}
-		return n*transposedRows + rows.blockedWorkspace(s)
+		return n*transposedRows + rows.blockWorkspace(s)
 	}
-	return g.blockedWorkspace(s)
+	return g.blockWorkspace(s)
 }
 
-// blockedWorkspace is workspace of blockedProduct.
-func (g *call) blockedWorkspace(s *tile.Set) int {
+// blockWorkspace is workspace of a product that is not transposed.
+func (g *call) blockWorkspace(s *tile.Set) int {
 	a, b := operandView(g.transA, nil, g.lda), operandView(g.transB, nil, g.ldb)
 	j := job{Set: s, m: g.m, n: g.n, k: g.k, a: a, packA: shouldPackA(s, a, g.n), packB: shouldPackB(b, g.m)}
 	_, depth := kernel.Split(0, tile.Chunks(g.k), g.k)

@@ -111,3 +111,33 @@ func TestWorthTransposing(t *testing.T) {
 		}
 	}
 }
+
+// A product whose transpose would be computed as a transpose again ends.
+func TestTransposedOnce(t *testing.T) {
+	withTunings(func() {
+		for _, l := range layouts {
+			for _, m := range []int{16, 34, 64, 100, 159} {
+				for _, n := range []int{50, 159, 166, 200} {
+					p := problem{m, n, 50, l.transA, l.transB, 1, 0, 0, 0}
+					a, b, c, ldc := p.operands()
+					want := append([]float32{}, c...)
+					plainNumbers(m, n, p.k, p.alpha, a, b, 0, tile.RowMajor(want[p.skip:], ldc), epilogue{})
+					for _, i := range isa.Available() {
+						set := tile.SetOf(i)
+						if set == nil {
+							continue
+						}
+						got := append([]float32{}, c...)
+						packedProduct(set, m, n, p.k, p.alpha, a, b, 0, tile.RowMajor(got[p.skip:], ldc), epilogue{})
+						kerneltest.Compare(t, fmt.Sprint(i, ", ", p), got, want)
+					}
+					g := call{transA: l.transA, transB: l.transB, m: m, n: n, k: p.k, lda: a.RowStride * a.ColStride,
+						ldb: b.RowStride * b.ColStride}
+					if g.workspace() == 0 && isa.Active != isa.Go {
+						t.Errorf("%v takes no memory from pools", p)
+					}
+				}
+			}
+		}
+	})
+}
