@@ -134,8 +134,10 @@ func Open(o Options) (*Group, error) {
 	}
 	ctx, quit := context.WithCancel(context.Background())
 	g.quit = quit
-	for i := range o.Agents {
+	for range o.Agents {
 		g.out = append(g.out, make(chan []byte, 64))
+	}
+	for i := range o.Agents {
 		if i != o.Self {
 			g.work.Go(func() { g.talk(ctx, i) })
 		}
