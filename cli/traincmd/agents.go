@@ -91,6 +91,9 @@ func (m *membersTeller) tell(ctx context.Context) {
 	_ = os.Remove(filepath.Join(m.folder, statusFile)) // An old one does no harm.
 }
 
+// agreeTimeout is how long a drop may wait for a majority. Meanwhile nothing is told.
+const agreeTimeout = 15 * time.Second
+
 // takeDrop drops the agent that a file names.
 func (m *membersTeller) takeDrop(ctx context.Context) {
 	path := filepath.Join(m.folder, dropFile)
@@ -104,7 +107,9 @@ func (m *membersTeller) takeDrop(ctx context.Context) {
 		err = fmt.Errorf("agent %d is none of the run", slot)
 	}
 	if err == nil {
+		ctx, cancel := context.WithTimeout(ctx, agreeTimeout)
 		err = m.group.Drop(ctx, slot)
+		cancel()
 	}
 	m.log.Warn("asked to drop an agent", zap.Int("agent", slot), zap.Error(err))
 }

@@ -1,7 +1,6 @@
 package agreement
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -189,19 +188,43 @@ func (g *Group) View(ctx context.Context) (v membership.View, err error) {
 	return v, err
 }
 
-// Drop lets an agent leave, as if it were silent.
-func (g *Group) Drop(ctx context.Context, agent int) (err error) {
-	return cmp.Or(g.do(ctx, func() {
-		switch {
-		case !g.state.present[agent]:
-			err = fmt.Errorf("agent %d is no member", agent)
-		case !g.state.mayLeave(agent, g.state.lives[agent]):
-			err = fmt.Errorf("agent %d may not leave: the run has %d members, and min_agents is %d", agent,
-				len(g.state.members()), g.state.least)
-		default:
-			err = g.propose(entry{Kind: drop, Agent: agent, Life: g.state.lives[agent]})
+// Drop lets an agent leave, as if it were silent, and returns once a majority has agreed.
+func (g *Group) Drop(ctx context.Context, agent int) error {
+	for proposed := false; ; {
+		var over bool
+		var refused error
+		if err := g.do(ctx, func() { over, refused = g.dropped(agent, &proposed) }); err != nil {
+			return err
 		}
-	}), err)
+		if over || refused != nil {
+			return refused
+		}
+		select {
+		case <-time.After(retryAfter):
+		case <-g.over:
+			return ErrClosed
+		case <-ctx.Done():
+			return fmt.Errorf("dropping agent %d: no majority of the members has agreed: %w", agent, context.Cause(ctx))
+		}
+	}
+}
+
+// dropped proposes that an agent leaves, and reports whether that is agreed. Without a leader the
+// proposal is lost, and one that is under way to a leader may be.
+func (g *Group) dropped(agent int, proposed *bool) (over bool, refused error) {
+	switch s := g.state; {
+	case *proposed && (!s.present[agent] || s.dropped[agent]):
+		return true, nil
+	case !s.present[agent]:
+		return false, fmt.Errorf("agent %d is no member", agent)
+	case !s.mayLeave(agent, s.lives[agent]):
+		return false, fmt.Errorf("agent %d may not leave: the run has %d members, and min_agents is %d", agent,
+			len(s.members()), s.least)
+	}
+	if g.propose(entry{Kind: drop, Agent: agent, Life: g.state.lives[agent]}) == nil {
+		*proposed = true
+	}
+	return false, nil
 }
 
 // Joined waits until the local agent is a member, and returns the iteration from which on it is.

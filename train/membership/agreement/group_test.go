@@ -58,6 +58,13 @@ func (w *walker) Dropped() {
 	w.dropped = true
 }
 
+// enter has the agent begin at an iteration or a later one.
+func (w *walker) enter(t int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.entered = max(w.entered, t)
+}
+
 // walk moves the agent until ctx ends.
 func (w *walker) walk(ctx context.Context, step time.Duration) {
 	for ctx.Err() == nil {
@@ -113,14 +120,15 @@ func (c *cluster) start(i int) {
 		c.t.Fatal(err)
 	}
 	c.groups[i] = g
+	w := c.agents[i]
 	go func() {
 		at, _, err := g.Joined(ctx)
 		if err != nil {
 			return
 		}
-		c.agents[i].entered = at
-		if g.Start(ctx, c.agents[i]) == nil {
-			c.agents[i].walk(ctx, 20*time.Millisecond+time.Duration(i)*50*time.Microsecond)
+		w.enter(at)
+		if g.Start(ctx, w) == nil {
+			w.walk(ctx, 20*time.Millisecond+time.Duration(i)*50*time.Microsecond)
 		}
 	}()
 }
@@ -339,7 +347,7 @@ func TestKeptLog(t *testing.T) {
 		}
 		for _, i := range []int{0, 2, 3} {
 			c.start(i)
-			c.agents[i].entered = log[0].At
+			c.agents[i].enter(log[0].At)
 		}
 		c.members(0, 2, 3)
 		c.life[1] = 1
