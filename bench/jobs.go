@@ -182,8 +182,9 @@ func (e *Experiment) job(i int, prefix string, point []setting, o Options, limit
 		if c.Algo != algo {
 			j.Title = c.Algo
 		}
+		// A title that the author of a file has written stays, unless another exchange is made than planned.
 		if made := exchanged(c); e.Origin != OwnFile || r.Title == r.Name || made != planned {
-			j.Title += made // The title of a file of one's own says what its author wants, while that is what is made.
+			j.Title += made
 		}
 		if r.Group != "" {
 			j.Title += " (" + r.Group + ")"

@@ -84,7 +84,7 @@ func (e *elasticRun) start(i int) {
 // kill ends a process at once.
 func (e *elasticRun) kill(i int) { _ = e.cmds[i].Process.Kill() }
 
-// await waits until an agent has said something, so many times.
+// await waits until the output of an agent has a text a number of times.
 func (e *elasticRun) await(i int, text string, times int) {
 	e.t.Helper()
 	for begin := time.Now(); time.Since(begin) < 3*time.Minute; time.Sleep(20 * time.Millisecond) {
@@ -98,8 +98,8 @@ func (e *elasticRun) await(i int, text string, times int) {
 	e.t.Fatalf("agent %d has not said %q %d times", i, text, times)
 }
 
-// end waits for the end of the processes, compares their models with those of a run of one process
-// by their log, and returns the numbers of members of the rows.
+// end waits until the processes have ended. It repeats the run in one process, by the log of the
+// members, and compares the models. It returns how many members each row has.
 func (e *elasticRun) end() (present []string) {
 	e.t.Helper()
 	done := make(chan struct{})

@@ -86,7 +86,8 @@ const firstLiveConfig = 6
 
 const soakLanes = 4 // series of runs at a time: they mostly wait
 
-// soakTimeout is the silence of an agent after which the others end, in runs that are not in real time.
+// soakTimeout is the silence of an agent after which the others end. It is not for runs in real
+// time.
 const soakTimeout = 40 * time.Second
 
 // Iterations and evaluations of the runs. In real time nothing happens to the last third of a run,
@@ -102,8 +103,8 @@ const (
 // Processes are killed, stopped and cut off, get other addresses, their files damaged and their bytes
 // changed, for the time in FSPDA_SOAK. Once in each synchronous run an agent is gone for so long that
 // the others end with its name. After each event a synchronous run has the rows of an undisturbed
-// one, and at its end the same vectors; a run in real time goes on, its duals sum to zero at its end,
-// and its accuracy is that of an undisturbed run. FSPDA_SOAK_SEED draws the same events again.
+// one, and at its end the same vectors. A run in real time goes on. At its end its duals sum to zero,
+// and it is as accurate as an undisturbed run. FSPDA_SOAK_SEED draws the same events again.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("FSPDA_SOAK"))
 	if err != nil {

@@ -44,9 +44,9 @@
 // of such pages (slab.go). Otherwise the agents of a run use more pages than the TLB holds, and
 // operations on their vectors take a third more time.
 //
-// With the option [BF16] the factors of products and of most convolutions are rounded to bfloat16, and
-// so are activations between convolutions.
-// Their sums have another definition, and the same bits on all processors with the same [BF16Sums].
+// With the option [BF16] the factors of products and of most convolutions are rounded to bfloat16.
+// So are activations between convolutions. Their sums have another definition, and the same bits on
+// all processors with the same [BF16Sums].
 //
 // A caller must pass operands of the right lengths: a mismatch panics with a message that begins
 // with "cpu:" and names the operation. A batch of the wrong size, a label that is not a class, and

@@ -96,7 +96,8 @@ func residual(n, side, c, stride int, wide ...string) *device.Code {
 	return b.code
 }
 
-// stepByStep runs code call by call on float32 numbers, and rounds what the plan gives 16 bits.
+// stepByStep runs the calls of code one by one on float32 numbers. It rounds the values that have 16
+// bits in the plan.
 func stepByStep(t *testing.T, code *device.Code) []float32 {
 	t.Helper()
 	planned, halves := halved(code, pairKernels)

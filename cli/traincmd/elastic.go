@@ -112,8 +112,8 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 	return &train.Elastic{Agreement: g, Slots: node, Life: m.life, Writer: v.Writer}, err
 }
 
-// writer returns the agent whose process evaluates the run and writes its folder. Of an elastic run it
-// also finds the life of the agent whose folder is there.
+// writer returns the agent whose process evaluates the run and writes its folder. In an elastic run
+// it also finds the life of the agent whose folder is there.
 func (m *oneAgent) writer(s *train.Setup, store *runfolder.AgentStore) int {
 	m.life = max(m.life, 0)
 	if !s.DropsSilent() {

@@ -65,8 +65,8 @@ func (s *startFolder) write(name string, c train.Config) error {
 	return command.CannotWrite(s.dir, "make room, or choose another folder with --out", err)
 }
 
-// writePeers writes a file with an address of this machine for each agent, which no process listens at,
-// and returns these addresses.
+// writePeers writes a file with an address for each agent, and returns the addresses. They are of
+// this machine, and no process listens at them.
 func (s *startFolder) writePeers(agents int) (addresses []string, err error) {
 	text := "peers:\n"
 	for i := range agents {

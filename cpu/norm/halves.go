@@ -32,7 +32,8 @@ var rowBufferPool = sync.Pool{New: func() any {
 // window is some rows and columns of the matrices of a pass, which have c columns.
 type window struct {
 	*loops
-	span            // of the slices that read and output return
+	// The slices that read and output return have this span.
+	span
 	c, row, col int // where it begins in the matrices
 	streamed    int // bytes from which outputs are written by non-temporal stores
 	buffers     *rowBuffers

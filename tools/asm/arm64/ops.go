@@ -129,7 +129,8 @@ var ops = map[string]op{
 	"fabd.2d":  three(0x6ee0d400, "fabd", "2d"),
 	"fmax.2d":  three(0x4e60f400, "fmax", "2d"),
 	"fabs.2d":  two(0x4ee0f800, "fabs", "2d", "2d"),
-	"frintn":   two(0x4e618800, "frintn", "2d", "2d"), // to the nearest integer, halves to the even one
+	// frintn rounds to the nearest integer, and halves to the even one.
+	"frintn":   two(0x4e618800, "frintn", "2d", "2d"),
 	"fcvtzs":   two(0x4ee1b800, "fcvtzs", "2d", "2d"),
 	"fcvtl":    two(0x0e617800, "fcvtl", "2d", "2s"),
 	"fcvtl2":   two(0x4e617800, "fcvtl2", "2d", "4s"),

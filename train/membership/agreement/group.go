@@ -177,14 +177,14 @@ func (g *Group) do(ctx context.Context, f func()) error {
 func (g *Group) Start(ctx context.Context, l membership.Local) error {
 	return g.do(ctx, func() {
 		g.local = l
-		l.Change(g.view())
+		l.Change(g.state.view())
 		g.follow(g.state.leaving())
 	})
 }
 
 // View implements [membership.Agreement].
 func (g *Group) View(ctx context.Context) (v membership.View, err error) {
-	err = g.do(ctx, func() { v = g.view() })
+	err = g.do(ctx, func() { v = g.state.view() })
 	return v, err
 }
 
@@ -235,7 +235,7 @@ func (g *Group) Joined(ctx context.Context) (at int, v membership.View, err erro
 			s := g.state
 			gone = s.lives[g.opt.Self] > g.opt.Life
 			member = s.present[g.opt.Self] && !s.joins(g.opt.Self) && s.lives[g.opt.Self] == g.opt.Life
-			v = g.view()
+			v = g.state.view()
 		}); err != nil {
 			return 0, v, err
 		}
@@ -257,11 +257,6 @@ func (g *Group) Joined(ctx context.Context) (at int, v membership.View, err erro
 			return 0, v, context.Cause(ctx)
 		}
 	}
-}
-
-// view returns the state of the members.
-func (g *Group) view() membership.View {
-	return g.state.view()
 }
 
 // run is the goroutine that owns the state.
@@ -475,7 +470,7 @@ func (g *Group) enter(e entry) outcome {
 		g.local.Fail()
 	}
 	if o.formed {
-		g.local.Change(g.view())
+		g.local.Change(g.state.view())
 	}
 	return o
 }
