@@ -48,6 +48,14 @@ type leaving interface {
 	uses(ctx context.Context, peer, t int) bool
 	// gone reports whether it is agreed that a peer leaves.
 	gone(peer int) bool
+	// joint reports whether an exchange among all agents counts for all members or for none, so that
+	// each tells the others that it has all messages, and waits for the same of them.
+	joint() bool
+	// confirms says that the local agent has all messages of such an exchange in iteration t.
+	confirms(t int)
+	// commits says that all agents have them. It first waits until it is agreed where those begin to
+	// fail that leave: from then on the exchange counts, without them.
+	commits(ctx context.Context, t int)
 }
 
 // staying is leaving of agents that all stay, or leave as the log says.
@@ -57,6 +65,9 @@ func (staying) enter(int)                                                  {}
 func (staying) watch(ctx context.Context, _ int) (context.Context, func()) { return ctx, func() {} }
 func (staying) uses(context.Context, int, int) bool                        { return true }
 func (staying) gone(int) bool                                              { return false }
+func (staying) joint() bool                                                { return false }
+func (staying) confirms(int)                                               {}
+func (staying) commits(context.Context, int)                               {}
 
 // departures is leaving of a process that agrees with the others who leaves.
 type departures struct {
@@ -123,6 +134,10 @@ func (d *departures) uses(ctx context.Context, peer, t int) bool {
 	return false
 }
 
+func (d *departures) joint() bool                  { return false }
+func (d *departures) confirms(int)                 {}
+func (d *departures) commits(context.Context, int) {}
+
 func (d *departures) gone(peer int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,6 +155,76 @@ func (d *departures) close(peer, least int) int {
 	}
 	p.leaves = true
 	return p.from
+}
+
+// lacks reports whether the local agent needs messages of a peer that it does not have: the peer
+// leaves at an iteration, and it is agreed that exchanges with it fail from idle on.
+func (d *departures) lacks(peer, at, idle, first int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := &d.peers[peer]
+	return idle > first && !(p.leaves && min(p.from, at) == idle)
+}
+
+// early reports whether a member goes on when the log has its note of who leaves, before the change
+// is agreed.
+func (d *departures) early() bool { return true }
+
+// jointDepartures is leaving of a method in which all exchange with all. What a member computes of
+// such an exchange has no effect before all have confirmed that they have everything: then all can
+// complete it, even if an agent dies, and else all leave the dead agent out of it.
+type jointDepartures struct {
+	*departures
+	// exchanges reports whether an iteration has an exchange.
+	exchanges func(t int) bool
+	// idle reports whether the log says that exchanges with a peer fail in iteration t.
+	idle      func(peer, t int) bool
+	confirmed int // The latest iteration whose messages the local agent has; -1: none.
+}
+
+func (d *jointDepartures) joint() bool { return true }
+
+func (d *jointDepartures) early() bool { return false }
+
+func (d *jointDepartures) uses(_ context.Context, peer, t int) bool {
+	return !d.gone(peer) || !d.idle(peer, t)
+}
+
+func (d *jointDepartures) confirms(t int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.confirmed = t
+}
+
+func (d *jointDepartures) commits(ctx context.Context, t int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := 0; i < len(d.peers); i++ {
+		if p := &d.peers[i]; p.leaves && p.agreed.Err() == nil && ctx.Err() == nil {
+			d.mu.Unlock()
+			select {
+			case <-p.agreed.Done():
+			case <-ctx.Done():
+			}
+			d.mu.Lock()
+			i = -1 // Another one may leave meanwhile.
+		}
+	}
+	for i := range d.peers {
+		d.peers[i].taken = t
+	}
+}
+
+// lacks needs the messages of exchanges that the local agent has not confirmed.
+func (d *jointDepartures) lacks(_, _, idle, _ int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for t := max(d.t, d.confirmed+1); t < idle; t++ {
+		if d.exchanges(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // away reports whether a peer leaves.
@@ -161,11 +246,34 @@ func (d *departures) fail(tell func(peer, from int)) {
 	}
 }
 
+// departing is leaving as the agreement of the members needs it: departures or jointDepartures.
+type departing interface {
+	leaving
+	close(peer, least int) int
+	away(peer int) bool
+	fail(tell func(peer, from int))
+	lacks(peer, at, idle, first int) bool
+	early() bool
+	comes(peer int)
+}
+
+// newDeparting returns the way in which agents of the run's method leave.
+func (g *manyProcesses) newDeparting() departing {
+	s := g.r.setup
+	d := newDepartures(s.Graph.N)
+	if !s.Traits.Edges.Collective {
+		return d
+	}
+	return &jointDepartures{departures: d, confirmed: -1,
+		exchanges: func(t int) bool { return !s.AllReduces() || s.AllReducesAt(t) },
+		idle:      func(peer, t int) bool { return s.Members.Idle(g.p.Rank, peer, t) }}
+}
+
 // elasticMembers is the [membership.Local] of a process.
 type elasticMembers struct {
 	*manyProcesses
 	*Elastic
-	*departures
+	departing
 	first int // The iteration at which this process began.
 	seen  int // The changes that were taken.
 	ended context.CancelCauseFunc
@@ -190,9 +298,6 @@ func (g *manyProcesses) checkElastic() error {
 		return refuse("messages that are awaited later may come of an agent that has left meanwhile")
 	case t.MessagesPerIteration() > t.MessagesPerLink():
 		return refuse(s.Config.Algo + " has several exchanges in an iteration, and an agent may leave between them")
-	case t.Edges.Collective:
-		return refuse(s.Config.Algo + " needs the same contributions at all members, and processes notice at " +
-			"different times that an agent is gone")
 	}
 	return nil
 }
@@ -243,7 +348,7 @@ func (g *manyProcesses) leaving() leaving {
 	if g.elastic == nil {
 		return staying{}
 	}
-	return g.elastic.departures
+	return g.elastic.departing
 }
 
 // absent reports whether an agent is no member in iteration t, or leaves.
@@ -304,7 +409,7 @@ func (m *elasticMembers) take(v membership.View) error {
 	}
 	for _, e := range v.Epochs[m.seen:] {
 		for _, gone := range e.Left {
-			if idle := idleAt(e, m.p.Rank); !m.Local(gone) && !m.agrees(gone, e.At, idle) && idle > m.first {
+			if idle := idleAt(e, m.p.Rank); !m.Local(gone) && m.lacks(gone, e.At, idle, m.first) {
 				// The messages between are lost with the process of the agent that has left.
 				return fmt.Errorf("%w: it resumed at iteration %d and needs messages of agent %d up to iteration %d",
 					ErrDropped, m.first, gone, idle)
@@ -324,14 +429,6 @@ func (m *elasticMembers) take(v membership.View) error {
 	m.seen = len(v.Epochs)
 	m.fail(func(int, int) {}) // The log says it.
 	return nil
-}
-
-// agrees reports whether exchanges with a peer that leaves at an iteration fail from idle on.
-func (d *departures) agrees(peer, at, idle int) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := &d.peers[peer]
-	return p.leaves && min(p.from, at) == idle
 }
 
 // comes says that a slot has a new agent.
@@ -357,6 +454,9 @@ func (m *elasticMembers) Hold() int { return m.r.progress.pause(m.r.setup.RoundL
 
 // Fail implements [membership.Local].
 func (m *elasticMembers) Fail() {
+	if !m.early() {
+		return // The agreement says it of all members alike.
+	}
 	m.fail(func(peer, from int) { m.r.setup.Members.Fence(m.p.Rank, peer, from) })
 }
 

@@ -151,7 +151,9 @@ func (d *synchronous) step(a *agent, t int) error {
 				return err
 			}
 		}
-		a.exchange.settle()
+		if err := a.exchange.settle(); err != nil {
+			return err
+		}
 		a.clock.Await()
 	}
 	if err := cmp.Or(s.Algo.Mix(a.state, &a.round), a.exchange.sendErr); err != nil {
