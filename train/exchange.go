@@ -284,14 +284,14 @@ func (x *exchange) receive(link int) error {
 		x.giveUp(l)
 		return nil
 	}
-	ctx, over := x.watch(x.ctx, l.Peer)
+	ctx, over := x.Watch(x.ctx, l.Peer)
 	defer over()
 	for range x.expect {
 		m, err := x.recv(ctx, link)
 		if errors.Is(err, dist.ErrIdle) {
 			return nil
 		}
-		if err != nil && x.gone(l.Peer) {
+		if err != nil && x.Gone(l.Peer) {
 			break
 		}
 		if err != nil {
@@ -299,7 +299,7 @@ func (x *exchange) receive(link int) error {
 		}
 		x.take(link, m)
 	}
-	if !x.uses(x.ctx, l.Peer, x.round.T) {
+	if !x.Uses(x.ctx, l.Peer, x.round.T) {
 		l.Received, l.Coords = nil, l.Coords[:0]
 		x.giveUp(l)
 	}
@@ -340,10 +340,10 @@ func (x *exchange) settle() error {
 // until all have said so, or have left. An agent that leaves meanwhile counts for all or for none.
 func (x *exchange) confirm() error {
 	links, t := x.round.Links, x.round.T
-	if !x.joint() || len(links) == 0 {
+	if !x.Joint() || len(links) == 0 {
 		return nil
 	}
-	x.confirms(t)
+	x.Confirms(t)
 	idle := func(peer int) bool { return x.run.setup.Members.Idle(x.id, peer, t) }
 	for i := range links {
 		if idle(links[i].Peer) {
@@ -360,16 +360,16 @@ func (x *exchange) confirm() error {
 		if idle(links[i].Peer) {
 			continue
 		}
-		ctx, over := x.watch(x.ctx, links[i].Peer)
+		ctx, over := x.Watch(x.ctx, links[i].Peer)
 		m, err := x.run.net.Recv(ctx, x.id, links[i].Peer, t)
 		over()
 		if err == nil {
 			m.Release()
-		} else if !x.gone(links[i].Peer) {
+		} else if !x.Gone(links[i].Peer) {
 			return x.failure(err)
 		}
 	}
-	x.commits(x.ctx, t)
+	x.Commits(x.ctx, t)
 	for i := range links {
 		if l := &links[i]; idle(l.Peer) {
 			l.Received, l.Coords = nil, l.Coords[:0]

@@ -130,7 +130,7 @@ func (d *synchronous) assemble(a *agent, t, first int) error {
 func (d *synchronous) step(a *agent, t int) error {
 	s := d.r.setup
 	a.round.T = t
-	a.enter(t)
+	a.Enter(t)
 	a.round.Alpha, a.round.Eta = s.StepSizes(t)
 	defer a.release()
 	if err := a.exchange.advance(a.state, t); err != nil {
