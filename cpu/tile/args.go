@@ -27,15 +27,18 @@ type Args struct {
 	K, Runs      int // each is at least 1
 	Groups       int // 0 stands for 1
 	AJump, BJump int
-	AGap, BGap   int
-	C, C2        *float32
-	CRow         int
-	Last         int
+	Gaps
+	C, C2 *float32
+	CRow  int
+	Last  int
 	// cache lines that the next tiles will need
 	Prefetch
 	Alpha, Beta float32
 	Old         int
 }
+
+// Gaps are the gaps of A and B behind a group.
+type Gaps struct{ AGap, BGap int }
 
 // Prefetch tells a micro-kernel which cache lines to prefetch: product p prefetches the line at A +
 // Ahead + p·Step.
