@@ -14,7 +14,7 @@ type directProduct struct {
 	m, n, k     int
 	a, b, c     tile.View
 	alpha, beta float32
-	old         tile.View // what beta multiplies, in memory like C
+	old         tile.View // the matrix that beta multiplies, in memory like C
 	symmetric   bool      // C = Cᵀ: the elements above the diagonal are copies of the others
 }
 

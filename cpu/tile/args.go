@@ -17,8 +17,8 @@ type Func func(args *Args)
 //
 // and its row of B is at B + ((g·Runs+r)·K+p)·BRow + (g·Runs+r)·BJump + g·BGap. Row i of C is at C
 // + i·CRow in the first half. The last vector of a row has Last columns; a masked set does not read
-// the columns of B behind them, the others do. What Beta multiplies lies Old bytes behind C;
-// a set with RowsOnly reads C itself.
+// the columns of B behind them, the others do. The matrix that Beta multiplies lies
+// Old bytes behind C; a set with RowsOnly reads C itself.
 type Args struct {
 	A, A2        *float32 // A2 is where the second half begins
 	ARow, ACol   int
