@@ -27,7 +27,7 @@ func TestTileRunsAndHalves(t *testing.T) {
 					args := Args{A: &a[1], A2: &a[far], ARow: 4 * ars, ACol: 4 * acs, B: &b[2], BRow: 4 * brs, K: k,
 						Runs: runs, Groups: groups, AJump: 4 * ajump, BJump: 4 * bjump,
 						Gaps: Gaps{AGap: 4 * agap, BGap: 4 * bgap},
-						C: &c[far], C2: &c[3], CRow: 4 * ldc, Last: last, Alpha: -0.5, Beta: 1, Old: 4 * old}
+						C:    &c[far], C2: &c[3], CRow: 4 * ldc, Last: last, Alpha: -0.5, Beta: 1, Old: 4 * old}
 					want := append([]float32{}, c...)
 					for r := range rows {
 						fromA, toC := 1+r*ars, far+r*ldc
