@@ -17,9 +17,9 @@ import (
 var sizes = map[string]int{
 	".":        4,
 	"bench":    10640,
-	"cli":      14050,
+	"cli":      14120,
 	"cmd":      40,
-	"cpu":      12400,
+	"cpu":      12500,
 	"cuda":     20500,
 	"data":     18000,
 	"device":   6570,
@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    31900,
+	"train":    32250,
 	"web":      5490,
 }
 

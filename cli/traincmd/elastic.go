@@ -81,13 +81,13 @@ func (m *oneAgent) nextLife(err error) (life int, again bool) {
 // agree takes part in the agreement about the members; nil if they do not change.
 func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic, error) {
 	s := r.setup
-	if m.elastic = s.DropsSilent(); !m.elastic {
+	if !m.elastic {
 		return nil, nil
 	}
 	drop := time.Duration(s.DropAfter() * float64(time.Second))
 	g, err := agreement.Open(agreement.Options{Self: m.rank, Agents: s.Graph.N, Life: m.life,
-		MinAgents: s.Config.MinAgents, DropAfter: drop, Sessions: node, File: filepath.Join(folder, membersLog),
-		Log: r.display.log, Stuck: func(agent int) bool {
+		MinAgents: s.Config.MinAgents, Joint: s.Traits.Edges.Collective, DropAfter: drop, Sessions: node,
+		File: filepath.Join(folder, membersLog), Log: r.display.log, Stuck: func(agent int) bool {
 			for _, stall := range process.Hanging(node, m.rank, s.Graph.N, 2*drop) {
 				if stall.Agent == agent && stall.Works() {
 					return true
@@ -103,6 +103,7 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 		log: r.display.log}
 	var telling sync.WaitGroup
 	telling.Go(func() { t.tell(ctx) })
+	telling.Go(func() { t.takeDrops(ctx) })
 	r.onClose(func() {
 		quit()
 		telling.Wait()
@@ -119,7 +120,8 @@ func (m *oneAgent) writer(s *train.Setup, store *runfolder.AgentStore) int {
 	if !s.DropsSilent() {
 		return process.Coordinator
 	}
-	life, v := agreement.Kept(filepath.Join(store.Path, membersLog), s.Graph.N, s.Config.MinAgents)
+	life, v := agreement.Kept(filepath.Join(store.Path, membersLog), s.Graph.N, s.Config.MinAgents,
+		s.Traits.Edges.Collective)
 	m.life = max(m.life, life)
 	if m.life > 0 && store.Empty() {
 		return -1 // A new agent writes nothing before it is a member.
