@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -57,27 +56,6 @@ func (d *dividedRun) across(part []int, do func(p *faultyProxy)) {
 	}
 }
 
-// members returns how many members the run has, as one of its processes sees it, and whether a
-// majority is heard.
-func (e *elasticRun) members() (n int, leads bool) {
-	status, out, _ := call(e.t, "agents", e.out(), "--json")
-	var s struct {
-		Leader int `json:"leader"`
-		Agents []struct {
-			Member bool `json:"member"`
-		} `json:"agents"`
-	}
-	if status != 0 || json.Unmarshal([]byte(out), &s) != nil {
-		return 0, false
-	}
-	for _, a := range s.Agents {
-		if a.Member {
-			n++
-		}
-	}
-	return n, s.Leader >= 0
-}
-
 // onward waits until agents are at later iterations than now.
 func (e *elasticRun) onward(agents []int) {
 	e.t.Helper()
@@ -117,7 +95,7 @@ func (d *dividedRun) three(all []int) {
 	few, many := []int{1, 4, 6}, []int{0, 2, 3, 5, 7}
 	begin := time.Now()
 	d.across(few, func(p *faultyProxy) { p.stall(true) })
-	d.poll("five members", func() bool { n, leads := d.members(); return n == 5 && leads })
+	d.poll("five members", func() bool { return len(d.present()) == 5 })
 	d.onward(many)
 	d.t.Logf("3|5: five go on %.1f s after the division", time.Since(begin).Seconds())
 	for _, i := range few {
@@ -130,7 +108,7 @@ func (d *dividedRun) three(all []int) {
 	}
 	begin = time.Now()
 	d.across(few, func(p *faultyProxy) { p.stall(false) })
-	d.poll("eight members", func() bool { n, leads := d.members(); return n == 8 && leads })
+	d.poll("eight members", func() bool { return len(d.present()) == 8 })
 	d.onward(all)
 	d.t.Logf("3|5: all are members and go on %.1f s after the network is whole", time.Since(begin).Seconds())
 }

@@ -27,9 +27,12 @@ type Options struct {
 	Life      int
 	MinAgents int           // The fewest members: below it nobody leaves.
 	DropAfter time.Duration // The silence after which an agent leaves.
+	Joint     bool          // Messages of an agent that leaves count up to the same exchange at all members.
 	Sessions  dist.SessionOpener
 	// Stuck reports whether an agent does not advance although its process is heard. nil: none is.
 	Stuck func(agent int) bool
+	// Failure returns why this process hears nobody any more; nil: it has not failed, or never fails.
+	Failure func() error
 	// File keeps the log; empty: it is lost with the process.
 	File string
 	Log  *zap.Logger
@@ -97,7 +100,7 @@ const (
 func Open(o Options) (*Group, error) {
 	g := &Group{opt: o, inbox: make(chan record, 256), calls: make(chan func()), changed: make(chan struct{}, 1),
 		over:  make(chan struct{}),
-		state: newState(o.Agents, o.MinAgents), asks: map[int]entry{}, ripe: map[int]time.Time{},
+		state: newState(o.Agents, o.MinAgents, o.Joint), asks: map[int]entry{}, ripe: map[int]time.Time{},
 		began: time.Now(),
 		id:    nodeID(o.Self, o.Life, o.Agents)}
 	g.told.silent = make([]time.Time, o.Agents)
@@ -106,6 +109,9 @@ func Open(o Options) (*Group, error) {
 	}
 	if g.opt.Stuck == nil {
 		g.opt.Stuck = func(int) bool { return false }
+	}
+	if g.opt.Failure == nil {
+		g.opt.Failure = func() error { return nil }
 	}
 	var err error
 	if g.store, err = openStore(o.File, o.Life); err != nil {
@@ -249,6 +255,9 @@ func (g *Group) Joined(ctx context.Context) (at int, v membership.View, err erro
 				}
 			}
 			return at, v, nil
+		}
+		if err := g.opt.Failure(); err != nil {
+			return 0, v, err
 		}
 		select {
 		case <-g.changed:
