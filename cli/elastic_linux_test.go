@@ -30,7 +30,8 @@ func newDividedRun(t *testing.T, agents int, more ...string) *dividedRun {
 		own[i] = fmt.Sprint("127.0.0.1:", disttest.UnusedPort(t))
 	}
 	dir := t.TempDir()
-	d.peers = func(agent int) string { return filepath.Join(dir, fmt.Sprintf("peers%d.yaml", agent)) }
+	peers := func(agent int) string { return filepath.Join(dir, fmt.Sprintf("peers%d.yaml", agent)) }
+	d.found = func(agent int) []string { return []string{"--peers", peers(agent)} }
 	for i := range agents {
 		at := slices.Clone(own)
 		for low := range i {
@@ -42,7 +43,7 @@ func newDividedRun(t *testing.T, agents int, more ...string) *dividedRun {
 			t.Cleanup(p.close)
 			d.between[[2]int{low, i}], at[low] = p, l
 		}
-		writePeers(t, d.peers(i), func(agent int) string { return at[agent] }, agents)
+		writePeers(t, peers(i), func(agent int) string { return at[agent] }, agents)
 	}
 	return d
 }

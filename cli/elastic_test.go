@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"fspda/internal/rng"
+	"fspda/internal/testing/disttest"
 	"fspda/train"
 	"fspda/train/membership"
 	"fspda/train/safetensors"
@@ -34,9 +35,9 @@ type elasticRun struct {
 	t      *testing.T
 	dir    string
 	agents int
-	args   []string               // Of the run.
-	own    []string               // Of its processes alone.
-	peers  func(agent int) string // The file of addresses that the process of an agent has.
+	args   []string                 // Of the run.
+	own    []string                 // Of its processes alone.
+	found  func(agent int) []string // How the process of an agent finds the others.
 
 	mu     sync.Mutex
 	cmds   []*exec.Cmd
@@ -50,7 +51,7 @@ func newElasticRun(t *testing.T, agents int, more ...string) *elasticRun {
 	e := &elasticRun{t: t, dir: t.TempDir(), agents: agents, cmds: make([]*exec.Cmd, agents),
 		said: make([]*bytes.Buffer, agents), status: make([]int, agents)}
 	peers := localPeers(t, agents)
-	e.peers = func(int) string { return peers }
+	e.found = func(int) []string { return []string{"--peers", peers} }
 	e.args = append([]string{"--data-train", "400", "--data-test", "100", "--batch", "16", "--agents",
 		strconv.Itoa(agents)}, more...)
 	e.own = elastic("1", "--gradient-time", "0.01", "--checkpoint-every", "1")
@@ -88,9 +89,8 @@ func (e *elasticRun) out() string { return filepath.Join(e.dir, "out") }
 // start starts the process of an agent.
 func (e *elasticRun) start(i int) {
 	e.t.Helper()
-	cmd := exec.Command(os.Args[0], slices.Concat([]string{"agent", "--rank", strconv.Itoa(i), "--peers", e.peers(i),
-		"--insecure", "--metrics-listen", "127.0.0.1:0", "--out", e.out()}, e.own,
-		e.args)...)
+	cmd := exec.Command(os.Args[0], slices.Concat([]string{"agent", "--rank", strconv.Itoa(i), "--insecure",
+		"--metrics-listen", "127.0.0.1:0", "--out", e.out()}, e.found(i), e.own, e.args)...)
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1", fmt.Sprint("FSPDA_TEST_AGENT=", i))
 	from, err := cmd.StderrPipe()
 	if err == nil {
@@ -330,6 +330,31 @@ func TestElasticProcesses(t *testing.T) {
 	less := slices.ContainsFunc(rows, func(r train.Row) bool { return r.AgentsPresent == 2 })
 	if !less || rows[0].AgentsPresent != 3 || rows[len(rows)-1].AgentsPresent != 3 {
 		t.Errorf("rows %v: want 3 agents present, then 2, then 3", rows)
+	}
+}
+
+// Agents join any of two members. When one of these is gone for good, a new agent joins by the other.
+func TestElasticJoin(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("takes a minute; set FSPDA_LONG=1")
+	}
+	join := fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", disttest.UnusedPort(t), disttest.UnusedPort(t))
+	e := newElasticRun(t, 4, "--hidden", "6", "--algo", "local-sgd", "--iterations", "2000", "--eval-points", "20")
+	e.found = func(int) []string { return []string{"--join", join} }
+	e.startAll()
+	e.await(0, " 100 of 2,000", 1)
+	e.kill(0)
+	e.await(1, members, 1)
+	e.await(1, " 400 of 2,000", 1)
+	e.kill(3)
+	e.await(1, members, 2)
+	if err := os.RemoveAll(filepath.Join(e.out(), "agents", "003")); err != nil {
+		t.Fatal(err)
+	}
+	e.start(3)
+	e.await(1, members, 3)
+	if rows := e.end(0); rows[0].AgentsPresent != 4 || rows[len(rows)-1].AgentsPresent != 3 {
+		t.Errorf("rows %v: want 4 agents present at first and 3 at the end", rows)
 	}
 }
 
