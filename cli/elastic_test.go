@@ -477,8 +477,8 @@ func TestElasticNewcomers(t *testing.T) {
 					t.Fatalf("changes %v: want agent %d to join in the one of number %d", changes, i, c.Epoch)
 				}
 				own, others := e.accuracyAt(i, c.At+familyIterations/10)
-				t.Logf("agent %d joined after %s in iteration %d; %d iterations later its accuracy is %.4f, of the others "+
-					"%.4f; %d rows are missing", i, took[k], c.At, familyIterations/10, own, others, missing)
+				t.Logf("agent %d joined after %s in iteration %d; %d iterations later its accuracy is %.4f, "+
+					"of the others %.4f; %d rows are missing", i, took[k], c.At, familyIterations/10, own, others, missing)
 				if own < slices.Min(others)-0.005 {
 					t.Errorf("agent %d has an accuracy of %.4f, the others %.4f", i, own, others)
 				}
@@ -560,8 +560,8 @@ func TestElasticChurn(t *testing.T) {
 				t.Errorf("%d changes of the members before iteration %d", n, at)
 			}
 			sum, largest := dualSum(t, e.out(), agents)
-			t.Logf("%d changes up to iteration %d: the duals sum to at most %.3g in a coordinate, the largest is %.3g, their "+
-				"ratio %.2g", len(e.changes()), at, sum, largest, sum/largest)
+			t.Logf("%d changes up to iteration %d: the duals sum to at most %.3g in a coordinate, the largest is %.3g, "+
+				"their ratio %.2g", len(e.changes()), at, sum, largest, sum/largest)
 			if !(sum <= 1e-5*largest) || largest == 0 {
 				t.Errorf("the duals sum to %g in a coordinate, and the largest is %g", sum, largest)
 			}
@@ -623,7 +623,9 @@ func TestElasticHang(t *testing.T) {
 	const name = "agent 2 has not advanced in iteration"
 	named := func(e *elasticRun, begin time.Time) {
 		e.poll("/readyz names agent 2", func() bool {
-			return slices.ContainsFunc(e.others(2), func(i int) bool { return strings.Contains(e.page(i, "/readyz"), name) })
+			return slices.ContainsFunc(e.others(2), func(i int) bool {
+				return strings.Contains(e.page(i, "/readyz"), name)
+			})
 		})
 		e.t.Logf("agent 2 is named in /readyz %.1f s after its computation began to hang", time.Since(begin).Seconds())
 	}

@@ -88,7 +88,8 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 	drop := time.Duration(s.DropAfter() * float64(time.Second))
 	g, err := agreement.Open(agreement.Options{Self: m.rank, Agents: s.Graph.N, Life: m.life,
 		MinAgents: s.Config.MinAgents, Joint: s.Traits.Edges.Collective, DropAfter: drop, Sessions: node,
-		File: filepath.Join(folder, membersLog), Log: r.display.log, Failure: node.Failure, Stuck: func(agent int) bool {
+		File: filepath.Join(folder, membersLog), Log: r.display.log, Failure: node.Failure,
+		Stuck: func(agent int) bool {
 			for _, stall := range process.Hanging(node, m.rank, s.Graph.N, 2*drop) {
 				if stall.Agent == agent && stall.Works() {
 					return true
