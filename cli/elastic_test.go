@@ -410,21 +410,23 @@ func TestElasticFamilies(t *testing.T) {
 				membership.Epoch{Epoch: 1, At: at, Left: []int{3}}))))
 			// Seven begin anew with the mean model of that iteration.
 			mean := filepath.Join(e.dir, "mean.safetensors")
-			mustCall(t, "export", e.alone("eight", e.log("nobody.jsonl"), "--iterations", strconv.Itoa(at)), "--out", mean)
+			eight := e.alone("eight", e.log("nobody.jsonl"), "--iterations", strconv.Itoa(at))
+			mustCall(t, "export", eight, "--out", mean)
 			anew := lastRows(e.rows(e.alone("anew", e.log("seven.jsonl", membership.Epoch{Epoch: 1, Left: []int{3}}),
 				"--init", mean, "--iterations", strconv.Itoa(familyIterations-at), "--eval-points",
 				strconv.Itoa((familyIterations-at)/100))))
-			t.Logf("all seven went on %.1f s after the kill, from iteration %d on; accuracy %.4f, of a run of seven "+
-				"that are not late %.4f, of one from the mean model %.4f", took.Seconds(), changes[0].At, got, same, anew)
+			t.Logf("all seven went on %.1f s after the kill, from iteration %d on; accuracy %.4f, of a run of "+
+				"seven that are not late %.4f, of one from the mean model %.4f", took.Seconds(), changes[0].At, got, same, anew)
 			if got < same-0.005 || got < anew-0.02 { // The one anew draws other batches.
-				t.Errorf("an accuracy of %.4f; a run of seven from iteration %d has %.4f and, from the mean model, %.4f",
+				t.Errorf("an accuracy of %.4f; a run of seven from iteration %d has %.4f, from the mean model %.4f",
 					got, at, same, anew)
 			}
 		})
 	}
 }
 
-// lastRows returns the accuracy of the mean model, as a mean of the last five rows, which differ by noise.
+// lastRows returns the accuracy of the mean model, as a mean of the last five rows, which differ by
+// noise.
 func lastRows(rows []train.Row) (accuracy float64) {
 	last := rows[len(rows)-5:]
 	for _, r := range last {
@@ -468,7 +470,8 @@ func TestElasticNewcomers(t *testing.T) {
 			rows := e.end()
 			missing := familyIterations/100 + 1 - len(rows)
 			if missing > 1 || rows[len(rows)-1].AgentsPresent != 8 {
-				t.Errorf("%d rows are missing, and %v agents present at the end", missing, rows[len(rows)-1].AgentsPresent)
+				t.Errorf("%d rows are missing, and %v agents present at the end", missing,
+					rows[len(rows)-1].AgentsPresent)
 			}
 			changes := e.changes()
 			for k, i := range []int{0, 3} {
@@ -478,7 +481,8 @@ func TestElasticNewcomers(t *testing.T) {
 				}
 				own, others := e.accuracyAt(i, c.At+familyIterations/10)
 				t.Logf("agent %d joined after %s in iteration %d; %d iterations later its accuracy is %.4f, "+
-					"of the others %.4f; %d rows are missing", i, took[k], c.At, familyIterations/10, own, others, missing)
+					"of the others %.4f; %d rows are missing", i, took[k], c.At, familyIterations/10, own, others,
+					missing)
 				if own < slices.Min(others)-0.005 {
 					t.Errorf("agent %d has an accuracy of %.4f, the others %.4f", i, own, others)
 				}
@@ -560,8 +564,8 @@ func TestElasticChurn(t *testing.T) {
 				t.Errorf("%d changes of the members before iteration %d", n, at)
 			}
 			sum, largest := dualSum(t, e.out(), agents)
-			t.Logf("%d changes up to iteration %d: the duals sum to at most %.3g in a coordinate, the largest is %.3g, "+
-				"their ratio %.2g", len(e.changes()), at, sum, largest, sum/largest)
+			t.Logf("%d changes up to iteration %d: the duals sum to at most %.3g in a coordinate, the largest is "+
+				"%.3g, their ratio %.2g", len(e.changes()), at, sum, largest, sum/largest)
 			if !(sum <= 1e-5*largest) || largest == 0 {
 				t.Errorf("the duals sum to %g in a coordinate, and the largest is %g", sum, largest)
 			}
