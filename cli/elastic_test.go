@@ -416,7 +416,8 @@ func TestElasticFamilies(t *testing.T) {
 				"--init", mean, "--iterations", strconv.Itoa(familyIterations-at), "--eval-points",
 				strconv.Itoa((familyIterations-at)/100))))
 			t.Logf("all seven went on %.1f s after the kill, from iteration %d on; accuracy %.4f, of a run of "+
-				"seven that are not late %.4f, of one from the mean model %.4f", took.Seconds(), changes[0].At, got, same, anew)
+				"seven that are not late %.4f, of one from the mean model %.4f",
+				took.Seconds(), changes[0].At, got, same, anew)
 			if got < same-0.005 || got < anew-0.02 { // The one anew draws other batches.
 				t.Errorf("an accuracy of %.4f; a run of seven from iteration %d has %.4f, from the mean model %.4f",
 					got, at, same, anew)
