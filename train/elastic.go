@@ -290,14 +290,11 @@ func (m *elasticMembers) Change(v membership.View) {
 		m.ended(err)
 		return
 	}
-	if v.Writer != m.coordinator {
-		at := 0
-		if n := len(v.Epochs); n > 0 {
-			at = v.Epochs[n-1].At
-		}
+	// An agent that joins while the role moves is to resume with the others, whose streams begin anew.
+	if v.Writer != m.coordinator || m.joined && v.Moved == m.first {
 		m.r.log.Warn("another process goes on to evaluate the run", zap.Int("agent", v.Writer))
 		m.Move()
-		m.r.progress.stopFrom(at)
+		m.r.progress.stopFrom(v.Moved)
 	}
 	m.r.progress.resume()
 }

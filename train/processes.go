@@ -83,7 +83,7 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	if o.First, err = g.openElastic(o.First, ck == nil); err != nil {
 		return nil, err
 	}
-	o.Coordinator = g.coordinator
+	o.Coordinator, o.Joins = g.coordinator, g.joined
 	if o.Absent = g.absent; g.elastic == nil {
 		o.Absent, o.DropAfter = nil, seconds(s.Config.DropAfter)
 	}

@@ -89,6 +89,15 @@ type Options struct {
 	WallS   float64
 	Streams []byte
 	LastRow []snapshot.Counters // counters of all agents in the last row before First; nil: there is none
+	Joins   bool                // The agent joins at First, and has no checkpoint of it.
+}
+
+// written is the iteration of the newest checkpoint when the process begins; -1: there is none.
+func (o *Options) written() int {
+	if o.Joins {
+		return -1
+	}
+	return cmp.Or(o.First, -1)
 }
 
 // Node is one process of a run.
@@ -159,7 +168,7 @@ func New(opt Options) *Node {
 		ended:  make(chan struct{}),
 		moving: moving{moved: make(chan struct{})},
 		done:   make(chan struct{}), rows: newProgress(), stop: newStopState(),
-		disk: disk{written: cmp.Or(opt.First, -1), Reservation: snapshot.NewReservation()}}
+		disk: disk{written: opt.written(), Reservation: snapshot.NewReservation()}}
 	n.last.counters = make([]snapshot.Counters, opt.Agents)
 	copy(n.last.counters, opt.LastRow)
 	n.rows.reach(n.evaluations())

@@ -390,6 +390,20 @@ func TestJointNotes(t *testing.T) {
 	}
 }
 
+// The iteration at which the writer changes stays that of its change when an agent joins there.
+func TestWriterMoves(t *testing.T) {
+	s := newState(3, 1, false)
+	for k, e := range []entry{{Kind: leave, Agent: 0}, {Kind: join, Agent: 0, Life: 1}, {Kind: leave, Agent: 2}} {
+		s.apply(e)
+		for _, by := range s.members() {
+			s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: k + 1, T: 25 + k/2})
+		}
+		if v := s.view(); len(v.Epochs) != k+1 || v.Writer != 1 || v.Moved != 25 {
+			t.Errorf("after change %d: %+v, want agent 1 to evaluate from iteration 25 on", k+1, v)
+		}
+	}
+}
+
 // An agent that has just joined has had no exchange with one that leaves at the same iteration: it has
 // no say in which exchange was the last one.
 func TestJointNotesOfJoiner(t *testing.T) {
