@@ -496,8 +496,8 @@ func TestElasticNewcomers(t *testing.T) {
 func (e *elasticRun) accuracyAt(agent, t int) (own float64, others []float64) {
 	e.t.Helper()
 	before := slices.DeleteFunc(e.changes(), func(c membership.Epoch) bool { return c.At > t })
-	dir := e.alone(fmt.Sprint("at", t), e.log(fmt.Sprintf("at%d.jsonl", t), before...), "--iterations",
-		strconv.Itoa(t), "--eval-points", "1")
+	name := fmt.Sprintf("at%d-of%d", t, agent) // Two agents may join at once.
+	dir := e.alone(name, e.log(name+".jsonl", before...), "--iterations", strconv.Itoa(t), "--eval-points", "1")
 	text, _ := mustCall(e.t, "eval", dir, "--every-agent", "--json")
 	var all struct {
 		Models []struct {

@@ -26,6 +26,8 @@ type processGroup interface {
 	joins() bool
 	// leaving knows of other agents whether they leave.
 	leaving() membership.Leaving
+	// takeOver takes a local agent over the changes of the members at the head of iteration t.
+	takeOver(a *agent, t int) error
 	// start connects the processes, after the local agents were made.
 	start() error
 	// Serve starts the work that runs in parallel with the agents until wait returns. It calls fail

@@ -29,6 +29,8 @@ type progress struct {
 type gate struct {
 	passed int // The step that an agent has passed the gate to.
 	shut   int // No agent passes to this step.
+	// resumed is called by resume.
+	resumed func()
 }
 
 // pause keeps agents from the first step, a multiple of tau, that none has reached, until resume, and
@@ -55,11 +57,40 @@ func (p *progress) resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.shut = math.MaxInt
+	p.resumed()
 	p.changed.Broadcast()
 }
 
-// pass waits, before step t, for the end of pause or of the run.
-func (p *progress) pass(ctx context.Context, t int) {
+// pass waits, before step t, for the end of pause or of the run. Unless may allows it, the agent passes
+// to the step with commit.
+func (p *progress) pass(ctx context.Context, t int, may func() bool) {
+	p.wait(ctx, func() bool { return t >= p.shut && t < p.stop && t <= p.broken }, func() {
+		if may() {
+			p.passed = max(p.passed, t)
+		}
+	})
+}
+
+// commit waits, before step t, for the end of pause, and lets the agent pass if may says so.
+func (p *progress) commit(ctx context.Context, t int, may func() bool) (passes bool) {
+	p.wait(ctx, func() bool { return t >= p.shut && t <= p.broken }, func() {
+		if passes = may(); passes {
+			p.passed = max(p.passed, t)
+		}
+	})
+	return passes
+}
+
+// watch calls f now, and from now on when resume ends a pause.
+func (p *progress) watch(f func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resumed = f
+	f()
+}
+
+// wait waits while a condition holds that resume may end, and calls then, under the lock.
+func (p *progress) wait(ctx context.Context, holds func() bool, then func()) {
 	defer context.AfterFunc(ctx, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -67,10 +98,10 @@ func (p *progress) pass(ctx context.Context, t int) {
 	})()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for t >= p.shut && t < p.stop && t <= p.broken && ctx.Err() == nil {
+	for holds() && ctx.Err() == nil {
 		p.changed.Wait()
 	}
-	p.passed = max(p.passed, t)
+	then()
 }
 
 // leading is the step up to which absent agents may follow the members.
@@ -82,7 +113,7 @@ type leading struct {
 // newProgress starts before step first of a run that ends at last.
 func newProgress(agents []int, first, last int) *progress {
 	p := &progress{at: map[int]int{}, stop: last, last: last, broken: math.MaxInt,
-		held: math.MaxInt, known: make(chan struct{}), gate: gate{first, math.MaxInt}}
+		held: math.MaxInt, known: make(chan struct{}), gate: gate{first, math.MaxInt, func() {}}}
 	p.changed.L = &p.mu
 	for _, i := range agents {
 		p.at[i] = first - 1
