@@ -142,8 +142,8 @@ func (d *dividedRun) four(all []int) {
 	}
 }
 
-// pauses stops processes, and the links of agents, 200 times in all, three agents at a time: a majority
-// hears each agent at least every ten seconds.
+// pauses stops processes, and the links of agents, 200 times in all, three agents at a time. A
+// majority hears each agent at least every ten seconds.
 func (d *dividedRun) pauses() {
 	begin := time.Now()
 	var work sync.WaitGroup

@@ -144,7 +144,7 @@ var iterationLine = regexp.MustCompile(`(?m)^fspda_iteration\{.*\} (\S+)$`)
 // metricsLine is the line by which a process says where it serves its numbers.
 var metricsLine = regexp.MustCompile(`info metrics: .*url (http://[^,\s]+)/metrics`)
 
-// page returns what the process of an agent serves at a path; empty: it serves nothing.
+// page returns the answer of an agent's process to a request for a path, empty if it serves no pages.
 func (e *elasticRun) page(i int, path string) string {
 	e.mu.Lock()
 	all := metricsLine.FindAllStringSubmatch(e.said[i].String(), -1)
@@ -276,9 +276,9 @@ func (e *elasticRun) rows(dir string) (all []train.Row) {
 	return all
 }
 
-// end waits until the processes have ended, each with status 0 but for those of some agents that
-// were killed. It repeats the run in one process, by the log of the members, and compares the models.
-// It returns the rows.
+// end waits until the processes have ended. Processes of agents that were not killed must end with
+// status 0. It repeats the run in one process, by the log of the members, and compares the models. It
+// returns the rows.
 func (e *elasticRun) end(killed ...int) []train.Row {
 	e.t.Helper()
 	done := make(chan struct{})
@@ -362,7 +362,7 @@ func TestElasticJoin(t *testing.T) {
 var elasticFamilies = []string{"dsgd", "fspda-sa", "fspda-storm", "dsgt", "extra", "led", "choco", "beer", "sgp",
 	"sgd", "local-sgd", "diloco", "sparseloco", "demo", "sparta"}
 
-// ofAll has those of them in which all exchange with all.
+// ofAll has the elastic methods in which every agent exchanges with every other one.
 var ofAll = []string{"sgd", "local-sgd", "diloco", "sparseloco", "demo", "sparta"}
 
 // familyRun prepares a run of eight agents, with an accuracy that changes little at its end.
@@ -492,7 +492,8 @@ func TestElasticNewcomers(t *testing.T) {
 	}
 }
 
-// accuracyAt returns the accuracy of an agent's model in iteration t, and of the models of the others.
+// accuracyAt returns the accuracy of an agent's model in iteration t, and the accuracies of the
+// other models.
 func (e *elasticRun) accuracyAt(agent, t int) (own float64, others []float64) {
 	e.t.Helper()
 	before := slices.DeleteFunc(e.changes(), func(c membership.Epoch) bool { return c.At > t })
@@ -618,9 +619,9 @@ func hangingRun(t *testing.T, own ...string) (e *elasticRun, signal func(agent i
 	}
 }
 
-// An agent whose computation hangs while its process lives is named by the others, which go on
-// without it, or, if members are fixed, end with its name after the timeout. When its computation goes
-// on, it joins as a new one.
+// An agent whose computation hangs while its process lives is named by the others. They go on without
+// it, and it joins as a new agent once its computation continues. If members are fixed, all end with
+// its name after the timeout.
 func TestElasticHang(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes a minute; set FSPDA_LONG=1")

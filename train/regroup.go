@@ -205,7 +205,8 @@ func (r *regrouping) recv(from int) (dist.Message, error) {
 		switch got := int(revision[0]); {
 		case got == r.revision:
 			return m, nil
-		case got < r.revision: // of an attempt that was given up
+		case got < r.revision:
+			// The message belongs to a take-over that was given up.
 			m.Release()
 		default: // This agent is about to hear of the change.
 			r.early[from] = m
