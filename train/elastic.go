@@ -27,6 +27,9 @@ type Slots interface {
 	Retire(agent, life int)
 	// Admit says that the agent of a slot takes part from iteration t on.
 	Admit(agent, life, t int)
+	// SkipReports gives the first report of this process to an agent a number, or a later one. That of
+	// evaluation k is not to have a number below k: a process that resumes awaits it by that number.
+	SkipReports(to, number int)
 }
 
 // ErrDropped ends a process whose agent is no member any more, or cannot go on as the member that it

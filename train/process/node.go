@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -89,15 +88,15 @@ type Options struct {
 	WallS   float64
 	Streams []byte
 	LastRow []snapshot.Counters // counters of all agents in the last row before First; nil: there is none
-	Joins   bool                // The agent joins at First, and has no checkpoint of it.
 }
 
-// written is the iteration of the newest checkpoint when the process begins; -1: there is none.
+// written is the iteration of the newest checkpoint when the process begins; -1: there is none. An
+// agent that joins begins at First without one.
 func (o *Options) written() int {
-	if o.Joins {
+	if o.Streams == nil {
 		return -1
 	}
-	return cmp.Or(o.First, -1)
+	return o.First
 }
 
 // Node is one process of a run.

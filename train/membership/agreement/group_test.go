@@ -337,6 +337,28 @@ func TestDrop(t *testing.T) {
 	})
 }
 
+// A process that waits to join ends with an error when it fails, though no entry comes any more.
+func TestFailureOfJoiner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := time.Now().Add(time.Minute)
+		want := errors.New("no links")
+		g, err := Open(Options{Self: 1, Agents: 3, Life: 1, DropAfter: dropAfter,
+			Sessions: disttest.NewNetwork(3, 1, 20*time.Millisecond).Start(1), Failure: func() error {
+				if time.Now().Before(failed) {
+					return nil
+				}
+				return want
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		if _, _, err := g.Joined(t.Context()); !errors.Is(err, want) {
+			t.Errorf("error %v, want %v", err, want)
+		}
+	})
+}
+
 // A process whose disk fails ends with an error that names the file, and the others go on without it.
 func TestLogCannotBeKept(t *testing.T) {
 	dir := t.TempDir()
