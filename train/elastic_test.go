@@ -30,7 +30,7 @@ type elasticProcesses struct {
 	// dies reports whether the last agent dies instead of sending a message.
 	dies func(e *elasticProcesses, m dist.Message) bool
 	// also reports it of the agent before the last one; nil: that agent lives.
-	also   func(e *elasticProcesses, m dist.Message) bool
+	also func(e *elasticProcesses, m dist.Message) bool
 	// first reports it of agent 0; nil: that agent lives.
 	first  func(m dist.Message) bool
 	dir    string       // Where agents keep checkpoints, in a folder for each life; empty: they keep none.
