@@ -741,7 +741,8 @@ func (r *soakRun) byItsLog() {
 		return
 	}
 	log, again := filepath.Join(dir, "members.jsonl"), filepath.Join(filepath.Dir(r.dir), "again")
-	args := append([]string{"train", "--quiet", "--checkpoint-every", "0", "--membership", log, "--out", again}, r.base...)
+	args := append([]string{"train", "--quiet", "--checkpoint-every", "0", "--membership", log, "--out", again},
+		r.base...)
 	if status, _, stderr := call(r.t, args...); status != 0 {
 		r.t.Error(stderr)
 		return
