@@ -365,12 +365,18 @@ var elasticFamilies = []string{"dsgd", "fspda-sa", "fspda-storm", "dsgt", "extra
 // ofAll has the elastic methods in which every agent exchanges with every other one.
 var ofAll = []string{"sgd", "local-sgd", "diloco", "sparseloco", "demo", "sparta"}
 
+// ofRounds has the elastic methods that exchange after several local steps.
+var ofRounds = []string{"led", "local-sgd", "diloco", "sparseloco"}
+
 // familyRun prepares a run of eight agents, with an accuracy that changes little at its end.
 func familyRun(t *testing.T, algo string) *elasticRun {
 	args := []string{"--data-train", "2000", "--data-test", "2000", "--hidden", "16", "--algo", algo, "--alpha", "0.1",
 		"--partition", "dirichlet-equal(1)", "--iterations", strconv.Itoa(familyIterations), "--eval-points", "30"}
 	if !slices.Contains(append([]string{"sgp", "beer", "choco"}, ofAll...), algo) { // Others have no ring.
 		args = append(args, "--graph", "ring")
+	}
+	if slices.Contains(ofRounds, algo) { // Else it depends on the number of iterations.
+		args = append(args, "--local-steps", "10")
 	}
 	return newElasticRun(t, 8, args...)
 }
@@ -406,15 +412,20 @@ func TestElasticFamilies(t *testing.T) {
 					at = min(at, idle.T)
 				}
 			}
+			if slices.Contains(ofRounds, algo) {
+				at -= at % 10
+			}
 			same := lastRows(e.rows(e.alone("same", e.log("same.jsonl",
 				membership.Epoch{Epoch: 1, At: at, Left: []int{3}}))))
-			// Seven begin anew with the mean model of that iteration.
+			// Seven begin anew with the mean model of that iteration, or of an earlier one with evaluations at
+			// the same distance.
+			from := at - at%100
 			mean := filepath.Join(e.dir, "mean.safetensors")
-			eight := e.alone("eight", e.log("nobody.jsonl"), "--iterations", strconv.Itoa(at))
+			eight := e.alone("eight", e.log("nobody.jsonl"), "--iterations", strconv.Itoa(from), "--eval-points", "1")
 			mustCall(t, "export", eight, "--out", mean)
 			anew := lastRows(e.rows(e.alone("anew", e.log("seven.jsonl", membership.Epoch{Epoch: 1, Left: []int{3}}),
-				"--init", mean, "--iterations", strconv.Itoa(familyIterations-at), "--eval-points",
-				strconv.Itoa((familyIterations-at)/100))))
+				"--init", mean, "--iterations", strconv.Itoa(familyIterations-from), "--eval-points",
+				strconv.Itoa((familyIterations-from)/100))))
 			t.Logf("all seven went on %.1f s after the kill, from iteration %d on; accuracy %.4f, of a run of "+
 				"seven that are not late %.4f, of one from the mean model %.4f",
 				took.Seconds(), changes[0].At, got, same, anew)
@@ -628,11 +639,16 @@ func TestElasticHang(t *testing.T) {
 	}
 	const name = "agent 2 has not advanced in iteration"
 	named := func(e *elasticRun, begin time.Time) {
-		for _, i := range e.others(2) {
-			e.poll(fmt.Sprintf("/readyz of agent %d names agent 2", i), func() bool {
-				return strings.Contains(e.page(i, "/readyz"), name)
-			})
-		}
+		says := map[int]bool{}
+		e.poll("/readyz of all others names agent 2", func() bool {
+			for _, i := range e.others(2) {
+				if !says[i] && strings.Contains(e.page(i, "/readyz"), name) {
+					says[i] = true
+					e.t.Logf("agent %d names it after %.1f s", i, time.Since(begin).Seconds())
+				}
+			}
+			return len(says) == 3
+		})
 		e.t.Logf("agent 2 is named in /readyz of all others %.1f s after its computation began to hang", time.Since(begin).Seconds())
 	}
 	t.Run("elastic", func(t *testing.T) {
