@@ -267,6 +267,7 @@ func (g *Group) Joined(ctx context.Context) (at int, v membership.View, err erro
 		}
 		select {
 		case <-news:
+		case <-time.After(retryAfter): // No entry comes any more if this process has failed.
 		case <-g.over:
 		case <-ctx.Done():
 			return 0, v, context.Cause(ctx)
@@ -509,7 +510,7 @@ func (g *Group) follow(left []int) {
 		return
 	}
 	own := entry{Kind: reach, By: g.opt.Self, Life: g.opt.Life, Revision: g.state.revision,
-		Idle: map[int]int{}}
+		Idle: map[int]membership.Exchange{}}
 	for agent, t := range g.told.own.Idle {
 		own.Idle[agent] = t
 	}

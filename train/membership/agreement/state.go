@@ -26,9 +26,10 @@ type entry struct {
 	Agent int  `json:"agent"`
 	Life  int  `json:"life,omitempty"` // The life of Agent, or of By in a reach.
 
-	Revision int         `json:"revision,omitempty"` // Of the change that By has reached.
-	T        int         `json:"t,omitempty"`
-	Idle     map[int]int `json:"idle,omitempty"` // The first iteration without each agent that leaves.
+	Revision int `json:"revision,omitempty"` // Of the change that By has reached.
+	T        int `json:"t,omitempty"`
+	// Idle is the first exchange without each agent that leaves.
+	Idle map[int]membership.Exchange `json:"idle,omitempty"`
 }
 
 // state follows from the entries, in their order. It is the same in all processes.
@@ -42,7 +43,7 @@ type state struct {
 	epochs        []membership.Epoch
 	pending       *pending // The change whose iteration is not known yet; nil: there is none.
 	revision      int      // The number of leaves and joins.
-	writer        int
+	writer, moved int      // Who evaluates the run, and from which iteration on.
 }
 
 // pending is a change that waits until all members have said how far they are.
@@ -50,6 +51,7 @@ type pending struct {
 	epochs  []membership.Epoch // Without numbers and iterations, one for each agent.
 	reached map[int]int        // The iteration that each member goes on to at least.
 	current map[int]bool       // Members that know the latest revision.
+	moves   bool               // Another member evaluates the run from then on.
 }
 
 func newState(agents, least int, joint bool) *state {
@@ -63,7 +65,8 @@ func newState(agents, least int, joint bool) *state {
 
 // view returns the state of the members.
 func (s *state) view() membership.View {
-	v := membership.View{Epochs: slices.Clone(s.epochs), Lives: slices.Clone(s.lives), Writer: s.writer}
+	v := membership.View{Epochs: slices.Clone(s.epochs), Lives: slices.Clone(s.lives), Writer: s.writer,
+		Moved: s.moved}
 	if s.pending != nil {
 		v.Pending = len(s.pending.epochs)
 	}
@@ -150,7 +153,7 @@ func (s *state) leave(e entry, o *outcome) {
 			return slices.Contains(c.Joined, e.Agent)
 		})
 	} else {
-		idle := map[int]int{}
+		idle := map[int]membership.Exchange{}
 		p.epochs = append(p.epochs, membership.Epoch{Left: []int{e.Agent}, Idle: idle})
 	}
 	s.present[e.Agent], s.dropped[e.Agent] = false, false
@@ -161,7 +164,7 @@ func (s *state) leave(e entry, o *outcome) {
 	}
 	delete(p.reached, e.Agent)
 	if s.writer == e.Agent {
-		s.writer = s.members()[0]
+		s.writer, p.moves = s.members()[0], true
 	}
 	o.left = e.Agent
 }
@@ -196,15 +199,15 @@ func (s *state) reach(e entry, o *outcome) {
 	p.current[e.By], o.reached = true, true
 	for _, c := range p.epochs {
 		for _, gone := range c.Left {
-			if t, noted := e.Idle[gone]; noted && !exists(c.Idle, e.By) {
-				c.Idle[e.By] = t
+			if from, noted := e.Idle[gone]; noted && !exists(c.Idle, e.By) {
+				c.Idle[e.By] = from
 			}
 		}
 	}
 }
 
 // exists reports whether a map has a key.
-func exists(m map[int]int, key int) bool {
+func exists(m map[int]membership.Exchange, key int) bool {
 	_, ok := m[key]
 	return ok
 }
@@ -216,13 +219,16 @@ func (s *state) form() []membership.Epoch {
 	for _, t := range p.reached {
 		at = max(at, t)
 	}
+	if p.moves {
+		s.moved = at
+	}
 	for k := range p.epochs {
 		c := &p.epochs[k]
 		c.Epoch, c.At = len(s.epochs)+1, at
 		if s.joint {
 			unite(c, slices.DeleteFunc(slices.Clone(members), func(i int) bool { return s.joinedAt(i, at) }))
 		}
-		maps.DeleteFunc(c.Idle, func(_, t int) bool { return t >= at })
+		maps.DeleteFunc(c.Idle, func(_ int, e membership.Exchange) bool { return e.T >= at })
 		s.epochs = append(s.epochs, *c)
 	}
 	return p.epochs
@@ -235,15 +241,17 @@ func (s *state) joinedAt(agent, at int) bool {
 	})
 }
 
-// unite lets exchanges with the agent that left fail from the latest iteration on that a member has
-// noted, at all of them: who has noted it has used what all have.
+// unite lets exchanges with the agent that left fail from the latest one on that a member has noted,
+// at all of them: who has noted it has used what all have.
 func unite(c *membership.Epoch, members []int) {
 	if len(c.Left) == 0 {
 		return
 	}
-	latest := 0
+	var latest membership.Exchange
 	for _, i := range members {
-		latest = max(latest, c.Idle[i])
+		if e := c.Idle[i]; latest.Before(e) {
+			latest = e
+		}
 	}
 	clear(c.Idle)
 	for _, i := range members {
