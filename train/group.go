@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"fspda/train/evaluate"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
@@ -32,6 +33,8 @@ type processGroup interface {
 	Serve(ctx context.Context, fail context.CancelCauseFunc)
 	// Deliver takes a snapshot of a local agent.
 	Deliver(ctx context.Context, sn *snapshot.Snapshot) error
+	// evaluate makes the row of the snapshots of all agents.
+	evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error)
 	// RowsWritten tells that the first n rows are in the metric files. The last row was made from
 	// set.
 	RowsWritten(n int, set []*snapshot.Snapshot)
@@ -93,8 +96,11 @@ func (g *singleProcess) Serve(context.Context, context.CancelCauseFunc) {}
 func (g *singleProcess) RowsWritten(int, []*snapshot.Snapshot)          {}
 func (g *singleProcess) wait(_, _ context.Context)                      {}
 func (g *singleProcess) repeatsEvaluations() bool                       { return true }
-func (g *singleProcess) results() *Result                               { return nil }
-func (g *singleProcess) endAgain(*Result) error                         { return nil }
+func (g *singleProcess) evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
+	return g.r.eval.Evaluate(set)
+}
+func (g *singleProcess) results() *Result       { return nil }
+func (g *singleProcess) endAgain(*Result) error { return nil }
 
 func (g *singleProcess) stop(context.Context) { g.r.logStop(g.r.progress.request(true)) }
 

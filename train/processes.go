@@ -1,12 +1,16 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"go.uber.org/zap"
 
+	"fspda/device"
+	"fspda/train/algo"
+	"fspda/train/evaluate"
 	"fspda/train/process"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
@@ -40,6 +44,11 @@ type manyProcesses struct {
 	elastic       *elasticMembers // nil: the members do not change.
 	joined        bool
 	coordinator   int
+	// whole says that agents report their vectors for evaluations: the other ones do not wait at an
+	// evaluation for an agent that may have left.
+	whole  bool
+	halted context.Context // Ends when the local agent is halted because of a stop.
+	halts  context.CancelFunc
 }
 
 // Local reports whether the agent belongs to this process.
@@ -83,6 +92,10 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	if o.Absent = g.absent; g.elastic == nil {
 		o.Absent, o.DropAfter = nil, seconds(s.Config.DropAfter)
 	}
+	if g.whole = g.elastic != nil || s.RealTime(); !g.whole {
+		o.Evaluations = process.NewParts(g.share, func(sn *snapshot.Snapshot) error { return g.r.eval.Score(sn) })
+	}
+	g.halted, g.halts = context.WithCancel(context.Background())
 	g.Node = process.New(o)
 	if f := g.r.opt.Folder; f != nil && ck == nil && g.results() == nil {
 		return nil, f.CheckManyProcesses()
@@ -94,7 +107,7 @@ func (g *manyProcesses) start() error {
 	if g.Coordinates() {
 		for i, pool := range g.r.snapshotPools {
 			if !g.Local(i) {
-				pool.Fill(func() *snapshot.Snapshot { return g.agent().newSnapshotOf(i) })
+				pool.Fill(func() *snapshot.Snapshot { return g.newSnapshotOf(i) })
 			}
 		}
 	}
@@ -102,6 +115,42 @@ func (g *manyProcesses) start() error {
 		return nil // The network was started to ask for it.
 	}
 	return g.Start()
+}
+
+// newSnapshotOf makes a snapshot of an agent in another process.
+func (g *manyProcesses) newSnapshotOf(i int) *snapshot.Snapshot {
+	if g.whole {
+		return g.agent().newSnapshotOf(i)
+	}
+	s := g.r.setup
+	edges := func(dev device.Device) []*algo.EdgeMemory {
+		return algo.NewEdges(s.Algo, dev, s.Dim, s.Graph.Neighbours(i))
+	}
+	return snapshot.NewRemote(g.agent().state, s.BufferLen(), edges,
+		func(k int, dst []float32) error { return g.Fetch(i, k, dst) })
+}
+
+// share is what the local agent does together with the others for an evaluation. It ends when the
+// agent is halted, or when another agent has diverged before and will not take part.
+func (g *manyProcesses) share(ctx context.Context, sn *snapshot.Snapshot) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(g.halted, func() { cancel(errHalted) })()
+	go func() {
+		if g.r.steps.awaitLoss(ctx, sn.Step) {
+			cancel(errHalted)
+		}
+	}()
+	err := g.r.eval.Share(ctx, g.p.Network, sn, g.Coordinates())
+	return cmp.Or(context.Cause(ctx), err)
+}
+
+// evaluate implements processGroup.
+func (g *manyProcesses) evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
+	if g.whole {
+		return g.r.eval.Evaluate(set)
+	}
+	return g.r.eval.EvaluateParts(set, g.p.Rank)
 }
 
 // Serve implements processGroup.
@@ -211,7 +260,10 @@ func (g *manyProcesses) Pool(agent int) *snapshot.Pool { return g.r.snapshotPool
 
 func (g *manyProcesses) Collect(sn *snapshot.Snapshot) { g.r.snapshots <- sn }
 
-func (g *manyProcesses) Halt() { g.agent().halt(errHalted) }
+func (g *manyProcesses) Halt() {
+	g.halts()
+	g.agent().halt(errHalted)
+}
 
 func (g *manyProcesses) FlushRows() error {
 	if f := g.r.opt.Folder; f != nil {

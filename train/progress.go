@@ -229,6 +229,22 @@ func (p *progress) diverge(t int) (beyond []int) {
 	return beyond
 }
 
+// awaitLoss waits until the run has diverged inside a step before t, and reports whether it has: ctx
+// may end before.
+func (p *progress) awaitLoss(ctx context.Context, t int) bool {
+	defer context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changed.Broadcast()
+	})()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for t <= p.broken && ctx.Err() == nil {
+		p.changed.Wait()
+	}
+	return t > p.broken
+}
+
 // beyond reports whether the head of step t lies behind the step inside which the run diverged: not
 // all agents will get there.
 func (p *progress) beyond(t int) bool {

@@ -155,6 +155,11 @@ func (silentNetwork) TakeReport(ctx context.Context, _ int, _ func(int, []byte) 
 	<-ctx.Done()
 	return ctx.Err()
 }
+func (silentNetwork) SendNumbers(context.Context, int, int, []float64) error { return nil }
+func (silentNetwork) ReceiveNumbers(ctx context.Context, _, _ int, _ []float64) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
 func (silentNetwork) OpenSession(ctx context.Context, _ int) (dist.Session, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()

@@ -38,6 +38,7 @@ const (
 const (
 	exchanges = iota // messages of the algorithm
 	reports          // reports of the run: snapshots, the end
+	evaluations      // sums that go from agent to agent in an evaluation
 	sessions         // sessions, which end with either process: see session.go
 	numStreams
 )

@@ -86,8 +86,15 @@ func (schedule) EvalsBefore(t int) int { return min((t+9)/10, 2) }
 // memory is a Network without processes: reports wait in a channel for each pair of agents.
 type memory struct {
 	dist.Transport
+	numbers // not used: the agents report whole snapshots
 	rank    int
 	reports [][]chan report // by sender and receiver
+}
+
+// numbers is the part of a Network for evaluations by parts.
+type numbers interface {
+	SendNumbers(ctx context.Context, to, t int, numbers []float64) error
+	ReceiveNumbers(ctx context.Context, from, t int, into []float64) error
 }
 
 type report struct {
@@ -104,7 +111,7 @@ func newMemory(n int) (all []*memory) {
 	}
 	local := dist.NewLocal(n)
 	for rank := range n {
-		all = append(all, &memory{local, rank, reports})
+		all = append(all, &memory{Transport: local, rank: rank, reports: reports})
 	}
 	return all
 }

@@ -70,7 +70,7 @@ func (n *Node) gather(ctx context.Context, from int) error {
 			done++
 			continue
 		}
-		if done > last || r.t < n.opt.Schedule.EvalPoint(done) {
+		if r.stale || done > last || r.t < n.opt.Schedule.EvalPoint(done) {
 			// the agent has been started again, and repeats rows that were evaluated, with it or
 			// without it
 			pool.Release(r.sn)
@@ -80,21 +80,25 @@ func (n *Node) gather(ctx context.Context, from int) error {
 		latest = r.sn.Counters
 		r.sn.Agent, r.sn.T, r.sn.Eval, r.sn.Save, r.sn.Missing = from, r.t, true, false, false
 		n.opt.Run.Collect(r.sn)
+		if done > last && n.opt.Evaluations.finish(ctx, n, pool) != nil {
+			return nil
+		}
 	}
 }
 
 // report is a report of another agent: a snapshot of iteration t, or a note.
 type report struct {
-	t    int
-	sn   *snapshot.Snapshot // nil: a note
-	note Note
+	t     int
+	sn    *snapshot.Snapshot // nil: a note
+	stale bool               // it belongs to an evaluation that was abandoned.
+	note  Note
 }
 
 // readReport reads a report of an agent of which done evaluations were taken. One that no agent of
 // the run sends is an [dist.InvalidError].
 func (n *Node) readReport(ctx context.Context, t int, record []byte, from, done int) (r report, err error) {
 	s := n.opt.Schedule
-	if !isSnapshot(record) {
+	if isNote(record) {
 		r.note, err = readNote(record)
 		earliest := 0
 		if done > 0 {
@@ -118,11 +122,12 @@ func (n *Node) readReport(ctx context.Context, t int, record []byte, from, done 
 	if err != nil {
 		return r, errEnding
 	}
-	if err := readSnapshot(record, sn); err != nil {
+	ok, err := n.opt.Evaluations.read(record, sn)
+	if err != nil {
 		pool.Release(sn)
 		return r, err
 	}
-	return report{t: t, sn: sn}, nil
+	return report{t: t, sn: sn, stale: !ok}, nil
 }
 
 // acquire waits for a snapshot that is free.

@@ -29,6 +29,11 @@ type Network interface {
 	// which take returns a [dist.InvalidError] is refused: its sender is named, and it is awaited
 	// again.
 	TakeReport(ctx context.Context, from int, take func(t int, record []byte) error) error
+	// SendNumbers sends numbers of an evaluation at iteration t to another agent, in a stream of their
+	// own that survives its process like the messages of the algorithm.
+	SendNumbers(ctx context.Context, to, t int, numbers []float64) error
+	// ReceiveNumbers waits for the next ones from another agent, of which there are as many.
+	ReceiveNumbers(ctx context.Context, from, t int, into []float64) error
 	// AwaitReports waits until another agent has received all reports.
 	AwaitReports(ctx context.Context, by int) error
 	// CheckpointRequested receives a value when other agents keep many messages for this agent. A
@@ -46,6 +51,6 @@ type Network interface {
 	// not.
 	Offence(agent int) (lasting time.Duration, reason error)
 	// WireBytes is the number of bytes of the agent's messages so far, each message counted once,
-	// without reports.
+	// without reports and evaluations.
 	WireBytes() uint64
 }

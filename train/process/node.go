@@ -70,6 +70,8 @@ type Options struct {
 	Run          Run
 	Schedule     Schedule
 	DropAfter    time.Duration // an agent that is silent for longer is not awaited; 0: never
+	// Evaluations is how the coordinator gets what it needs for a row; nil: it is Whole.
+	Evaluations Evaluations
 	// Absent reports whether an agent is no member in iteration t. nil: all are, all the time.
 	Absent func(agent, t int) bool
 	// Timeout is the longest silence of an agent that this process needs; after it the run ends
@@ -151,6 +153,9 @@ func New(opt Options) *Node {
 	drops := opt.DropAfter > 0 || opt.Absent != nil
 	if opt.Absent == nil {
 		opt.Absent = func(int, int) bool { return false }
+	}
+	if opt.Evaluations == nil {
+		opt.Evaluations = Whole{}
 	}
 	if opt.Abandon == nil {
 		opt.Abandon = func(error) {}
@@ -244,6 +249,9 @@ func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 // an evaluation at the same iteration is not part of the saved streams: a resumed process sends it
 // again.
 func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
+	if err := n.opt.Evaluations.settle(ctx, n); err != nil {
+		return err
+	}
 	if sn.Eval {
 		n.reported.Add(1)
 	}
@@ -257,18 +265,15 @@ func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 			return err
 		}
 	}
-	if sn.Eval && !n.Coordinates() {
-		record, err := snapshotRecord(sn)
-		if err == nil {
-			err = n.opt.Network.Report(ctx, n.opt.Coordinator, sn.T, record)
-		}
-		if err != nil {
-			return err
+	var failed error
+	if sn.Eval {
+		if failed = n.opt.Evaluations.deliver(ctx, n, sn); failed != nil {
+			sn.Eval = false // A checkpoint is valid nevertheless: a resumed process delivers it again.
 		}
 	}
 	select {
 	case n.queue <- sn:
-		return nil
+		return failed
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -304,13 +309,18 @@ func (n *Node) save(ctx context.Context) error {
 				return err
 			}
 		}
-		if !sn.Eval || !n.Coordinates() {
-			n.opt.Run.Pool(n.opt.Rank).Release(sn)
+		if sn.Eval && n.Coordinates() {
+			// at the end of the run the collector leaves a checkpoint of all agents
+			sn.Save = n.isLast(sn.T)
+			n.opt.Run.Collect(sn)
 			continue
 		}
-		// at the end of the run the collector leaves a checkpoint of all agents
-		sn.Save = sn.T == n.opt.Schedule.EvalPoint(n.opt.Schedule.EvalCount())
-		n.opt.Run.Collect(sn)
+		if sn.Eval {
+			if err := n.opt.Evaluations.conclude(ctx, n, sn); err != nil {
+				return err
+			}
+		}
+		n.opt.Run.Pool(n.opt.Rank).Release(sn)
 	}
 	return nil
 }
@@ -411,7 +421,11 @@ func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
 		n.saving.Wait()
 		return
 	default:
-		if err := n.opt.Network.Report(ctx, n.opt.Coordinator, 0, Note{Kind: NoteStopped}.record()); err != nil {
+		err := n.opt.Evaluations.settle(ctx, n)
+		if err == nil {
+			err = n.opt.Network.Report(ctx, n.opt.Coordinator, 0, Note{Kind: NoteStopped}.record())
+		}
+		if err != nil {
 			return
 		}
 		select {
