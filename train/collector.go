@@ -134,10 +134,10 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 	return ev, nil
 }
 
-// keep copies the final models into the result. Those of agents in other processes are not here.
+// keep copies the final models into the result, unless they are in other processes.
 func (c *collector) keep(set []*snapshot.Snapshot, ev evaluate.Evaluation) {
 	c.res.Mean, c.res.MeanBuffers = ev.Mean, ev.Buffers
-	if c.run.opt.Process != nil {
+	if !c.run.group.gathers() {
 		return
 	}
 	read := evaluate.Read

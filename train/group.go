@@ -35,6 +35,8 @@ type processGroup interface {
 	Deliver(ctx context.Context, sn *snapshot.Snapshot) error
 	// evaluate makes the row of the snapshots of all agents.
 	evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error)
+	// gathers reports whether the snapshots of all agents have their vectors.
+	gathers() bool
 	// RowsWritten tells that the first n rows are in the metric files. The last row was made from
 	// set.
 	RowsWritten(n int, set []*snapshot.Snapshot)
@@ -99,6 +101,7 @@ func (g *singleProcess) repeatsEvaluations() bool                       { return
 func (g *singleProcess) evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 	return g.r.eval.Evaluate(set)
 }
+func (g *singleProcess) gathers() bool          { return true }
 func (g *singleProcess) results() *Result       { return nil }
 func (g *singleProcess) endAgain(*Result) error { return nil }
 

@@ -153,6 +153,8 @@ func (g *manyProcesses) evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation,
 	return g.r.eval.EvaluateParts(set, g.p.Rank)
 }
 
+func (g *manyProcesses) gathers() bool { return g.whole }
+
 // Serve implements processGroup.
 func (g *manyProcesses) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 	g.Node.Serve(ctx, fail)
@@ -186,6 +188,20 @@ func (g *manyProcesses) wait(ctx, stop context.Context) {
 }
 
 func (g *manyProcesses) finish(res *Result, end ending, err error) error {
+	err = g.conclude(res, end, err)
+	if a := g.agent(); err == nil && res.Status == Finished && !g.whole {
+		res.Models, res.Buffers = make([][]float32, g.r.setup.Graph.N), nil
+		res.Models[a.id] = a.exchange.read(nil, a.state.X)
+		if a.gradients.buffers != nil {
+			res.Buffers = make([][]float32, len(res.Models))
+			res.Buffers[a.id] = a.exchange.read(nil, a.gradients.buffers)
+		}
+	}
+	return err
+}
+
+// conclude finds out how the run ended. The coordinator writes its results, and tells the others.
+func (g *manyProcesses) conclude(res *Result, end ending, err error) error {
 	lost := g.r.divergence()
 	note, ended := g.End()
 	switch {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -145,7 +146,13 @@ func (w *processes) run(stop func(rank int) context.Context) *Result {
 			w.t.Errorf("agent %d ended as %s, agent 0 as %s", i, r.Status, results[0].Status)
 		}
 	}
-	return results[0]
+	all := *results[0] // each process has the model of its own agent
+	if all.Models = slices.Clone(all.Models); all.Models != nil {
+		for i, r := range results {
+			all.Models[i] = r.Models[i]
+		}
+	}
+	return &all
 }
 
 // withoutWireBytes is a trace without the bytes that were sent, which differ between one process
