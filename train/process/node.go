@@ -459,6 +459,9 @@ func (n *Node) Moved() bool {
 	}
 }
 
+// Ended is closed when the coordinator has told that the run has ended.
+func (n *Node) Ended() <-chan struct{} { return n.ended }
+
 // End returns the coordinator's note of how the run ended. ok is false if none has come.
 func (n *Node) End() (end Note, ok bool) {
 	if note := n.end.Load(); note != nil {
