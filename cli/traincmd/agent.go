@@ -29,6 +29,7 @@ import (
 	"fspda/internal/cgroup"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/memory"
 	"fspda/train/runfolder"
 )
 
@@ -231,7 +232,9 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 	r.onClose(node.Close)
 	metrics.serve(oneProcess{live: live, node: node, rank: m.rank, iterations: r.setup.Config.Iterations}, log)
 	r.observe(metrics)
-	about := []zap.Field{zap.String("listens", address), zap.Int("agents", r.setup.Config.Agents)}
+	need := memory.OneAgent(r.setup, r.devices.Device, r.options.Folder != nil)
+	about := []zap.Field{zap.String("listens", address), zap.Int("agents", r.setup.Config.Agents),
+		zap.String("memory", command.Bytes(need))}
 	if len(m.join) > 0 { // the others join agent 0
 		about = append(about, zap.Strings("joins", m.join))
 	}
