@@ -166,14 +166,18 @@ func TestElasticFamilies(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes minutes; set FSPDA_LONG=1")
 	}
-	for _, algo := range []string{"dsgd", "fspda-sa", "fspda-storm", "dsgt", "extra", "choco", "beer", "sgp"} {
+	for _, algo := range []string{"dsgd", "fspda-sa", "fspda-storm", "dsgt", "extra", "choco", "beer", "sgp", "sgd",
+		"local-sgd", "diloco", "sparseloco", "demo", "sparta"} {
 		t.Run(algo, func(t *testing.T) {
 			graph := "ring"
 			if algo == "sgp" || algo == "beer" || algo == "choco" {
 				graph = "complete"
 			}
-			e := newElasticRun(t, 5, "--algo", algo, "--graph", graph, "--iterations", "3000",
-				"--eval-points", "15")
+			args := []string{"--algo", algo, "--iterations", "3000", "--eval-points", "15"}
+			if !slices.Contains([]string{"sgd", "local-sgd", "diloco", "sparseloco", "demo", "sparta"}, algo) {
+				args = append(args, "--graph", graph) // the others exchange with all
+			}
+			e := newElasticRun(t, 5, args...)
 			e.await(0, " 200 of 3,000", 1)
 			e.kill(0)
 			e.await(1, members, 1)

@@ -8,6 +8,7 @@ import (
 
 	"fspda/device"
 	"fspda/train/algo"
+	"fspda/train/membership"
 	"fspda/train/runfolder"
 	"fspda/train/simnet"
 	"fspda/train/snapshot"
@@ -39,7 +40,7 @@ type core struct {
 	halt   context.CancelCauseFunc
 	clock  clock
 	round  algo.Round
-	leaving
+	membership.Leaving
 }
 
 // clock is an agent's virtual time in a synchronous run: a [simnet.Clock] or a [simnet.NoClock].
@@ -65,7 +66,7 @@ func newAgent(r *run, id, t, first int) (*agent, error) {
 	}
 	w := r.workerOf(id)
 	c := &core{id: id, run: r, worker: w, dev: w.Device, ctx: context.Background(), halt: func(error) {},
-		clock: simnet.NoClock{}, leaving: r.group.leaving()}
+		clock: simnet.NoClock{}, Leaving: r.group.leaving()}
 	if s.HasClocks() {
 		c.clock = s.NewClock(id)
 	}

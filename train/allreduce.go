@@ -46,11 +46,12 @@ type divided struct {
 }
 
 // initDivided divides the all-reduces between processes, if vectors are sent with all their bits, or
-// by a codec of blocks that codes the sum again.
+// by a codec of blocks that codes the sum again. Where members may leave, each has the vectors of all
+// others instead: then it can sum them without an agent that dies meanwhile.
 func (x *exchange) initDivided() {
 	net, ok := x.checkedNet()
 	s := x.run.setup
-	if !ok || s.Graph.N <= 2 || s.WireFormat().Bits() != 32 {
+	if !ok || s.Members.Elastic() || s.Graph.N <= 2 || s.WireFormat().Bits() != 32 {
 		return
 	}
 	parts := &allreduce.Parts{Net: net, Pool: x.worker.pool, Self: x.id, Agents: s.Graph.N}

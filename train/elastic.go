@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 
 	"go.uber.org/zap"
 
@@ -37,138 +36,25 @@ var ErrDropped = errors.New("train: the other members go on without this agent")
 // evaluate it and to write its folder. All are to resume.
 var ErrMoved = errors.New("train: the process that evaluated the run has left: another one goes on in its place")
 
-// leaving knows of other agents whether they leave.
-type leaving interface {
-	// enter says that the local agent is in iteration t.
-	enter(t int)
-	// watch returns a context that ends when it is agreed that a peer leaves.
-	watch(ctx context.Context, peer int) (context.Context, func())
-	// uses says that the messages of a peer in iteration t are used, and reports whether they may be.
-	// If not, it waits until that is agreed.
-	uses(ctx context.Context, peer, t int) bool
-	// gone reports whether it is agreed that a peer leaves.
-	gone(peer int) bool
-}
-
-// staying is leaving of agents that all stay, or leave as the log says.
-type staying struct{}
-
-func (staying) enter(int)                                                  {}
-func (staying) watch(ctx context.Context, _ int) (context.Context, func()) { return ctx, func() {} }
-func (staying) uses(context.Context, int, int) bool                        { return true }
-func (staying) gone(int) bool                                              { return false }
-
-// departures is leaving of a process that agrees with the others who leaves.
-type departures struct {
-	mu    sync.Mutex
-	t     int
-	peers []departure
-}
-
-// departure is the leaving of a peer.
-type departure struct {
-	taken  int // The latest iteration in which messages of it were used; -1: none.
-	leaves bool
-	from   int             // The iteration from which on exchanges with it fail.
-	agreed context.Context // Ends when the log says so.
-	agree  context.CancelFunc
-}
-
-func newDepartures(agents int) *departures {
-	d := &departures{peers: make([]departure, agents)}
-	for i := range d.peers {
-		d.peers[i].stay()
-	}
-	return d
-}
-
-// stay sets a peer to one that does not leave.
-func (p *departure) stay() {
-	*p = departure{taken: -1}
-	p.agreed, p.agree = context.WithCancel(context.Background())
-}
-
-func (d *departures) enter(t int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.t = t
-}
-
-func (d *departures) watch(ctx context.Context, peer int) (context.Context, func()) {
-	d.mu.Lock()
-	agreed := d.peers[peer].agreed
-	d.mu.Unlock()
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(agreed, cancel)
-	return ctx, func() {
-		stop()
-		cancel()
-	}
-}
-
-func (d *departures) uses(ctx context.Context, peer, t int) bool {
-	d.mu.Lock()
-	p := &d.peers[peer]
-	if !p.leaves || t < p.from {
-		p.taken = t
-		d.mu.Unlock()
-		return true
-	}
-	agreed := p.agreed
-	d.mu.Unlock()
-	select {
-	case <-agreed.Done():
-	case <-ctx.Done():
-	}
-	return false
-}
-
-func (d *departures) gone(peer int) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.peers[peer].agreed.Err() != nil
-}
-
-// close says that no further message of a peer is used, and returns the iteration from which on
-// exchanges with it fail, at least a given one.
-func (d *departures) close(peer, least int) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := &d.peers[peer]
-	if p.from = max(least, d.t); p.taken >= p.from {
-		p.from = p.taken + 1
-	}
-	p.leaves = true
-	return p.from
-}
-
-// away reports whether a peer leaves.
-func (d *departures) away(peer int) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.peers[peer].leaves
-}
-
-// fail ends the waits for peers that leave, and tells of each of them from when on.
-func (d *departures) fail(tell func(peer, from int)) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for i := range d.peers {
-		if p := &d.peers[i]; p.leaves && p.agreed.Err() == nil {
-			tell(i, p.from)
-			p.agree()
-		}
-	}
-}
-
 // elasticMembers is the [membership.Local] of a process.
 type elasticMembers struct {
 	*manyProcesses
 	*Elastic
-	*departures
+	membership.Departures
 	first int // The iteration at which this process began.
 	seen  int // The changes that were taken.
 	ended context.CancelCauseFunc
+}
+
+// departures returns the way in which agents of the run's method leave.
+func (g *manyProcesses) departures() membership.Departures {
+	s := g.r.setup
+	if !s.Traits.Edges.Collective {
+		return membership.Separate(s.Graph.N)
+	}
+	return membership.Joint(s.Graph.N,
+		func(t int) bool { return !s.AllReduces() || s.AllReducesAt(t) },
+		func(peer, t int) bool { return s.Members.Idle(g.p.Rank, peer, t) })
 }
 
 // checkElastic refuses methods and settings under which members that leave need one process.
@@ -190,9 +76,6 @@ func (g *manyProcesses) checkElastic() error {
 		return refuse("messages that are awaited later may come of an agent that has left meanwhile")
 	case t.MessagesPerIteration() > t.MessagesPerLink():
 		return refuse(s.Config.Algo + " has several exchanges in an iteration, and an agent may leave between them")
-	case t.Edges.Collective:
-		return refuse(s.Config.Algo + " needs the same contributions at all members, and processes notice at " +
-			"different times that an agent is gone")
 	}
 	return nil
 }
@@ -223,7 +106,7 @@ func (g *manyProcesses) openElastic(first int, anew bool) (int, error) {
 		g.coordinator = v.Writer
 	}
 	e.first = first
-	e.enter(first)
+	e.Enter(first)
 	return first, nil
 }
 
@@ -239,16 +122,16 @@ func (g *manyProcesses) begins() int {
 func (g *manyProcesses) joins() bool { return g.joined }
 
 // leaving implements processGroup.
-func (g *manyProcesses) leaving() leaving {
+func (g *manyProcesses) leaving() membership.Leaving {
 	if g.elastic == nil {
-		return staying{}
+		return membership.Staying{}
 	}
-	return g.elastic.departures
+	return g.elastic.Departures
 }
 
 // absent reports whether an agent is no member in iteration t, or leaves.
 func (g *manyProcesses) absent(agent, t int) bool {
-	return g.elastic != nil && (g.elastic.away(agent) || !g.r.setup.Members.Present(agent, t))
+	return g.elastic != nil && (g.elastic.Away(agent) || !g.r.setup.Members.Present(agent, t))
 }
 
 // begin prepares the streams to slots that have had several agents, for a process that resumes at
@@ -304,7 +187,7 @@ func (m *elasticMembers) take(v membership.View) error {
 	}
 	for _, e := range v.Epochs[m.seen:] {
 		for _, gone := range e.Left {
-			if idle := idleAt(e, m.p.Rank); !m.Local(gone) && !m.agrees(gone, e.At, idle) && idle > m.first {
+			if idle := idleAt(e, m.p.Rank); !m.Local(gone) && m.Lacks(gone, e.At, idle, m.first) {
 				// The messages between are lost with the process of the agent that has left.
 				return fmt.Errorf("%w: it resumed at iteration %d and needs messages of agent %d up to iteration %d",
 					ErrDropped, m.first, gone, idle)
@@ -318,27 +201,12 @@ func (m *elasticMembers) take(v membership.View) error {
 				m.Slots.Retire(i, v.Lives[i])
 			}
 			m.Slots.Admit(i, v.Lives[i], e.At)
-			m.comes(i)
+			m.Comes(i)
 		}
 	}
 	m.seen = len(v.Epochs)
-	m.fail(func(int, int) {}) // The log says it.
+	m.EndWaits(func(int, int) {}) // The log says it.
 	return nil
-}
-
-// agrees reports whether exchanges with a peer that leaves at an iteration fail from idle on.
-func (d *departures) agrees(peer, at, idle int) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p := &d.peers[peer]
-	return p.leaves && min(p.from, at) == idle
-}
-
-// comes says that a slot has a new agent.
-func (d *departures) comes(peer int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.peers[peer].stay()
 }
 
 // Leave implements [membership.Local].
@@ -346,7 +214,7 @@ func (m *elasticMembers) Leave(agent, life int) int {
 	if m.Local(agent) {
 		return 0
 	}
-	idle := m.close(agent, max(m.r.setup.Members.Since(agent), m.r.setup.Members.Since(m.p.Rank)))
+	idle := m.Close(agent, max(m.r.setup.Members.Since(agent), m.r.setup.Members.Since(m.p.Rank)))
 	m.Slots.Retire(agent, life)
 	m.r.log.Warn("an agent leaves: it is no longer awaited", zap.Int("agent", agent), zap.Int("iteration", idle))
 	return idle
@@ -357,7 +225,10 @@ func (m *elasticMembers) Hold() int { return m.r.progress.pause(m.r.setup.RoundL
 
 // Fail implements [membership.Local].
 func (m *elasticMembers) Fail() {
-	m.fail(func(peer, from int) { m.r.setup.Members.Fence(m.p.Rank, peer, from) })
+	if !m.Early() {
+		return // The agreement says it of all members alike.
+	}
+	m.EndWaits(func(peer, from int) { m.r.setup.Members.Fence(m.p.Rank, peer, from) })
 }
 
 // Change implements [membership.Local].

@@ -284,14 +284,14 @@ func (x *exchange) receive(link int) error {
 		x.giveUp(l)
 		return nil
 	}
-	ctx, over := x.watch(x.ctx, l.Peer)
+	ctx, over := x.Watch(x.ctx, l.Peer)
 	defer over()
 	for range x.expect {
 		m, err := x.recv(ctx, link)
 		if errors.Is(err, dist.ErrIdle) {
 			return nil
 		}
-		if err != nil && x.gone(l.Peer) {
+		if err != nil && x.Gone(l.Peer) {
 			break
 		}
 		if err != nil {
@@ -299,7 +299,7 @@ func (x *exchange) receive(link int) error {
 		}
 		x.take(link, m)
 	}
-	if !x.uses(x.ctx, l.Peer, x.round.T) {
+	if !x.Uses(x.ctx, l.Peer, x.round.T) {
 		l.Received, l.Coords = nil, l.Coords[:0]
 		x.giveUp(l)
 	}
@@ -317,11 +317,11 @@ func (x *exchange) giveUp(l *algo.Link) {
 	}
 }
 
-// settle takes the links to agents that leave out of a collective exchange, once everything was
-// received: its sums are over the agents whose messages count.
-func (x *exchange) settle() {
-	if !x.left {
-		return
+// settle ends a collective exchange, once everything was received: it takes the links to agents that
+// leave out of it, so that its sums are over the agents whose messages count.
+func (x *exchange) settle() error {
+	if err := x.confirm(); err != nil || !x.left {
+		return err
 	}
 	x.left = false
 	links, kept := x.round.Links, 0
@@ -333,6 +333,50 @@ func (x *exchange) settle() {
 		}
 	}
 	x.round.Links, x.posts = links[:kept], x.posts[:kept]
+	return nil
+}
+
+// confirm tells the others that this agent has all messages of a collective exchange, and waits
+// until all have said so, or have left. An agent that leaves meanwhile counts for all or for none.
+func (x *exchange) confirm() error {
+	links, t := x.round.Links, x.round.T
+	if !x.Joint() || len(links) == 0 {
+		return nil
+	}
+	x.Confirms(t)
+	idle := func(peer int) bool { return x.run.setup.Members.Idle(x.id, peer, t) }
+	for i := range links {
+		if idle(links[i].Peer) {
+			continue
+		}
+		word := x.worker.pool.Get(1)
+		x.dev.Write(word.V, []float32{1})
+		m := dist.Message{T: t, From: x.id, To: links[i].Peer, Values: []*dist.Buffer{word}}
+		if err := x.run.net.Send(x.ctx, m); err != nil {
+			return x.failure(err)
+		}
+	}
+	for i := range links {
+		if idle(links[i].Peer) {
+			continue
+		}
+		ctx, over := x.Watch(x.ctx, links[i].Peer)
+		m, err := x.run.net.Recv(ctx, x.id, links[i].Peer, t)
+		over()
+		if err == nil {
+			m.Release()
+		} else if !x.Gone(links[i].Peer) {
+			return x.failure(err)
+		}
+	}
+	x.Commits(x.ctx, t)
+	for i := range links {
+		if l := &links[i]; idle(l.Peer) {
+			l.Received, l.Coords = nil, l.Coords[:0]
+			x.giveUp(l)
+		}
+	}
+	return nil
 }
 
 // selfWeight is the weight of the agent itself in the mixing matrix of the members from iteration t

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/train/evaluate"
+	"fspda/train/membership"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
 )
@@ -25,7 +26,7 @@ type processGroup interface {
 	// joins reports whether the agent joins the members of a run there.
 	joins() bool
 	// leaving knows of other agents whether they leave.
-	leaving() leaving
+	leaving() membership.Leaving
 	// start connects the processes, after the local agents were made.
 	start() error
 	// Serve starts the work that runs in parallel with the agents until wait returns. It calls fail
@@ -92,7 +93,7 @@ func (r *run) passOver(checkpoints []error) error {
 
 func (g *singleProcess) begins() int                                    { return 0 }
 func (g *singleProcess) joins() bool                                    { return false }
-func (g *singleProcess) leaving() leaving                               { return staying{} }
+func (g *singleProcess) leaving() membership.Leaving                    { return membership.Staying{} }
 func (g *singleProcess) start() error                                   { return nil }
 func (g *singleProcess) Serve(context.Context, context.CancelCauseFunc) {}
 func (g *singleProcess) RowsWritten(int, []*snapshot.Snapshot)          {}

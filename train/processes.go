@@ -61,7 +61,7 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 			return nil, err
 		}
 		g.coordinator = g.p.Elastic.Writer
-		g.elastic = &elasticMembers{manyProcesses: g, Elastic: g.p.Elastic, departures: newDepartures(s.Graph.N)}
+		g.elastic = &elasticMembers{manyProcesses: g, Elastic: g.p.Elastic, Departures: g.departures()}
 	}
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
 		Schedule: s, Timeout: g.p.Timeout,

@@ -164,10 +164,10 @@ func (r *regrouping) send(to []int, vs ...device.Vector) error {
 
 // recv receives a message. Its vectors are on the agent's device.
 func (r *regrouping) recv(from int) (dist.Message, error) {
-	ctx, over := r.watch(r.ctx, from)
+	ctx, over := r.Watch(r.ctx, from)
 	defer over()
 	m, err := r.run.net.Recv(ctx, r.id, from, r.t)
-	if err != nil && r.gone(from) {
+	if err != nil && r.Gone(from) {
 		return m, fmt.Errorf("%w: agent %d left during the change of members in iteration %d", ErrDropped, from, r.t)
 	}
 	if errors.Is(err, dist.ErrIdle) {

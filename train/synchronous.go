@@ -130,7 +130,7 @@ func (d *synchronous) assemble(a *agent, t, first int) error {
 func (d *synchronous) step(a *agent, t int) error {
 	s := d.r.setup
 	a.round.T = t
-	a.enter(t)
+	a.Enter(t)
 	a.round.Alpha, a.round.Eta = s.StepSizes(t)
 	defer a.release()
 	if err := a.exchange.advance(a.state, t); err != nil {
@@ -151,7 +151,9 @@ func (d *synchronous) step(a *agent, t int) error {
 				return err
 			}
 		}
-		a.exchange.settle()
+		if err := a.exchange.settle(); err != nil {
+			return err
+		}
 		a.clock.Await()
 	}
 	if err := cmp.Or(s.Algo.Mix(a.state, &a.round), a.exchange.sendErr); err != nil {

@@ -86,8 +86,8 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 	}
 	drop := time.Duration(s.DropAfter() * float64(time.Second))
 	g, err := agreement.Open(agreement.Options{Self: m.rank, Agents: s.Graph.N, Life: m.life,
-		MinAgents: s.Config.MinAgents, DropAfter: drop, Sessions: node, File: filepath.Join(folder, membersLog),
-		Log: r.display.log, Stuck: func(agent int) bool {
+		MinAgents: s.Config.MinAgents, Joint: s.Traits.Edges.Collective, DropAfter: drop, Sessions: node,
+		File: filepath.Join(folder, membersLog), Log: r.display.log, Stuck: func(agent int) bool {
 			for _, stall := range process.Hanging(node, m.rank, s.Graph.N, 2*drop) {
 				if stall.Agent == agent && stall.Works() {
 					return true
@@ -119,7 +119,8 @@ func (m *oneAgent) writer(s *train.Setup, store *runfolder.AgentStore) int {
 	if !s.DropsSilent() {
 		return process.Coordinator
 	}
-	life, v := agreement.Kept(filepath.Join(store.Path, membersLog), s.Graph.N, s.Config.MinAgents)
+	life, v := agreement.Kept(filepath.Join(store.Path, membersLog), s.Graph.N, s.Config.MinAgents,
+		s.Traits.Edges.Collective)
 	m.life = max(m.life, life)
 	if m.life > 0 && store.Empty() {
 		return -1 // A new agent writes nothing before it is a member.

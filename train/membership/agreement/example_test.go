@@ -8,7 +8,7 @@ import (
 
 // A process that has kept no log begins as the first agent of its slot, and agent 0 evaluates.
 func ExampleKept() {
-	life, v := agreement.Kept("no-such-log.raft", 3, 2)
+	life, v := agreement.Kept("no-such-log.raft", 3, 2, false)
 	fmt.Println("life", life, "writer", v.Writer, "changes", len(v.Epochs))
 	// Output:
 	// life 0 writer 0 changes 0

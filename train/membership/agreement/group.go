@@ -27,6 +27,7 @@ type Options struct {
 	Life      int
 	MinAgents int           // The fewest members: below it nobody leaves.
 	DropAfter time.Duration // The silence after which an agent leaves.
+	Joint     bool          // Messages of an agent that leaves count up to the same exchange at all members.
 	Sessions  dist.SessionOpener
 	// Stuck reports whether an agent does not advance although its process is heard. nil: none is.
 	Stuck func(agent int) bool
@@ -97,7 +98,7 @@ const (
 func Open(o Options) (*Group, error) {
 	g := &Group{opt: o, inbox: make(chan record, 256), calls: make(chan func()), changed: make(chan struct{}, 1),
 		over:  make(chan struct{}),
-		state: newState(o.Agents, o.MinAgents), asks: map[int]entry{}, ripe: map[int]time.Time{},
+		state: newState(o.Agents, o.MinAgents, o.Joint), asks: map[int]entry{}, ripe: map[int]time.Time{},
 		began: time.Now(),
 		id:    nodeID(o.Self, o.Life, o.Agents)}
 	g.told.silent = make([]time.Time, o.Agents)

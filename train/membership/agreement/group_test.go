@@ -357,7 +357,7 @@ func TestKeptLog(t *testing.T) {
 			t.Errorf("the log was %s and is %s", membership.Text(log), membership.Text(c.agents[0].log))
 		}
 	})
-	if life, v := Kept(filepath.Join(dir, "1-1"), 4, 1); life != 1 || v.Lives[1] != 1 || len(v.Epochs) != 2 {
+	if life, v := Kept(filepath.Join(dir, "1-1"), 4, 1, false); life != 1 || v.Lives[1] != 1 || len(v.Epochs) != 2 {
 		t.Errorf("life %d was kept, and %+v; want 1 and two changes", life, v)
 	}
 	if _, err := openStore(filepath.Join(dir, "0-0"), 3); err == nil {

@@ -34,6 +34,7 @@ type entry struct {
 // state follows from the entries, in their order. It is the same in all processes.
 type state struct {
 	agents, least int
+	joint         bool   // An agent that leaves does so in the same exchange at all members.
 	lives         []int  // How often each slot has got a new agent.
 	present       []bool // As of the latest entry.
 	accused       []map[int]bool
@@ -51,9 +52,9 @@ type pending struct {
 	current map[int]bool       // Members that know the latest revision.
 }
 
-func newState(agents, least int) *state {
-	s := &state{agents: agents, least: max(1, least), lives: make([]int, agents), present: make([]bool, agents),
-		accused: make([]map[int]bool, agents), dropped: make([]bool, agents)}
+func newState(agents, least int, joint bool) *state {
+	s := &state{agents: agents, least: max(1, least), joint: joint, lives: make([]int, agents),
+		present: make([]bool, agents), accused: make([]map[int]bool, agents), dropped: make([]bool, agents)}
 	for i := range agents {
 		s.present[i], s.accused[i] = true, map[int]bool{}
 	}
@@ -206,7 +207,7 @@ func exists(m map[int]int, key int) bool {
 
 // form ends the pending change, and returns its epochs.
 func (s *state) form() []membership.Epoch {
-	p, at := s.pending, 0
+	p, at, members := s.pending, 0, s.members()
 	s.pending = nil
 	for _, t := range p.reached {
 		at = max(at, t)
@@ -214,10 +215,29 @@ func (s *state) form() []membership.Epoch {
 	for k := range p.epochs {
 		c := &p.epochs[k]
 		c.Epoch, c.At = len(s.epochs)+1, at
+		if s.joint {
+			unite(c, members)
+		}
 		maps.DeleteFunc(c.Idle, func(_, t int) bool { return t >= at })
 		s.epochs = append(s.epochs, *c)
 	}
 	return p.epochs
+}
+
+// unite lets exchanges with the agent that left fail from the latest iteration on that a member has
+// noted, at all of them: who has noted it has used what all have.
+func unite(c *membership.Epoch, members []int) {
+	if len(c.Left) == 0 {
+		return
+	}
+	latest := 0
+	for _, i := range members {
+		latest = max(latest, c.Idle[i])
+	}
+	clear(c.Idle)
+	for _, i := range members {
+		c.Idle[i] = latest
+	}
 }
 
 // silenced lists agents that a strict majority of the other members does not hear, and those that

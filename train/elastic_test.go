@@ -1,0 +1,167 @@
+package train
+
+import (
+	"context"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fspda/cpu"
+	"fspda/dist"
+	"fspda/dist/discover/nats"
+	"fspda/dist/link"
+	"fspda/train/membership"
+	"fspda/train/membership/agreement"
+)
+
+// elasticProcesses is a run over links in which the last agent dies in the middle of an exchange.
+type elasticProcesses struct {
+	t    *testing.T
+	c    Config
+	join string
+	// dies reports whether the last agent dies instead of sending a message.
+	dies   func(e *elasticProcesses, m dist.Message) bool
+	at     atomic.Int64 // The iteration that agent 0 is in.
+	groups []*agreement.Group
+}
+
+// mortal is a Network that dies in place of sending a message.
+type mortal struct {
+	*link.Node
+	dies func(dist.Message) bool
+}
+
+func (n mortal) Send(ctx context.Context, m dist.Message) error {
+	if n.dies(m) {
+		m.Release()
+		n.Node.Close()
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return n.Node.Send(ctx, m)
+}
+
+// one runs one agent. It calls ready with the address of its server.
+func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)) (*Result, error) {
+	s, m := resolve(e.t, e.c)
+	by := nats.Options{Run: "elastic", Self: rank, Agents: e.c.Agents, Server: nats.Server{Listen: "127.0.0.1:0"}}
+	if rank > 0 {
+		by.Server.Join = []string{e.join}
+	}
+	found, err := nats.Open(by)
+	if err != nil {
+		return nil, err
+	}
+	dev := cpu.New()
+	n, err := link.Open(link.Options{Run: "elastic", Self: rank, Agents: e.c.Agents, Pool: dist.NewPool(dev),
+		Dim: s.Dim, Codec: s.Codec(), Wire: s.WireFormat(), Discovery: found, Listen: "127.0.0.1:0",
+		Links: link.Links{Pause: 200 * time.Millisecond}})
+	if err != nil {
+		return nil, err
+	}
+	defer n.Close()
+	ready(found.Address())
+	g, err := agreement.Open(agreement.Options{Self: rank, Agents: e.c.Agents, Sessions: n,
+		DropAfter: 3 * time.Second, Joint: s.Traits.Edges.Collective})
+	if err != nil {
+		return nil, err
+	}
+	defer g.Close()
+	e.groups[rank] = g
+	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n,
+		Elastic: &Elastic{Agreement: g, Slots: n}}, OnStep: func(t int) { e.at.Store(int64(t)) }}
+	if rank == e.c.Agents-1 {
+		opt.Process.Network = mortal{n, func(m dist.Message) bool { return e.dies(e, m) }}
+		context.AfterFunc(ctx, g.Close)
+	}
+	return Run(ctx, s, opt)
+}
+
+// run returns the result of agent 0 and the changes of the members.
+func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
+	e.t.Helper()
+	n := e.c.Agents
+	e.groups = make([]*agreement.Group, n)
+	results, errs := make([]*Result, n), make([]error, n)
+	last, kill := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	address := make(chan string, 1)
+	start := func(rank int, ctx context.Context, ready func(string)) {
+		all.Go(func() { results[rank], errs[rank] = e.one(ctx, rank, ready) })
+	}
+	start(0, context.Background(), func(a string) { address <- a })
+	e.join = <-address
+	for rank := 1; rank < n-1; rank++ {
+		start(rank, context.Background(), func(string) {})
+	}
+	var dying sync.WaitGroup
+	dying.Go(func() { _, _ = e.one(last, n-1, func(string) {}) }) // it dies
+	all.Wait()
+	kill()
+	dying.Wait()
+	for i, err := range errs {
+		if err != nil {
+			e.t.Fatalf("agent %d: %v", i, err)
+		}
+	}
+	return results[0], e.groups[0].Status().Changes
+}
+
+// An agent dies in an all-reduce that has reached some of the others only. They all use what it sent,
+// or none of them does, and its log repeats the run to the bit.
+func TestDeathInAllReduce(t *testing.T) {
+	const at = 24
+	for _, c := range []struct {
+		name, algo string
+		dies       func(e *elasticProcesses, m dist.Message) bool
+		counts     bool // The exchange of iteration at counts.
+	}{
+		{"some have its vector", "sgd", func(_ *elasticProcesses, m dist.Message) bool {
+			return m.T == at && m.To == 1
+		}, false},
+		{"all have its vector", "local-sgd", func(_ *elasticProcesses, m dist.Message) bool {
+			return m.T == at && m.Values[0].V.Len() == 1
+		}, false},
+		{"one has the word of all", "demo", func(e *elasticProcesses, m dist.Message) bool {
+			if m.T != at || m.To != 1 || m.Values[0].V.Len() > 1 {
+				return false
+			}
+			for e.at.Load() <= at { // Its word to agent 0 is under way.
+				time.Sleep(time.Millisecond)
+			}
+			return true
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			cfg := elastic(t, c.algo, "")
+			written := cfg.Membership
+			cfg.Membership, cfg.Agents = "elastic", 4
+			e := &elasticProcesses{t: t, c: cfg, dies: c.dies}
+			got, log := e.run()
+			if len(log) != 1 || !slices.Equal(log[0].Left, []int{3}) {
+				t.Fatalf("the members changed by %s", membership.Text(log))
+			}
+			first := log[0].At
+			for _, idle := range log[0].Idle {
+				first = idle
+			}
+			if first > at != c.counts {
+				t.Errorf("agent 3 is left out from iteration %d on: %s", first, membership.Text(log))
+			}
+			if err := os.WriteFile(written, membership.Text(log), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			cfg.Membership = written
+			again := play(t, cfg, Options{})
+			for i := range 3 {
+				if !slices.Equal(again.Models[i], got.Models[i]) {
+					t.Errorf("agent %d of the log played again differs: %s", i, membership.Text(log))
+				}
+			}
+		})
+	}
+}
