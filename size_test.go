@@ -17,7 +17,7 @@ import (
 var sizes = map[string]int{
 	".":        4,
 	"bench":    10640,
-	"cli":      14050,
+	"cli":      14120,
 	"cmd":      40,
 	"cpu":      12400,
 	"cuda":     20500,

@@ -5,6 +5,7 @@ package cli
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"fspda/internal/testing/disttest"
 )
 
 // elasticRun is a run of processes whose members change.
@@ -24,6 +27,7 @@ type elasticRun struct {
 	agents int
 	args   []string
 	peers  string
+	join   string // Addresses to join, in place of peers; empty: none.
 
 	mu    sync.Mutex
 	cmds  []*exec.Cmd
@@ -32,7 +36,13 @@ type elasticRun struct {
 }
 
 func newElasticRun(t *testing.T, agents int, more ...string) *elasticRun {
-	e := &elasticRun{t: t, dir: t.TempDir(), agents: agents, cmds: make([]*exec.Cmd, agents),
+	return joinElasticRun(t, agents, "", more...)
+}
+
+// joinElasticRun starts a run whose agents join others at some addresses; with none, by a file of
+// addresses.
+func joinElasticRun(t *testing.T, agents int, join string, more ...string) *elasticRun {
+	e := &elasticRun{t: t, dir: t.TempDir(), agents: agents, join: join, cmds: make([]*exec.Cmd, agents),
 		said: make([]*bytes.Buffer, agents), peers: localPeers(t, agents)}
 	e.args = append([]string{"--data-train", "400", "--data-test", "100", "--hidden", "6", "--batch", "16",
 		"--agents", strconv.Itoa(agents), "--gradient-time", "0.01"}, more...)
@@ -59,7 +69,11 @@ func (e *elasticRun) out() string { return filepath.Join(e.dir, "out") }
 // start starts the process of an agent.
 func (e *elasticRun) start(i int) {
 	e.t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"agent", "--rank", strconv.Itoa(i), "--peers", e.peers,
+	how, where := "--peers", e.peers
+	if e.join != "" {
+		how, where = "--join", e.join
+	}
+	cmd := exec.Command(os.Args[0], append([]string{"agent", "--rank", strconv.Itoa(i), how, where,
 		"--insecure", "--membership", "elastic", "--drop-after", "1", "--checkpoint-every", "1",
 		"--out", e.out()}, e.args...)...)
 	cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
@@ -158,6 +172,29 @@ func TestElasticProcesses(t *testing.T) {
 	present := e.end()
 	if at := slices.Index(present, "2"); at < 0 || present[0] != "3" || present[len(present)-1] != "3" {
 		t.Errorf("agents present in the rows: %v, want 3, then 2, then 3", present)
+	}
+}
+
+// Agents join any of two members. When one of these is gone for good, a new agent joins by the other.
+func TestElasticJoin(t *testing.T) {
+	if os.Getenv("FSPDA_LONG") == "" {
+		t.Skip("takes a minute; set FSPDA_LONG=1")
+	}
+	join := fmt.Sprintf("127.0.0.1:%d,127.0.0.1:%d", disttest.UnusedPort(t), disttest.UnusedPort(t))
+	e := joinElasticRun(t, 4, join, "--algo", "local-sgd", "--iterations", "2000", "--eval-points", "20")
+	e.await(0, " 100 of 2,000", 1)
+	e.kill(0)
+	e.await(1, members, 1)
+	e.await(1, " 400 of 2,000", 1)
+	e.kill(3)
+	e.await(1, members, 2)
+	if err := os.RemoveAll(filepath.Join(e.out(), "agents", "003")); err != nil {
+		t.Fatal(err)
+	}
+	e.start(3)
+	e.await(1, members, 3)
+	if present := e.end(); present[0] != "4" || present[len(present)-1] != "3" {
+		t.Errorf("agents present in the rows: %v, want 4 at first and 3 at the end", present)
 	}
 }
 

@@ -169,8 +169,11 @@ func badView(err error) error {
 func (m *elasticMembers) join(ctx context.Context) (int, error) {
 	m.r.log.Info("asking the members to let this agent join")
 	at, v, err := m.Agreement.Joined(ctx)
+	if errors.Is(err, membership.ErrDropped) {
+		return 0, ErrDropped
+	}
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrDropped, err)
+		return 0, err
 	}
 	m.r.log.Info("joining", zap.Int("iteration", at))
 	if err := m.r.setup.Members.Replace(v.Epochs); err != nil {
@@ -259,3 +262,6 @@ func idleAt(e membership.Epoch, agent int) int {
 
 // Dropped implements [membership.Local].
 func (m *elasticMembers) Dropped() { m.ended(ErrDropped) }
+
+// Failed implements [membership.Local].
+func (m *elasticMembers) Failed(err error) { m.ended(err) }

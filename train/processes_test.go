@@ -198,7 +198,15 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"average": func(c *Config) {
 			c.Algo, c.LocalSteps, c.Momentum, c.Average = "local-sgd", 5, 0.5, "ema(0.9)"
 		},
-		"demo": func(c *Config) { c.Algo, c.Alpha, c.Compress = "demo", 0.01, "dct(8,4)" },
+		"des-loc": func(c *Config) {
+			c.Algo, c.LocalSteps, c.Alpha = "des-loc", 5, 0.01
+			c.Params = Params{"moment_rounds": 2, "square_rounds": 3}
+		},
+		"muloco":       func(c *Config) { c.Algo, c.LocalSteps, c.Alpha, c.Hidden = "muloco", 5, 0.01, Widths{8} },
+		"sparseloco":   func(c *Config) { c.Algo, c.LocalSteps, c.Params = "sparseloco", 5, Params{"side": 8, "k": 4} },
+		"diloco, int4": quantized("diloco", "int4"),
+		"diloco, int2": quantized("diloco", "int2"),
+		"demo":         func(c *Config) { c.Algo, c.Alpha, c.Compress = "demo", 0.01, "dct(8,4)" },
 		"adamw": func(c *Config) {
 			c.Optimizer, c.Alpha, c.ClipNorm, c.WeightDecay, c.DecayTensors = "adamw", 0.01, 0.3, 0.01, "weights"
 		},

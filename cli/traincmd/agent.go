@@ -53,7 +53,8 @@ func newAgent() *cobra.Command {
 		Long: `Run one agent of a run whose other agents are other processes, here or on other machines.
 
 All agents are given the same configuration and their rank, 0 to agents-1. Agent 0 listens at the address of --join;
-the others find it there, and each other through it. Or a file gives the address of each agent (--peers). Agent 0
+the others find it there, and each other through it. Or a file gives the address of each agent (--peers). With
+--membership elastic --join has the addresses of several agents, of which any may leave. Agent 0
 also evaluates and writes the run folder; the others keep their own checkpoints in theirs. An agent that ends for any
 reason can be started again with the same command: it resumes from its checkpoint, and the results of the run do not
 change.
@@ -115,9 +116,8 @@ func checkTimeout(d time.Duration) error {
 // oneAgent is the mode of fspda agent: this process holds one agent of the run.
 type oneAgent struct {
 	agentFlags
-	life    int // The number of agents that the slot has had before; -1: as the folder says.
-	elastic bool
-	moved   bool // The process begins again because another one writes the run folder from now on.
+	life  int  // The number of agents that the slot has had before; -1: as the folder says.
+	moved bool // The process begins again because another one writes the run folder from now on.
 }
 
 func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
@@ -166,11 +166,7 @@ func (m *oneAgent) configure(fs *pflag.FlagSet) (train.Config, error) {
 	if err := checkTimeout(m.timeout); err != nil {
 		return c, err
 	}
-	if c.Elastic() && m.peers == "" && m.cluster == "" {
-		return c, command.UsageErrorf("--membership elastic with --join: agents find each other through the process " +
-			"at that address, which may leave: name a file of all addresses with --peers, or a NATS cluster with " +
-			"--nats")
-	}
+	m.connection.elastic = c.Elastic()
 	return c, m.connection.check(m.run, m.rank, c.Agents)
 }
 
@@ -288,7 +284,7 @@ func (m *oneAgent) connect(r *run) (*link.Node, string, error) {
 		Compression: m.compression, TLS: m.tls, Discovery: found, Listen: m.direct, Advertise: m.directHost(), Log: log,
 		Links: link.Links{Near: s.Partners(m.rank), Life: m.life, Tree: m.cluster == "" && m.peers == ""}}
 	if s.DropsSilent() { // All members agree on changes, and hear each other.
-		o.Near = nil
+		o.Near, o.Tree = nil, false
 	}
 	if drop := s.Config.DropAfter; drop > 0 { // Silence is measured in shorter times.
 		o.Pause = min(5*time.Second, time.Duration(drop*float64(time.Second))/4)

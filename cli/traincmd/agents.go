@@ -72,7 +72,7 @@ type membersTeller struct {
 	log     *zap.Logger
 }
 
-// tell works until ctx ends.
+// tell tells of the members until ctx ends.
 func (m *membersTeller) tell(ctx context.Context) {
 	for ctx.Err() == nil {
 		text, err := json.Marshal(m.status())
@@ -82,7 +82,6 @@ func (m *membersTeller) tell(ctx context.Context) {
 		if err != nil {
 			m.log.Debug("the state of the members was not written", zap.Error(err))
 		}
-		m.takeDrop(ctx)
 		select {
 		case <-time.After(statusInterval):
 		case <-ctx.Done():
@@ -91,7 +90,18 @@ func (m *membersTeller) tell(ctx context.Context) {
 	_ = os.Remove(filepath.Join(m.folder, statusFile)) // An old one does no harm.
 }
 
-// agreeTimeout is how long a drop may wait for a majority. Meanwhile nothing is told.
+// takeDrops takes requests to drop an agent until ctx ends.
+func (m *membersTeller) takeDrops(ctx context.Context) {
+	for ctx.Err() == nil {
+		m.takeDrop(ctx)
+		select {
+		case <-time.After(statusInterval):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// agreeTimeout is how long a drop may wait for a majority.
 const agreeTimeout = 15 * time.Second
 
 // takeDrop drops the agent that a file names.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -27,13 +28,15 @@ type connection struct {
 	insecure  bool
 	packing   string
 	direct    string // address at which other agents connect; empty after check: none
+	elastic   bool   // any agent may leave
 
 	compression link.Compression // set by check
 	tls         link.Credentials // set by check
 }
 
 func (c *connection) add(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&c.join, "join", nil, "HOST:PORT of agent 0, or of any others")
+	fs.StringSliceVar(&c.join, "join", nil, "HOST:PORT of agent 0, or of any others; with --membership elastic of "+
+		"several: of agents 0, 1 and so on, unless they listen elsewhere")
 	fs.StringVar(&c.peers, "peers", "", "file with the address of each agent, in place of --join: YAML with the key "+
 		"peers, below it lines RANK: HOST:PORT")
 	fs.StringVar(&c.listen, "listen", "",
@@ -83,7 +86,8 @@ func (c *connection) discover(o nats.Options) (discover.Discovery, string, error
 		f, err := discover.OpenFile(c.peers, o.Agents, o.Log)
 		return f, c.direct, err
 	}
-	o.Server, o.URL = nats.Server{Listen: c.listen, Advertise: c.advertise, Join: c.join}, c.cluster
+	o.Server = nats.Server{Listen: c.listen, Advertise: c.advertise, Join: c.join, Flat: c.elastic}
+	o.URL = c.cluster
 	o.TLS, o.Client, o.File = c.tls.Agents, c.tls.Client, c.creds
 	d, err := nats.Open(o)
 	if err != nil {
@@ -160,6 +164,9 @@ func (c *connection) checkJoin(rank int) error {
 		return command.UsageErrorf("--join is missing: give the address of agent 0, HOST:PORT, name a file of all " +
 			"addresses with --peers, or a NATS cluster with --nats")
 	}
+	if c.elastic {
+		return c.checkJoinAny(rank)
+	}
 	host, port, err := net.SplitHostPort(c.join[0])
 	if err != nil {
 		return err
@@ -178,6 +185,63 @@ func (c *connection) checkJoin(rank int) error {
 	}
 	c.listen = cmp.Or(c.listen, net.JoinHostPort(local, "0"))
 	return c.checkCerts(c.join)
+}
+
+// checkJoinAny sets the addresses of an agent that joins any of several. An agent that has one of them
+// joins those before it, so that no two join each other.
+func (c *connection) checkJoinAny(rank int) error {
+	if len(c.join) < 2 {
+		return command.UsageErrorf("--membership elastic with --join %s: agents find each other through the process "+
+			"at that address, which may leave: give the addresses of at least two agents, HOST:PORT,HOST:PORT, name a "+
+			"file of all addresses with --peers, or a NATS cluster with --nats", c.join[0])
+	}
+	all, local, port := c.join, "0.0.0.0", "0"
+	if c.insecure {
+		local = "127.0.0.1"
+	}
+	if rank < len(all) {
+		host, its, err := net.SplitHostPort(all[rank])
+		if err != nil {
+			return err
+		}
+		if port = its; c.insecure {
+			local = host
+		}
+	}
+	c.listen = cmp.Or(c.listen, net.JoinHostPort(local, port))
+	if err := c.checkCerts(all); err != nil {
+		return err
+	}
+	if at := slices.IndexFunc(all, c.isOwn); at >= 0 {
+		c.join = all[:at]
+	}
+	return nil
+}
+
+// isOwn reports whether this agent listens at an address.
+func (c *connection) isOwn(address string) bool {
+	host, port, err := net.SplitHostPort(address)
+	_, own, bad := net.SplitHostPort(c.listen)
+	if address == c.advertise || address == c.listen || err != nil || bad != nil || own != port {
+		return address == c.advertise || address == c.listen
+	}
+	ips, err := net.LookupIP(host)
+	if err != nil {
+		return false // Another machine, which has no address now.
+	}
+	here, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	for _, ip := range ips {
+		if ip.IsLoopback() || slices.ContainsFunc(here, func(a net.Addr) bool {
+			n, ok := a.(*net.IPNet)
+			return ok && n.IP.Equal(ip)
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkCerts refuses to run without certificates, unless that is said and all agents are on this

@@ -81,7 +81,7 @@ func (m *oneAgent) nextLife(err error) (life int, again bool) {
 // agree takes part in the agreement about the members; nil if they do not change.
 func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic, error) {
 	s := r.setup
-	if m.elastic = s.DropsSilent(); !m.elastic {
+	if !m.elastic {
 		return nil, nil
 	}
 	drop := time.Duration(s.DropAfter() * float64(time.Second))
@@ -103,6 +103,7 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 		log: r.display.log}
 	var telling sync.WaitGroup
 	telling.Go(func() { t.tell(ctx) })
+	telling.Go(func() { t.takeDrops(ctx) })
 	r.onClose(func() {
 		quit()
 		telling.Wait()

@@ -40,7 +40,11 @@ func addParts(v []float32, parts []device.SparseTerm) {
 			}
 			at := coordinates(p.Idx)[done[k]:]
 			n, _ := slices.BinarySearch(at[:min(block, len(at))], uint32(end))
-			scatterAdd(v, at, n, values[done[k]:], a)
+			if adjacent(at[:n]) {
+				plusTimes(v[at[0]:][:n], a, values[done[k]:][:n])
+			} else {
+				scatterAdd(v, at, n, values[done[k]:], a)
+			}
 			done[k] += n
 		}
 	}

@@ -16,6 +16,13 @@ func gatherAtGo(dst, src []float32, at []uint32) {
 	}
 }
 
+// adjacent says whether coordinates, which ascend, are enough and without gaps between them, so that
+// operations on ranges are faster.
+func adjacent(at []uint32) bool {
+	n := len(at)
+	return n >= 64 && int(at[n-1]-at[0]) == n-1
+}
+
 // addDiffAll computes a part of an AddDiff of all coordinates.
 func addDiffAll(op *device.Op, from, to int) {
 	p, q := numbers(op.In[0])[from:to], numbers(op.In[1])[from:to]
@@ -122,6 +129,9 @@ func isSparse(v []float32, at []uint32) bool { return len(v) >= sparseFrom*len(a
 func gatherAt(dst, src []float32, at []uint32) {
 	dst = dst[:len(at)]
 	switch {
+	case adjacent(at):
+		copy(dst, src[at[0]:])
+		return
 	case len(src) >= beyondCache && isa.Assembly():
 		gather, ahead := gatherDenseAsm, densePrefetch
 		if isSparse(src, at) {

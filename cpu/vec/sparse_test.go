@@ -3,6 +3,7 @@ package vec
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"fspda/cpu/internal/kerneltest"
@@ -63,6 +64,40 @@ func TestAddDiffTwin(t *testing.T) {
 					}
 					if !whole[l]() {
 						t.Fatalf("%d coordinates, term %d: words around the vector were overwritten", k, l)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Coordinates without gaps are moved as ranges, and have the bits of the simple loops, also where a
+// range begins in one block of a vector and ends in the next.
+func TestAdjacentTwin(t *testing.T) {
+	d := Ops{}
+	for _, n := range []int{63, 64, 65, 1000, scatterBlock + 77} {
+		for _, from := range []int{0, 3, scatterBlock - 70} {
+			for gap := range 2 {
+				at := everyNth(n+1, 1)
+				for j := range at {
+					at[j] += uint32(from)
+				}
+				at[n-1] += uint32(gap)
+				idx, v, p := d.NewIndex(at, nil), kerneltest.Noise("v", from+n+9), kerneltest.Noise("p", n)
+				want, got := slices.Clone(v), make([]float32, n)
+				d.Do(device.Gather(&Vector{got}, &Vector{v}, idx))
+				for j, i := range at {
+					if got[j] != v[i] {
+						t.Fatalf("%d coordinates from %d: number %d is %v, want %v", n, from, j, got[j], v[i])
+					}
+					want[i] += float32(0.7 * p[j])
+					want[i] += float32(-1.3 * got[j])
+				}
+				d.Do(device.ScatterAdd(&Vector{v}, device.SparseTerm{A: 0.7, V: &Vector{p}, Idx: idx},
+					device.SparseTerm{A: -1.3, V: &Vector{got}, Idx: idx}))
+				for i, w := range want {
+					if math.Float32bits(v[i]) != math.Float32bits(w) {
+						t.Fatalf("%d coordinates from %d: number %d is %v, want %v", n, from, i, v[i], w)
 					}
 				}
 			}

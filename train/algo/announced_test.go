@@ -15,17 +15,23 @@ func TestGoldenAnnounced(t *testing.T) {
 		algo Algorithm
 		q    compression
 		read func(g *game) []float64
-		want [2]string
+		want [3]string
 		bits [3]uint64
 	}{
-		"ticopd top-1": {TiCoPD{Theta: 0.3, Beta: 1}, top1, lambda, [2]string{"0.91273659 1.00787457 0.99907977 " +
-			"7.28354536 -1.37711782 -2.20412836 -3.23813289", "-0.41123730 0.66260406 0.58194936 12.81342707"},
+		"ticopd top-1": {TiCoPD{Theta: 0.3, Beta: 1}, top1, lambda, [3]string{"0.91273659 1.00787457 0.99907977 " +
+			"7.28354536 -1.37711782 -2.20412836 -3.23813289", "-0.41123730 0.66260406 0.58194936 12.81342707",
+			"-0.0600391128 -0.1052794140 0.0348479710 " +
+				"5.6717008448 -3.6002933289 -1.3275972089 1.8301936555"},
 			[3]uint64{1632, 1632, 4608}},
-		"ticopd sign": {TiCoPD{Theta: 0.3, Beta: 1}, signOf, lambda, [2]string{"0.94139341 1.12771165 0.87476544 " +
-			"7.30436396 -1.40182265 -2.62841607 -2.82818176", "-0.41324335 0.69708086 0.52583552 12.81784662"},
+		"ticopd sign": {TiCoPD{Theta: 0.3, Beta: 1}, signOf, lambda, [3]string{"0.94139341 1.12771165 0.87476544 " +
+			"7.30436396 -1.40182265 -2.62841607 -2.82818176", "-0.41324335 0.69708086 0.52583552 12.81784662",
+			"-0.1971811993 -0.1326357882 0.1202738566 " +
+				"5.6770763597 -3.1209855329 -1.2188020579 1.5425565702"},
 			same(1680)},
-		"docom top-1": {DoCoM{Theta: 0.3, A: 0.3}, top1, tracker, [2]string{"1.44127204 1.47564467 1.48142317 " +
-			"6.89777896 -1.56765975 -1.18689166 -1.59697818", "0.14946736 0.23655025 0.66174281 12.77461638"},
+		"docom top-1": {DoCoM{Theta: 0.3, A: 0.3}, top1, tracker, [3]string{"1.44127204 1.47564467 1.48142317 " +
+			"6.89777896 -1.56765975 -1.18689166 -1.59697818", "0.14946736 0.23655025 0.66174281 12.77461638",
+			"0.0244222819 -0.1553350060 0.0849728982 " +
+				"5.6527885490 -0.0913261574 0.1719114749 -0.1842156757"},
 			[3]uint64{3264, 3264, 9216}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +47,7 @@ func TestGoldenAnnounced(t *testing.T) {
 	}
 }
 
-// Over four thousand iterations with exact gradients the agents reach the optimum of both problems.
+// Over four thousand iterations with exact gradients the agents reach the optimum of all problems.
 func TestAnnouncedReachTheOptimum(t *testing.T) {
 	for _, c := range []struct {
 		algo Algorithm
@@ -49,7 +55,7 @@ func TestAnnouncedReachTheOptimum(t *testing.T) {
 	}{{TiCoPD{Theta: 0.3, Beta: 1}, top1}, {TiCoPD{Theta: 0.3, Beta: 1}, signOf}, {DoCoM{Theta: 0.3, A: 0.3}, top1}} {
 		games, _ := goldenGames(c.algo)
 		for p, g := range games {
-			exact := []quadratics{goldenQuadratics(3), fiveQuadratics(4)}[p]
+			exact := [3]quadratics{goldenQuadratics(3), fiveQuadratics(4), sixQuadratics(5)}[p]
 			g.grad = exact.grad
 			packedOver(ringEdges(len(g.state)), c.q)(g)
 			for it := range 4000 {

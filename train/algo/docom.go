@@ -84,10 +84,11 @@ func (a DoCoM) Local(s *State, r *Round) (err error) {
 		if err := r.Grad(old, s.Aux[docomPrevious]); err != nil {
 			return err
 		}
-		s.combine(s.g, device.Term{A: 1, V: s.g}, device.Term{A: 1 - a.A, V: v}, device.Term{A: a.A - 1, V: old})
+		s.plan(s.g, device.Term{A: 1, V: s.g}, device.Term{A: 1 - a.A, V: v}, device.Term{A: a.A - 1, V: old})
 	}
-	s.combine(tracker, device.Term{A: 1, V: tracker}, device.Term{A: 1, V: s.g}, device.Term{A: -1, V: v})
-	s.copy(v, s.g)
+	s.plan(tracker, device.Term{A: 1, V: tracker}, device.Term{A: 1, V: s.g}, device.Term{A: -1, V: v})
+	s.plan(v, device.Term{A: 1, V: s.g})
+	s.flush()
 	w.g, err = s.announce(r, 0, tracker, s.Aux[docomCopyG])
 	return err
 }

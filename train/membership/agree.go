@@ -1,6 +1,12 @@
 package membership
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// ErrDropped says that the members go on without the local agent, which may join again.
+var ErrDropped = errors.New("membership: the other members go on without this agent")
 
 // View is the state of the members on which the processes of a run have agreed.
 type View struct {
@@ -36,4 +42,6 @@ type Local interface {
 	Change(View)
 	// Dropped says that the others go on without the local agent.
 	Dropped()
+	// Failed says that this process cannot take part in the agreement any more.
+	Failed(err error)
 }

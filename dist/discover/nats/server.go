@@ -24,6 +24,9 @@ type Server struct {
 	Advertise string   // HOST:PORT under which other servers reach it, if that differs
 	Join      []string // HOST:PORT of other servers; it connects to the first that it can reach
 
+	// Flat says that the server stays where it has joined: the agent above in the tree may leave.
+	Flat bool
+
 	check time.Duration // time after which it is said that no other server is reached; changed by tests
 }
 
@@ -129,7 +132,9 @@ func (d *Discovery) watchServer() {
 		return
 	}
 	joined, warned := time.Now(), time.Time{}
-	d.background.Go(d.settle)
+	if !d.opt.Server.Flat {
+		d.background.Go(d.settle)
+	}
 	for d.open.Err() == nil {
 		if d.neighbours() > 0 {
 			joined = time.Now()

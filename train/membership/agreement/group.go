@@ -1,6 +1,7 @@
 package agreement
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,10 +58,11 @@ type Group struct {
 	asks  map[int]entry
 	ripe  map[int]time.Time // Since when a majority has not heard an agent.
 
-	changed chan struct{} // Receives a value after a change of the status.
-	quit    context.CancelFunc
-	over    chan struct{} // Closed when run has ended.
-	work    sync.WaitGroup
+	news chan struct{} // Closed and replaced after each entry. The goroutine of run alone uses it.
+	quit context.CancelFunc
+	over chan struct{} // Closed when run has ended.
+	err  error         // Why it has ended; nil: it was closed.
+	work sync.WaitGroup
 }
 
 // proposals are the times of the latest ones.
@@ -96,7 +98,7 @@ const (
 
 // Open reads the log that is kept, or begins it, and takes part in the agreement.
 func Open(o Options) (*Group, error) {
-	g := &Group{opt: o, inbox: make(chan record, 256), calls: make(chan func()), changed: make(chan struct{}, 1),
+	g := &Group{opt: o, inbox: make(chan record, 256), calls: make(chan func()), news: make(chan struct{}),
 		over:  make(chan struct{}),
 		state: newState(o.Agents, o.MinAgents, o.Joint), asks: map[int]entry{}, ripe: map[int]time.Time{},
 		began: time.Now(),
@@ -168,7 +170,7 @@ func (g *Group) do(ctx context.Context, f func()) error {
 		<-done
 		return nil
 	case <-g.over:
-		return ErrClosed
+		return cmp.Or(g.err, ErrClosed)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -191,19 +193,20 @@ func (g *Group) View(ctx context.Context) (v membership.View, err error) {
 
 // Drop lets an agent leave, as if it were silent, and returns once a majority has agreed.
 func (g *Group) Drop(ctx context.Context, agent int) error {
-	for proposed := false; ; {
+	for proposed := (time.Time{}); ; {
 		var over bool
 		var refused error
-		if err := g.do(ctx, func() { over, refused = g.dropped(agent, &proposed) }); err != nil {
+		var news <-chan struct{}
+		if err := g.do(ctx, func() { over, refused = g.dropped(agent, &proposed); news = g.news }); err != nil {
 			return err
 		}
 		if over || refused != nil {
 			return refused
 		}
 		select {
+		case <-news:
 		case <-time.After(retryAfter):
 		case <-g.over:
-			return ErrClosed
 		case <-ctx.Done():
 			return fmt.Errorf("dropping agent %d: no majority of the members has agreed: %w", agent, context.Cause(ctx))
 		}
@@ -211,10 +214,10 @@ func (g *Group) Drop(ctx context.Context, agent int) error {
 }
 
 // dropped proposes that an agent leaves, and reports whether that is agreed. Without a leader the
-// proposal is lost, and one that is under way to a leader may be.
-func (g *Group) dropped(agent int, proposed *bool) (over bool, refused error) {
+// proposal is lost, and one that is under way to a leader may be: it is made again after a time.
+func (g *Group) dropped(agent int, proposed *time.Time) (over bool, refused error) {
 	switch s := g.state; {
-	case *proposed && (!s.present[agent] || s.dropped[agent]):
+	case !proposed.IsZero() && (!s.present[agent] || s.dropped[agent]):
 		return true, nil
 	case !s.present[agent]:
 		return false, fmt.Errorf("agent %d is no member", agent)
@@ -222,8 +225,9 @@ func (g *Group) dropped(agent int, proposed *bool) (over bool, refused error) {
 		return false, fmt.Errorf("agent %d may not leave: the run has %d members, and min_agents is %d", agent,
 			len(s.members()), s.least)
 	}
-	if g.propose(entry{Kind: drop, Agent: agent, Life: g.state.lives[agent]}) == nil {
-		*proposed = true
+	if time.Since(*proposed) >= retryAfter &&
+		g.propose(entry{Kind: drop, Agent: agent, Life: g.state.lives[agent]}) == nil {
+		*proposed = time.Now()
 	}
 	return false, nil
 }
@@ -232,8 +236,10 @@ func (g *Group) dropped(agent int, proposed *bool) (over bool, refused error) {
 func (g *Group) Joined(ctx context.Context) (at int, v membership.View, err error) {
 	for {
 		member, gone := false, false
+		var news <-chan struct{}
 		if err := g.do(ctx, func() {
 			s := g.state
+			news = g.news
 			gone = s.lives[g.opt.Self] > g.opt.Life
 			member = s.present[g.opt.Self] && !s.joins(g.opt.Self) && s.lives[g.opt.Self] == g.opt.Life
 			v = g.state.view()
@@ -241,7 +247,7 @@ func (g *Group) Joined(ctx context.Context) (at int, v membership.View, err erro
 			return 0, v, err
 		}
 		if gone {
-			return 0, v, ErrDropped
+			return 0, v, membership.ErrDropped
 		}
 		if member {
 			for _, e := range v.Epochs {
@@ -252,8 +258,8 @@ func (g *Group) Joined(ctx context.Context) (at int, v membership.View, err erro
 			return at, v, nil
 		}
 		select {
-		case <-g.changed:
-		case <-time.After(retryAfter):
+		case <-news:
+		case <-g.over:
 		case <-ctx.Done():
 			return 0, v, context.Cause(ctx)
 		}
@@ -284,11 +290,21 @@ func (g *Group) run(ctx context.Context) {
 		}
 		for g.node.HasReady() {
 			if err := g.ready(); err != nil {
-				g.opt.Log.Error("the log of the members cannot be kept", zap.Error(err))
+				g.fail(err)
 				return
 			}
 		}
 		g.publish()
+	}
+}
+
+// fail ends the part of this process: it must not say to the others what it would not know after a
+// restart.
+func (g *Group) fail(err error) {
+	g.err = fmt.Errorf("agreement: the log of the members in %s cannot be kept: %w: see that the disk has room and "+
+		"can be written, and start the same command again", g.opt.File, err)
+	if g.local != nil {
+		g.local.Failed(g.err)
 	}
 }
 
@@ -448,6 +464,8 @@ func (g *Group) commit(raw *raftpb.Entry) error {
 // enter applies an entry to the state, and tells the local agent.
 func (g *Group) enter(e entry) outcome {
 	o := g.state.apply(e)
+	close(g.news)
+	g.news = make(chan struct{})
 	if o.joins {
 		delete(g.asks, e.Agent)
 	}
@@ -622,12 +640,6 @@ func (g *Group) publish() {
 	before := g.status
 	g.status = s
 	g.mu.Unlock()
-	if !slices.Equal(before.Members, s.Members) || len(before.Changes) != len(s.Changes) {
-		select {
-		case g.changed <- struct{}{}:
-		default:
-		}
-	}
 	if before.Leader != s.Leader && s.Leader < 0 && len(before.Members) > 0 {
 		g.opt.Log.Warn("no majority of the members is heard; nothing can be decided", zap.Ints("members", s.Members))
 	}
@@ -635,6 +647,3 @@ func (g *Group) publish() {
 
 // ErrClosed is the error of calls after Close.
 var ErrClosed = errors.New("agreement: closed")
-
-// ErrDropped says that the members go on without the local agent, which may join again.
-var ErrDropped = errors.New("agreement: the other members have gone on without this agent")

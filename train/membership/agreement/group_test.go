@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,6 +26,7 @@ type walker struct {
 	held    bool
 	failed  int
 	dropped bool
+	err     error
 	log     []membership.Epoch
 	writer  int
 }
@@ -56,6 +60,12 @@ func (w *walker) Dropped() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.dropped = true
+}
+
+func (w *walker) Failed(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
 }
 
 // enter has the agent begin at an iteration or a later one.
@@ -325,6 +335,59 @@ func TestDrop(t *testing.T) {
 			t.Error("an agent that is no member was dropped")
 		}
 	})
+}
+
+// A process whose disk fails ends with an error that names the file, and the others go on without it.
+func TestLogCannotBeKept(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{t: t, net: disttest.NewNetwork(4, 1, 0), n: 4, dir: dir, groups: make([]*Group, 4),
+			nodes: make([]*disttest.Node, 4), agents: make([]*walker, 4), quit: make([]context.CancelFunc, 4),
+			life: make([]int, 4)}
+		for i := range 4 {
+			if c.dir = filepath.Join(dir, strconv.Itoa(i)); os.Mkdir(c.dir, 0o755) != nil {
+				t.Fatal(c.dir)
+			}
+			c.start(i)
+		}
+		defer c.close()
+		time.Sleep(5 * time.Second)
+		broken := filepath.Join(dir, "1")
+		if err := errors.Join(os.RemoveAll(broken), os.WriteFile(broken, nil, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.groups[0].Drop(t.Context(), 3); err != nil {
+			t.Fatal(err)
+		}
+		c.await("agent 1 ends", []int{1}, func(g *Group, w *walker) bool {
+			_, err := g.View(t.Context())
+			return w.err != nil && errors.Is(err, w.err) && strings.Contains(err.Error(), filepath.Join(broken, "1-0"))
+		})
+		c.kill(1)
+		c.members(0, 2)
+	})
+}
+
+// Exchanges among all with an agent that leaves end at the latest of the notes of the members that
+// stay, at all of them.
+func TestJointNotes(t *testing.T) {
+	s := newState(4, 1, true)
+	note := func(by, revision, t int, idle map[int]int) outcome {
+		return s.apply(entry{Kind: reach, By: by, Revision: revision, T: t, Idle: idle})
+	}
+	s.apply(entry{Kind: leave, Agent: 3})
+	note(2, 1, 26, map[int]int{3: 25})
+	note(0, 1, 25, map[int]int{3: 24})
+	s.apply(entry{Kind: leave, Agent: 2})
+	note(1, 2, 25, map[int]int{3: 23, 2: 23})
+	if o := note(0, 2, 25, map[int]int{3: 24, 2: 22}); !o.formed {
+		t.Fatal("all have told how far they are, and nothing is agreed")
+	}
+	want := []membership.Epoch{{Epoch: 1, At: 25, Left: []int{3}, Idle: map[int]int{0: 24, 1: 24}},
+		{Epoch: 2, At: 25, Left: []int{2}, Idle: map[int]int{0: 23, 1: 23}}}
+	if got := s.view().Epochs; !reflect.DeepEqual(got, want) {
+		t.Errorf("the changes are %s, want %s", membership.Text(got), membership.Text(want))
+	}
 }
 
 // Processes that all end go on with the log that they have kept, and one whose file is damaged says so.
