@@ -130,9 +130,8 @@ func (g *manyProcesses) newSnapshotOf(i int) *snapshot.Snapshot {
 		func(k int, dst []float32) error { return g.Fetch(i, k, dst) })
 }
 
-// share is what the local agent does together with the others for an evaluation. It ends when the
-// agent is halted or the run has ended, as it may have before this process was started again, or when
-// another agent has diverged before and will not take part.
+// share makes the sums of an evaluation together with the other agents. It ends when the agent is
+// halted, or when another agent has diverged before and will not take part.
 func (g *manyProcesses) share(ctx context.Context, sn *snapshot.Snapshot) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -140,13 +139,6 @@ func (g *manyProcesses) share(ctx context.Context, sn *snapshot.Snapshot) error 
 	go func() {
 		if g.r.steps.awaitLoss(ctx, sn.Step) {
 			cancel(errHalted)
-		}
-	}()
-	go func() {
-		select {
-		case <-g.Ended():
-			cancel(errHalted)
-		case <-ctx.Done():
 		}
 	}()
 	err := g.r.eval.Share(ctx, g.p.Network, sn, g.Coordinates())

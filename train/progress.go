@@ -50,6 +50,18 @@ func (p *progress) stopFrom(t int) {
 	p.changed.Broadcast()
 }
 
+// wait waits while it is blocked, or until ctx ends. The caller holds the lock.
+func (p *progress) wait(ctx context.Context, blocked func() bool) {
+	defer context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changed.Broadcast()
+	})()
+	for blocked() && ctx.Err() == nil {
+		p.changed.Wait()
+	}
+}
+
 // resume ends pause.
 func (p *progress) resume() {
 	p.mu.Lock()
@@ -60,16 +72,9 @@ func (p *progress) resume() {
 
 // pass waits, before step t, for the end of pause or of the run.
 func (p *progress) pass(ctx context.Context, t int) {
-	defer context.AfterFunc(ctx, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.changed.Broadcast()
-	})()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for t >= p.shut && t < p.stop && t <= p.broken && ctx.Err() == nil {
-		p.changed.Wait()
-	}
+	p.wait(ctx, func() bool { return t >= p.shut && t < p.stop && t <= p.broken })
 	p.passed = max(p.passed, t)
 }
 
@@ -108,16 +113,9 @@ func (p *progress) lead(t int) {
 // follow waits, at the head of step t, until a member gets as far. It reports whether one does: the
 // run may end before, and ctx.
 func (p *progress) follow(ctx context.Context, t int) bool {
-	defer context.AfterFunc(ctx, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.changed.Broadcast()
-	})()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for p.reached < t && t <= min(p.stop, p.broken) && ctx.Err() == nil {
-		p.changed.Wait()
-	}
+	p.wait(ctx, func() bool { return p.reached < t && t <= min(p.stop, p.broken) })
 	return p.reached >= t
 }
 
@@ -232,16 +230,9 @@ func (p *progress) diverge(t int) (beyond []int) {
 // awaitLoss waits until the run has diverged inside a step before t, and reports whether it has: ctx
 // may end before.
 func (p *progress) awaitLoss(ctx context.Context, t int) bool {
-	defer context.AfterFunc(ctx, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.changed.Broadcast()
-	})()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for t <= p.broken && ctx.Err() == nil {
-		p.changed.Wait()
-	}
+	p.wait(ctx, func() bool { return t <= p.broken })
 	return t > p.broken
 }
 

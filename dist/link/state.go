@@ -57,8 +57,8 @@ func (n *Node) appendStreams(b []byte, streams ...int) []byte {
 	return b
 }
 
-// savedPeer is what Save keeps of the streams of one other agent: the numbers of the next messages to
-// consume, and the streams to it.
+// savedPeer has the saved streams of one other agent: the numbers of the next messages to consume, and
+// the streams to it.
 type savedPeer struct {
 	next [durableStreams]uint64
 	out  [numStreams]sendStream
@@ -169,7 +169,7 @@ func (r *stateReader) uint32() uint32 {
 // between an empty one and the next entry.
 func follows(m sentMessage, seq uint64) bool { return seq > m.seq && (seq == m.seq+1 || m.size == 0) }
 
-// streams decodes what appendStreams has appended of one other agent.
+// streams decodes the output of appendStreams about one other agent.
 func (r *stateReader) streams(p *savedPeer, limit int, streams ...int) error {
 	p.next[streams[0]] = r.uint64()
 	for _, s := range streams {

@@ -88,7 +88,7 @@ func (l *line) down(n int, all []float64, do func(from int, piece []float64)) er
 	})
 }
 
-// Share finds out, together with the processes of the other agents, what a row needs of all models:
+// Share computes, together with the processes of the other agents, the metrics of all models:
 // the mean model and the distance of this agent's, and the sums of gradients and duals. It fills the
 // Part of the snapshot except for the objective and the score, and sets its Mean if keep. Each process
 // sends and gets two vectors of float64, or four with the duals and the objective, and holds at most

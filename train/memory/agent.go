@@ -13,7 +13,7 @@ const (
 )
 
 // OneAgent forecasts the most bytes of a process that has one agent of many, on a device. writer says
-// that the process evaluates the run. Where the agents contribute to evaluations what they find out,
+// that the process evaluates the run. Where the processes evaluate their own agents,
 // it holds no vectors of others; else it has two snapshots of each, and one that has arrived.
 func OneAgent(s *config.Setup, dev device.Device, writer bool) uint64 {
 	d, n := uint64(s.Dim), uint64(s.Graph.N)

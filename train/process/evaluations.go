@@ -8,31 +8,31 @@ import (
 	"fspda/train/snapshot"
 )
 
-// Evaluations is how the coordinator gets what it needs for a row of metrics: a [Whole] snapshot of
-// each agent, or [Parts] that the agents' processes find out.
+// Evaluations are the kind of reports from which the coordinator makes a row of metrics: a [Whole]
+// snapshot of each agent, or [Parts], which the agents' processes compute.
 type Evaluations interface {
 	// settle waits until everything that was delivered before has been reported, so that it is part
 	// of the streams that are saved next. The agent's goroutine calls it, and deliver.
 	settle(ctx context.Context, n *Node) error
 	// deliver takes a snapshot that is to be evaluated.
 	deliver(ctx context.Context, n *Node, sn *snapshot.Snapshot) error
-	// conclude does what can be done while the agent goes on.
+	// conclude evaluates and reports while the agent goes on.
 	conclude(ctx context.Context, n *Node, sn *snapshot.Snapshot) error
 	// read reads a report of another agent into its snapshot. ok is false if the report belongs to an
 	// evaluation that was abandoned.
 	read(record []byte, sn *snapshot.Snapshot) (ok bool, err error)
 	// finish waits until the last snapshot of an agent is not needed any more, if its vectors are
 	// among the reports behind it.
-	finish(ctx context.Context, n *Node, pool *snapshot.Pool) error
+	finish(ctx context.Context, n *Node, pool *snapshot.Pool)
 }
 
-// Whole are evaluations for which each agent reports its vectors. The coordinator has those of all
-// agents in its memory. An agent that dies between two evaluations holds up none.
+// Whole are evaluations for which each agent reports its vectors. The coordinator has the vectors of
+// all agents in its memory. An agent that dies between two evaluations holds up none.
 type Whole struct{}
 
 func (Whole) settle(context.Context, *Node) error                       { return nil }
 func (Whole) conclude(context.Context, *Node, *snapshot.Snapshot) error { return nil }
-func (Whole) finish(context.Context, *Node, *snapshot.Pool) error       { return nil }
+func (Whole) finish(context.Context, *Node, *snapshot.Pool)             {}
 func (Whole) read(record []byte, sn *snapshot.Snapshot) (ok bool, _ error) {
 	return true, readSnapshot(record, sn)
 }
@@ -48,8 +48,7 @@ func (Whole) deliver(ctx context.Context, n *Node, sn *snapshot.Snapshot) error 
 	return err
 }
 
-// Parts are evaluations to which each process contributes what it finds out about the model of its
-// agent. An agent waits at each of them for all others. The vectors of the last one follow its report
+// Parts are evaluations to which each process contributes metrics of the model of its agent. An agent waits at each of them for all others. The vectors of the last one follow its report
 // in pieces, for the checkpoint of all agents.
 type Parts struct {
 	share func(ctx context.Context, sn *snapshot.Snapshot) error
@@ -59,8 +58,8 @@ type Parts struct {
 	settled              progress // reaches concluded
 }
 
-// NewParts makes evaluations by parts. share finds out, together with the other processes, what
-// depends on all models, and score evaluates the agent's own one.
+// NewParts makes evaluations by parts. share computes, together with the other processes, the metrics
+// that depend on all models, and score evaluates the agent's own one.
 func NewParts(share func(context.Context, *snapshot.Snapshot) error, score func(*snapshot.Snapshot) error) *Parts {
 	return &Parts{share: share, score: score, settled: newProgress()}
 }
@@ -108,19 +107,18 @@ func (p *Parts) read(record []byte, sn *snapshot.Snapshot) (ok bool, err error) 
 	return true, readPart(record, sn)
 }
 
-func (p *Parts) finish(ctx context.Context, n *Node, pool *snapshot.Pool) error {
+func (p *Parts) finish(ctx context.Context, n *Node, pool *snapshot.Pool) {
 	var all []*snapshot.Snapshot
 	for range snapshot.Circulating {
 		sn, err := n.acquire(ctx, pool)
 		if err != nil {
-			return err
+			return // The run ends.
 		}
 		all = append(all, sn)
 	}
 	for _, sn := range all {
 		pool.Release(sn)
 	}
-	return nil
 }
 
 // Fetch reads vector k of the last snapshot of another agent, whose pieces come behind its Part.

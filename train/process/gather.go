@@ -80,8 +80,8 @@ func (n *Node) gather(ctx context.Context, from int) error {
 		latest = r.sn.Counters
 		r.sn.Agent, r.sn.T, r.sn.Eval, r.sn.Save, r.sn.Missing = from, r.t, true, false, false
 		n.opt.Run.Collect(r.sn)
-		if done > last && n.opt.Evaluations.finish(ctx, n, pool) != nil {
-			return nil
+		if done > last {
+			n.opt.Evaluations.finish(ctx, n, pool)
 		}
 	}
 }
@@ -230,6 +230,7 @@ func (n *Node) listen(ctx context.Context) error {
 		case NoteEnd:
 			n.end.Store(&note)
 			close(n.ended)
+			n.opt.Run.Halt() // A process that was started again after it may wait at an evaluation.
 			return nil
 		}
 	}

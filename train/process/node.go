@@ -70,7 +70,7 @@ type Options struct {
 	Run          Run
 	Schedule     Schedule
 	DropAfter    time.Duration // an agent that is silent for longer is not awaited; 0: never
-	// Evaluations is how the coordinator gets what it needs for a row; nil: it is Whole.
+	// Evaluations are the kind of reports from which the coordinator makes rows; nil: Whole.
 	Evaluations Evaluations
 	// Absent reports whether an agent is no member in iteration t. nil: all are, all the time.
 	Absent func(agent, t int) bool
@@ -458,9 +458,6 @@ func (n *Node) Moved() bool {
 		return false
 	}
 }
-
-// Ended is closed when the coordinator has told that the run has ended.
-func (n *Node) Ended() <-chan struct{} { return n.ended }
 
 // End returns the coordinator's note of how the run ended. ok is false if none has come.
 func (n *Node) End() (end Note, ok bool) {

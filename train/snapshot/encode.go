@@ -112,7 +112,7 @@ func (sn *Snapshot) Decode(b []byte) error {
 	return nil
 }
 
-// decodeHeader decodes the header, and returns what is behind it.
+// decodeHeader decodes the header, and returns the bytes behind it.
 func decodeHeader(b []byte) (h header, rest []byte, err error) {
 	if len(b) < 4 {
 		return h, nil, fmt.Errorf("a snapshot of %d bytes is too short", len(b))
@@ -127,7 +127,7 @@ func decodeHeader(b []byte) (h header, rest []byte, err error) {
 	return h, b[4+size:], nil
 }
 
-// take takes what a header says. Its edges are those of the snapshot.
+// take sets the fields of a header, whose edges the snapshot has.
 func (sn *Snapshot) take(h header) {
 	sn.Counters, sn.Clock = h.Counters, h.Clock
 	for i, e := range h.Edges {

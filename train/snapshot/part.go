@@ -8,8 +8,8 @@ import (
 	"fspda/train/algo"
 )
 
-// Part is what the process of an agent finds out about the agent's model for a row of metrics of all
-// agents. What is not asked for is not set.
+// Part has the metrics of an agent's model that the agent's process computes for a row of all agents.
+// Those that the row does not need are not set.
 type Part struct {
 	Distance float64 // squared distance from the mean model
 	L2       float64 // the L2 term

@@ -27,7 +27,7 @@ type Snapshot struct {
 
 	// set where each agent's process evaluates its own model
 	Step int       // position of the agent, as its driver counts
-	Part Part      // what the process has found out about the model
+	Part Part      // metrics of the model, which the process has computed
 	Mean []float32 // the mean model that is evaluated, at the coordinator
 
 	// set in snapshots that are to be saved
