@@ -21,9 +21,9 @@ type Evaluations interface {
 	// read reads a report of another agent into its snapshot. ok is false if the report belongs to an
 	// evaluation that was abandoned.
 	read(record []byte, sn *snapshot.Snapshot) (ok bool, err error)
-	// finish waits until the last snapshot of an agent is not needed any more, if its vectors are
-	// among the reports behind it.
-	finish(ctx context.Context, n *Node, pool *snapshot.Pool)
+	// collected is called after a snapshot of another agent was collected. After the last one it waits
+	// until that is not needed any more, if its vectors are among the reports behind it.
+	collected(ctx context.Context, n *Node, pool *snapshot.Pool, last bool)
 }
 
 // Whole are evaluations for which each agent reports its vectors. The coordinator has the vectors of
@@ -32,7 +32,7 @@ type Whole struct{}
 
 func (Whole) settle(context.Context, *Node) error                       { return nil }
 func (Whole) conclude(context.Context, *Node, *snapshot.Snapshot) error { return nil }
-func (Whole) finish(context.Context, *Node, *snapshot.Pool)             {}
+func (Whole) collected(context.Context, *Node, *snapshot.Pool, bool)    {}
 func (Whole) read(record []byte, sn *snapshot.Snapshot) (ok bool, _ error) {
 	return true, readSnapshot(record, sn)
 }
@@ -107,7 +107,10 @@ func (p *Parts) read(record []byte, sn *snapshot.Snapshot) (ok bool, err error) 
 	return true, readPart(record, sn)
 }
 
-func (p *Parts) finish(ctx context.Context, n *Node, pool *snapshot.Pool) {
+func (p *Parts) collected(ctx context.Context, n *Node, pool *snapshot.Pool, last bool) {
+	if !last {
+		return
+	}
 	var all []*snapshot.Snapshot
 	for range snapshot.Circulating {
 		sn, err := n.acquire(ctx, pool)

@@ -71,8 +71,7 @@ func (n *Node) gather(ctx context.Context, from int) error {
 			continue
 		}
 		if r.stale || done > last || r.t < n.opt.Schedule.EvalPoint(done) {
-			// the agent has been started again, and repeats rows that were evaluated, with it or
-			// without it
+			// the agent was started again, and repeats rows that were evaluated, maybe without it
 			pool.Release(r.sn)
 			continue
 		}
@@ -80,9 +79,7 @@ func (n *Node) gather(ctx context.Context, from int) error {
 		latest = r.sn.Counters
 		r.sn.Agent, r.sn.T, r.sn.Eval, r.sn.Save, r.sn.Missing = from, r.t, true, false, false
 		n.opt.Run.Collect(r.sn)
-		if done > last {
-			n.opt.Evaluations.finish(ctx, n, pool)
-		}
+		n.opt.Evaluations.collected(ctx, n, pool, done > last)
 	}
 }
 
