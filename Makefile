@@ -10,7 +10,7 @@ TEST = GOGC=400 GOMEMLIMIT=4GiB $(GO) test -vet=off -ldflags '-s -w'
 # Packages that hold assembly, or choose it, and those that are tested with each instruction set.
 ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./data ./data/images ./data/images/jpeg
 # Tests that compare all paths by themselves, or none.
-ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet|TestBorrowedArenas|TestFootprint|TestParallelAllocatesNothing
+ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet|TestBorrowedArenas|TestFootprint|TestBF16OnTiles|TestParallelAllocatesNothing
 
 .PHONY: help run test test-default test-paths test-long test-asm test-arm64 test-arm64-asm qemu soak test-cu race lint fuzz bench peers card generate cross release vulncheck wheel module cover clean size
 

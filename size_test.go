@@ -19,7 +19,7 @@ var sizes = map[string]int{
 	"bench":    10640,
 	"cli":      14120,
 	"cmd":      40,
-	"cpu":      12400,
+	"cpu":      12500,
 	"cuda":     20500,
 	"data":     18000,
 	"device":   6570,

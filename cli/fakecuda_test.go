@@ -188,11 +188,18 @@ func TestFakeCUDASelftest(t *testing.T) {
 func TestFakeCUDATrain(t *testing.T) {
 	b := newFakeMachine(t, fakecuda.Variant{})
 	at := func(name string) string { return filepath.Join(b.work, name) }
-	b.must(fakecuda.Machine{}, little("--device", "cpu", "--out", at("cpu"))...)
-	b.must(fakecuda.Machine{}, little("--device", "cuda", "--out", at("one"))...)
+	iterations := 8
+	if os.Getenv("FSPDA_LONG") != "" {
+		iterations = 24
+	}
+	args := func(name, device string, more ...string) []string {
+		return little(append(more, "--iterations", strconv.Itoa(iterations), "--device", device, "--out", at(name))...)
+	}
+	b.must(fakecuda.Machine{}, args("cpu", "cpu")...)
+	b.must(fakecuda.Machine{}, args("one", "cuda")...)
 	sameNumbers(t, at("one"), at("cpu"), 1e-5)
-	if n := b.calls["cuLaunchCooperativeKernel"]; n < 24 {
-		t.Errorf("%d cooperative launches in 24 iterations, want one in each at least", n)
+	if n := b.calls["cuLaunchCooperativeKernel"]; n < iterations {
+		t.Errorf("%d cooperative launches in %d iterations, want one in each at least", n, iterations)
 	}
 	machines := map[string]fakecuda.Machine{
 		"two without ways": {GPUs: 2, Seed: 2, NoPeers: true},
@@ -205,15 +212,14 @@ func TestFakeCUDATrain(t *testing.T) {
 		machines["launches"] = fakecuda.Machine{Fail: []string{"cuLaunchCooperativeKernel:1:801+"}}
 	}
 	for name, m := range machines {
-		b.must(m, little("--device", "cuda", "--out", at(name))...)
+		b.must(m, args(name, "cuda")...)
 		sameNumbers(t, at(name), at("one"), 0)
 	}
 	if os.Getenv("FSPDA_LONG") == "" {
 		return
 	}
-	b.must(fakecuda.Machine{}, little("--device", "cuda", "--precision", "fp16", "--out", at("short"))...)
-	b.must(fakecuda.Machine{GPUs: 2, Seed: 1}, little("--device", "cuda", "--precision", "fp16", "--out",
-		at("short on two"))...)
+	b.must(fakecuda.Machine{}, args("short", "cuda", "--precision", "fp16")...)
+	b.must(fakecuda.Machine{GPUs: 2, Seed: 1}, args("short on two", "cuda", "--precision", "fp16")...)
 	sameNumbers(t, at("short on two"), at("short"), 0)
 }
 

@@ -28,10 +28,12 @@ import (
 	"fspda/cli/command"
 	"fspda/internal/rng"
 	"fspda/train"
+	"fspda/web"
 )
 
 // TestMain lets the test binary act as the program, for tests that need processes.
 func TestMain(m *testing.M) {
+	web.RunFormats = []string{"svg"}
 	switch os.Getenv("FSPDA_TEST_AS_PROGRAM") {
 	case "clock":
 		tellTime()
@@ -105,7 +107,7 @@ func TestTrainLeavesARunFolder(t *testing.T) {
 		t.Errorf("%d log lines of evaluations, want 5:\n%s", n, stderr)
 	}
 	for _, name := range []string{"config.yaml", "metrics.jsonl", "metrics.csv", "summary.json", "report.html",
-		"shards.json", "plots/training_loss-bits.svg", "plots/test_accuracy-iteration.png",
+		"shards.json", "plots/training_loss-bits.svg", "plots/test_accuracy-iteration.svg",
 		"checkpoints/iter-000000040/manifest.json"} {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)

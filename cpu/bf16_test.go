@@ -21,11 +21,15 @@ func roundBF16(v []float32) {
 	}
 }
 
-// Every kernel whose factors are rounded is within the bounds of 16-bit arithmetic.
+// Every kernel whose factors are rounded is within the bounds of 16-bit arithmetic. FSPDA_LONG=1
+// computes all shapes also on three threads and where products are loops in Go, else every fourth.
 func TestBF16Kernels(t *testing.T) {
 	bounds := devicetest.HalfPrecision{Round: roundBF16, Unit: 0x1p-8, Smallest: 0x1p-120}
 	for _, threads := range []int{1, 3} {
 		d := New(BF16(), Threads(threads))
+		if os.Getenv("FSPDA_LONG") == "" && (threads > 1 || !FastBF16()) {
+			bounds.Every = 4
+		}
 		for k := range roundingKernels {
 			devicetest.CheckHalfPrecision(t, d, k, bounds)
 		}
@@ -36,17 +40,21 @@ func TestBF16Kernels(t *testing.T) {
 }
 
 // Results with BF16 are bit-identical on any instruction set, and for every number of threads.
-// FSPDA_LONG=1 computes all shapes where products are loops in Go, else every third.
+// FSPDA_LONG=1 computes all shapes for all numbers of threads, else every third for one of them in
+// turn.
 func TestBF16Bits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
-	rounded, few := 0, !FastBF16() && os.Getenv("FSPDA_LONG") == ""
+	rounded, least, few := 0, 40, os.Getenv("FSPDA_LONG") == "" // all products, and most convolutions
+	if few {
+		least = 13
+	}
 	for i, code := range divisible() {
 		if few && i%3 > 0 {
 			continue
 		}
 		want := runCode(t, New(BF16()), code)
-		for _, threads := range []int{2, 3, 7} {
-			if !FastBF16() && threads != 3 { // the loops in Go are slow
+		for k, threads := range []int{2, 3, 7} {
+			if few && k != i/3%3 {
 				continue
 			}
 			d := New(BF16(), Threads(threads))
@@ -64,8 +72,8 @@ func TestBF16Bits(t *testing.T) {
 			}
 		}
 	}
-	if rounded < 40 && !few { // all products, and most convolutions
-		t.Errorf("the factors of %d calls are rounded", rounded)
+	if rounded < least {
+		t.Errorf("the factors of %d calls are rounded, want %d", rounded, least)
 	}
 }
 

@@ -1,16 +1,23 @@
 package cpu
 
 import (
+	"os"
 	"strings"
 	"testing"
 
 	"fspda/cpu/internal/kerneltest"
+	"fspda/cpu/isa"
 	"fspda/device"
 	"fspda/device/devicetest"
 )
 
+// FSPDA_LONG=1 checks all shapes where kernels are loops in Go, which are slow.
 func TestContract(t *testing.T) {
-	devicetest.Contract(t, func() device.Device { return New() })
+	check := devicetest.Contract
+	if !isa.Assembly() && os.Getenv("FSPDA_LONG") == "" {
+		check = devicetest.ShortContract
+	}
+	check(t, func() device.Device { return New() })
 }
 
 func term(v device.Vector) device.Term { return device.Term{A: 1, V: v} }

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"fspda/cpu/gemm"
 	"fspda/cpu/kernel"
 	"fspda/cpu/vec"
@@ -22,6 +24,10 @@ const (
 	leastVector = 64 << 10
 
 	leastMultiply = 128 << 10 // multiplications
+
+	// mostAlone is the largest matrix that one goroutine orthogonalizes. Its products are too short to
+	// be shared well.
+	mostAlone = 256 << 10
 )
 
 // Do implements device.Device.Do. Neighbours that are elementwise over vectors of one length are
@@ -96,15 +102,32 @@ func (d *Device) multiply(op *device.Op) {
 	}
 }
 
-// orthogonalize computes an Orthogonalize. Goroutines share its products.
+// orthogonalize computes an Orthogonalize. Goroutines share the products of large matrices, and
+// small matrices if there are enough of them.
 func (d *Device) orthogonalize(op *device.Op) {
 	team := d.teams.Acquire()
 	defer d.teams.Release(team)
-	o := kernel.Args{Workers: &kernel.Workers{Team: team}}
+	o := &kernel.Args{Workers: &kernel.Workers{Team: team}}
 	x := vec.Data("Orthogonalize", op.Out[0])
-	for _, m := range op.Matrices {
-		gemm.Orthogonalize(&o, x[m.Offset:][:m.Len()], m.Rows, m.Cols, m.Scale)
+	orthogonalize := func(o *kernel.Args, m *device.Orthogonal) {
+		gemm.Orthogonalize(o, x[m.Offset:][:m.Len()], m.Rows, m.Cols, m.Scale)
 	}
+	var alone []*device.Orthogonal
+	for i := range op.Matrices {
+		if m := &op.Matrices[i]; m.Len() <= mostAlone && o.Threads() > 1 {
+			alone = append(alone, m)
+		} else {
+			orthogonalize(o, m)
+		}
+	}
+	if len(alone) < o.Threads() {
+		for _, m := range alone {
+			orthogonalize(o, m)
+		}
+		return
+	}
+	slices.SortStableFunc(alone, func(a, b *device.Orthogonal) int { return b.Len() - a.Len() })
+	o.Parallel(len(alone), func(_ *kernel.Args, part, of int) { orthogonalize(&kernel.Args{}, alone[part]) })
 }
 
 // within computes an operation that is limited to ranges. Goroutines share long ones.

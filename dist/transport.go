@@ -14,6 +14,8 @@ type Message struct {
 	Values   []*Buffer
 	// Codec encodes the values between processes. Without one they are float32.
 	Codec Codec
+	// Exact says that plain values travel as float32, whatever the format of the run.
+	Exact bool
 	// Piece is the number of the [Piece] that Codec is, from 1; 0: it is none.
 	Piece int
 	// Arrives is the arrival time in the virtual time of simulated links, 0 without them. A

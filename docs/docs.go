@@ -26,7 +26,7 @@ var files embed.FS
 var order = []string{"start", "concepts", "training", "training-reference", "methods", "data", "files", "networks",
 	"step-sizes", "from-pytorch", "departures", "authors-scripts", "experiments", "results", "results-figure-1",
 	"results-figure-2", "results-figures-4-to-9", "results-methods", "results-theory", "results-other-papers",
-	"results-mnist", "results-resnet-50", "results-language", "results-faults", "results-memory",
+	"results-mnist", "results-resnet-50", "results-language", "results-faults", "results-memory", "results-bf16",
 	"results-full-length", "library", "add-an-algorithm", "add-a-network", "add-a-dataset", "links", "many-machines",
 	"gpus", "performance", "troubleshooting", "public-reports", "reference", "glossary", "internals", "protocol"}
 

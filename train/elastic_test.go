@@ -80,6 +80,22 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	return Run(ctx, s, opt)
 }
 
+// replays compares the models of the members with those of a run in one process by the log.
+func (e *elasticProcesses) replays(got *Result, log []membership.Epoch, file string) {
+	e.t.Helper()
+	if err := os.WriteFile(file, membership.Text(log), 0o644); err != nil {
+		e.t.Fatal(err)
+	}
+	c := e.c
+	c.Membership = file
+	again := play(e.t, c, Options{})
+	for i := range e.c.Agents - 1 {
+		if !slices.Equal(again.Models[i], got.Models[i]) {
+			e.t.Errorf("agent %d of the log played again differs: %s", i, membership.Text(log))
+		}
+	}
+}
+
 // run returns the result of agent 0 and the changes of the members.
 func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
 	e.t.Helper()
@@ -152,16 +168,18 @@ func TestDeathInAllReduce(t *testing.T) {
 			if first > at != c.counts {
 				t.Errorf("agent 3 is left out from iteration %d on: %s", first, membership.Text(log))
 			}
-			if err := os.WriteFile(written, membership.Text(log), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			cfg.Membership = written
-			again := play(t, cfg, Options{})
-			for i := range 3 {
-				if !slices.Equal(again.Models[i], got.Models[i]) {
-					t.Errorf("agent %d of the log played again differs: %s", i, membership.Text(log))
-				}
-			}
+			e.replays(got, log, written)
 		})
 	}
+}
+
+// What members pass on at a change is not rounded to the format of their messages.
+func TestChangeIsExact(t *testing.T) {
+	t.Parallel() // it mostly waits
+	c := elastic(t, "fspda-sa", "")
+	written := c.Membership
+	c.Membership, c.Agents, c.Wire = "elastic", 4, "bf16"
+	e := &elasticProcesses{t: t, c: c, dies: func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 }}
+	got, log := e.run()
+	e.replays(got, log, written)
 }

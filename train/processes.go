@@ -60,6 +60,10 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 		if err := g.checkElastic(); err != nil {
 			return nil, err
 		}
+		if s.Graph.N == 2 {
+			g.r.log.Warn("of two members neither goes on without the other, since a majority is both: use three " +
+				"agents or more, so that the others go on without one that dies")
+		}
 		g.coordinator = g.p.Elastic.Writer
 		g.elastic = &elasticMembers{manyProcesses: g, Elastic: g.p.Elastic, Departures: g.departures()}
 	}

@@ -147,7 +147,7 @@ func (r *regrouping) send(to []int, vs ...device.Vector) error {
 		if peer == r.id {
 			continue
 		}
-		m := dist.Message{T: r.t, From: r.id, To: peer, Values: slices.Clone(values)}
+		m := dist.Message{T: r.t, From: r.id, To: peer, Values: slices.Clone(values), Exact: true}
 		bits := 32 * float64(totalLen(vs))
 		for _, b := range values {
 			b.Retain(1)

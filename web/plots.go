@@ -21,8 +21,12 @@ import (
 // A damaged line of metrics.jsonl is an error that names it. Existing charts are then left
 // unchanged.
 func WritePlots(dir string) error {
-	return WritePlotsTo(dir, filepath.Join(dir, "plots"), Layout{})
+	return WritePlotsTo(dir, filepath.Join(dir, "plots"), Layout{Formats: RunFormats})
 }
+
+// RunFormats are the formats that [WritePlots] writes. Tests of the command leave PNG out: its
+// pictures take longer than a short training.
+var RunFormats = []string{"svg", "png"}
 
 // Formats lists the supported image formats. PDF files embed their fonts.
 var Formats = []string{"svg", "png", "pdf"}

@@ -12,7 +12,8 @@ import (
 var orthogonalShapes = [][3]int{
 	{16, 128, 128}, {8, 128, 512}, // gpt-nano
 	{1, 768, 768}, {1, 768, 3072}, // a layer of GPT-2
-	{1, 64, 576}, {1, 128, 1152}, {1, 256, 2304}, {1, 512, 4608}, {1, 512, 2048}, // ResNet-50
+	{1, 64, 64}, {1, 256, 64}, {1, 64, 576}, // ResNet-50
+	{1, 128, 1152}, {1, 256, 2304}, {1, 512, 4608}, {1, 512, 2048}, // ResNet-50
 }
 
 // orthogonalJobs returns orthogonalizations. Their rate counts the products of all steps, of

@@ -10,7 +10,8 @@
 // compute the tiles. While they run, they prefetch the operands of the next strip and block
 // (prefetch.go). A product with few columns is computed as its transpose if that fills the vectors
 // better (transposed.go). An operand may be a matrix of bytes, which is decoded while it is packed
-// (bytes.go). Without assembly a product is in Go (plain.go), with the same bits.
+// (bytes.go). [Orthogonalize] lays its matrices out so that nothing is packed (direct.go). Without
+// assembly a product is in Go (plain.go), with the same bits.
 //
 // [PairKernels] are the layers with factors that are rounded to bfloat16 (pairs.go).
 //

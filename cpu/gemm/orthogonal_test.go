@@ -46,7 +46,7 @@ func TestOrthogonalizeBits(t *testing.T) {
 	for _, code := range isa.Available() {
 		isa.With(code, func() {
 			for _, s := range [][2]int{{1, 1}, {3, 3}, {8, 8}, {13, 20}, {64, 64}, {64, 96}, {96, 64}, {67, 41},
-				{41, 67}, {128, 128}, {100, 300}, {300, 261}} {
+				{41, 67}, {128, 128}, {70, 400}, {100, 300}, {300, 261}, {400, 389}} {
 				if code == isa.Go && s[0]*s[1] > 5000 {
 					continue // It takes seconds.
 				}

@@ -53,7 +53,6 @@ type job struct {
 	stripwise    bool      // each strip of C takes all of its products in turn
 	packed       packedFactors
 	epilogue     epilogue
-	diagonal     int // row i of C has elements in columns 0, ..., diagonal+i-1 only; 0: in all
 	upcoming
 }
 
@@ -245,23 +244,13 @@ func (j *job) block(b, next *block, beta float32) {
 			j.nextRows = cacheLines{}
 			j.prefetchFirstStrip(next, height)
 		}
-		if cols := j.columns(b, i+height); cols > 0 {
-			c := j.c.Data[(b.i+i)*j.c.RowStride+b.col:]
-			j.strip(height, cols, b, c)
-			if last {
-				j.epilogue.apply(b.i+i, b.col, height, cols, tile.RowMajor(c, j.c.RowStride))
-			}
+		c := j.c.Data[(b.i+i)*j.c.RowStride+b.col:]
+		j.strip(height, b.cols, b, c)
+		if last {
+			j.epilogue.apply(b.i+i, b.col, height, b.cols, tile.RowMajor(c, j.c.RowStride))
 		}
 		i += height
 	}
-}
-
-// columns returns the number of columns of a block that its first rows have, in units of mirror.
-func (j *job) columns(b *block, rows int) int {
-	if j.diagonal == 0 {
-		return b.cols
-	}
-	return min(b.cols, (j.diagonal+b.i+rows-1+mirrorUnit-1)/mirrorUnit*mirrorUnit-b.col)
 }
 
 // planPrefetch sets the operands of the next block that this one prefetches.

@@ -17,7 +17,8 @@ type Func func(args *Args)
 //
 // and its row of B is at B + ((g·Runs+r)·K+p)·BRow + (g·Runs+r)·BJump + g·BGap. Row i of C is at C
 // + i·CRow in the first half. The last vector of a row has Last columns; a masked set does not read
-// the columns of B behind them, the others do.
+// the columns of B behind them, the others do. The matrix that Beta multiplies lies
+// Old bytes behind C; a set with RowsOnly reads C itself.
 type Args struct {
 	A, A2        *float32 // A2 is where the second half begins
 	ARow, ACol   int
@@ -26,14 +27,18 @@ type Args struct {
 	K, Runs      int // each is at least 1
 	Groups       int // 0 stands for 1
 	AJump, BJump int
-	AGap, BGap   int
-	C, C2        *float32
-	CRow         int
-	Last         int
+	Gaps
+	C, C2 *float32
+	CRow  int
+	Last  int
 	// cache lines that the next tiles will need
 	Prefetch
 	Alpha, Beta float32
+	Old         int
 }
+
+// Gaps are the gaps of A and B behind a group.
+type Gaps struct{ AGap, BGap int }
 
 // Prefetch tells a micro-kernel which cache lines to prefetch: product p prefetches the line at A +
 // Ahead + p·Step.

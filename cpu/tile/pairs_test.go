@@ -143,9 +143,9 @@ func TestPairTiles(t *testing.T) {
 						}
 					}
 					args := Args{A: &a[0], A2: &a[half*ars], ARow: 4 * ars, ACol: 4, B: &b[0], BRow: 4 * brs, K: c.k,
-						Runs: c.runs, Groups: c.groups, AJump: 4 * 3, AGap: 4 * 5, BJump: 4 * 3 * brs,
-						BGap: 4 * 5 * brs, C: &got[0], C2: &got[half*ldc], CRow: 4 * ldc, Last: last, Alpha: -0.5,
-						Beta: 1}
+						Runs: c.runs, Groups: c.groups, AJump: 4 * 3, BJump: 4 * 3 * brs,
+						Gaps: Gaps{AGap: 4 * 5, BGap: 4 * 5 * brs}, C: &got[0], C2: &got[half*ldc], CRow: 4 * ldc,
+						Last: last, Alpha: -0.5, Beta: 1}
 					s.Tiles[rows][vectors](&args)
 					kerneltest.Compare(t, fmt.Sprintf("set %d, %d×%d of %+v", which, height, cols, c), got, want)
 				}

@@ -69,12 +69,13 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
 	MOVQ         120(AX), AX
-	VMOVUPS.Z    (CX), K1, Z3
+	VMOVUPS.Z    (DX)(CX*1), K1, Z3
 	VMULPS       Z2, Z3, Z3
 	VFMADD231PS  Z1, Z0, Z3
-	VMOVUPS      Z3, K1, (CX)
+	VMOVUPS      Z3, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -156,16 +157,17 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
 	MOVQ         120(AX), AX
-	VMOVUPS      (CX), Z4
+	VMOVUPS      (DX)(CX*1), Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD231PS  Z2, Z0, Z4
-	VMOVUPS      Z4, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z4, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z3, Z0, Z0
 	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -251,17 +253,18 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z4
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD231PS  Z2, Z0, Z4
-	VMOVUPS      Z4, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z4, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z3, Z0, Z0
 	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -357,25 +360,26 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z6
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z6
 	VMULPS       Z5, Z6, Z6
 	VFMADD231PS  Z4, Z0, Z6
-	VMOVUPS      Z6, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z6, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -470,22 +474,23 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z5
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z5
 	VMULPS       Z4, Z5, Z5
 	VFMADD231PS  Z3, Z0, Z5
-	VMOVUPS      Z5, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z5, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z4, Z0, Z0
 	VFMADD231PS  Z3, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z4, Z0, Z0
 	VFMADD231PS  Z3, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -592,34 +597,35 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z8
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z8
 	VMULPS       Z7, Z8, Z8
 	VFMADD231PS  Z6, Z0, Z8
-	VMOVUPS      Z8, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z8, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -723,27 +729,28 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z6
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z6
 	VMULPS       Z5, Z6, Z6
 	VFMADD231PS  Z4, Z0, Z6
-	VMOVUPS      Z6, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z6, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -861,43 +868,44 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z10
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z10
 	VMULPS       Z9, Z10, Z10
 	VFMADD231PS  Z8, Z0, Z10
-	VMOVUPS      Z10, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z10, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -1010,32 +1018,33 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z7
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z7
 	VMULPS       Z6, Z7, Z7
 	VFMADD231PS  Z5, Z0, Z7
-	VMOVUPS      Z7, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z7, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -1164,52 +1173,53 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z12
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z12
 	VMULPS       Z11, Z12, Z12
 	VFMADD231PS  Z10, Z0, Z12
-	VMOVUPS      Z12, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z12, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -1331,37 +1341,38 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z8
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z8
 	VMULPS       Z7, Z8, Z8
 	VFMADD231PS  Z6, Z0, Z8
-	VMOVUPS      Z8, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z8, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -1501,61 +1512,62 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z14
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z14
 	VMULPS       Z13, Z14, Z14
 	VFMADD231PS  Z12, Z0, Z14
-	VMOVUPS      Z14, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z14, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -1686,42 +1698,43 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z9
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z9
 	VMULPS       Z8, Z9, Z9
 	VFMADD231PS  Z7, Z0, Z9
-	VMOVUPS      Z9, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z9, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -1872,70 +1885,71 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z16
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z16
 	VMULPS       Z15, Z16, Z16
 	VFMADD231PS  Z14, Z0, Z16
-	VMOVUPS      Z16, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z16, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -2075,47 +2089,48 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z10
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z10
 	VMULPS       Z9, Z10, Z10
 	VFMADD231PS  Z8, Z0, Z10
-	VMOVUPS      Z10, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z10, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -2277,79 +2292,80 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z18
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z18
 	VMULPS       Z17, Z18, Z18
 	VFMADD231PS  Z16, Z0, Z18
-	VMOVUPS      Z18, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z18, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -2498,52 +2514,53 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z11
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z11
 	VMULPS       Z10, Z11, Z11
 	VFMADD231PS  Z9, Z0, Z11
-	VMOVUPS      Z11, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z11, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -2716,88 +2733,89 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z20
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z20
 	VMULPS       Z19, Z20, Z20
 	VFMADD231PS  Z18, Z0, Z20
-	VMOVUPS      Z20, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z20, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -2955,57 +2973,58 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z12
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z12
 	VMULPS       Z11, Z12, Z12
 	VFMADD231PS  Z10, Z0, Z12
-	VMOVUPS      Z12, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z12, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z9, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -3189,97 +3208,98 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z22
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z22
 	VMULPS       Z21, Z22, Z22
 	VFMADD231PS  Z20, Z0, Z22
-	VMOVUPS      Z22, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z22, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z18, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z19, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -3446,62 +3466,63 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z13
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z13
 	VMULPS       Z12, Z13, Z13
 	VFMADD231PS  Z11, Z0, Z13
-	VMOVUPS      Z13, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z13, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z9, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z10, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -3696,106 +3717,107 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z24
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z24
 	VMULPS       Z23, Z24, Z24
 	VFMADD231PS  Z22, Z0, Z24
-	VMOVUPS      Z24, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z24, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z18, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z19, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z20, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z21, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -3971,67 +3993,68 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z14
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z14
 	VMULPS       Z13, Z14, Z14
 	VFMADD231PS  Z12, Z0, Z14
-	VMOVUPS      Z14, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z14, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z9, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z10, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z11, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -4237,115 +4260,116 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z26
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z26
 	VMULPS       Z25, Z26, Z26
 	VFMADD231PS  Z24, Z0, Z26
-	VMOVUPS      Z26, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z26, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z18, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z19, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z20, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z21, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z22, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z23, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -4530,72 +4554,73 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z15
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z15
 	VMULPS       Z14, Z15, Z15
 	VFMADD231PS  Z13, Z0, Z15
-	VMOVUPS      Z15, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z15, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z9, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z10, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z11, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z12, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -4812,124 +4837,125 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z28
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z28
 	VMULPS       Z27, Z28, Z28
 	VFMADD231PS  Z26, Z0, Z28
-	VMOVUPS      Z28, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z28, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z18, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z19, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z20, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z21, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z22, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z23, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z24, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z25, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -5123,77 +5149,78 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z16
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z16
 	VMULPS       Z15, Z16, Z16
 	VFMADD231PS  Z14, Z0, Z16
-	VMOVUPS      Z16, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z16, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z9, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z10, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z11, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z12, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z13, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -5421,133 +5448,134 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z30
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z30
 	VMULPS       Z29, Z30, Z30
 	VFMADD231PS  Z28, Z0, Z30
-	VMOVUPS      Z30, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z30, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z18, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z19, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z20, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z21, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z22, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z23, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z24, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z25, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z26, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z27, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -5747,12 +5775,13 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
 	MOVQ         120(AX), AX
-	VMOVUPS      (CX), Y3
+	VMOVUPS      (DX)(CX*1), Y3
 	VMULPS       Y2, Y3, Y3
 	VFMADD231PS  Y1, Y0, Y3
-	VMOVUPS      Y3, (CX)
+	VMOVUPS      Y3, (DX)
 	VZEROUPPER
 	RET
 
@@ -5772,12 +5801,13 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
 	MOVQ        120(AX), AX
-	VMASKMOVPS  (CX), Y3, Y4
+	VMASKMOVPS  (DX)(CX*1), Y3, Y4
 	VMULPS      Y2, Y4, Y4
 	VFMADD231PS Y1, Y0, Y4
-	VMASKMOVPS  Y4, Y3, (CX)
+	VMASKMOVPS  Y4, Y3, (DX)
 	VZEROUPPER
 	RET
 
@@ -5855,16 +5885,17 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
 	MOVQ         120(AX), AX
-	VMOVUPS      (CX), Y4
+	VMOVUPS      (DX)(CX*1), Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD231PS  Y2, Y0, Y4
-	VMOVUPS      Y4, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y4, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD231PS  Y2, Y1, Y0
-	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      Y0, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -5886,16 +5917,17 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
 	MOVQ        120(AX), AX
-	VMOVUPS     (CX), Y5
+	VMOVUPS     (DX)(CX*1), Y5
 	VMULPS      Y3, Y5, Y5
 	VFMADD231PS Y2, Y0, Y5
-	VMOVUPS     Y5, (CX)
-	VMASKMOVPS  32(CX), Y4, Y0
+	VMOVUPS     Y5, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y4, Y0
 	VMULPS      Y3, Y0, Y0
 	VFMADD231PS Y2, Y1, Y0
-	VMASKMOVPS  Y0, Y4, 32(CX)
+	VMASKMOVPS  Y0, Y4, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -5980,17 +6012,18 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y4
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Y4
 	VMULPS       Y3, Y4, Y4
 	VFMADD231PS  Y2, Y0, Y4
-	VMOVUPS      Y4, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y4, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y3, Y0, Y0
 	VFMADD231PS  Y2, Y1, Y0
-	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y0, (DX)
 	VZEROUPPER
 	RET
 
@@ -6013,17 +6046,18 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
-	MOVQ        120(AX), DX
-	VMASKMOVPS  (CX), Y4, Y5
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
+	MOVQ        120(AX), BX
+	VMASKMOVPS  (DX)(CX*1), Y4, Y5
 	VMULPS      Y3, Y5, Y5
 	VFMADD231PS Y2, Y0, Y5
-	VMASKMOVPS  Y5, Y4, (CX)
-	MOVQ        112(AX), CX
-	VMASKMOVPS  (CX), Y4, Y0
+	VMASKMOVPS  Y5, Y4, (DX)
+	MOVQ        112(AX), DX
+	VMASKMOVPS  (DX)(CX*1), Y4, Y0
 	VMULPS      Y3, Y0, Y0
 	VFMADD231PS Y2, Y1, Y0
-	VMASKMOVPS  Y0, Y4, (CX)
+	VMASKMOVPS  Y0, Y4, (DX)
 	VZEROUPPER
 	RET
 
@@ -6114,25 +6148,26 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y6
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Y6
 	VMULPS       Y5, Y6, Y6
 	VFMADD231PS  Y4, Y0, Y6
-	VMOVUPS      Y6, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y6, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y1, Y0
-	VMOVUPS      Y0, 32(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y2, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y3, Y0
-	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      Y0, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -6159,25 +6194,26 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
-	MOVQ        120(AX), DX
-	VMOVUPS     (CX), Y7
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
+	MOVQ        120(AX), BX
+	VMOVUPS     (DX)(CX*1), Y7
 	VMULPS      Y5, Y7, Y7
 	VFMADD231PS Y4, Y0, Y7
-	VMOVUPS     Y7, (CX)
-	VMASKMOVPS  32(CX), Y6, Y0
+	VMOVUPS     Y7, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y6, Y0
 	VMULPS      Y5, Y0, Y0
 	VFMADD231PS Y4, Y1, Y0
-	VMASKMOVPS  Y0, Y6, 32(CX)
-	MOVQ        112(AX), CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y6, 32(DX)
+	MOVQ        112(AX), DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y5, Y0, Y0
 	VFMADD231PS Y4, Y2, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y6, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y6, Y0
 	VMULPS      Y5, Y0, Y0
 	VFMADD231PS Y4, Y3, Y0
-	VMASKMOVPS  Y0, Y6, 32(CX)
+	VMASKMOVPS  Y0, Y6, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -6272,22 +6308,23 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y5
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Y5
 	VMULPS       Y4, Y5, Y5
 	VFMADD231PS  Y3, Y0, Y5
-	VMOVUPS      Y5, (CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y5, (DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y4, Y0, Y0
 	VFMADD231PS  Y3, Y1, Y0
-	VMOVUPS      Y0, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y4, Y0, Y0
 	VFMADD231PS  Y3, Y2, Y0
-	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y0, (DX)
 	VZEROUPPER
 	RET
 
@@ -6313,22 +6350,23 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
-	MOVQ        120(AX), DX
-	VMASKMOVPS  (CX), Y5, Y6
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
+	MOVQ        120(AX), BX
+	VMASKMOVPS  (DX)(CX*1), Y5, Y6
 	VMULPS      Y4, Y6, Y6
 	VFMADD231PS Y3, Y0, Y6
-	VMASKMOVPS  Y6, Y5, (CX)
-	ADDQ        DX, CX
-	VMASKMOVPS  (CX), Y5, Y0
+	VMASKMOVPS  Y6, Y5, (DX)
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX)(CX*1), Y5, Y0
 	VMULPS      Y4, Y0, Y0
 	VFMADD231PS Y3, Y1, Y0
-	VMASKMOVPS  Y0, Y5, (CX)
-	MOVQ        112(AX), CX
-	VMASKMOVPS  (CX), Y5, Y0
+	VMASKMOVPS  Y0, Y5, (DX)
+	MOVQ        112(AX), DX
+	VMASKMOVPS  (DX)(CX*1), Y5, Y0
 	VMULPS      Y4, Y0, Y0
 	VFMADD231PS Y3, Y2, Y0
-	VMASKMOVPS  Y0, Y5, (CX)
+	VMASKMOVPS  Y0, Y5, (DX)
 	VZEROUPPER
 	RET
 
@@ -6429,34 +6467,35 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y8
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Y8
 	VMULPS       Y7, Y8, Y8
 	VFMADD231PS  Y6, Y0, Y8
-	VMOVUPS      Y8, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y8, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y1, Y0
-	VMOVUPS      Y0, 32(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y2, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y3, Y0
-	VMOVUPS      Y0, 32(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y4, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y5, Y0
-	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      Y0, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -6488,34 +6527,35 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
-	MOVQ        120(AX), DX
-	VMOVUPS     (CX), Y9
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
+	MOVQ        120(AX), BX
+	VMOVUPS     (DX)(CX*1), Y9
 	VMULPS      Y7, Y9, Y9
 	VFMADD231PS Y6, Y0, Y9
-	VMOVUPS     Y9, (CX)
-	VMASKMOVPS  32(CX), Y8, Y0
+	VMOVUPS     Y9, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y8, Y0
 	VMULPS      Y7, Y0, Y0
 	VFMADD231PS Y6, Y1, Y0
-	VMASKMOVPS  Y0, Y8, 32(CX)
-	ADDQ        DX, CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y8, 32(DX)
+	ADDQ        BX, DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y7, Y0, Y0
 	VFMADD231PS Y6, Y2, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y8, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y8, Y0
 	VMULPS      Y7, Y0, Y0
 	VFMADD231PS Y6, Y3, Y0
-	VMASKMOVPS  Y0, Y8, 32(CX)
-	MOVQ        112(AX), CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y8, 32(DX)
+	MOVQ        112(AX), DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y7, Y0, Y0
 	VFMADD231PS Y6, Y4, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y8, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y8, Y0
 	VMULPS      Y7, Y0, Y0
 	VFMADD231PS Y6, Y5, Y0
-	VMASKMOVPS  Y0, Y8, 32(CX)
+	VMASKMOVPS  Y0, Y8, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -6620,27 +6660,28 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y6
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Y6
 	VMULPS       Y5, Y6, Y6
 	VFMADD231PS  Y4, Y0, Y6
-	VMOVUPS      Y6, (CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y6, (DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y1, Y0
-	VMOVUPS      Y0, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y2, Y0
-	VMOVUPS      Y0, (CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, (DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y5, Y0, Y0
 	VFMADD231PS  Y4, Y3, Y0
-	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y0, (DX)
 	VZEROUPPER
 	RET
 
@@ -6669,27 +6710,28 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
-	MOVQ        120(AX), DX
-	VMASKMOVPS  (CX), Y6, Y7
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
+	MOVQ        120(AX), BX
+	VMASKMOVPS  (DX)(CX*1), Y6, Y7
 	VMULPS      Y5, Y7, Y7
 	VFMADD231PS Y4, Y0, Y7
-	VMASKMOVPS  Y7, Y6, (CX)
-	ADDQ        DX, CX
-	VMASKMOVPS  (CX), Y6, Y0
+	VMASKMOVPS  Y7, Y6, (DX)
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX)(CX*1), Y6, Y0
 	VMULPS      Y5, Y0, Y0
 	VFMADD231PS Y4, Y1, Y0
-	VMASKMOVPS  Y0, Y6, (CX)
-	MOVQ        112(AX), CX
-	VMASKMOVPS  (CX), Y6, Y0
+	VMASKMOVPS  Y0, Y6, (DX)
+	MOVQ        112(AX), DX
+	VMASKMOVPS  (DX)(CX*1), Y6, Y0
 	VMULPS      Y5, Y0, Y0
 	VFMADD231PS Y4, Y2, Y0
-	VMASKMOVPS  Y0, Y6, (CX)
-	ADDQ        DX, CX
-	VMASKMOVPS  (CX), Y6, Y0
+	VMASKMOVPS  Y0, Y6, (DX)
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX)(CX*1), Y6, Y0
 	VMULPS      Y5, Y0, Y0
 	VFMADD231PS Y4, Y3, Y0
-	VMASKMOVPS  Y0, Y6, (CX)
+	VMASKMOVPS  Y0, Y6, (DX)
 	VZEROUPPER
 	RET
 
@@ -6800,43 +6842,44 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y10
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Y10
 	VMULPS       Y9, Y10, Y10
 	VFMADD231PS  Y8, Y0, Y10
-	VMOVUPS      Y10, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y10, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y1, Y0
-	VMOVUPS      Y0, 32(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y2, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y3, Y0
-	VMOVUPS      Y0, 32(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y4, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y5, Y0
-	VMOVUPS      Y0, 32(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y6, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y9, Y0, Y0
 	VFMADD231PS  Y8, Y7, Y0
-	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      Y0, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -6873,43 +6916,44 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
-	MOVQ        120(AX), DX
-	VMOVUPS     (CX), Y11
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
+	MOVQ        120(AX), BX
+	VMOVUPS     (DX)(CX*1), Y11
 	VMULPS      Y9, Y11, Y11
 	VFMADD231PS Y8, Y0, Y11
-	VMOVUPS     Y11, (CX)
-	VMASKMOVPS  32(CX), Y10, Y0
+	VMOVUPS     Y11, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y10, Y0
 	VMULPS      Y9, Y0, Y0
 	VFMADD231PS Y8, Y1, Y0
-	VMASKMOVPS  Y0, Y10, 32(CX)
-	ADDQ        DX, CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y10, 32(DX)
+	ADDQ        BX, DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y9, Y0, Y0
 	VFMADD231PS Y8, Y2, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y10, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y10, Y0
 	VMULPS      Y9, Y0, Y0
 	VFMADD231PS Y8, Y3, Y0
-	VMASKMOVPS  Y0, Y10, 32(CX)
-	MOVQ        112(AX), CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y10, 32(DX)
+	MOVQ        112(AX), DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y9, Y0, Y0
 	VFMADD231PS Y8, Y4, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y10, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y10, Y0
 	VMULPS      Y9, Y0, Y0
 	VFMADD231PS Y8, Y5, Y0
-	VMASKMOVPS  Y0, Y10, 32(CX)
-	ADDQ        DX, CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y10, 32(DX)
+	ADDQ        BX, DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y9, Y0, Y0
 	VFMADD231PS Y8, Y6, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y10, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y10, Y0
 	VMULPS      Y9, Y0, Y0
 	VFMADD231PS Y8, Y7, Y0
-	VMASKMOVPS  Y0, Y10, 32(CX)
+	VMASKMOVPS  Y0, Y10, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -7024,32 +7068,33 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y7
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Y7
 	VMULPS       Y6, Y7, Y7
 	VFMADD231PS  Y5, Y0, Y7
-	VMOVUPS      Y7, (CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y7, (DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y1, Y0
-	VMOVUPS      Y0, (CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, (DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y2, Y0
-	VMOVUPS      Y0, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y3, Y0
-	VMOVUPS      Y0, (CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, (DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y6, Y0, Y0
 	VFMADD231PS  Y5, Y4, Y0
-	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y0, (DX)
 	VZEROUPPER
 	RET
 
@@ -7081,32 +7126,33 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
-	MOVQ        120(AX), DX
-	VMASKMOVPS  (CX), Y7, Y8
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
+	MOVQ        120(AX), BX
+	VMASKMOVPS  (DX)(CX*1), Y7, Y8
 	VMULPS      Y6, Y8, Y8
 	VFMADD231PS Y5, Y0, Y8
-	VMASKMOVPS  Y8, Y7, (CX)
-	ADDQ        DX, CX
-	VMASKMOVPS  (CX), Y7, Y0
+	VMASKMOVPS  Y8, Y7, (DX)
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX)(CX*1), Y7, Y0
 	VMULPS      Y6, Y0, Y0
 	VFMADD231PS Y5, Y1, Y0
-	VMASKMOVPS  Y0, Y7, (CX)
-	ADDQ        DX, CX
-	VMASKMOVPS  (CX), Y7, Y0
+	VMASKMOVPS  Y0, Y7, (DX)
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX)(CX*1), Y7, Y0
 	VMULPS      Y6, Y0, Y0
 	VFMADD231PS Y5, Y2, Y0
-	VMASKMOVPS  Y0, Y7, (CX)
-	MOVQ        112(AX), CX
-	VMASKMOVPS  (CX), Y7, Y0
+	VMASKMOVPS  Y0, Y7, (DX)
+	MOVQ        112(AX), DX
+	VMASKMOVPS  (DX)(CX*1), Y7, Y0
 	VMULPS      Y6, Y0, Y0
 	VFMADD231PS Y5, Y3, Y0
-	VMASKMOVPS  Y0, Y7, (CX)
-	ADDQ        DX, CX
-	VMASKMOVPS  (CX), Y7, Y0
+	VMASKMOVPS  Y0, Y7, (DX)
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX)(CX*1), Y7, Y0
 	VMULPS      Y6, Y0, Y0
 	VFMADD231PS Y5, Y4, Y0
-	VMASKMOVPS  Y0, Y7, (CX)
+	VMASKMOVPS  Y0, Y7, (DX)
 	VZEROUPPER
 	RET
 
@@ -7227,52 +7273,53 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y12
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Y12
 	VMULPS       Y11, Y12, Y12
 	VFMADD231PS  Y10, Y0, Y12
-	VMOVUPS      Y12, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y12, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y1, Y0
-	VMOVUPS      Y0, 32(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y2, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y3, Y0
-	VMOVUPS      Y0, 32(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y4, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y5, Y0
-	VMOVUPS      Y0, 32(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y6, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y7, Y0
-	VMOVUPS      Y0, 32(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y8, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y11, Y0, Y0
 	VFMADD231PS  Y10, Y9, Y0
-	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      Y0, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -7314,52 +7361,53 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
-	MOVQ        120(AX), DX
-	VMOVUPS     (CX), Y13
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
+	MOVQ        120(AX), BX
+	VMOVUPS     (DX)(CX*1), Y13
 	VMULPS      Y11, Y13, Y13
 	VFMADD231PS Y10, Y0, Y13
-	VMOVUPS     Y13, (CX)
-	VMASKMOVPS  32(CX), Y12, Y0
+	VMOVUPS     Y13, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y12, Y0
 	VMULPS      Y11, Y0, Y0
 	VFMADD231PS Y10, Y1, Y0
-	VMASKMOVPS  Y0, Y12, 32(CX)
-	ADDQ        DX, CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y12, 32(DX)
+	ADDQ        BX, DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y11, Y0, Y0
 	VFMADD231PS Y10, Y2, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y12, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y12, Y0
 	VMULPS      Y11, Y0, Y0
 	VFMADD231PS Y10, Y3, Y0
-	VMASKMOVPS  Y0, Y12, 32(CX)
-	ADDQ        DX, CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y12, 32(DX)
+	ADDQ        BX, DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y11, Y0, Y0
 	VFMADD231PS Y10, Y4, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y12, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y12, Y0
 	VMULPS      Y11, Y0, Y0
 	VFMADD231PS Y10, Y5, Y0
-	VMASKMOVPS  Y0, Y12, 32(CX)
-	MOVQ        112(AX), CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y12, 32(DX)
+	MOVQ        112(AX), DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y11, Y0, Y0
 	VFMADD231PS Y10, Y6, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y12, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y12, Y0
 	VMULPS      Y11, Y0, Y0
 	VFMADD231PS Y10, Y7, Y0
-	VMASKMOVPS  Y0, Y12, 32(CX)
-	ADDQ        DX, CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y12, 32(DX)
+	ADDQ        BX, DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y11, Y0, Y0
 	VFMADD231PS Y10, Y8, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y12, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y12, Y0
 	VMULPS      Y11, Y0, Y0
 	VFMADD231PS Y10, Y9, Y0
-	VMASKMOVPS  Y0, Y12, 32(CX)
+	VMASKMOVPS  Y0, Y12, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -7484,37 +7532,38 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y8
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Y8
 	VMULPS       Y7, Y8, Y8
 	VFMADD231PS  Y6, Y0, Y8
-	VMOVUPS      Y8, (CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y8, (DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y1, Y0
-	VMOVUPS      Y0, (CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, (DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y2, Y0
-	VMOVUPS      Y0, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y3, Y0
-	VMOVUPS      Y0, (CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, (DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y4, Y0
-	VMOVUPS      Y0, (CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, (DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y7, Y0, Y0
 	VFMADD231PS  Y6, Y5, Y0
-	VMOVUPS      Y0, (CX)
+	VMOVUPS      Y0, (DX)
 	VZEROUPPER
 	RET
 
@@ -7549,37 +7598,38 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
-	MOVQ        120(AX), DX
-	VMASKMOVPS  (CX), Y8, Y9
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
+	MOVQ        120(AX), BX
+	VMASKMOVPS  (DX)(CX*1), Y8, Y9
 	VMULPS      Y7, Y9, Y9
 	VFMADD231PS Y6, Y0, Y9
-	VMASKMOVPS  Y9, Y8, (CX)
-	ADDQ        DX, CX
-	VMASKMOVPS  (CX), Y8, Y0
+	VMASKMOVPS  Y9, Y8, (DX)
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX)(CX*1), Y8, Y0
 	VMULPS      Y7, Y0, Y0
 	VFMADD231PS Y6, Y1, Y0
-	VMASKMOVPS  Y0, Y8, (CX)
-	ADDQ        DX, CX
-	VMASKMOVPS  (CX), Y8, Y0
+	VMASKMOVPS  Y0, Y8, (DX)
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX)(CX*1), Y8, Y0
 	VMULPS      Y7, Y0, Y0
 	VFMADD231PS Y6, Y2, Y0
-	VMASKMOVPS  Y0, Y8, (CX)
-	MOVQ        112(AX), CX
-	VMASKMOVPS  (CX), Y8, Y0
+	VMASKMOVPS  Y0, Y8, (DX)
+	MOVQ        112(AX), DX
+	VMASKMOVPS  (DX)(CX*1), Y8, Y0
 	VMULPS      Y7, Y0, Y0
 	VFMADD231PS Y6, Y3, Y0
-	VMASKMOVPS  Y0, Y8, (CX)
-	ADDQ        DX, CX
-	VMASKMOVPS  (CX), Y8, Y0
+	VMASKMOVPS  Y0, Y8, (DX)
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX)(CX*1), Y8, Y0
 	VMULPS      Y7, Y0, Y0
 	VFMADD231PS Y6, Y4, Y0
-	VMASKMOVPS  Y0, Y8, (CX)
-	ADDQ        DX, CX
-	VMASKMOVPS  (CX), Y8, Y0
+	VMASKMOVPS  Y0, Y8, (DX)
+	ADDQ        BX, DX
+	VMASKMOVPS  (DX)(CX*1), Y8, Y0
 	VMULPS      Y7, Y0, Y0
 	VFMADD231PS Y6, Y5, Y0
-	VMASKMOVPS  Y0, Y8, (CX)
+	VMASKMOVPS  Y0, Y8, (DX)
 	VZEROUPPER
 	RET
 
@@ -7710,61 +7760,62 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           whole_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Y14
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Y14
 	VMULPS       Y13, Y14, Y14
 	VFMADD231PS  Y12, Y0, Y14
-	VMOVUPS      Y14, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y14, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y1, Y0
-	VMOVUPS      Y0, 32(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y2, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y3, Y0
-	VMOVUPS      Y0, 32(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y4, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y5, Y0
-	VMOVUPS      Y0, 32(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y6, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y7, Y0
-	VMOVUPS      Y0, 32(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y8, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y9, Y0
-	VMOVUPS      Y0, 32(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Y0
+	VMOVUPS      Y0, 32(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y10, Y0
-	VMOVUPS      Y0, (CX)
-	VMOVUPS      32(CX), Y0
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      32(DX)(CX*1), Y0
 	VMULPS       Y13, Y0, Y0
 	VFMADD231PS  Y12, Y11, Y0
-	VMOVUPS      Y0, 32(CX)
+	VMOVUPS      Y0, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -7811,61 +7862,62 @@ part:
 	MOVL        156(AX), CX
 	ADDL        CX, CX
 	JZ          part_overwrite
-	MOVQ        104(AX), CX
-	MOVQ        120(AX), DX
-	VMOVUPS     (CX), Y15
+	MOVQ        160(AX), CX
+	MOVQ        104(AX), DX
+	MOVQ        120(AX), BX
+	VMOVUPS     (DX)(CX*1), Y15
 	VMULPS      Y13, Y15, Y15
 	VFMADD231PS Y12, Y0, Y15
-	VMOVUPS     Y15, (CX)
-	VMASKMOVPS  32(CX), Y14, Y0
+	VMOVUPS     Y15, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y14, Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y1, Y0
-	VMASKMOVPS  Y0, Y14, 32(CX)
-	ADDQ        DX, CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y14, 32(DX)
+	ADDQ        BX, DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y2, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y14, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y14, Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y3, Y0
-	VMASKMOVPS  Y0, Y14, 32(CX)
-	ADDQ        DX, CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y14, 32(DX)
+	ADDQ        BX, DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y4, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y14, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y14, Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y5, Y0
-	VMASKMOVPS  Y0, Y14, 32(CX)
-	MOVQ        112(AX), CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y14, 32(DX)
+	MOVQ        112(AX), DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y6, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y14, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y14, Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y7, Y0
-	VMASKMOVPS  Y0, Y14, 32(CX)
-	ADDQ        DX, CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y14, 32(DX)
+	ADDQ        BX, DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y8, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y14, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y14, Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y9, Y0
-	VMASKMOVPS  Y0, Y14, 32(CX)
-	ADDQ        DX, CX
-	VMOVUPS     (CX), Y0
+	VMASKMOVPS  Y0, Y14, 32(DX)
+	ADDQ        BX, DX
+	VMOVUPS     (DX)(CX*1), Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y10, Y0
-	VMOVUPS     Y0, (CX)
-	VMASKMOVPS  32(CX), Y14, Y0
+	VMOVUPS     Y0, (DX)
+	VMASKMOVPS  32(DX)(CX*1), Y14, Y0
 	VMULPS      Y13, Y0, Y0
 	VFMADD231PS Y12, Y11, Y0
-	VMASKMOVPS  Y0, Y14, 32(CX)
+	VMASKMOVPS  Y0, Y14, 32(DX)
 	VZEROUPPER
 	RET
 
@@ -8010,12 +8062,13 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
 	MOVQ         120(AX), AX
-	VMOVUPS.Z    (CX), K1, Z3
+	VMOVUPS.Z    (DX)(CX*1), K1, Z3
 	VMULPS       Z2, Z3, Z3
 	VFMADD231PS  Z1, Z0, Z3
-	VMOVUPS      Z3, K1, (CX)
+	VMOVUPS      Z3, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -8097,16 +8150,17 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
 	MOVQ         120(AX), AX
-	VMOVUPS      (CX), Z4
+	VMOVUPS      (DX)(CX*1), Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD231PS  Z2, Z0, Z4
-	VMOVUPS      Z4, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z4, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z3, Z0, Z0
 	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -8194,17 +8248,18 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z4
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z4
 	VMULPS       Z3, Z4, Z4
 	VFMADD231PS  Z2, Z0, Z4
-	VMOVUPS      Z4, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z4, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z3, Z0, Z0
 	VFMADD231PS  Z2, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -8300,25 +8355,26 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z6
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z6
 	VMULPS       Z5, Z6, Z6
 	VFMADD231PS  Z4, Z0, Z6
-	VMOVUPS      Z6, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z6, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -8416,22 +8472,23 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z5
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z5
 	VMULPS       Z4, Z5, Z5
 	VFMADD231PS  Z3, Z0, Z5
-	VMOVUPS      Z5, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z5, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z4, Z0, Z0
 	VFMADD231PS  Z3, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z4, Z0, Z0
 	VFMADD231PS  Z3, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -8538,34 +8595,35 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z8
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z8
 	VMULPS       Z7, Z8, Z8
 	VFMADD231PS  Z6, Z0, Z8
-	VMOVUPS      Z8, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z8, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -8673,27 +8731,28 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z6
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z6
 	VMULPS       Z5, Z6, Z6
 	VFMADD231PS  Z4, Z0, Z6
-	VMOVUPS      Z6, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z6, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z5, Z0, Z0
 	VFMADD231PS  Z4, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -8811,43 +8870,44 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z10
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z10
 	VMULPS       Z9, Z10, Z10
 	VFMADD231PS  Z8, Z0, Z10
-	VMOVUPS      Z10, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z10, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -8965,32 +9025,33 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z7
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z7
 	VMULPS       Z6, Z7, Z7
 	VFMADD231PS  Z5, Z0, Z7
-	VMOVUPS      Z7, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z7, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z6, Z0, Z0
 	VFMADD231PS  Z5, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -9119,52 +9180,53 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z12
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z12
 	VMULPS       Z11, Z12, Z12
 	VFMADD231PS  Z10, Z0, Z12
-	VMOVUPS      Z12, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z12, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -9292,37 +9354,38 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z8
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z8
 	VMULPS       Z7, Z8, Z8
 	VFMADD231PS  Z6, Z0, Z8
-	VMOVUPS      Z8, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z8, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z7, Z0, Z0
 	VFMADD231PS  Z6, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -9462,61 +9525,62 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z14
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z14
 	VMULPS       Z13, Z14, Z14
 	VFMADD231PS  Z12, Z0, Z14
-	VMOVUPS      Z14, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z14, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -9654,42 +9718,43 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z9
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z9
 	VMULPS       Z8, Z9, Z9
 	VFMADD231PS  Z7, Z0, Z9
-	VMOVUPS      Z9, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z9, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z8, Z0, Z0
 	VFMADD231PS  Z7, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -9840,70 +9905,71 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z16
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z16
 	VMULPS       Z15, Z16, Z16
 	VFMADD231PS  Z14, Z0, Z16
-	VMOVUPS      Z16, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z16, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -10051,47 +10117,48 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z10
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z10
 	VMULPS       Z9, Z10, Z10
 	VFMADD231PS  Z8, Z0, Z10
-	VMOVUPS      Z10, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z10, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z9, Z0, Z0
 	VFMADD231PS  Z8, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -10253,79 +10320,80 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z18
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z18
 	VMULPS       Z17, Z18, Z18
 	VFMADD231PS  Z16, Z0, Z18
-	VMOVUPS      Z18, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z18, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z17, Z0, Z0
 	VFMADD231PS  Z16, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -10483,52 +10551,53 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z11
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z11
 	VMULPS       Z10, Z11, Z11
 	VFMADD231PS  Z9, Z0, Z11
-	VMOVUPS      Z11, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z11, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z10, Z0, Z0
 	VFMADD231PS  Z9, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -10701,88 +10770,89 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z20
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z20
 	VMULPS       Z19, Z20, Z20
 	VFMADD231PS  Z18, Z0, Z20
-	VMOVUPS      Z20, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z20, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z19, Z0, Z0
 	VFMADD231PS  Z18, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -10950,57 +11020,58 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z12
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z12
 	VMULPS       Z11, Z12, Z12
 	VFMADD231PS  Z10, Z0, Z12
-	VMOVUPS      Z12, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z12, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z11, Z0, Z0
 	VFMADD231PS  Z10, Z9, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -11184,97 +11255,98 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z22
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z22
 	VMULPS       Z21, Z22, Z22
 	VFMADD231PS  Z20, Z0, Z22
-	VMOVUPS      Z22, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z22, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z18, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z21, Z0, Z0
 	VFMADD231PS  Z20, Z19, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -11452,62 +11524,63 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z13
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z13
 	VMULPS       Z12, Z13, Z13
 	VFMADD231PS  Z11, Z0, Z13
-	VMOVUPS      Z13, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z13, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z9, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z12, Z0, Z0
 	VFMADD231PS  Z11, Z10, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -11702,106 +11775,107 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z24
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z24
 	VMULPS       Z23, Z24, Z24
 	VFMADD231PS  Z22, Z0, Z24
-	VMOVUPS      Z24, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z24, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z18, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z19, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z20, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z23, Z0, Z0
 	VFMADD231PS  Z22, Z21, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -11989,67 +12063,68 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z14
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z14
 	VMULPS       Z13, Z14, Z14
 	VFMADD231PS  Z12, Z0, Z14
-	VMOVUPS      Z14, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z14, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z9, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z10, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z13, Z0, Z0
 	VFMADD231PS  Z12, Z11, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -12255,115 +12330,116 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z26
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z26
 	VMULPS       Z25, Z26, Z26
 	VFMADD231PS  Z24, Z0, Z26
-	VMOVUPS      Z26, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z26, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z18, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z19, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z20, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z21, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z22, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z25, Z0, Z0
 	VFMADD231PS  Z24, Z23, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -12561,72 +12637,73 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z15
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z15
 	VMULPS       Z14, Z15, Z15
 	VFMADD231PS  Z13, Z0, Z15
-	VMOVUPS      Z15, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z15, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z9, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z10, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z11, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z14, Z0, Z0
 	VFMADD231PS  Z13, Z12, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -12843,124 +12920,125 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z28
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z28
 	VMULPS       Z27, Z28, Z28
 	VFMADD231PS  Z26, Z0, Z28
-	VMOVUPS      Z28, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z28, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z18, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z19, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z20, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z21, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z22, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z23, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z24, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z27, Z0, Z0
 	VFMADD231PS  Z26, Z25, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 
@@ -13168,77 +13246,78 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS.Z    (CX), K1, Z16
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z16
 	VMULPS       Z15, Z16, Z16
 	VFMADD231PS  Z14, Z0, Z16
-	VMOVUPS      Z16, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z16, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z1, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z2, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z3, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z4, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z5, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z6, Z0
-	VMOVUPS      Z0, K1, (CX)
-	MOVQ         112(AX), CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	MOVQ         112(AX), DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z7, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z8, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z9, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z10, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z11, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z12, Z0
-	VMOVUPS      Z0, K1, (CX)
-	ADDQ         DX, CX
-	VMOVUPS.Z    (CX), K1, Z0
+	VMOVUPS      Z0, K1, (DX)
+	ADDQ         BX, DX
+	VMOVUPS.Z    (DX)(CX*1), K1, Z0
 	VMULPS       Z15, Z0, Z0
 	VFMADD231PS  Z14, Z13, Z0
-	VMOVUPS      Z0, K1, (CX)
+	VMOVUPS      Z0, K1, (DX)
 	VZEROUPPER
 	RET
 
@@ -13466,133 +13545,134 @@ sums:
 	MOVL         156(AX), CX
 	ADDL         CX, CX
 	JZ           part_overwrite
-	MOVQ         104(AX), CX
-	MOVQ         120(AX), DX
-	VMOVUPS      (CX), Z30
+	MOVQ         160(AX), CX
+	MOVQ         104(AX), DX
+	MOVQ         120(AX), BX
+	VMOVUPS      (DX)(CX*1), Z30
 	VMULPS       Z29, Z30, Z30
 	VFMADD231PS  Z28, Z0, Z30
-	VMOVUPS      Z30, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z30, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z1, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z2, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z3, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z4, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z5, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z6, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z7, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z8, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z9, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z10, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z11, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z12, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z13, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	MOVQ         112(AX), CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	MOVQ         112(AX), DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z14, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z15, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z16, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z17, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z18, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z19, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z20, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z21, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z22, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z23, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z24, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z25, Z0
-	VMOVUPS      Z0, K1, 64(CX)
-	ADDQ         DX, CX
-	VMOVUPS      (CX), Z0
+	VMOVUPS      Z0, K1, 64(DX)
+	ADDQ         BX, DX
+	VMOVUPS      (DX)(CX*1), Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z26, Z0
-	VMOVUPS      Z0, (CX)
-	VMOVUPS.Z    64(CX), K1, Z0
+	VMOVUPS      Z0, (DX)
+	VMOVUPS.Z    64(DX)(CX*1), K1, Z0
 	VMULPS       Z29, Z0, Z0
 	VFMADD231PS  Z28, Z27, Z0
-	VMOVUPS      Z0, K1, 64(CX)
+	VMOVUPS      Z0, K1, 64(DX)
 	VZEROUPPER
 	RET
 

@@ -6,38 +6,38 @@
 
 // func tile1x8NEON(args *Args)
 TEXT ·tile1x8NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R7
-	MOVD 56(R7), R0
+	MOVD args+0(FP), R6
+	MOVD 56(R6), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R7), R0
+	MOVD 48(R6), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R7), R0
+	MOVD 104(R6), R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R7), R12
+	MOVD 0(R6), R12
 	MOVD R12, R11
-	MOVD 16(R7), R10
-	MOVD 48(R7), R9
-	MOVD 24(R7), R8
-	MOVD 32(R7), R17
-	MOVD 40(R7), R6
-	MOVD 144(R7), R5
+	MOVD 16(R6), R10
+	MOVD 48(R6), R9
+	MOVD 24(R6), R8
+	MOVD 32(R6), R17
+	MOVD 40(R6), R7
+	MOVD 144(R6), R5
 	ADD R5, R5, R4
-	MOVD 136(R7), R0
+	MOVD 136(R6), R0
 	ADD R12, R0, R13
-	MOVD 72(R7), R0
+	MOVD 72(R6), R0
 	MADD R8, R0, R9, R3
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	MOVD 64(R7), R2
+	MOVD 64(R6), R2
 
 group:
-	MOVD 56(R7), R14
+	MOVD 56(R6), R14
 
 run:
 	MOVD R9, R0
@@ -48,7 +48,7 @@ run:
 	BNE rows
 	CMP $32, R8
 	BNE columnsOfAnyB
-	CMP $64, R6
+	CMP $64, R7
 	BNE columnsOfAnyB
 	SUBS $8, R0, R1
 	BLT packedEnd
@@ -112,25 +112,25 @@ columns:
 	WORD $0xad400222 // ldp q2, q0, [x17]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	ADD R6, R17, R0
+	ADD R7, R17, R0
 	WORD $0xbd400023 // ldr s3, [x1]
 	ADD R8, R1, R1
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
+	ADD R7, R0, R0
 	WORD $0xbd400023 // ldr s3, [x1]
 	ADD R8, R1, R1
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
+	ADD R7, R0, R0
 	WORD $0xbd400023 // ldr s3, [x1]
 	ADD R8, R1, R16
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R17
+	ADD R7, R0, R17
 	SUBS $4, R15, R15
 	BGE columns
 
@@ -144,7 +144,7 @@ columnsLeft:
 rows:
 	CMP $4, R8
 	BNE apart
-	CMP $64, R6
+	CMP $64, R7
 	BNE rowsOfAnyB
 	SUBS $8, R0, R1
 	BLT rowsPackedEnd
@@ -201,19 +201,19 @@ rowsAny:
 	WORD $0xad400222 // ldp q2, q0, [x17]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	WORD $0x4f831004 // fmla v4.4s, v0.4s, v3.s[0]
-	ADD R6, R17, R0
+	ADD R7, R17, R0
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31004 // fmla v4.4s, v0.4s, v3.s[1]
-	ADD R6, R0, R0
+	ADD R7, R0, R0
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831841 // fmla v1.4s, v2.4s, v3.s[2]
 	WORD $0x4f831804 // fmla v4.4s, v0.4s, v3.s[2]
-	ADD R6, R0, R0
+	ADD R7, R0, R0
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4fa31841 // fmla v1.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31804 // fmla v4.4s, v0.4s, v3.s[3]
-	ADD R6, R0, R17
+	ADD R7, R0, R17
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -227,7 +227,7 @@ apart:
 	PRFM (R13), PLDL1KEEP
 	ADD R5, R13, R13
 	WORD $0xad400a23 // ldp q3, q2, [x17]
-	ADD R6, R17, R17
+	ADD R7, R17, R17
 	WORD $0x4dc8ca00 // ld1r {v0.4s}, [x16], x8
 	WORD $0x4e20cc61 // fmla v1.4s, v3.4s, v0.4s
 	WORD $0x4e20cc44 // fmla v4.4s, v2.4s, v0.4s
@@ -237,75 +237,81 @@ apart:
 added:
 	ADD R3, R12, R12
 	ADD R3, R11, R11
-	MOVD 80(R7), R0
+	MOVD 80(R6), R0
 	ADD R0, R17, R17
 	SUBS $1, R14, R14
 	BNE run
 	SUBS $1, R2, R2
 	BLE sums
-	MOVD 88(R7), R0
+	MOVD 88(R6), R0
 	ADD R0, R12, R12
 	ADD R0, R11, R11
-	MOVD 96(R7), R0
+	MOVD 96(R6), R0
 	ADD R0, R17, R17
 	B group
 
 sums:
-	MOVD 128(R7), R1
-	ADD $152, R7, R0
+	MOVD 128(R6), R3
+	ADD $152, R6, R0
 	WORD $0x4d40c803 // ld1r {v3.4s}, [x0]
-	MOVWU 156(R7), R0
+	MOVWU 156(R6), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R7, R0
+	ADD $156, R6, R0
 	WORD $0x4d40c802 // ld1r {v2.4s}, [x0]
-	CMP $8, R1
+	MOVD 160(R6), R2
+	CMP $8, R3
 	BNE addPart
-	MOVD 104(R7), R0
+	MOVD 104(R6), R1
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R2, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cc80 // fmla v0.4s, v4.4s, v3.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
+	WORD $0x3d800420 // str q0, [x1,#16]
 	RET
 
 addPart:
-	MOVD 104(R7), R0
-	ADD $0, R0, R0
-	TBZ $2, R1, addRow0Below4
+	MOVD 104(R6), R0
+	ADD $0, R0, R1
+	TBZ $2, R3, addRow0Below4
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
 
 addRow0Below4:
-	TBZ $1, R1, addRow0Below2
+	TBZ $1, R3, addRow0Below2
+	ADD R1, R2, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow0Below2:
-	TBZ $0, R1, addRow0Below1
+	TBZ $0, R3, addRow0Below1
+	ADD R1, R2, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
 	RET
 
 overwrite:
-	CMP $8, R1
+	CMP $8, R3
 	BNE setPart
-	MOVD 104(R7), R0
+	MOVD 104(R6), R0
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dc80 // fmul v0.4s, v4.4s, v3.4s
@@ -313,23 +319,23 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R7), R0
+	MOVD 104(R6), R0
 	ADD $0, R0, R0
-	TBZ $2, R1, setRow0Below4
+	TBZ $2, R3, setRow0Below4
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
 
 setRow0Below4:
-	TBZ $1, R1, setRow0Below2
+	TBZ $1, R3, setRow0Below2
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 setRow0Below2:
-	TBZ $0, R1, setRow0Below1
+	TBZ $0, R3, setRow0Below1
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0xbd000000 // str s0, [x0]
 
@@ -338,40 +344,40 @@ setRow0Below1:
 
 // func tile1x16NEON(args *Args)
 TEXT ·tile1x16NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R7
-	MOVD 56(R7), R0
+	MOVD args+0(FP), R6
+	MOVD 56(R6), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R7), R0
+	MOVD 48(R6), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R7), R0
+	MOVD 104(R6), R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R7), R12
+	MOVD 0(R6), R12
 	MOVD R12, R11
-	MOVD 16(R7), R10
-	MOVD 48(R7), R9
-	MOVD 24(R7), R8
-	MOVD 32(R7), R17
-	MOVD 40(R7), R6
-	MOVD 144(R7), R5
+	MOVD 16(R6), R10
+	MOVD 48(R6), R9
+	MOVD 24(R6), R8
+	MOVD 32(R6), R17
+	MOVD 40(R6), R7
+	MOVD 144(R6), R5
 	ADD R5, R5, R4
-	MOVD 136(R7), R0
+	MOVD 136(R6), R0
 	ADD R12, R0, R13
-	MOVD 72(R7), R0
+	MOVD 72(R6), R0
 	MADD R8, R0, R9, R3
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e406 // movi v6.16b, #0x0
-	MOVD 64(R7), R2
+	MOVD 64(R6), R2
 
 group:
-	MOVD 56(R7), R14
+	MOVD 56(R6), R14
 
 run:
 	MOVD R9, R0
@@ -382,7 +388,7 @@ run:
 	BNE rows
 	CMP $32, R8
 	BNE columnsOfAnyB
-	CMP $64, R6
+	CMP $64, R7
 	BNE columnsOfAnyB
 	SUBS $8, R0, R1
 	BLT packedEnd
@@ -473,7 +479,7 @@ columns:
 	WORD $0xad400222 // ldp q2, q0, [x17]
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	ADD R6, R17, R0
+	ADD R7, R17, R0
 	WORD $0xbd400023 // ldr s3, [x1]
 	ADD R8, R1, R1
 	WORD $0xad410002 // ldp q2, q0, [x0,#32]
@@ -482,7 +488,7 @@ columns:
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
+	ADD R7, R0, R0
 	WORD $0xbd400023 // ldr s3, [x1]
 	ADD R8, R1, R1
 	WORD $0xad410002 // ldp q2, q0, [x0,#32]
@@ -491,7 +497,7 @@ columns:
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R0
+	ADD R7, R0, R0
 	WORD $0xbd400023 // ldr s3, [x1]
 	ADD R8, R1, R16
 	WORD $0xad410002 // ldp q2, q0, [x0,#32]
@@ -500,7 +506,7 @@ columns:
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	ADD R6, R0, R17
+	ADD R7, R0, R17
 	SUBS $4, R15, R15
 	BGE columns
 
@@ -514,7 +520,7 @@ columnsLeft:
 rows:
 	CMP $4, R8
 	BNE apart
-	CMP $64, R6
+	CMP $64, R7
 	BNE rowsOfAnyB
 	SUBS $8, R0, R1
 	BLT rowsPackedEnd
@@ -598,28 +604,28 @@ rowsAny:
 	WORD $0xad400222 // ldp q2, q0, [x17]
 	WORD $0x4f831048 // fmla v8.4s, v2.4s, v3.s[0]
 	WORD $0x4f831007 // fmla v7.4s, v0.4s, v3.s[0]
-	ADD R6, R17, R0
+	ADD R7, R17, R0
 	WORD $0xad410002 // ldp q2, q0, [x0,#32]
 	WORD $0x4fa31041 // fmla v1.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31006 // fmla v6.4s, v0.4s, v3.s[1]
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4fa31048 // fmla v8.4s, v2.4s, v3.s[1]
 	WORD $0x4fa31007 // fmla v7.4s, v0.4s, v3.s[1]
-	ADD R6, R0, R0
+	ADD R7, R0, R0
 	WORD $0xad410002 // ldp q2, q0, [x0,#32]
 	WORD $0x4f831841 // fmla v1.4s, v2.4s, v3.s[2]
 	WORD $0x4f831806 // fmla v6.4s, v0.4s, v3.s[2]
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4f831848 // fmla v8.4s, v2.4s, v3.s[2]
 	WORD $0x4f831807 // fmla v7.4s, v0.4s, v3.s[2]
-	ADD R6, R0, R0
+	ADD R7, R0, R0
 	WORD $0xad410002 // ldp q2, q0, [x0,#32]
 	WORD $0x4fa31841 // fmla v1.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31806 // fmla v6.4s, v0.4s, v3.s[3]
 	WORD $0xad400002 // ldp q2, q0, [x0]
 	WORD $0x4fa31848 // fmla v8.4s, v2.4s, v3.s[3]
 	WORD $0x4fa31807 // fmla v7.4s, v0.4s, v3.s[3]
-	ADD R6, R0, R17
+	ADD R7, R0, R17
 	SUBS $4, R1, R1
 	BGE rowsAny
 
@@ -634,7 +640,7 @@ apart:
 	ADD R5, R13, R13
 	WORD $0xad411225 // ldp q5, q4, [x17,#32]
 	WORD $0xad400a23 // ldp q3, q2, [x17]
-	ADD R6, R17, R17
+	ADD R7, R17, R17
 	WORD $0x4dc8ca00 // ld1r {v0.4s}, [x16], x8
 	WORD $0x4e20cc68 // fmla v8.4s, v3.4s, v0.4s
 	WORD $0x4e20cc47 // fmla v7.4s, v2.4s, v0.4s
@@ -646,91 +652,101 @@ apart:
 added:
 	ADD R3, R12, R12
 	ADD R3, R11, R11
-	MOVD 80(R7), R0
+	MOVD 80(R6), R0
 	ADD R0, R17, R17
 	SUBS $1, R14, R14
 	BNE run
 	SUBS $1, R2, R2
 	BLE sums
-	MOVD 88(R7), R0
+	MOVD 88(R6), R0
 	ADD R0, R12, R12
 	ADD R0, R11, R11
-	MOVD 96(R7), R0
+	MOVD 96(R6), R0
 	ADD R0, R17, R17
 	B group
 
 sums:
-	MOVD 128(R7), R1
-	ADD $152, R7, R0
+	MOVD 128(R6), R3
+	ADD $152, R6, R0
 	WORD $0x4d40c803 // ld1r {v3.4s}, [x0]
-	MOVWU 156(R7), R0
+	MOVWU 156(R6), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R7, R0
+	ADD $156, R6, R0
 	WORD $0x4d40c802 // ld1r {v2.4s}, [x0]
-	CMP $8, R1
+	MOVD 160(R6), R2
+	CMP $8, R3
 	BNE addPart
-	MOVD 104(R7), R0
+	MOVD 104(R6), R1
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cd00 // fmla v0.4s, v8.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R2, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cce0 // fmla v0.4s, v7.4s, v3.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R0
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R2, R0
 	WORD $0x3dc00c00 // ldr q0, [x0,#48]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23ccc0 // fmla v0.4s, v6.4s, v3.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
+	WORD $0x3d800c20 // str q0, [x1,#48]
 	RET
 
 addPart:
-	MOVD 104(R7), R0
+	MOVD 104(R6), R1
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cd00 // fmla v0.4s, v8.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R2, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cce0 // fmla v0.4s, v7.4s, v3.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
-	TBZ $2, R1, addRow0Below4
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
+	TBZ $2, R3, addRow0Below4
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea61cc1 // mov v1.16b, v6.16b
 
 addRow0Below4:
-	TBZ $1, R1, addRow0Below2
+	TBZ $1, R3, addRow0Below2
+	ADD R1, R2, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow0Below2:
-	TBZ $0, R1, addRow0Below1
+	TBZ $0, R3, addRow0Below1
+	ADD R1, R2, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
 	RET
 
 overwrite:
-	CMP $8, R1
+	CMP $8, R3
 	BNE setPart
-	MOVD 104(R7), R0
+	MOVD 104(R6), R0
 	WORD $0x6e23dd00 // fmul v0.4s, v8.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dce0 // fmul v0.4s, v7.4s, v3.4s
@@ -742,27 +758,27 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R7), R0
+	MOVD 104(R6), R0
 	WORD $0x6e23dd00 // fmul v0.4s, v8.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dce0 // fmul v0.4s, v7.4s, v3.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	ADD $32, R0, R0
-	TBZ $2, R1, setRow0Below4
+	TBZ $2, R3, setRow0Below4
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
 	WORD $0x4ea61cc1 // mov v1.16b, v6.16b
 
 setRow0Below4:
-	TBZ $1, R1, setRow0Below2
+	TBZ $1, R3, setRow0Below2
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 setRow0Below2:
-	TBZ $0, R1, setRow0Below1
+	TBZ $0, R3, setRow0Below1
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0xbd000000 // str s0, [x0]
 
@@ -771,51 +787,51 @@ setRow0Below1:
 
 // func tile2x8NEON(args *Args)
 TEXT ·tile2x8NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R3
-	MOVD 56(R3), R0
+	MOVD args+0(FP), R4
+	MOVD 56(R4), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R3), R0
+	MOVD 48(R4), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R3), R0
+	MOVD 104(R4), R0
 	PRFM (R0), PLDL1KEEP
-	MOVD 112(R3), R0
+	MOVD 112(R4), R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R3), R4
-	MOVD 8(R3), R13
-	MOVD 16(R3), R12
-	MOVD 48(R3), R11
-	MOVD 24(R3), R10
-	MOVD 32(R3), R17
-	MOVD 40(R3), R9
-	MOVD 144(R3), R8
+	MOVD 0(R4), R3
+	MOVD 8(R4), R13
+	MOVD 16(R4), R12
+	MOVD 48(R4), R11
+	MOVD 24(R4), R10
+	MOVD 32(R4), R17
+	MOVD 40(R4), R9
+	MOVD 144(R4), R8
 	ADD R8, R8, R7
-	MOVD 136(R3), R0
-	ADD R4, R0, R14
-	MOVD 72(R3), R0
+	MOVD 136(R4), R0
+	ADD R3, R0, R14
+	MOVD 72(R4), R0
 	MADD R10, R0, R11, R6
 	WORD $0x4f00e402 // movi v2.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
-	MOVD 64(R3), R5
+	MOVD 64(R4), R5
 
 group:
-	MOVD 56(R3), R15
+	MOVD 56(R4), R15
 
 run:
 	MOVD R11, R1
-	MOVD R4, R16
+	MOVD R3, R16
 	CMP $4, R10
 	BEQ rows
 	CMP $4, R12
 	BNE rows
-	ADD $4, R4, R0
+	ADD $4, R3, R0
 	CMP R0, R13
 	BNE rows
 	CMP $32, R10
@@ -1063,118 +1079,129 @@ apart:
 	BNE apart
 
 added:
-	ADD R6, R4, R4
+	ADD R6, R3, R3
 	ADD R6, R13, R13
-	MOVD 80(R3), R0
+	MOVD 80(R4), R0
 	ADD R0, R17, R17
 	SUBS $1, R15, R15
 	BNE run
 	SUBS $1, R5, R5
 	BLE sums
-	MOVD 88(R3), R0
-	ADD R0, R4, R4
+	MOVD 88(R4), R0
+	ADD R0, R3, R3
 	ADD R0, R13, R13
-	MOVD 96(R3), R0
+	MOVD 96(R4), R0
 	ADD R0, R17, R17
 	B group
 
 sums:
-	MOVD 128(R3), R1
-	ADD $152, R3, R0
+	MOVD 128(R4), R3
+	ADD $152, R4, R0
 	WORD $0x4d40c804 // ld1r {v4.4s}, [x0]
-	MOVWU 156(R3), R0
+	MOVWU 156(R4), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R3, R0
+	ADD $156, R4, R0
 	WORD $0x4d40c803 // ld1r {v3.4s}, [x0]
-	CMP $8, R1
+	MOVD 160(R4), R2
+	CMP $8, R3
 	BNE addPart
-	MOVD 104(R3), R0
+	MOVD 104(R4), R1
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R2, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cce0 // fmla v0.4s, v7.4s, v4.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	MOVD 112(R3), R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	MOVD 112(R4), R1
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R2, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cca0 // fmla v0.4s, v5.4s, v4.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
+	WORD $0x3d800420 // str q0, [x1,#16]
 	RET
 
 addPart:
-	MOVD 104(R3), R0
-	ADD $0, R0, R0
-	TBZ $2, R1, addRow0Below4
+	MOVD 104(R4), R0
+	ADD $0, R0, R1
+	TBZ $2, R3, addRow0Below4
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea71ce2 // mov v2.16b, v7.16b
 
 addRow0Below4:
-	TBZ $1, R1, addRow0Below2
+	TBZ $1, R3, addRow0Below2
+	ADD R1, R2, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 addRow0Below2:
-	TBZ $0, R1, addRow0Below1
+	TBZ $0, R3, addRow0Below1
+	ADD R1, R2, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
-	MOVD 112(R3), R0
-	ADD $0, R0, R0
-	TBZ $2, R1, addRow1Below4
+	MOVD 112(R4), R0
+	ADD $0, R0, R1
+	TBZ $2, R3, addRow1Below4
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
 
 addRow1Below4:
-	TBZ $1, R1, addRow1Below2
+	TBZ $1, R3, addRow1Below2
+	ADD R1, R2, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow1Below2:
-	TBZ $0, R1, addRow1Below1
+	TBZ $0, R3, addRow1Below1
+	ADD R1, R2, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow1Below1:
 	RET
 
 overwrite:
-	CMP $8, R1
+	CMP $8, R3
 	BNE setPart
-	MOVD 104(R3), R0
+	MOVD 104(R4), R0
 	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e24dce0 // fmul v0.4s, v7.4s, v4.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
-	MOVD 112(R3), R0
+	MOVD 112(R4), R0
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e24dca0 // fmul v0.4s, v5.4s, v4.4s
@@ -1182,44 +1209,44 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R3), R0
+	MOVD 104(R4), R0
 	ADD $0, R0, R0
-	TBZ $2, R1, setRow0Below4
+	TBZ $2, R3, setRow0Below4
 	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
 	WORD $0x4ea71ce2 // mov v2.16b, v7.16b
 
 setRow0Below4:
-	TBZ $1, R1, setRow0Below2
+	TBZ $1, R3, setRow0Below2
 	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 setRow0Below2:
-	TBZ $0, R1, setRow0Below1
+	TBZ $0, R3, setRow0Below1
 	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow0Below1:
-	MOVD 112(R3), R0
+	MOVD 112(R4), R0
 	ADD $0, R0, R0
-	TBZ $2, R1, setRow1Below4
+	TBZ $2, R3, setRow1Below4
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
 	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
 
 setRow1Below4:
-	TBZ $1, R1, setRow1Below2
+	TBZ $1, R3, setRow1Below2
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 setRow1Below2:
-	TBZ $0, R1, setRow1Below1
+	TBZ $0, R3, setRow1Below1
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
 	WORD $0xbd000000 // str s0, [x0]
 
@@ -1228,33 +1255,33 @@ setRow1Below1:
 
 // func tile2x16NEON(args *Args)
 TEXT ·tile2x16NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R3
-	MOVD 56(R3), R0
+	MOVD args+0(FP), R4
+	MOVD 56(R4), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R3), R0
+	MOVD 48(R4), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R3), R0
+	MOVD 104(R4), R0
 	PRFM (R0), PLDL1KEEP
-	MOVD 112(R3), R0
+	MOVD 112(R4), R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R3), R4
-	MOVD 8(R3), R13
-	MOVD 16(R3), R12
-	MOVD 48(R3), R11
-	MOVD 24(R3), R10
-	MOVD 32(R3), R17
-	MOVD 40(R3), R9
-	MOVD 144(R3), R8
+	MOVD 0(R4), R3
+	MOVD 8(R4), R13
+	MOVD 16(R4), R12
+	MOVD 48(R4), R11
+	MOVD 24(R4), R10
+	MOVD 32(R4), R17
+	MOVD 40(R4), R9
+	MOVD 144(R4), R8
 	ADD R8, R8, R7
-	MOVD 136(R3), R0
-	ADD R4, R0, R14
-	MOVD 72(R3), R0
+	MOVD 136(R4), R0
+	ADD R3, R0, R14
+	MOVD 72(R4), R0
 	MADD R10, R0, R11, R6
 	WORD $0x4f00e40c // movi v12.16b, #0x0
 	WORD $0x4f00e40b // movi v11.16b, #0x0
@@ -1264,19 +1291,19 @@ prefetchedC:
 	WORD $0x4f00e405 // movi v5.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e404 // movi v4.16b, #0x0
-	MOVD 64(R3), R5
+	MOVD 64(R4), R5
 
 group:
-	MOVD 56(R3), R15
+	MOVD 56(R4), R15
 
 run:
 	MOVD R11, R1
-	MOVD R4, R16
+	MOVD R3, R16
 	CMP $4, R10
 	BEQ rows
 	CMP $4, R12
 	BNE rows
-	ADD $4, R4, R0
+	ADD $4, R3, R0
 	CMP R0, R13
 	BNE rows
 	CMP $32, R10
@@ -1649,145 +1676,164 @@ apart:
 	BNE apart
 
 added:
-	ADD R6, R4, R4
+	ADD R6, R3, R3
 	ADD R6, R13, R13
-	MOVD 80(R3), R0
+	MOVD 80(R4), R0
 	ADD R0, R17, R17
 	SUBS $1, R15, R15
 	BNE run
 	SUBS $1, R5, R5
 	BLE sums
-	MOVD 88(R3), R0
-	ADD R0, R4, R4
+	MOVD 88(R4), R0
+	ADD R0, R3, R3
 	ADD R0, R13, R13
-	MOVD 96(R3), R0
+	MOVD 96(R4), R0
 	ADD R0, R17, R17
 	B group
 
 sums:
-	MOVD 128(R3), R1
-	ADD $152, R3, R0
+	MOVD 128(R4), R3
+	ADD $152, R4, R0
 	WORD $0x4d40c803 // ld1r {v3.4s}, [x0]
-	MOVWU 156(R3), R0
+	MOVWU 156(R4), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R3, R0
+	ADD $156, R4, R0
 	WORD $0x4d40c806 // ld1r {v6.4s}, [x0]
-	CMP $8, R1
+	MOVD 160(R4), R2
+	CMP $8, R3
 	BNE addPart
-	MOVD 104(R3), R0
+	MOVD 104(R4), R1
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cd80 // fmla v0.4s, v12.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R2, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cd60 // fmla v0.4s, v11.4s, v3.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R0
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R2, R0
 	WORD $0x3dc00c00 // ldr q0, [x0,#48]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cd00 // fmla v0.4s, v8.4s, v3.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R3), R0
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	MOVD 112(R4), R1
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cce0 // fmla v0.4s, v7.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R2, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cca0 // fmla v0.4s, v5.4s, v3.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R0
 	WORD $0x3dc00800 // ldr q0, [x0,#32]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R2, R0
 	WORD $0x3dc00c00 // ldr q0, [x0,#48]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc80 // fmla v0.4s, v4.4s, v3.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
+	WORD $0x3d800c20 // str q0, [x1,#48]
 	RET
 
 addPart:
-	MOVD 104(R3), R0
+	MOVD 104(R4), R1
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cd80 // fmla v0.4s, v12.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R2, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cd60 // fmla v0.4s, v11.4s, v3.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
-	TBZ $2, R1, addRow0Below4
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
+	TBZ $2, R3, addRow0Below4
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea81d02 // mov v2.16b, v8.16b
 
 addRow0Below4:
-	TBZ $1, R1, addRow0Below2
+	TBZ $1, R3, addRow0Below2
+	ADD R1, R2, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 addRow0Below2:
-	TBZ $0, R1, addRow0Below1
+	TBZ $0, R3, addRow0Below1
+	ADD R1, R2, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc40 // fmla v0.4s, v2.4s, v3.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
-	MOVD 112(R3), R0
+	MOVD 112(R4), R1
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cce0 // fmla v0.4s, v7.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R2, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cca0 // fmla v0.4s, v5.4s, v3.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
-	TBZ $2, R1, addRow1Below4
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
+	TBZ $2, R3, addRow1Below4
+	ADD R1, R2, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
 
 addRow1Below4:
-	TBZ $1, R1, addRow1Below2
+	TBZ $1, R3, addRow1Below2
+	ADD R1, R2, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow1Below2:
-	TBZ $0, R1, addRow1Below1
+	TBZ $0, R3, addRow1Below1
+	ADD R1, R2, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e23cc20 // fmla v0.4s, v1.4s, v3.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow1Below1:
 	RET
 
 overwrite:
-	CMP $8, R1
+	CMP $8, R3
 	BNE setPart
-	MOVD 104(R3), R0
+	MOVD 104(R4), R0
 	WORD $0x6e23dd80 // fmul v0.4s, v12.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dd60 // fmul v0.4s, v11.4s, v3.4s
@@ -1796,7 +1842,7 @@ overwrite:
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x6e23dd00 // fmul v0.4s, v8.4s, v3.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R3), R0
+	MOVD 112(R4), R0
 	WORD $0x6e23dce0 // fmul v0.4s, v7.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dca0 // fmul v0.4s, v5.4s, v3.4s
@@ -1808,52 +1854,52 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R3), R0
+	MOVD 104(R4), R0
 	WORD $0x6e23dd80 // fmul v0.4s, v12.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dd60 // fmul v0.4s, v11.4s, v3.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	ADD $32, R0, R0
-	TBZ $2, R1, setRow0Below4
+	TBZ $2, R3, setRow0Below4
 	WORD $0x6e23dc40 // fmul v0.4s, v2.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
 	WORD $0x4ea81d02 // mov v2.16b, v8.16b
 
 setRow0Below4:
-	TBZ $1, R1, setRow0Below2
+	TBZ $1, R3, setRow0Below2
 	WORD $0x6e23dc40 // fmul v0.4s, v2.4s, v3.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 setRow0Below2:
-	TBZ $0, R1, setRow0Below1
+	TBZ $0, R3, setRow0Below1
 	WORD $0x6e23dc40 // fmul v0.4s, v2.4s, v3.4s
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow0Below1:
-	MOVD 112(R3), R0
+	MOVD 112(R4), R0
 	WORD $0x6e23dce0 // fmul v0.4s, v7.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e23dca0 // fmul v0.4s, v5.4s, v3.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
 	ADD $32, R0, R0
-	TBZ $2, R1, setRow1Below4
+	TBZ $2, R3, setRow1Below4
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
 	WORD $0x4ea41c81 // mov v1.16b, v4.16b
 
 setRow1Below4:
-	TBZ $1, R1, setRow1Below2
+	TBZ $1, R3, setRow1Below2
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 setRow1Below2:
-	TBZ $0, R1, setRow1Below1
+	TBZ $0, R3, setRow1Below1
 	WORD $0x6e23dc20 // fmul v0.4s, v1.4s, v3.4s
 	WORD $0xbd000000 // str s0, [x0]
 
@@ -2235,7 +2281,7 @@ added:
 	B group
 
 sums:
-	MOVD 128(R4), R3
+	MOVD 128(R4), R6
 	ADD $152, R4, R0
 	WORD $0x4d40c804 // ld1r {v4.4s}, [x0]
 	MOVWU 156(R4), R0
@@ -2243,125 +2289,141 @@ sums:
 	BEQ overwrite
 	ADD $156, R4, R0
 	WORD $0x4d40c806 // ld1r {v6.4s}, [x0]
-	CMP $8, R3
+	MOVD 160(R4), R5
+	CMP $8, R6
 	BNE addPart
-	MOVD 104(R4), R1
-	MOVD 120(R4), R0
-	WORD $0x3dc00020 // ldr q0, [x1]
+	MOVD 104(R4), R2
+	MOVD 120(R4), R1
+	ADD R2, R5, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
-	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	WORD $0x3d800040 // str q0, [x2]
+	ADD R2, R5, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cd40 // fmla v0.4s, v10.4s, v4.4s
-	WORD $0x3d800420 // str q0, [x1,#16]
-	ADD R1, R0, R0
+	WORD $0x3d800440 // str q0, [x2,#16]
+	ADD R2, R1, R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cce0 // fmla v0.4s, v7.4s, v4.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	MOVD 112(R4), R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	MOVD 112(R4), R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cca0 // fmla v0.4s, v5.4s, v4.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
+	WORD $0x3d800420 // str q0, [x1,#16]
 	RET
 
 addPart:
-	MOVD 104(R4), R2
-	MOVD 120(R4), R1
-	ADD $0, R2, R0
-	TBZ $2, R3, addRow0Below4
+	MOVD 104(R4), R3
+	MOVD 120(R4), R2
+	ADD $0, R3, R1
+	TBZ $2, R6, addRow0Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eaa1d43 // mov v3.16b, v10.16b
 
 addRow0Below4:
-	TBZ $1, R3, addRow0Below2
+	TBZ $1, R6, addRow0Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e034063 // ext v3.16b, v3.16b, v3.16b, #8
 
 addRow0Below2:
-	TBZ $0, R3, addRow0Below1
+	TBZ $0, R6, addRow0Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
-	ADD R2, R1, R0
-	ADD $0, R0, R0
-	TBZ $2, R3, addRow1Below4
+	ADD R3, R2, R0
+	ADD $0, R0, R1
+	TBZ $2, R6, addRow1Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea71ce2 // mov v2.16b, v7.16b
 
 addRow1Below4:
-	TBZ $1, R3, addRow1Below2
+	TBZ $1, R6, addRow1Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 addRow1Below2:
-	TBZ $0, R3, addRow1Below1
+	TBZ $0, R6, addRow1Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow1Below1:
 	MOVD 112(R4), R0
-	ADD $0, R0, R0
-	TBZ $2, R3, addRow2Below4
+	ADD $0, R0, R1
+	TBZ $2, R6, addRow2Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
 
 addRow2Below4:
-	TBZ $1, R3, addRow2Below2
+	TBZ $1, R6, addRow2Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow2Below2:
-	TBZ $0, R3, addRow2Below1
+	TBZ $0, R6, addRow2Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow2Below1:
 	RET
 
 overwrite:
-	CMP $8, R3
+	CMP $8, R6
 	BNE setPart
 	MOVD 104(R4), R1
 	MOVD 120(R4), R0
@@ -2385,63 +2447,63 @@ setPart:
 	MOVD 104(R4), R2
 	MOVD 120(R4), R1
 	ADD $0, R2, R0
-	TBZ $2, R3, setRow0Below4
+	TBZ $2, R6, setRow0Below4
 	WORD $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
 	WORD $0x4eaa1d43 // mov v3.16b, v10.16b
 
 setRow0Below4:
-	TBZ $1, R3, setRow0Below2
+	TBZ $1, R6, setRow0Below2
 	WORD $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
 	WORD $0x6e034063 // ext v3.16b, v3.16b, v3.16b, #8
 
 setRow0Below2:
-	TBZ $0, R3, setRow0Below1
+	TBZ $0, R6, setRow0Below1
 	WORD $0x6e24dc60 // fmul v0.4s, v3.4s, v4.4s
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow0Below1:
 	ADD R2, R1, R0
 	ADD $0, R0, R0
-	TBZ $2, R3, setRow1Below4
+	TBZ $2, R6, setRow1Below4
 	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
 	WORD $0x4ea71ce2 // mov v2.16b, v7.16b
 
 setRow1Below4:
-	TBZ $1, R3, setRow1Below2
+	TBZ $1, R6, setRow1Below2
 	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 setRow1Below2:
-	TBZ $0, R3, setRow1Below1
+	TBZ $0, R6, setRow1Below1
 	WORD $0x6e24dc40 // fmul v0.4s, v2.4s, v4.4s
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow1Below1:
 	MOVD 112(R4), R0
 	ADD $0, R0, R0
-	TBZ $2, R3, setRow2Below4
+	TBZ $2, R6, setRow2Below4
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	ADD $16, R0, R0
 	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
 
 setRow2Below4:
-	TBZ $1, R3, setRow2Below2
+	TBZ $1, R6, setRow2Below2
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
 	WORD $0xfd000000 // str d0, [x0]
 	ADD $8, R0, R0
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 setRow2Below2:
-	TBZ $0, R3, setRow2Below1
+	TBZ $0, R6, setRow2Below1
 	WORD $0x6e24dc20 // fmul v0.4s, v1.4s, v4.4s
 	WORD $0xbd000000 // str s0, [x0]
 
@@ -2450,36 +2512,36 @@ setRow2Below1:
 
 // func tile3x16NEON(args *Args)
 TEXT ·tile3x16NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R4
-	MOVD 56(R4), R0
+	MOVD args+0(FP), R6
+	MOVD 56(R6), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R4), R0
+	MOVD 48(R6), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R0
+	MOVD 104(R6), R1
+	MOVD 120(R6), R0
 	PRFM (R1), PLDL1KEEP
 	ADD R1, R0, R0
 	PRFM (R0), PLDL1KEEP
-	MOVD 112(R4), R0
+	MOVD 112(R6), R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R5
-	MOVD 8(R4), R14
-	MOVD 16(R4), R13
-	MOVD 48(R4), R12
-	MOVD 24(R4), R11
-	MOVD 32(R4), R19
-	MOVD 40(R4), R10
-	MOVD 144(R4), R9
+	MOVD 0(R6), R4
+	MOVD 8(R6), R14
+	MOVD 16(R6), R13
+	MOVD 48(R6), R12
+	MOVD 24(R6), R11
+	MOVD 32(R6), R19
+	MOVD 40(R6), R10
+	MOVD 144(R6), R9
 	ADD R9, R9, R8
-	MOVD 136(R4), R0
-	ADD R5, R0, R15
-	MOVD 72(R4), R0
+	MOVD 136(R6), R0
+	ADD R4, R0, R15
+	MOVD 72(R6), R0
 	MADD R11, R0, R12, R7
 	WORD $0x4f00e410 // movi v16.16b, #0x0
 	WORD $0x4f00e40f // movi v15.16b, #0x0
@@ -2493,19 +2555,19 @@ prefetchedC:
 	WORD $0x4f00e406 // movi v6.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e405 // movi v5.16b, #0x0
-	MOVD 64(R4), R6
+	MOVD 64(R6), R5
 
 group:
-	MOVD 56(R4), R16
+	MOVD 56(R6), R16
 
 run:
 	MOVD R12, R1
-	MOVD R5, R17
+	MOVD R4, R17
 	CMP $4, R11
 	BEQ rows
 	CMP $4, R13
 	BNE rows
-	ADD $8, R5, R0
+	ADD $8, R4, R0
 	CMP R0, R14
 	BNE rows
 	CMP $32, R11
@@ -2988,191 +3050,219 @@ apart:
 	BNE apart
 
 added:
-	ADD R7, R5, R5
+	ADD R7, R4, R4
 	ADD R7, R14, R14
-	MOVD 80(R4), R0
+	MOVD 80(R6), R0
 	ADD R0, R19, R19
 	SUBS $1, R16, R16
 	BNE run
-	SUBS $1, R6, R6
+	SUBS $1, R5, R5
 	BLE sums
-	MOVD 88(R4), R0
-	ADD R0, R5, R5
+	MOVD 88(R6), R0
+	ADD R0, R4, R4
 	ADD R0, R14, R14
-	MOVD 96(R4), R0
+	MOVD 96(R6), R0
 	ADD R0, R19, R19
 	B group
 
 sums:
-	MOVD 128(R4), R3
-	ADD $152, R4, R0
+	MOVD 128(R6), R3
+	ADD $152, R6, R0
 	WORD $0x4d40c804 // ld1r {v4.4s}, [x0]
-	MOVWU 156(R4), R0
+	MOVWU 156(R6), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R4, R0
+	ADD $156, R6, R0
 	WORD $0x4d40c809 // ld1r {v9.4s}, [x0]
+	MOVD 160(R6), R5
 	CMP $8, R3
 	BNE addPart
-	MOVD 104(R4), R1
-	MOVD 120(R4), R0
-	WORD $0x3dc00020 // ldr q0, [x1]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24ce00 // fmla v0.4s, v16.4s, v4.4s
-	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cde0 // fmla v0.4s, v15.4s, v4.4s
-	WORD $0x3d800420 // str q0, [x1,#16]
-	WORD $0x3dc00820 // ldr q0, [x1,#32]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
-	WORD $0x3d800820 // str q0, [x1,#32]
-	WORD $0x3dc00c20 // ldr q0, [x1,#48]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cd80 // fmla v0.4s, v12.4s, v4.4s
-	WORD $0x3d800c20 // str q0, [x1,#48]
-	ADD R1, R0, R0
+	MOVD 104(R6), R2
+	MOVD 120(R6), R1
+	ADD R2, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cd60 // fmla v0.4s, v11.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cd40 // fmla v0.4s, v10.4s, v4.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cd00 // fmla v0.4s, v8.4s, v4.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R4), R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cce0 // fmla v0.4s, v7.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24ccc0 // fmla v0.4s, v6.4s, v4.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x4e24cca0 // fmla v0.4s, v5.4s, v4.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	RET
-
-addPart:
-	MOVD 104(R4), R2
-	MOVD 120(R4), R1
-	WORD $0x3dc00040 // ldr q0, [x2]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24ce00 // fmla v0.4s, v16.4s, v4.4s
 	WORD $0x3d800040 // str q0, [x2]
-	WORD $0x3dc00440 // ldr q0, [x2,#16]
+	ADD R2, R5, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cde0 // fmla v0.4s, v15.4s, v4.4s
 	WORD $0x3d800440 // str q0, [x2,#16]
-	ADD $32, R2, R0
+	ADD R2, R5, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
+	WORD $0x3d800840 // str q0, [x2,#32]
+	ADD R2, R5, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24cd80 // fmla v0.4s, v12.4s, v4.4s
+	WORD $0x3d800c40 // str q0, [x2,#48]
+	ADD R2, R1, R1
+	ADD R1, R5, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24cd60 // fmla v0.4s, v11.4s, v4.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24cd40 // fmla v0.4s, v10.4s, v4.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R5, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R5, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24cd00 // fmla v0.4s, v8.4s, v4.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	MOVD 112(R6), R1
+	ADD R1, R5, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24cce0 // fmla v0.4s, v7.4s, v4.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24ccc0 // fmla v0.4s, v6.4s, v4.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R5, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R5, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24cca0 // fmla v0.4s, v5.4s, v4.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	RET
+
+addPart:
+	MOVD 104(R6), R4
+	MOVD 120(R6), R2
+	ADD R4, R5, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24ce00 // fmla v0.4s, v16.4s, v4.4s
+	WORD $0x3d800080 // str q0, [x4]
+	ADD R4, R5, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x4e24cde0 // fmla v0.4s, v15.4s, v4.4s
+	WORD $0x3d800480 // str q0, [x4,#16]
+	ADD $32, R4, R1
 	TBZ $2, R3, addRow0Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eac1d83 // mov v3.16b, v12.16b
 
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e034063 // ext v3.16b, v3.16b, v3.16b, #8
 
 addRow0Below2:
 	TBZ $0, R3, addRow0Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cc60 // fmla v0.4s, v3.4s, v4.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
-	ADD R2, R1, R0
+	ADD R4, R2, R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cd60 // fmla v0.4s, v11.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cd40 // fmla v0.4s, v10.4s, v4.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
 	TBZ $2, R3, addRow1Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea81d02 // mov v2.16b, v8.16b
 
 addRow1Below4:
 	TBZ $1, R3, addRow1Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 addRow1Below2:
 	TBZ $0, R3, addRow1Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cc40 // fmla v0.4s, v2.4s, v4.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow1Below1:
-	MOVD 112(R4), R0
+	MOVD 112(R6), R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cce0 // fmla v0.4s, v7.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24ccc0 // fmla v0.4s, v6.4s, v4.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
 	TBZ $2, R3, addRow2Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea51ca1 // mov v1.16b, v5.16b
 
 addRow2Below4:
 	TBZ $1, R3, addRow2Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow2Below2:
 	TBZ $0, R3, addRow2Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e24cc20 // fmla v0.4s, v1.4s, v4.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow2Below1:
 	RET
@@ -3180,8 +3270,8 @@ addRow2Below1:
 overwrite:
 	CMP $8, R3
 	BNE setPart
-	MOVD 104(R4), R1
-	MOVD 120(R4), R0
+	MOVD 104(R6), R1
+	MOVD 120(R6), R0
 	WORD $0x6e24de00 // fmul v0.4s, v16.4s, v4.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x6e24dde0 // fmul v0.4s, v15.4s, v4.4s
@@ -3199,7 +3289,7 @@ overwrite:
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x6e24dd00 // fmul v0.4s, v8.4s, v4.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R4), R0
+	MOVD 112(R6), R0
 	WORD $0x6e24dce0 // fmul v0.4s, v7.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e24dcc0 // fmul v0.4s, v6.4s, v4.4s
@@ -3211,8 +3301,8 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R4), R2
-	MOVD 120(R4), R1
+	MOVD 104(R6), R2
+	MOVD 120(R6), R1
 	WORD $0x6e24de00 // fmul v0.4s, v16.4s, v4.4s
 	WORD $0x3d800040 // str q0, [x2]
 	WORD $0x6e24dde0 // fmul v0.4s, v15.4s, v4.4s
@@ -3262,7 +3352,7 @@ setRow1Below2:
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow1Below1:
-	MOVD 112(R4), R0
+	MOVD 112(R6), R0
 	WORD $0x6e24dce0 // fmul v0.4s, v7.4s, v4.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e24dcc0 // fmul v0.4s, v6.4s, v4.4s
@@ -3291,38 +3381,38 @@ setRow2Below1:
 
 // func tile4x8NEON(args *Args)
 TEXT ·tile4x8NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R4
-	MOVD 56(R4), R0
+	MOVD args+0(FP), R6
+	MOVD 56(R6), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R4), R0
+	MOVD 48(R6), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R6), R0
+	MOVD 120(R6), R1
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
-	MOVD 112(R4), R0
+	MOVD 112(R6), R0
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R6
-	MOVD 8(R4), R15
-	MOVD 16(R4), R14
-	MOVD 48(R4), R13
-	MOVD 24(R4), R12
-	MOVD 32(R4), R20
-	MOVD 40(R4), R11
-	MOVD 144(R4), R10
+	MOVD 0(R6), R5
+	MOVD 8(R6), R15
+	MOVD 16(R6), R14
+	MOVD 48(R6), R13
+	MOVD 24(R6), R12
+	MOVD 32(R6), R20
+	MOVD 40(R6), R11
+	MOVD 144(R6), R10
 	ADD R10, R10, R9
-	MOVD 136(R4), R0
-	ADD R6, R0, R16
-	MOVD 72(R4), R0
+	MOVD 136(R6), R0
+	ADD R5, R0, R16
+	MOVD 72(R6), R0
 	MADD R12, R0, R13, R8
 	WORD $0x4f00e404 // movi v4.16b, #0x0
 	WORD $0x4f00e40a // movi v10.16b, #0x0
@@ -3332,19 +3422,19 @@ prefetchedC:
 	WORD $0x4f00e407 // movi v7.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e406 // movi v6.16b, #0x0
-	MOVD 64(R4), R7
+	MOVD 64(R6), R7
 
 group:
-	MOVD 56(R4), R17
+	MOVD 56(R6), R17
 
 run:
 	MOVD R13, R1
-	MOVD R6, R19
+	MOVD R5, R19
 	CMP $4, R12
 	BEQ rows
 	CMP $4, R14
 	BNE rows
-	ADD $8, R6, R0
+	ADD $8, R5, R0
 	CMP R0, R15
 	BNE rows
 	CMP $32, R12
@@ -3512,13 +3602,13 @@ columnsEnd:
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R19, R5
+	ADD $4, R19, R4
 	ADD $8, R19, R3
 	ADD $12, R19, R2
 	B apart
 
 rows:
-	ADD R14, R19, R5
+	ADD R14, R19, R4
 	MOVD R15, R3
 	ADD R14, R3, R2
 	CMP $4, R12
@@ -3536,7 +3626,7 @@ rowsPacked:
 	WORD $0xf8a96800 // prfm pldl1keep, [x0,x9]
 	ADD R10<<2, R0, R16
 	WORD $0x3cc1066d // ldr q13, [x19],#16
-	WORD $0x3cc104ac // ldr q12, [x5],#16
+	WORD $0x3cc1048c // ldr q12, [x4],#16
 	WORD $0x3cc1046b // ldr q11, [x3],#16
 	WORD $0x3cc10448 // ldr q8, [x2],#16
 	WORD $0xacc20285 // ldp q5, q0, [x20],#64
@@ -3576,7 +3666,7 @@ rowsPacked:
 	WORD $0x4fab1807 // fmla v7.4s, v0.4s, v11.s[3]
 	WORD $0x4fa81806 // fmla v6.4s, v0.4s, v8.s[3]
 	WORD $0x3cc1066d // ldr q13, [x19],#16
-	WORD $0x3cc104ac // ldr q12, [x5],#16
+	WORD $0x3cc1048c // ldr q12, [x4],#16
 	WORD $0x3cc1046b // ldr q11, [x3],#16
 	WORD $0x3cc10448 // ldr q8, [x2],#16
 	WORD $0xacc20285 // ldp q5, q0, [x20],#64
@@ -3631,7 +3721,7 @@ rowsAny:
 	WORD $0xf8a96a00 // prfm pldl1keep, [x16,x9]
 	ADD R10<<2, R16, R16
 	WORD $0x3cc1066d // ldr q13, [x19],#16
-	WORD $0x3cc104ac // ldr q12, [x5],#16
+	WORD $0x3cc1048c // ldr q12, [x4],#16
 	WORD $0x3cc1046b // ldr q11, [x3],#16
 	WORD $0x3cc10448 // ldr q8, [x2],#16
 	WORD $0xad400285 // ldp q5, q0, [x20]
@@ -3691,7 +3781,7 @@ apart:
 	WORD $0x4dccca60 // ld1r {v0.4s}, [x19], x12
 	WORD $0x4e20cd04 // fmla v4.4s, v8.4s, v0.4s
 	WORD $0x4e20ccaa // fmla v10.4s, v5.4s, v0.4s
-	WORD $0x4dccc8a0 // ld1r {v0.4s}, [x5], x12
+	WORD $0x4dccc880 // ld1r {v0.4s}, [x4], x12
 	WORD $0x4e20cd03 // fmla v3.4s, v8.4s, v0.4s
 	WORD $0x4e20cca9 // fmla v9.4s, v5.4s, v0.4s
 	WORD $0x4dccc860 // ld1r {v0.4s}, [x3], x12
@@ -3704,179 +3794,200 @@ apart:
 	BNE apart
 
 added:
-	ADD R8, R6, R6
+	ADD R8, R5, R5
 	ADD R8, R15, R15
-	MOVD 80(R4), R0
+	MOVD 80(R6), R0
 	ADD R0, R20, R20
 	SUBS $1, R17, R17
 	BNE run
 	SUBS $1, R7, R7
 	BLE sums
-	MOVD 88(R4), R0
-	ADD R0, R6, R6
+	MOVD 88(R6), R0
+	ADD R0, R5, R5
 	ADD R0, R15, R15
-	MOVD 96(R4), R0
+	MOVD 96(R6), R0
 	ADD R0, R20, R20
 	B group
 
 sums:
-	MOVD 128(R4), R3
-	ADD $152, R4, R0
+	MOVD 128(R6), R3
+	ADD $152, R6, R0
 	WORD $0x4d40c805 // ld1r {v5.4s}, [x0]
-	MOVWU 156(R4), R0
+	MOVWU 156(R6), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R4, R0
+	ADD $156, R6, R0
 	WORD $0x4d40c808 // ld1r {v8.4s}, [x0]
+	MOVD 160(R6), R5
 	CMP $8, R3
 	BNE addPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R6), R1
+	MOVD 120(R6), R2
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cd40 // fmla v0.4s, v10.4s, v5.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD R0, R1, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cd20 // fmla v0.4s, v9.4s, v5.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	MOVD 112(R4), R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	MOVD 112(R6), R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cce0 // fmla v0.4s, v7.4s, v5.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD R0, R1, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25ccc0 // fmla v0.4s, v6.4s, v5.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
+	WORD $0x3d800420 // str q0, [x1,#16]
 	RET
 
 addPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
-	ADD $0, R1, R0
+	MOVD 104(R6), R2
+	MOVD 120(R6), R4
+	ADD $0, R2, R1
 	TBZ $2, R3, addRow0Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eaa1d44 // mov v4.16b, v10.16b
 
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e044084 // ext v4.16b, v4.16b, v4.16b, #8
 
 addRow0Below2:
 	TBZ $0, R3, addRow0Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
-	ADD R1, R2, R0
-	ADD $0, R0, R0
+	ADD R2, R4, R0
+	ADD $0, R0, R1
 	TBZ $2, R3, addRow1Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea91d23 // mov v3.16b, v9.16b
 
 addRow1Below4:
 	TBZ $1, R3, addRow1Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e034063 // ext v3.16b, v3.16b, v3.16b, #8
 
 addRow1Below2:
 	TBZ $0, R3, addRow1Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow1Below1:
-	MOVD 112(R4), R1
-	ADD $0, R1, R0
+	MOVD 112(R6), R2
+	ADD $0, R2, R1
 	TBZ $2, R3, addRow2Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea71ce2 // mov v2.16b, v7.16b
 
 addRow2Below4:
 	TBZ $1, R3, addRow2Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 addRow2Below2:
 	TBZ $0, R3, addRow2Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow2Below1:
-	ADD R1, R2, R0
-	ADD $0, R0, R0
+	ADD R2, R4, R0
+	ADD $0, R0, R1
 	TBZ $2, R3, addRow3Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea61cc1 // mov v1.16b, v6.16b
 
 addRow3Below4:
 	TBZ $1, R3, addRow3Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow3Below2:
 	TBZ $0, R3, addRow3Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow3Below1:
 	RET
@@ -3884,8 +3995,8 @@ addRow3Below1:
 overwrite:
 	CMP $8, R3
 	BNE setPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R6), R0
+	MOVD 120(R6), R1
 	WORD $0x6e25dc80 // fmul v0.4s, v4.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e25dd40 // fmul v0.4s, v10.4s, v5.4s
@@ -3895,7 +4006,7 @@ overwrite:
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e25dd20 // fmul v0.4s, v9.4s, v5.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
-	MOVD 112(R4), R0
+	MOVD 112(R6), R0
 	WORD $0x6e25dc40 // fmul v0.4s, v2.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e25dce0 // fmul v0.4s, v7.4s, v5.4s
@@ -3908,8 +4019,8 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
+	MOVD 104(R6), R1
+	MOVD 120(R6), R2
 	ADD $0, R1, R0
 	TBZ $2, R3, setRow0Below4
 	WORD $0x6e25dc80 // fmul v0.4s, v4.4s, v5.4s
@@ -3951,7 +4062,7 @@ setRow1Below2:
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow1Below1:
-	MOVD 112(R4), R1
+	MOVD 112(R6), R1
 	ADD $0, R1, R0
 	TBZ $2, R3, setRow2Below4
 	WORD $0x6e25dc40 // fmul v0.4s, v2.4s, v5.4s
@@ -3997,38 +4108,38 @@ setRow3Below1:
 
 // func tile4x16NEON(args *Args)
 TEXT ·tile4x16NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R4
-	MOVD 56(R4), R0
+	MOVD args+0(FP), R6
+	MOVD 56(R6), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R4), R0
+	MOVD 48(R6), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R6), R0
+	MOVD 120(R6), R1
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
-	MOVD 112(R4), R0
+	MOVD 112(R6), R0
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R6
-	MOVD 8(R4), R15
-	MOVD 16(R4), R14
-	MOVD 48(R4), R13
-	MOVD 24(R4), R12
-	MOVD 32(R4), R20
-	MOVD 40(R4), R11
-	MOVD 144(R4), R10
+	MOVD 0(R6), R5
+	MOVD 8(R6), R15
+	MOVD 16(R6), R14
+	MOVD 48(R6), R13
+	MOVD 24(R6), R12
+	MOVD 32(R6), R20
+	MOVD 40(R6), R11
+	MOVD 144(R6), R10
 	ADD R10, R10, R9
-	MOVD 136(R4), R0
-	ADD R6, R0, R16
-	MOVD 72(R4), R0
+	MOVD 136(R6), R0
+	ADD R5, R0, R16
+	MOVD 72(R6), R0
 	MADD R12, R0, R13, R8
 	WORD $0x4f00e414 // movi v20.16b, #0x0
 	WORD $0x4f00e411 // movi v17.16b, #0x0
@@ -4046,19 +4157,19 @@ prefetchedC:
 	WORD $0x4f00e407 // movi v7.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e406 // movi v6.16b, #0x0
-	MOVD 64(R4), R7
+	MOVD 64(R6), R7
 
 group:
-	MOVD 56(R4), R17
+	MOVD 56(R6), R17
 
 run:
 	MOVD R13, R1
-	MOVD R6, R19
+	MOVD R5, R19
 	CMP $4, R12
 	BEQ rows
 	CMP $4, R14
 	BNE rows
-	ADD $8, R6, R0
+	ADD $8, R5, R0
 	CMP R0, R15
 	BNE rows
 	CMP $32, R12
@@ -4334,13 +4445,13 @@ columnsEnd:
 
 columnsLeft:
 	CBZ R1, added
-	ADD $4, R19, R5
+	ADD $4, R19, R4
 	ADD $8, R19, R3
 	ADD $12, R19, R2
 	B apart
 
 rows:
-	ADD R14, R19, R5
+	ADD R14, R19, R4
 	MOVD R15, R3
 	ADD R14, R3, R2
 	CMP $4, R12
@@ -4358,7 +4469,7 @@ rowsPacked:
 	WORD $0xf8a96800 // prfm pldl1keep, [x0,x9]
 	ADD R10<<2, R0, R16
 	WORD $0x3cc10675 // ldr q21, [x19],#16
-	WORD $0x3cc104b3 // ldr q19, [x5],#16
+	WORD $0x3cc10493 // ldr q19, [x4],#16
 	WORD $0x3cc10472 // ldr q18, [x3],#16
 	WORD $0x3cc1044c // ldr q12, [x2],#16
 	WORD $0xad410285 // ldp q5, q0, [x20,#32]
@@ -4434,7 +4545,7 @@ rowsPacked:
 	WORD $0x4fb2180a // fmla v10.4s, v0.4s, v18.s[3]
 	WORD $0x4fac1807 // fmla v7.4s, v0.4s, v12.s[3]
 	WORD $0x3cc10675 // ldr q21, [x19],#16
-	WORD $0x3cc104b3 // ldr q19, [x5],#16
+	WORD $0x3cc10493 // ldr q19, [x4],#16
 	WORD $0x3cc10472 // ldr q18, [x3],#16
 	WORD $0x3cc1044c // ldr q12, [x2],#16
 	WORD $0xad410285 // ldp q5, q0, [x20,#32]
@@ -4525,7 +4636,7 @@ rowsAny:
 	WORD $0xf8a96a00 // prfm pldl1keep, [x16,x9]
 	ADD R10<<2, R16, R16
 	WORD $0x3cc10675 // ldr q21, [x19],#16
-	WORD $0x3cc104b3 // ldr q19, [x5],#16
+	WORD $0x3cc10493 // ldr q19, [x4],#16
 	WORD $0x3cc10472 // ldr q18, [x3],#16
 	WORD $0x3cc1044c // ldr q12, [x2],#16
 	WORD $0xad410285 // ldp q5, q0, [x20,#32]
@@ -4624,7 +4735,7 @@ apart:
 	WORD $0x4e20ccb1 // fmla v17.4s, v5.4s, v0.4s
 	WORD $0x4e20ce64 // fmla v4.4s, v19.4s, v0.4s
 	WORD $0x4e20ce50 // fmla v16.4s, v18.4s, v0.4s
-	WORD $0x4dccc8a0 // ld1r {v0.4s}, [x5], x12
+	WORD $0x4dccc880 // ld1r {v0.4s}, [x4], x12
 	WORD $0x4e20cd8f // fmla v15.4s, v12.4s, v0.4s
 	WORD $0x4e20ccae // fmla v14.4s, v5.4s, v0.4s
 	WORD $0x4e20ce63 // fmla v3.4s, v19.4s, v0.4s
@@ -4643,243 +4754,280 @@ apart:
 	BNE apart
 
 added:
-	ADD R8, R6, R6
+	ADD R8, R5, R5
 	ADD R8, R15, R15
-	MOVD 80(R4), R0
+	MOVD 80(R6), R0
 	ADD R0, R20, R20
 	SUBS $1, R17, R17
 	BNE run
 	SUBS $1, R7, R7
 	BLE sums
-	MOVD 88(R4), R0
-	ADD R0, R6, R6
+	MOVD 88(R6), R0
+	ADD R0, R5, R5
 	ADD R0, R15, R15
-	MOVD 96(R4), R0
+	MOVD 96(R6), R0
 	ADD R0, R20, R20
 	B group
 
 sums:
-	MOVD 128(R4), R3
-	ADD $152, R4, R0
+	MOVD 128(R6), R3
+	ADD $152, R6, R0
 	WORD $0x4d40c805 // ld1r {v5.4s}, [x0]
-	MOVWU 156(R4), R0
+	MOVWU 156(R6), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R4, R0
+	ADD $156, R6, R0
 	WORD $0x4d40c80c // ld1r {v12.4s}, [x0]
+	MOVD 160(R6), R4
 	CMP $8, R3
 	BNE addPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R6), R1
+	MOVD 120(R6), R2
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25ce80 // fmla v0.4s, v20.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25ce20 // fmla v0.4s, v17.4s, v5.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25ce00 // fmla v0.4s, v16.4s, v5.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	ADD R0, R1, R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cde0 // fmla v0.4s, v15.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cdc0 // fmla v0.4s, v14.4s, v5.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cda0 // fmla v0.4s, v13.4s, v5.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R4), R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cd60 // fmla v0.4s, v11.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cd40 // fmla v0.4s, v10.4s, v5.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cd20 // fmla v0.4s, v9.4s, v5.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	ADD R0, R1, R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cd00 // fmla v0.4s, v8.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cce0 // fmla v0.4s, v7.4s, v5.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
-	WORD $0x4e25ccc0 // fmla v0.4s, v6.4s, v5.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	RET
-
-addPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
-	WORD $0x3dc00020 // ldr q0, [x1]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25ce80 // fmla v0.4s, v20.4s, v5.4s
 	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25ce20 // fmla v0.4s, v17.4s, v5.4s
 	WORD $0x3d800420 // str q0, [x1,#16]
-	ADD $32, R1, R0
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25ce00 // fmla v0.4s, v16.4s, v5.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cde0 // fmla v0.4s, v15.4s, v5.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cdc0 // fmla v0.4s, v14.4s, v5.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cda0 // fmla v0.4s, v13.4s, v5.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	MOVD 112(R6), R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cd60 // fmla v0.4s, v11.4s, v5.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cd40 // fmla v0.4s, v10.4s, v5.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cd20 // fmla v0.4s, v9.4s, v5.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cd00 // fmla v0.4s, v8.4s, v5.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cce0 // fmla v0.4s, v7.4s, v5.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25ccc0 // fmla v0.4s, v6.4s, v5.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	RET
+
+addPart:
+	MOVD 104(R6), R2
+	MOVD 120(R6), R5
+	ADD R2, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25ce80 // fmla v0.4s, v20.4s, v5.4s
+	WORD $0x3d800040 // str q0, [x2]
+	ADD R2, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
+	WORD $0x4e25ce20 // fmla v0.4s, v17.4s, v5.4s
+	WORD $0x3d800440 // str q0, [x2,#16]
+	ADD $32, R2, R1
 	TBZ $2, R3, addRow0Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eb01e04 // mov v4.16b, v16.16b
 
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e044084 // ext v4.16b, v4.16b, v4.16b, #8
 
 addRow0Below2:
 	TBZ $0, R3, addRow0Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc80 // fmla v0.4s, v4.4s, v5.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
-	ADD R1, R2, R0
+	ADD R2, R5, R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cde0 // fmla v0.4s, v15.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cdc0 // fmla v0.4s, v14.4s, v5.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
 	TBZ $2, R3, addRow1Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ead1da3 // mov v3.16b, v13.16b
 
 addRow1Below4:
 	TBZ $1, R3, addRow1Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e034063 // ext v3.16b, v3.16b, v3.16b, #8
 
 addRow1Below2:
 	TBZ $0, R3, addRow1Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc60 // fmla v0.4s, v3.4s, v5.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow1Below1:
-	MOVD 112(R4), R1
-	WORD $0x3dc00020 // ldr q0, [x1]
+	MOVD 112(R6), R2
+	ADD R2, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cd60 // fmla v0.4s, v11.4s, v5.4s
-	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	WORD $0x3d800040 // str q0, [x2]
+	ADD R2, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cd40 // fmla v0.4s, v10.4s, v5.4s
-	WORD $0x3d800420 // str q0, [x1,#16]
-	ADD $32, R1, R0
+	WORD $0x3d800440 // str q0, [x2,#16]
+	ADD $32, R2, R1
 	TBZ $2, R3, addRow2Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea91d22 // mov v2.16b, v9.16b
 
 addRow2Below4:
 	TBZ $1, R3, addRow2Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 addRow2Below2:
 	TBZ $0, R3, addRow2Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc40 // fmla v0.4s, v2.4s, v5.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow2Below1:
-	ADD R1, R2, R0
+	ADD R2, R5, R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cd00 // fmla v0.4s, v8.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cce0 // fmla v0.4s, v7.4s, v5.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
 	TBZ $2, R3, addRow3Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea61cc1 // mov v1.16b, v6.16b
 
 addRow3Below4:
 	TBZ $1, R3, addRow3Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow3Below2:
 	TBZ $0, R3, addRow3Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	WORD $0x4e25cc20 // fmla v0.4s, v1.4s, v5.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow3Below1:
 	RET
@@ -4887,8 +5035,8 @@ addRow3Below1:
 overwrite:
 	CMP $8, R3
 	BNE setPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R6), R0
+	MOVD 120(R6), R1
 	WORD $0x6e25de80 // fmul v0.4s, v20.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e25de20 // fmul v0.4s, v17.4s, v5.4s
@@ -4906,7 +5054,7 @@ overwrite:
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x6e25dda0 // fmul v0.4s, v13.4s, v5.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R4), R0
+	MOVD 112(R6), R0
 	WORD $0x6e25dd60 // fmul v0.4s, v11.4s, v5.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e25dd40 // fmul v0.4s, v10.4s, v5.4s
@@ -4927,8 +5075,8 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
+	MOVD 104(R6), R1
+	MOVD 120(R6), R2
 	WORD $0x6e25de80 // fmul v0.4s, v20.4s, v5.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x6e25de20 // fmul v0.4s, v17.4s, v5.4s
@@ -4978,7 +5126,7 @@ setRow1Below2:
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow1Below1:
-	MOVD 112(R4), R1
+	MOVD 112(R6), R1
 	WORD $0x6e25dd60 // fmul v0.4s, v11.4s, v5.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x6e25dd40 // fmul v0.4s, v10.4s, v5.4s
@@ -5533,191 +5681,217 @@ sums:
 	BEQ overwrite
 	ADD $156, R4, R0
 	WORD $0x4d40c809 // ld1r {v9.4s}, [x0]
+	MOVD 160(R4), R5
 	CMP $8, R3
 	BNE addPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R4), R1
+	MOVD 120(R4), R2
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cd80 // fmla v0.4s, v12.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD R0, R1, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cd60 // fmla v0.4s, v11.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD R0, R1, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cd40 // fmla v0.4s, v10.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	MOVD 112(R4), R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	MOVD 112(R4), R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cd00 // fmla v0.4s, v8.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD R0, R1, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R1
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R5, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cce0 // fmla v0.4s, v7.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
+	WORD $0x3d800420 // str q0, [x1,#16]
 	RET
 
 addPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
-	ADD $0, R1, R0
+	MOVD 104(R4), R2
+	MOVD 120(R4), R6
+	ADD $0, R2, R1
 	TBZ $2, R3, addRow0Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eac1d85 // mov v5.16b, v12.16b
 
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e0540a5 // ext v5.16b, v5.16b, v5.16b, #8
 
 addRow0Below2:
 	TBZ $0, R3, addRow0Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
-	ADD R1, R2, R1
-	ADD $0, R1, R0
+	ADD R2, R6, R2
+	ADD $0, R2, R1
 	TBZ $2, R3, addRow1Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eab1d64 // mov v4.16b, v11.16b
 
 addRow1Below4:
 	TBZ $1, R3, addRow1Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e044084 // ext v4.16b, v4.16b, v4.16b, #8
 
 addRow1Below2:
 	TBZ $0, R3, addRow1Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow1Below1:
-	ADD R1, R2, R0
-	ADD $0, R0, R0
+	ADD R2, R6, R0
+	ADD $0, R0, R1
 	TBZ $2, R3, addRow2Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eaa1d43 // mov v3.16b, v10.16b
 
 addRow2Below4:
 	TBZ $1, R3, addRow2Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e034063 // ext v3.16b, v3.16b, v3.16b, #8
 
 addRow2Below2:
 	TBZ $0, R3, addRow2Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow2Below1:
-	MOVD 112(R4), R1
-	ADD $0, R1, R0
+	MOVD 112(R4), R2
+	ADD $0, R2, R1
 	TBZ $2, R3, addRow3Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea81d02 // mov v2.16b, v8.16b
 
 addRow3Below4:
 	TBZ $1, R3, addRow3Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 addRow3Below2:
 	TBZ $0, R3, addRow3Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow3Below1:
-	ADD R1, R2, R0
-	ADD $0, R0, R0
+	ADD R2, R6, R0
+	ADD $0, R0, R1
 	TBZ $2, R3, addRow4Below4
+	ADD R1, R5, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea71ce1 // mov v1.16b, v7.16b
 
 addRow4Below4:
 	TBZ $1, R3, addRow4Below2
+	ADD R1, R5, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow4Below2:
 	TBZ $0, R3, addRow4Below1
+	ADD R1, R5, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
 	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow4Below1:
 	RET
@@ -5864,40 +6038,40 @@ setRow4Below1:
 
 // func tile5x16NEON(args *Args)
 TEXT ·tile5x16NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R4
-	MOVD 56(R4), R0
+	MOVD args+0(FP), R5
+	MOVD 56(R5), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R4), R0
+	MOVD 48(R5), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R5), R0
+	MOVD 120(R5), R1
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
-	MOVD 112(R4), R0
+	MOVD 112(R5), R0
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R7
-	MOVD 8(R4), R16
-	MOVD 16(R4), R15
-	MOVD 48(R4), R14
-	MOVD 24(R4), R13
-	MOVD 32(R4), R21
-	MOVD 40(R4), R12
-	MOVD 144(R4), R11
+	MOVD 0(R5), R7
+	MOVD 8(R5), R16
+	MOVD 16(R5), R15
+	MOVD 48(R5), R14
+	MOVD 24(R5), R13
+	MOVD 32(R5), R21
+	MOVD 40(R5), R12
+	MOVD 144(R5), R11
 	ADD R11, R11, R10
-	MOVD 136(R4), R0
+	MOVD 136(R5), R0
 	ADD R7, R0, R17
-	MOVD 72(R4), R0
+	MOVD 72(R5), R0
 	MADD R13, R0, R14, R9
 	WORD $0x4f00e416 // movi v22.16b, #0x0
 	WORD $0x4f00e415 // movi v21.16b, #0x0
@@ -5919,10 +6093,10 @@ prefetchedC:
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
-	MOVD 64(R4), R8
+	MOVD 64(R5), R8
 
 group:
-	MOVD 56(R4), R19
+	MOVD 56(R5), R19
 
 run:
 	MOVD R14, R1
@@ -6260,14 +6434,14 @@ columnsEnd:
 columnsLeft:
 	CBZ R1, added
 	ADD $4, R20, R6
-	ADD $8, R20, R5
+	ADD $8, R20, R4
 	ADD $12, R20, R3
 	ADD $16, R20, R2
 	B apart
 
 rows:
 	ADD R15, R20, R6
-	ADD R15, R6, R5
+	ADD R15, R6, R4
 	MOVD R16, R3
 	ADD R15, R3, R2
 	CMP $4, R13
@@ -6286,7 +6460,7 @@ rowsPacked:
 	ADD R11<<2, R0, R17
 	WORD $0x3cc1069a // ldr q26, [x20],#16
 	WORD $0x3cc104d9 // ldr q25, [x6],#16
-	WORD $0x3cc104b8 // ldr q24, [x5],#16
+	WORD $0x3cc10498 // ldr q24, [x4],#16
 	WORD $0x3cc10477 // ldr q23, [x3],#16
 	WORD $0x3cc10450 // ldr q16, [x2],#16
 	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
@@ -6379,7 +6553,7 @@ rowsPacked:
 	WORD $0x4fb01808 // fmla v8.4s, v0.4s, v16.s[3]
 	WORD $0x3cc1069a // ldr q26, [x20],#16
 	WORD $0x3cc104d9 // ldr q25, [x6],#16
-	WORD $0x3cc104b8 // ldr q24, [x5],#16
+	WORD $0x3cc10498 // ldr q24, [x4],#16
 	WORD $0x3cc10477 // ldr q23, [x3],#16
 	WORD $0x3cc10450 // ldr q16, [x2],#16
 	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
@@ -6487,7 +6661,7 @@ rowsAny:
 	ADD R11<<2, R17, R17
 	WORD $0x3cc1069a // ldr q26, [x20],#16
 	WORD $0x3cc104d9 // ldr q25, [x6],#16
-	WORD $0x3cc104b8 // ldr q24, [x5],#16
+	WORD $0x3cc10498 // ldr q24, [x4],#16
 	WORD $0x3cc10477 // ldr q23, [x3],#16
 	WORD $0x3cc10450 // ldr q16, [x2],#16
 	WORD $0xad4102a6 // ldp q6, q0, [x21,#32]
@@ -6607,7 +6781,7 @@ apart:
 	WORD $0x4e20ccd2 // fmla v18.4s, v6.4s, v0.4s
 	WORD $0x4e20cf04 // fmla v4.4s, v24.4s, v0.4s
 	WORD $0x4e20cef1 // fmla v17.4s, v23.4s, v0.4s
-	WORD $0x4dcdc8a0 // ld1r {v0.4s}, [x5], x13
+	WORD $0x4dcdc880 // ld1r {v0.4s}, [x4], x13
 	WORD $0x4e20ce0f // fmla v15.4s, v16.4s, v0.4s
 	WORD $0x4e20ccce // fmla v14.4s, v6.4s, v0.4s
 	WORD $0x4e20cf03 // fmla v3.4s, v24.4s, v0.4s
@@ -6628,293 +6802,339 @@ apart:
 added:
 	ADD R9, R7, R7
 	ADD R9, R16, R16
-	MOVD 80(R4), R0
+	MOVD 80(R5), R0
 	ADD R0, R21, R21
 	SUBS $1, R19, R19
 	BNE run
 	SUBS $1, R8, R8
 	BLE sums
-	MOVD 88(R4), R0
+	MOVD 88(R5), R0
 	ADD R0, R7, R7
 	ADD R0, R16, R16
-	MOVD 96(R4), R0
+	MOVD 96(R5), R0
 	ADD R0, R21, R21
 	B group
 
 sums:
-	MOVD 128(R4), R3
-	ADD $152, R4, R0
+	MOVD 128(R5), R3
+	ADD $152, R5, R0
 	WORD $0x4d40c806 // ld1r {v6.4s}, [x0]
-	MOVWU 156(R4), R0
+	MOVWU 156(R5), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R4, R0
+	ADD $156, R5, R0
 	WORD $0x4d40c810 // ld1r {v16.4s}, [x0]
+	MOVD 160(R5), R4
 	CMP $8, R3
 	BNE addPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R5), R1
+	MOVD 120(R5), R2
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cec0 // fmla v0.4s, v22.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cea0 // fmla v0.4s, v21.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26ce80 // fmla v0.4s, v20.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	ADD R0, R1, R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26ce60 // fmla v0.4s, v19.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26ce40 // fmla v0.4s, v18.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26ce20 // fmla v0.4s, v17.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	ADD R0, R1, R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cde0 // fmla v0.4s, v15.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cdc0 // fmla v0.4s, v14.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cda0 // fmla v0.4s, v13.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R4), R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cd80 // fmla v0.4s, v12.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cd60 // fmla v0.4s, v11.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cd40 // fmla v0.4s, v10.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	ADD R0, R1, R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cd20 // fmla v0.4s, v9.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cd00 // fmla v0.4s, v8.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x4e26cce0 // fmla v0.4s, v7.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	RET
-
-addPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
-	WORD $0x3dc00020 // ldr q0, [x1]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cec0 // fmla v0.4s, v22.4s, v6.4s
 	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cea0 // fmla v0.4s, v21.4s, v6.4s
 	WORD $0x3d800420 // str q0, [x1,#16]
-	ADD $32, R1, R0
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26ce80 // fmla v0.4s, v20.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26ce60 // fmla v0.4s, v19.4s, v6.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26ce40 // fmla v0.4s, v18.4s, v6.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26ce20 // fmla v0.4s, v17.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cde0 // fmla v0.4s, v15.4s, v6.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cdc0 // fmla v0.4s, v14.4s, v6.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cda0 // fmla v0.4s, v13.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	MOVD 112(R5), R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cd80 // fmla v0.4s, v12.4s, v6.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cd60 // fmla v0.4s, v11.4s, v6.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cd40 // fmla v0.4s, v10.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cd20 // fmla v0.4s, v9.4s, v6.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cd00 // fmla v0.4s, v8.4s, v6.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cce0 // fmla v0.4s, v7.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	RET
+
+addPart:
+	MOVD 104(R5), R2
+	MOVD 120(R5), R6
+	ADD R2, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cec0 // fmla v0.4s, v22.4s, v6.4s
+	WORD $0x3d800040 // str q0, [x2]
+	ADD R2, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x4e26cea0 // fmla v0.4s, v21.4s, v6.4s
+	WORD $0x3d800440 // str q0, [x2,#16]
+	ADD $32, R2, R1
 	TBZ $2, R3, addRow0Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eb41e85 // mov v5.16b, v20.16b
 
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e0540a5 // ext v5.16b, v5.16b, v5.16b, #8
 
 addRow0Below2:
 	TBZ $0, R3, addRow0Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
-	ADD R1, R2, R1
-	WORD $0x3dc00020 // ldr q0, [x1]
+	ADD R2, R6, R2
+	ADD R2, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26ce60 // fmla v0.4s, v19.4s, v6.4s
-	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	WORD $0x3d800040 // str q0, [x2]
+	ADD R2, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26ce40 // fmla v0.4s, v18.4s, v6.4s
-	WORD $0x3d800420 // str q0, [x1,#16]
-	ADD $32, R1, R0
+	WORD $0x3d800440 // str q0, [x2,#16]
+	ADD $32, R2, R1
 	TBZ $2, R3, addRow1Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eb11e24 // mov v4.16b, v17.16b
 
 addRow1Below4:
 	TBZ $1, R3, addRow1Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e044084 // ext v4.16b, v4.16b, v4.16b, #8
 
 addRow1Below2:
 	TBZ $0, R3, addRow1Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow1Below1:
-	ADD R1, R2, R0
+	ADD R2, R6, R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cde0 // fmla v0.4s, v15.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cdc0 // fmla v0.4s, v14.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
 	TBZ $2, R3, addRow2Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ead1da3 // mov v3.16b, v13.16b
 
 addRow2Below4:
 	TBZ $1, R3, addRow2Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e034063 // ext v3.16b, v3.16b, v3.16b, #8
 
 addRow2Below2:
 	TBZ $0, R3, addRow2Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow2Below1:
-	MOVD 112(R4), R1
-	WORD $0x3dc00020 // ldr q0, [x1]
+	MOVD 112(R5), R2
+	ADD R2, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cd80 // fmla v0.4s, v12.4s, v6.4s
-	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	WORD $0x3d800040 // str q0, [x2]
+	ADD R2, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cd60 // fmla v0.4s, v11.4s, v6.4s
-	WORD $0x3d800420 // str q0, [x1,#16]
-	ADD $32, R1, R0
+	WORD $0x3d800440 // str q0, [x2,#16]
+	ADD $32, R2, R1
 	TBZ $2, R3, addRow3Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eaa1d42 // mov v2.16b, v10.16b
 
 addRow3Below4:
 	TBZ $1, R3, addRow3Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 addRow3Below2:
 	TBZ $0, R3, addRow3Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow3Below1:
-	ADD R1, R2, R0
+	ADD R2, R6, R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cd20 // fmla v0.4s, v9.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cd00 // fmla v0.4s, v8.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
 	TBZ $2, R3, addRow4Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea71ce1 // mov v1.16b, v7.16b
 
 addRow4Below4:
 	TBZ $1, R3, addRow4Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow4Below2:
 	TBZ $0, R3, addRow4Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
 	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow4Below1:
 	RET
@@ -6922,8 +7142,8 @@ addRow4Below1:
 overwrite:
 	CMP $8, R3
 	BNE setPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R5), R0
+	MOVD 120(R5), R1
 	WORD $0x6e26dec0 // fmul v0.4s, v22.4s, v6.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e26dea0 // fmul v0.4s, v21.4s, v6.4s
@@ -6950,7 +7170,7 @@ overwrite:
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x6e26dda0 // fmul v0.4s, v13.4s, v6.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R4), R0
+	MOVD 112(R5), R0
 	WORD $0x6e26dd80 // fmul v0.4s, v12.4s, v6.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e26dd60 // fmul v0.4s, v11.4s, v6.4s
@@ -6971,8 +7191,8 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
+	MOVD 104(R5), R1
+	MOVD 120(R5), R2
 	WORD $0x6e26dec0 // fmul v0.4s, v22.4s, v6.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x6e26dea0 // fmul v0.4s, v21.4s, v6.4s
@@ -7047,7 +7267,7 @@ setRow2Below2:
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow2Below1:
-	MOVD 112(R4), R1
+	MOVD 112(R5), R1
 	WORD $0x6e26dd80 // fmul v0.4s, v12.4s, v6.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x6e26dd60 // fmul v0.4s, v11.4s, v6.4s
@@ -7101,23 +7321,23 @@ setRow4Below1:
 
 // func tile6x8NEON(args *Args)
 TEXT ·tile6x8NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R4
-	MOVD 56(R4), R0
+	MOVD args+0(FP), R5
+	MOVD 56(R5), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R4), R0
+	MOVD 48(R5), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R5), R0
+	MOVD 120(R5), R1
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
-	MOVD 112(R4), R0
+	MOVD 112(R5), R0
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
@@ -7125,18 +7345,18 @@ prefetchC:
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R8
-	MOVD 8(R4), R17
-	MOVD 16(R4), R16
-	MOVD 48(R4), R15
-	MOVD 24(R4), R14
-	MOVD 32(R4), R22
-	MOVD 40(R4), R13
-	MOVD 144(R4), R12
+	MOVD 0(R5), R8
+	MOVD 8(R5), R17
+	MOVD 16(R5), R16
+	MOVD 48(R5), R15
+	MOVD 24(R5), R14
+	MOVD 32(R5), R22
+	MOVD 40(R5), R13
+	MOVD 144(R5), R12
 	ADD R12, R12, R11
-	MOVD 136(R4), R0
+	MOVD 136(R5), R0
 	ADD R8, R0, R19
-	MOVD 72(R4), R0
+	MOVD 72(R5), R0
 	MADD R14, R0, R15, R10
 	WORD $0x4f00e406 // movi v6.16b, #0x0
 	WORD $0x4f00e40e // movi v14.16b, #0x0
@@ -7150,10 +7370,10 @@ prefetchedC:
 	WORD $0x4f00e409 // movi v9.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e408 // movi v8.16b, #0x0
-	MOVD 64(R4), R9
+	MOVD 64(R5), R9
 
 group:
-	MOVD 56(R4), R20
+	MOVD 56(R5), R20
 
 run:
 	MOVD R15, R1
@@ -7384,7 +7604,7 @@ columnsLeft:
 	CBZ R1, added
 	ADD $4, R21, R7
 	ADD $8, R21, R6
-	ADD $12, R21, R5
+	ADD $12, R21, R4
 	ADD $16, R21, R3
 	ADD $20, R21, R2
 	B apart
@@ -7392,8 +7612,8 @@ columnsLeft:
 rows:
 	ADD R16, R21, R7
 	ADD R16, R7, R6
-	MOVD R17, R5
-	ADD R16, R5, R3
+	MOVD R17, R4
+	ADD R16, R4, R3
 	ADD R16, R3, R2
 	CMP $4, R14
 	BNE apart
@@ -7412,7 +7632,7 @@ rowsPacked:
 	WORD $0x3cc106b3 // ldr q19, [x21],#16
 	WORD $0x3cc104f2 // ldr q18, [x7],#16
 	WORD $0x3cc104d1 // ldr q17, [x6],#16
-	WORD $0x3cc104b0 // ldr q16, [x5],#16
+	WORD $0x3cc10490 // ldr q16, [x4],#16
 	WORD $0x3cc1046f // ldr q15, [x3],#16
 	WORD $0x3cc1044b // ldr q11, [x2],#16
 	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
@@ -7470,7 +7690,7 @@ rowsPacked:
 	WORD $0x3cc106b3 // ldr q19, [x21],#16
 	WORD $0x3cc104f2 // ldr q18, [x7],#16
 	WORD $0x3cc104d1 // ldr q17, [x6],#16
-	WORD $0x3cc104b0 // ldr q16, [x5],#16
+	WORD $0x3cc10490 // ldr q16, [x4],#16
 	WORD $0x3cc1046f // ldr q15, [x3],#16
 	WORD $0x3cc1044b // ldr q11, [x2],#16
 	WORD $0xacc202c7 // ldp q7, q0, [x22],#64
@@ -7543,7 +7763,7 @@ rowsAny:
 	WORD $0x3cc106b3 // ldr q19, [x21],#16
 	WORD $0x3cc104f2 // ldr q18, [x7],#16
 	WORD $0x3cc104d1 // ldr q17, [x6],#16
-	WORD $0x3cc104b0 // ldr q16, [x5],#16
+	WORD $0x3cc10490 // ldr q16, [x4],#16
 	WORD $0x3cc1046f // ldr q15, [x3],#16
 	WORD $0x3cc1044b // ldr q11, [x2],#16
 	WORD $0xad4002c7 // ldp q7, q0, [x22]
@@ -7625,7 +7845,7 @@ apart:
 	WORD $0x4dcec8c0 // ld1r {v0.4s}, [x6], x14
 	WORD $0x4e20cd64 // fmla v4.4s, v11.4s, v0.4s
 	WORD $0x4e20ccec // fmla v12.4s, v7.4s, v0.4s
-	WORD $0x4dcec8a0 // ld1r {v0.4s}, [x5], x14
+	WORD $0x4dcec880 // ld1r {v0.4s}, [x4], x14
 	WORD $0x4e20cd63 // fmla v3.4s, v11.4s, v0.4s
 	WORD $0x4e20ccea // fmla v10.4s, v7.4s, v0.4s
 	WORD $0x4dcec860 // ld1r {v0.4s}, [x3], x14
@@ -7640,249 +7860,280 @@ apart:
 added:
 	ADD R10, R8, R8
 	ADD R10, R17, R17
-	MOVD 80(R4), R0
+	MOVD 80(R5), R0
 	ADD R0, R22, R22
 	SUBS $1, R20, R20
 	BNE run
 	SUBS $1, R9, R9
 	BLE sums
-	MOVD 88(R4), R0
+	MOVD 88(R5), R0
 	ADD R0, R8, R8
 	ADD R0, R17, R17
-	MOVD 96(R4), R0
+	MOVD 96(R5), R0
 	ADD R0, R22, R22
 	B group
 
 sums:
-	MOVD 128(R4), R3
-	ADD $152, R4, R0
+	MOVD 128(R5), R3
+	ADD $152, R5, R0
 	WORD $0x4d40c807 // ld1r {v7.4s}, [x0]
-	MOVWU 156(R4), R0
+	MOVWU 156(R5), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R4, R0
+	ADD $156, R5, R0
 	WORD $0x4d40c80b // ld1r {v11.4s}, [x0]
+	MOVD 160(R5), R4
 	CMP $8, R3
 	BNE addPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R5), R1
+	MOVD 120(R5), R2
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27ccc0 // fmla v0.4s, v6.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cdc0 // fmla v0.4s, v14.4s, v7.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD R0, R1, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cca0 // fmla v0.4s, v5.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cda0 // fmla v0.4s, v13.4s, v7.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD R0, R1, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc80 // fmla v0.4s, v4.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cd80 // fmla v0.4s, v12.4s, v7.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	MOVD 112(R4), R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	MOVD 112(R5), R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc60 // fmla v0.4s, v3.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cd40 // fmla v0.4s, v10.4s, v7.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD R0, R1, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc40 // fmla v0.4s, v2.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cd20 // fmla v0.4s, v9.4s, v7.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD R0, R1, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc20 // fmla v0.4s, v1.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cd00 // fmla v0.4s, v8.4s, v7.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
+	WORD $0x3d800420 // str q0, [x1,#16]
 	RET
 
 addPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
-	ADD $0, R1, R0
+	MOVD 104(R5), R2
+	MOVD 120(R5), R6
+	ADD $0, R2, R1
 	TBZ $2, R3, addRow0Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27ccc0 // fmla v0.4s, v6.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eae1dc6 // mov v6.16b, v14.16b
 
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27ccc0 // fmla v0.4s, v6.4s, v7.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e0640c6 // ext v6.16b, v6.16b, v6.16b, #8
 
 addRow0Below2:
 	TBZ $0, R3, addRow0Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27ccc0 // fmla v0.4s, v6.4s, v7.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
-	ADD R1, R2, R1
-	ADD $0, R1, R0
+	ADD R2, R6, R2
+	ADD $0, R2, R1
 	TBZ $2, R3, addRow1Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cca0 // fmla v0.4s, v5.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ead1da5 // mov v5.16b, v13.16b
 
 addRow1Below4:
 	TBZ $1, R3, addRow1Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cca0 // fmla v0.4s, v5.4s, v7.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e0540a5 // ext v5.16b, v5.16b, v5.16b, #8
 
 addRow1Below2:
 	TBZ $0, R3, addRow1Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cca0 // fmla v0.4s, v5.4s, v7.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow1Below1:
-	ADD R1, R2, R0
-	ADD $0, R0, R0
+	ADD R2, R6, R0
+	ADD $0, R0, R1
 	TBZ $2, R3, addRow2Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc80 // fmla v0.4s, v4.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eac1d84 // mov v4.16b, v12.16b
 
 addRow2Below4:
 	TBZ $1, R3, addRow2Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc80 // fmla v0.4s, v4.4s, v7.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e044084 // ext v4.16b, v4.16b, v4.16b, #8
 
 addRow2Below2:
 	TBZ $0, R3, addRow2Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc80 // fmla v0.4s, v4.4s, v7.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow2Below1:
-	MOVD 112(R4), R1
-	ADD $0, R1, R0
+	MOVD 112(R5), R2
+	ADD $0, R2, R1
 	TBZ $2, R3, addRow3Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc60 // fmla v0.4s, v3.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eaa1d43 // mov v3.16b, v10.16b
 
 addRow3Below4:
 	TBZ $1, R3, addRow3Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc60 // fmla v0.4s, v3.4s, v7.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e034063 // ext v3.16b, v3.16b, v3.16b, #8
 
 addRow3Below2:
 	TBZ $0, R3, addRow3Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc60 // fmla v0.4s, v3.4s, v7.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow3Below1:
-	ADD R1, R2, R1
-	ADD $0, R1, R0
+	ADD R2, R6, R2
+	ADD $0, R2, R1
 	TBZ $2, R3, addRow4Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc40 // fmla v0.4s, v2.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea91d22 // mov v2.16b, v9.16b
 
 addRow4Below4:
 	TBZ $1, R3, addRow4Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc40 // fmla v0.4s, v2.4s, v7.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 addRow4Below2:
 	TBZ $0, R3, addRow4Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc40 // fmla v0.4s, v2.4s, v7.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow4Below1:
-	ADD R1, R2, R0
-	ADD $0, R0, R0
+	ADD R2, R6, R0
+	ADD $0, R0, R1
 	TBZ $2, R3, addRow5Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc20 // fmla v0.4s, v1.4s, v7.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea81d01 // mov v1.16b, v8.16b
 
 addRow5Below4:
 	TBZ $1, R3, addRow5Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc20 // fmla v0.4s, v1.4s, v7.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow5Below2:
 	TBZ $0, R3, addRow5Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
 	WORD $0x4e27cc20 // fmla v0.4s, v1.4s, v7.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow5Below1:
 	RET
@@ -7890,8 +8141,8 @@ addRow5Below1:
 overwrite:
 	CMP $8, R3
 	BNE setPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R5), R0
+	MOVD 120(R5), R1
 	WORD $0x6e27dcc0 // fmul v0.4s, v6.4s, v7.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e27ddc0 // fmul v0.4s, v14.4s, v7.4s
@@ -7906,7 +8157,7 @@ overwrite:
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e27dd80 // fmul v0.4s, v12.4s, v7.4s
 	WORD $0x3d800400 // str q0, [x0,#16]
-	MOVD 112(R4), R0
+	MOVD 112(R5), R0
 	WORD $0x6e27dc60 // fmul v0.4s, v3.4s, v7.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e27dd40 // fmul v0.4s, v10.4s, v7.4s
@@ -7924,8 +8175,8 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
+	MOVD 104(R5), R1
+	MOVD 120(R5), R2
 	ADD $0, R1, R0
 	TBZ $2, R3, setRow0Below4
 	WORD $0x6e27dcc0 // fmul v0.4s, v6.4s, v7.4s
@@ -7988,7 +8239,7 @@ setRow2Below2:
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow2Below1:
-	MOVD 112(R4), R1
+	MOVD 112(R5), R1
 	ADD $0, R1, R0
 	TBZ $2, R3, setRow3Below4
 	WORD $0x6e27dc60 // fmul v0.4s, v3.4s, v7.4s
@@ -8055,23 +8306,23 @@ setRow5Below1:
 
 // func tile6x16NEON(args *Args)
 TEXT ·tile6x16NEON(SB), NOSPLIT, $0-8
-	MOVD args+0(FP), R4
-	MOVD 56(R4), R0
+	MOVD args+0(FP), R6
+	MOVD 56(R6), R0
 	CMP $1, R0
 	BNE prefetchC
-	MOVD 48(R4), R0
+	MOVD 48(R6), R0
 	CMP $32, R0
 	BLT prefetchedC
 
 prefetchC:
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R6), R0
+	MOVD 120(R6), R1
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
-	MOVD 112(R4), R0
+	MOVD 112(R6), R0
 	PRFM (R0), PLDL1KEEP
 	ADD R0, R1, R0
 	PRFM (R0), PLDL1KEEP
@@ -8079,18 +8330,18 @@ prefetchC:
 	PRFM (R0), PLDL1KEEP
 
 prefetchedC:
-	MOVD 0(R4), R8
-	MOVD 8(R4), R17
-	MOVD 16(R4), R16
-	MOVD 48(R4), R15
-	MOVD 24(R4), R14
-	MOVD 32(R4), R22
-	MOVD 40(R4), R13
-	MOVD 144(R4), R12
+	MOVD 0(R6), R8
+	MOVD 8(R6), R17
+	MOVD 16(R6), R16
+	MOVD 48(R6), R15
+	MOVD 24(R6), R14
+	MOVD 32(R6), R22
+	MOVD 40(R6), R13
+	MOVD 144(R6), R12
 	ADD R12, R12, R11
-	MOVD 136(R4), R0
+	MOVD 136(R6), R0
 	ADD R8, R0, R19
-	MOVD 72(R4), R0
+	MOVD 72(R6), R0
 	MADD R14, R0, R15, R10
 	WORD $0x4f00e41a // movi v26.16b, #0x0
 	WORD $0x4f00e419 // movi v25.16b, #0x0
@@ -8116,10 +8367,10 @@ prefetchedC:
 	WORD $0x4f00e408 // movi v8.16b, #0x0
 	WORD $0x4f00e401 // movi v1.16b, #0x0
 	WORD $0x4f00e407 // movi v7.16b, #0x0
-	MOVD 64(R4), R9
+	MOVD 64(R6), R9
 
 group:
-	MOVD 56(R4), R20
+	MOVD 56(R6), R20
 
 run:
 	MOVD R15, R1
@@ -8505,17 +8756,17 @@ columnsEnd:
 columnsLeft:
 	CBZ R1, added
 	ADD $4, R21, R7
-	ADD $8, R21, R6
-	ADD $12, R21, R5
+	ADD $8, R21, R5
+	ADD $12, R21, R4
 	ADD $16, R21, R3
 	ADD $20, R21, R2
 	B apart
 
 rows:
 	ADD R16, R21, R7
-	ADD R16, R7, R6
-	MOVD R17, R5
-	ADD R16, R5, R3
+	ADD R16, R7, R5
+	MOVD R17, R4
+	ADD R16, R4, R3
 	ADD R16, R3, R2
 	CMP $4, R14
 	BNE apart
@@ -8533,8 +8784,8 @@ rowsPacked:
 	ADD R12<<2, R0, R19
 	WORD $0x3cc106bf // ldr q31, [x21],#16
 	WORD $0x3cc104fe // ldr q30, [x7],#16
-	WORD $0x3cc104dd // ldr q29, [x6],#16
-	WORD $0x3cc104bc // ldr q28, [x5],#16
+	WORD $0x3cc104bd // ldr q29, [x5],#16
+	WORD $0x3cc1049c // ldr q28, [x4],#16
 	WORD $0x3cc1047b // ldr q27, [x3],#16
 	WORD $0x3cc10456 // ldr q22, [x2],#16
 	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
@@ -8643,8 +8894,8 @@ rowsPacked:
 	WORD $0x4fb61808 // fmla v8.4s, v0.4s, v22.s[3]
 	WORD $0x3cc106bf // ldr q31, [x21],#16
 	WORD $0x3cc104fe // ldr q30, [x7],#16
-	WORD $0x3cc104dd // ldr q29, [x6],#16
-	WORD $0x3cc104bc // ldr q28, [x5],#16
+	WORD $0x3cc104bd // ldr q29, [x5],#16
+	WORD $0x3cc1049c // ldr q28, [x4],#16
 	WORD $0x3cc1047b // ldr q27, [x3],#16
 	WORD $0x3cc10456 // ldr q22, [x2],#16
 	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
@@ -8768,8 +9019,8 @@ rowsAny:
 	ADD R12<<2, R19, R19
 	WORD $0x3cc106bf // ldr q31, [x21],#16
 	WORD $0x3cc104fe // ldr q30, [x7],#16
-	WORD $0x3cc104dd // ldr q29, [x6],#16
-	WORD $0x3cc104bc // ldr q28, [x5],#16
+	WORD $0x3cc104bd // ldr q29, [x5],#16
+	WORD $0x3cc1049c // ldr q28, [x4],#16
 	WORD $0x3cc1047b // ldr q27, [x3],#16
 	WORD $0x3cc10456 // ldr q22, [x2],#16
 	WORD $0xad4102c6 // ldp q6, q0, [x22,#32]
@@ -8905,12 +9156,12 @@ apart:
 	WORD $0x4e20ccd5 // fmla v21.4s, v6.4s, v0.4s
 	WORD $0x4e20cf85 // fmla v5.4s, v28.4s, v0.4s
 	WORD $0x4e20cf74 // fmla v20.4s, v27.4s, v0.4s
-	WORD $0x4dcec8c0 // ld1r {v0.4s}, [x6], x14
+	WORD $0x4dcec8a0 // ld1r {v0.4s}, [x5], x14
 	WORD $0x4e20ced3 // fmla v19.4s, v22.4s, v0.4s
 	WORD $0x4e20ccd2 // fmla v18.4s, v6.4s, v0.4s
 	WORD $0x4e20cf84 // fmla v4.4s, v28.4s, v0.4s
 	WORD $0x4e20cf71 // fmla v17.4s, v27.4s, v0.4s
-	WORD $0x4dcec8a0 // ld1r {v0.4s}, [x5], x14
+	WORD $0x4dcec880 // ld1r {v0.4s}, [x4], x14
 	WORD $0x4e20ced0 // fmla v16.4s, v22.4s, v0.4s
 	WORD $0x4e20cccf // fmla v15.4s, v6.4s, v0.4s
 	WORD $0x4e20cf83 // fmla v3.4s, v28.4s, v0.4s
@@ -8931,345 +9182,400 @@ apart:
 added:
 	ADD R10, R8, R8
 	ADD R10, R17, R17
-	MOVD 80(R4), R0
+	MOVD 80(R6), R0
 	ADD R0, R22, R22
 	SUBS $1, R20, R20
 	BNE run
 	SUBS $1, R9, R9
 	BLE sums
-	MOVD 88(R4), R0
+	MOVD 88(R6), R0
 	ADD R0, R8, R8
 	ADD R0, R17, R17
-	MOVD 96(R4), R0
+	MOVD 96(R6), R0
 	ADD R0, R22, R22
 	B group
 
 sums:
-	MOVD 128(R4), R3
-	ADD $152, R4, R0
+	MOVD 128(R6), R3
+	ADD $152, R6, R0
 	WORD $0x4d40c806 // ld1r {v6.4s}, [x0]
-	MOVWU 156(R4), R0
+	MOVWU 156(R6), R0
 	ADDSW R0, R0, R0
 	BEQ overwrite
-	ADD $156, R4, R0
+	ADD $156, R6, R0
 	WORD $0x4d40c816 // ld1r {v22.4s}, [x0]
+	MOVD 160(R6), R4
 	CMP $8, R3
 	BNE addPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R6), R1
+	MOVD 120(R6), R2
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cf40 // fmla v0.4s, v26.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cf20 // fmla v0.4s, v25.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cd40 // fmla v0.4s, v10.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cf00 // fmla v0.4s, v24.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	ADD R0, R1, R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cee0 // fmla v0.4s, v23.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cea0 // fmla v0.4s, v21.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26ce80 // fmla v0.4s, v20.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	ADD R0, R1, R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26ce60 // fmla v0.4s, v19.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26ce40 // fmla v0.4s, v18.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26ce20 // fmla v0.4s, v17.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R4), R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26ce00 // fmla v0.4s, v16.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cde0 // fmla v0.4s, v15.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cdc0 // fmla v0.4s, v14.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	ADD R0, R1, R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cda0 // fmla v0.4s, v13.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cd80 // fmla v0.4s, v12.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cd60 // fmla v0.4s, v11.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	ADD R0, R1, R0
-	WORD $0x3dc00000 // ldr q0, [x0]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cd20 // fmla v0.4s, v9.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	WORD $0x3dc00400 // ldr q0, [x0,#16]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cd00 // fmla v0.4s, v8.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	WORD $0x3dc00800 // ldr q0, [x0,#32]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0x3d800800 // str q0, [x0,#32]
-	WORD $0x3dc00c00 // ldr q0, [x0,#48]
-	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
-	WORD $0x4e26cce0 // fmla v0.4s, v7.4s, v6.4s
-	WORD $0x3d800c00 // str q0, [x0,#48]
-	RET
-
-addPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
-	WORD $0x3dc00020 // ldr q0, [x1]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cf40 // fmla v0.4s, v26.4s, v6.4s
 	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cf20 // fmla v0.4s, v25.4s, v6.4s
 	WORD $0x3d800420 // str q0, [x1,#16]
-	ADD $32, R1, R0
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cd40 // fmla v0.4s, v10.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cf00 // fmla v0.4s, v24.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cee0 // fmla v0.4s, v23.4s, v6.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cea0 // fmla v0.4s, v21.4s, v6.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26ce80 // fmla v0.4s, v20.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26ce60 // fmla v0.4s, v19.4s, v6.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26ce40 // fmla v0.4s, v18.4s, v6.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26ce20 // fmla v0.4s, v17.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	MOVD 112(R6), R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26ce00 // fmla v0.4s, v16.4s, v6.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cde0 // fmla v0.4s, v15.4s, v6.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cdc0 // fmla v0.4s, v14.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cda0 // fmla v0.4s, v13.4s, v6.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cd80 // fmla v0.4s, v12.4s, v6.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cd60 // fmla v0.4s, v11.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	ADD R1, R2, R1
+	ADD R1, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cd20 // fmla v0.4s, v9.4s, v6.4s
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cd00 // fmla v0.4s, v8.4s, v6.4s
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD R1, R4, R0
+	WORD $0x3dc00800 // ldr q0, [x0,#32]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
+	WORD $0x3d800820 // str q0, [x1,#32]
+	ADD R1, R4, R0
+	WORD $0x3dc00c00 // ldr q0, [x0,#48]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cce0 // fmla v0.4s, v7.4s, v6.4s
+	WORD $0x3d800c20 // str q0, [x1,#48]
+	RET
+
+addPart:
+	MOVD 104(R6), R2
+	MOVD 120(R6), R5
+	ADD R2, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cf40 // fmla v0.4s, v26.4s, v6.4s
+	WORD $0x3d800040 // str q0, [x2]
+	ADD R2, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x4e26cf20 // fmla v0.4s, v25.4s, v6.4s
+	WORD $0x3d800440 // str q0, [x2,#16]
+	ADD $32, R2, R1
 	TBZ $2, R3, addRow0Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cd40 // fmla v0.4s, v10.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eb81f0a // mov v10.16b, v24.16b
 
 addRow0Below4:
 	TBZ $1, R3, addRow0Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cd40 // fmla v0.4s, v10.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e0a414a // ext v10.16b, v10.16b, v10.16b, #8
 
 addRow0Below2:
 	TBZ $0, R3, addRow0Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cd40 // fmla v0.4s, v10.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow0Below1:
-	ADD R1, R2, R1
-	WORD $0x3dc00020 // ldr q0, [x1]
+	ADD R2, R5, R2
+	ADD R2, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cee0 // fmla v0.4s, v23.4s, v6.4s
-	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	WORD $0x3d800040 // str q0, [x2]
+	ADD R2, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cea0 // fmla v0.4s, v21.4s, v6.4s
-	WORD $0x3d800420 // str q0, [x1,#16]
-	ADD $32, R1, R0
+	WORD $0x3d800440 // str q0, [x2,#16]
+	ADD $32, R2, R1
 	TBZ $2, R3, addRow1Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eb41e85 // mov v5.16b, v20.16b
 
 addRow1Below4:
 	TBZ $1, R3, addRow1Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e0540a5 // ext v5.16b, v5.16b, v5.16b, #8
 
 addRow1Below2:
 	TBZ $0, R3, addRow1Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cca0 // fmla v0.4s, v5.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow1Below1:
-	ADD R1, R2, R0
+	ADD R2, R5, R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26ce60 // fmla v0.4s, v19.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26ce40 // fmla v0.4s, v18.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
 	TBZ $2, R3, addRow2Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eb11e24 // mov v4.16b, v17.16b
 
 addRow2Below4:
 	TBZ $1, R3, addRow2Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e044084 // ext v4.16b, v4.16b, v4.16b, #8
 
 addRow2Below2:
 	TBZ $0, R3, addRow2Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc80 // fmla v0.4s, v4.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow2Below1:
-	MOVD 112(R4), R1
-	WORD $0x3dc00020 // ldr q0, [x1]
+	MOVD 112(R6), R2
+	ADD R2, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26ce00 // fmla v0.4s, v16.4s, v6.4s
-	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	WORD $0x3d800040 // str q0, [x2]
+	ADD R2, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cde0 // fmla v0.4s, v15.4s, v6.4s
-	WORD $0x3d800420 // str q0, [x1,#16]
-	ADD $32, R1, R0
+	WORD $0x3d800440 // str q0, [x2,#16]
+	ADD $32, R2, R1
 	TBZ $2, R3, addRow3Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eae1dc3 // mov v3.16b, v14.16b
 
 addRow3Below4:
 	TBZ $1, R3, addRow3Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e034063 // ext v3.16b, v3.16b, v3.16b, #8
 
 addRow3Below2:
 	TBZ $0, R3, addRow3Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc60 // fmla v0.4s, v3.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow3Below1:
-	ADD R1, R2, R1
-	WORD $0x3dc00020 // ldr q0, [x1]
+	ADD R2, R5, R2
+	ADD R2, R4, R0
+	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cda0 // fmla v0.4s, v13.4s, v6.4s
-	WORD $0x3d800020 // str q0, [x1]
-	WORD $0x3dc00420 // ldr q0, [x1,#16]
+	WORD $0x3d800040 // str q0, [x2]
+	ADD R2, R4, R0
+	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cd80 // fmla v0.4s, v12.4s, v6.4s
-	WORD $0x3d800420 // str q0, [x1,#16]
-	ADD $32, R1, R0
+	WORD $0x3d800440 // str q0, [x2,#16]
+	ADD $32, R2, R1
 	TBZ $2, R3, addRow4Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4eab1d62 // mov v2.16b, v11.16b
 
 addRow4Below4:
 	TBZ $1, R3, addRow4Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e024042 // ext v2.16b, v2.16b, v2.16b, #8
 
 addRow4Below2:
 	TBZ $0, R3, addRow4Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc40 // fmla v0.4s, v2.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow4Below1:
-	ADD R1, R2, R0
+	ADD R2, R5, R1
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cd20 // fmla v0.4s, v9.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
+	WORD $0x3d800020 // str q0, [x1]
+	ADD R1, R4, R0
 	WORD $0x3dc00400 // ldr q0, [x0,#16]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cd00 // fmla v0.4s, v8.4s, v6.4s
-	WORD $0x3d800400 // str q0, [x0,#16]
-	ADD $32, R0, R0
+	WORD $0x3d800420 // str q0, [x1,#16]
+	ADD $32, R1, R1
 	TBZ $2, R3, addRow5Below4
+	ADD R1, R4, R0
 	WORD $0x3dc00000 // ldr q0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0x3d800000 // str q0, [x0]
-	ADD $16, R0, R0
+	WORD $0x3d800020 // str q0, [x1]
+	ADD $16, R1, R1
 	WORD $0x4ea71ce1 // mov v1.16b, v7.16b
 
 addRow5Below4:
 	TBZ $1, R3, addRow5Below2
+	ADD R1, R4, R0
 	WORD $0xfd400000 // ldr d0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0xfd000000 // str d0, [x0]
-	ADD $8, R0, R0
+	WORD $0xfd000020 // str d0, [x1]
+	ADD $8, R1, R1
 	WORD $0x6e014021 // ext v1.16b, v1.16b, v1.16b, #8
 
 addRow5Below2:
 	TBZ $0, R3, addRow5Below1
+	ADD R1, R4, R0
 	WORD $0xbd400000 // ldr s0, [x0]
 	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
 	WORD $0x4e26cc20 // fmla v0.4s, v1.4s, v6.4s
-	WORD $0xbd000000 // str s0, [x0]
+	WORD $0xbd000020 // str s0, [x1]
 
 addRow5Below1:
 	RET
@@ -9277,8 +9583,8 @@ addRow5Below1:
 overwrite:
 	CMP $8, R3
 	BNE setPart
-	MOVD 104(R4), R0
-	MOVD 120(R4), R1
+	MOVD 104(R6), R0
+	MOVD 120(R6), R1
 	WORD $0x6e26df40 // fmul v0.4s, v26.4s, v6.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e26df20 // fmul v0.4s, v25.4s, v6.4s
@@ -9305,7 +9611,7 @@ overwrite:
 	WORD $0x3d800800 // str q0, [x0,#32]
 	WORD $0x6e26de20 // fmul v0.4s, v17.4s, v6.4s
 	WORD $0x3d800c00 // str q0, [x0,#48]
-	MOVD 112(R4), R0
+	MOVD 112(R6), R0
 	WORD $0x6e26de00 // fmul v0.4s, v16.4s, v6.4s
 	WORD $0x3d800000 // str q0, [x0]
 	WORD $0x6e26dde0 // fmul v0.4s, v15.4s, v6.4s
@@ -9335,8 +9641,8 @@ overwrite:
 	RET
 
 setPart:
-	MOVD 104(R4), R1
-	MOVD 120(R4), R2
+	MOVD 104(R6), R1
+	MOVD 120(R6), R2
 	WORD $0x6e26df40 // fmul v0.4s, v26.4s, v6.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x6e26df20 // fmul v0.4s, v25.4s, v6.4s
@@ -9411,7 +9717,7 @@ setRow2Below2:
 	WORD $0xbd000000 // str s0, [x0]
 
 setRow2Below1:
-	MOVD 112(R4), R1
+	MOVD 112(R6), R1
 	WORD $0x6e26de00 // fmul v0.4s, v16.4s, v6.4s
 	WORD $0x3d800020 // str q0, [x1]
 	WORD $0x6e26dde0 // fmul v0.4s, v15.4s, v6.4s

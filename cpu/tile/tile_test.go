@@ -8,10 +8,10 @@ import (
 	"fspda/cpu/isa"
 )
 
-// Every micro-kernel adds the products of all runs, wherever its halves lie, and writes only its
-// own part of C.
+// Every micro-kernel adds the products of all runs, wherever its halves and the matrix that beta
+// multiplies lie, and writes only its own part of C.
 func TestTileRunsAndHalves(t *testing.T) {
-	const ars, acs, ajump, agap, brs, bjump, bgap, ldc, far = 11, 2, 5, -7, 37, 3, 9, 41, 1200
+	const ars, acs, ajump, agap, brs, bjump, bgap, ldc, far, old = 11, 2, 5, -7, 37, 3, 9, 41, 1200, 3600
 	for _, i := range isa.Available() {
 		s := SetOf(i)
 		if s == nil {
@@ -22,10 +22,12 @@ func TestTileRunsAndHalves(t *testing.T) {
 				for _, runs := range []int{1, 2, 5} {
 					rows, k, groups := rows+1, 1+(rows+runs)%4, rows%4
 					last := 1 + (rows*3+runs)%s.Lanes
-					a, b, c := kerneltest.Noise("a", 2*far), kerneltest.Noise("b", 3*far), kerneltest.Noise("c", 3*far)
+					a, b := kerneltest.Noise("a", 2*far), kerneltest.Noise("b", 3*far)
+					c := kerneltest.Noise("c", 3*far+old)
 					args := Args{A: &a[1], A2: &a[far], ARow: 4 * ars, ACol: 4 * acs, B: &b[2], BRow: 4 * brs, K: k,
-						Runs: runs, Groups: groups, AJump: 4 * ajump, BJump: 4 * bjump, AGap: 4 * agap, BGap: 4 * bgap,
-						C: &c[far], C2: &c[3], CRow: 4 * ldc, Last: last, Alpha: -0.5, Beta: 1}
+						Runs: runs, Groups: groups, AJump: 4 * ajump, BJump: 4 * bjump,
+						Gaps: Gaps{AGap: 4 * agap, BGap: 4 * bgap},
+						C:    &c[far], C2: &c[3], CRow: 4 * ldc, Last: last, Alpha: -0.5, Beta: 1, Old: 4 * old}
 					want := append([]float32{}, c...)
 					for r := range rows {
 						fromA, toC := 1+r*ars, far+r*ldc
@@ -38,7 +40,7 @@ func TestTileRunsAndHalves(t *testing.T) {
 								x, y := a[fromA+p*acs+p/k*ajump+p/k/runs*agap], b[2+p*brs+p/k*bjump+p/k/runs*bgap+j]
 								sum = FMA(float64(x), float64(y), sum)
 							}
-							want[toC+j] = float32(FMA(-0.5, sum, float64(want[toC+j])))
+							want[toC+j] = float32(FMA(-0.5, sum, float64(c[toC+j+old])))
 						}
 					}
 					s.Tiles[rows-1][vectors](&args)

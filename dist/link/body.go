@@ -57,6 +57,9 @@ func appendHead(dst []byte, codec byte, m dist.Message) []byte {
 // encodeInPlace returns a body that refers to the values of a large message instead of copying
 // them. It is valid as long as the message is retained.
 func (c *bodyCodec) encodeInPlace(m dist.Message) (segments, bool) {
+	if m.Exact {
+		c = c.exact()
+	}
 	size := 0
 	for _, b := range m.Values {
 		size += 4 * b.V.Len()
@@ -79,6 +82,9 @@ func (c *bodyCodec) encodeInPlace(m dist.Message) (segments, bool) {
 }
 
 func (c *bodyCodec) encode(m dist.Message) ([]byte, error) {
+	if m.Exact {
+		c = c.exact()
+	}
 	if len(m.Values) > maxVectors {
 		return nil, fmt.Errorf("link: a message has %d vectors; the protocol carries at most %d", len(m.Values),
 			maxVectors)
@@ -131,6 +137,14 @@ func (c *bodyCodec) plainCode() byte {
 	return codecFloats
 }
 
+// exact is the codec of a run whose plain values are float32. Vectors that agents pass on at a change
+// of the members are not rounded, whatever the format of the run.
+func (c *bodyCodec) exact() *bodyCodec {
+	e := *c
+	e.wire = ""
+	return &e
+}
+
 // appendValues appends the values of a buffer in the format of the run. The caller has reserved the
 // capacity.
 func (c *bodyCodec) appendValues(dst []byte, b *dist.Buffer) []byte {
@@ -168,6 +182,9 @@ func bytesOf(numbers []float32) []byte {
 // With finite it refuses values that are not finite.
 func (c *bodyCodec) decode(t int, body []byte, finite bool, done func()) (values []*dist.Buffer, arrives float64,
 	err error) {
+	if len(body) > 0 && body[0] == codecFloats {
+		c = c.exact()
+	}
 	lengths, codec, rest, err := c.decodeHead(body)
 	if err != nil {
 		return nil, 0, err

@@ -339,9 +339,10 @@ func (t *neonTiler) finish() {
 	t.Flags(bits, "ADDSW R%r, R%r, R%d", bits, bits) // without its sign
 	t.Jump("EQ", "overwrite")
 	t.fill(beta, "Beta")
+	apart := t.get("Old")
 	t.write("add", last, func(size string, acc, c arm64.Reg, off int) {
 		old := t.Vector()
-		t.OpImm("ldr."+size, off, old, c)
+		t.OpImm("ldr."+size, off, old, t.plus(c, apart))
 		t.Op("fmul.4s", old, old, beta)
 		t.Op("fmla.4s", old, acc, alpha)
 		t.OpImm("str."+size, off, old, c)

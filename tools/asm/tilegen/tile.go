@@ -38,9 +38,9 @@ var sets = []set{
 func clear512(c *build.Context, v reg.Register) { c.VPXORD(v, v, v) }
 
 // args are the fields of tile.Args in their order; TestArgs compares the two. Each has eight bytes,
-// the last two have four.
+// but Alpha and Beta have four.
 var args = []string{"A", "A2", "ARow", "ACol", "B", "BRow", "K", "Runs", "Groups", "AJump", "BJump", "AGap", "BGap",
-	"C", "C2", "CRow", "Last", "Ahead", "Step", "Alpha", "Beta"}
+	"C", "C2", "CRow", "Last", "Ahead", "Step", "Alpha", "Beta", "Old"}
 
 // offset returns the offset of a field.
 func offset(name string) int {
@@ -48,8 +48,11 @@ func offset(name string) int {
 	if i < 0 {
 		panic("tilegen: no field " + name)
 	}
-	if i == len(args)-1 {
+	switch name {
+	case "Beta":
 		return 8*i - 4
+	case "Old":
+		return 8 * (i - 1)
 	}
 	return 8 * i
 }
@@ -251,8 +254,9 @@ func (t *tiler) clearAll() {
 	}
 }
 
-// finish writes C = alpha·acc + beta·C: the product with beta is rounded, the one with alpha is
-// fused. If beta is zero C is not read, so that its old contents do not matter. A masked store of
+// finish writes C = alpha·acc + beta·C, where C may be read elsewhere: the product with beta is
+// rounded, the one with alpha is fused. If beta is zero C is not read, so that its old contents do
+// not matter. A masked store of
 // AVX2 takes as long as ten products on some processors, so that rows of whole vectors avoid it.
 func (t *tiler) finish() {
 	alpha, beta := t.vector(t.asm), t.vector(t.asm)
@@ -278,9 +282,10 @@ func (t *tiler) write(rows string, alpha, beta reg.VecVirtual) {
 	t.asm.MOVL(t.field("Beta"), bits)
 	t.asm.ADDL(bits, bits) // without its sign
 	t.asm.JZ(operand.LabelRef(overwrite))
+	apart := t.get("Old")
 	t.eachVector(func(acc reg.VecVirtual, at operand.Mem, last bool) {
 		old := t.vector(t.asm)
-		t.load(at, old, last && part)
+		t.load(at.Idx(apart, 1), old, last && part)
 		t.asm.VMULPS(beta, old, old)
 		t.asm.VFMADD231PS(alpha, acc, old)
 		t.store(old, at, last && part)
