@@ -44,8 +44,7 @@ type manyProcesses struct {
 	elastic       *elasticMembers // nil: the members do not change.
 	joined        bool
 	coordinator   int
-	// whole says that agents report their vectors for evaluations: the other ones do not wait at an
-	// evaluation for an agent that may have left.
+	// whole says that agents report their vectors, since they do not wait for each other at evaluations.
 	whole  bool
 	halted context.Context // Ends when the local agent is halted because of a stop.
 	halts  context.CancelFunc
@@ -121,7 +120,6 @@ func (g *manyProcesses) start() error {
 	return g.Start()
 }
 
-// newSnapshotOf makes a snapshot of an agent in another process.
 func (g *manyProcesses) newSnapshotOf(i int) *snapshot.Snapshot {
 	if g.whole {
 		return g.agent().newSnapshotOf(i)
@@ -149,7 +147,6 @@ func (g *manyProcesses) share(ctx context.Context, sn *snapshot.Snapshot) error 
 	return cmp.Or(context.Cause(ctx), err)
 }
 
-// evaluate implements processGroup.
 func (g *manyProcesses) evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 	if g.whole {
 		return g.r.eval.Evaluate(set)
