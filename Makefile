@@ -132,6 +132,7 @@ cross: # build for every system we promise, and without our assembly
 	@set -e; for t in linux/amd64 linux/arm64 darwin/arm64 windows/amd64 windows/arm64; do \
 	  echo "$$t"; GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) build -o /dev/null ./cmd/fspda; done
 	@set -e; for s in linux darwin windows; do GOOS=$$s GOARCH=arm64 $(GO) vet $(ASM); done
+	GOOS=windows GOARCH=amd64 $(GO) vet ./cli # whose tests start processes
 	$(GO) build -tags fspda_noasm $(ASM)
 
 release: # stripped programs, container files, checksums, bill of materials and licences, in .release

@@ -101,8 +101,8 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // them with the source.
 var namedPackages = []string{"agreement", "algo", "bare", "bench", "bpe", "config", "cpu", "cublas", "cuda", "cudnn",
 	"data", "device", "devicetest", "discover", "dist", "driver", "dynlib", "evaluate", "external", "fetch",
-	"generate", "gpt2", "images", "jpeg", "kernels", "link", "live", "measure", "model", "nats", "nvrtc", "onnx",
-	"packed", "process", "rng", "runfolder", "safetensors", "sharedmem", "snapshot", "tensorboard", "text",
+	"generate", "gpt2", "images", "jpeg", "kernels", "link", "live", "measure", "membership", "model", "nats", "nvrtc",
+	"onnx", "packed", "process", "rng", "runfolder", "safetensors", "sharedmem", "snapshot", "tensorboard", "text",
 	"theory", "train", "web"}
 
 // inner matches names of packages, and of a data set that an error of data repeats, inside of an

@@ -178,7 +178,7 @@ func (c *chunkTopK) round(v, table []float32) {
 	}
 	code := func(x float32) int {
 		at := (float64(x) - float64(shift)) / step
-		return int(math.Max(0, math.Min(bins-1, math.RoundToEven(at+bins/2))))
+		return int(math.Max(0, math.Min(bins-1, math.RoundToEven(at+float64(bins/2)))))
 	}
 	var sums, counts [maxBins]float64
 	for _, x := range v {

@@ -111,23 +111,28 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 	ev.WallS = Num(c.wall())
 	c.res.Rows = append(c.res.Rows, ev.Row)
 	if f := c.run.opt.Folder; f != nil {
-		if err := f.Append(ev.Row); err != nil {
-			return ev, err
+		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never larger
+			c.best = ev.TestAccAvg
+			c.run.writer.KeepBest(ev)
+			if !c.run.group.gathers() { // the row may be final as soon as it is written
+				c.run.writer.Flush()
+			}
 		}
 		if ev.Sample != "" {
 			if err := f.AppendSample(runfolder.Sample{Iteration: ev.Iteration, Text: ev.Sample}); err != nil {
 				return ev, err
 			}
 		}
-		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never larger
-			c.best = ev.TestAccAvg
-			c.run.writer.KeepBest(ev)
+		if err := f.Append(ev.Row); err != nil {
+			return ev, err
 		}
 	}
 	if c.run.opt.OnRow != nil {
 		c.run.opt.OnRow(ev.Row)
 	}
-	c.run.group.RowsWritten(1+c.run.setup.EvalsBefore(ev.Iteration), set)
+	if err := c.run.group.RowsWritten(1+c.run.setup.EvalsBefore(ev.Iteration), set); err != nil {
+		return ev, err
+	}
 	if ev.Iteration == c.run.length() {
 		c.keep(set, ev)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"fspda/dist"
 	"fspda/train/config"
 	"fspda/train/membership"
 )
@@ -43,6 +44,7 @@ type elasticMembers struct {
 	membership.Departures
 	first int // The iteration at which this process began.
 	seen  int // The changes that were taken.
+	known int // The changes that were agreed, or under way, when this process began.
 	ended context.CancelCauseFunc
 }
 
@@ -121,6 +123,45 @@ func (g *manyProcesses) begins() int {
 // joins implements processGroup.
 func (g *manyProcesses) joins() bool { return g.joined }
 
+// takeOver implements processGroup. The change counts when all members have confirmed that they have
+// every message of it: if one member goes on, all others can. If an agent leaves before, or joins, all
+// start again from the state before, with the new members.
+func (g *manyProcesses) takeOver(a *agent, t int) error {
+	p, members := g.r.progress, g.r.setup.Members
+	restore := a.keep()
+	early := map[int]dist.Message{}
+	defer func() {
+		for _, m := range early {
+			m.Release()
+		}
+	}()
+	for {
+		revision := len(members.Until(t))
+		current := func() bool { return len(members.Until(t)) == revision }
+		ctx, giveUp := context.WithCancel(a.ctx)
+		p.watch(func() {
+			if !current() {
+				giveUp()
+			}
+		})
+		err := a.attempt(t, &takeover{ctx, revision, early}, (*regrouping).confirm)
+		again := ctx.Err() != nil && a.ctx.Err() == nil
+		giveUp()
+		switch {
+		case err == nil && p.commit(a.ctx, t, current):
+			return nil
+		case errors.Is(err, errLeft):
+			p.wait(a.ctx, current, func() {}) // The next change is valid here, too.
+		case err != nil && !again:
+			return err
+		}
+		if a.ctx.Err() != nil {
+			return context.Cause(a.ctx)
+		}
+		restore()
+	}
+}
+
 // leaving implements processGroup.
 func (g *manyProcesses) leaving() membership.Leaving {
 	if g.elastic == nil {
@@ -141,6 +182,7 @@ func (m *elasticMembers) begin(ctx context.Context, first int) error {
 	if err != nil {
 		return err
 	}
+	m.known = len(v.Epochs) + v.Pending
 	log := membership.Elastic(len(v.Lives))
 	if err := log.Replace(v.Epochs); err != nil {
 		return badView(err)
@@ -188,7 +230,15 @@ func (m *elasticMembers) take(v membership.View) error {
 	if err := log.Replace(v.Epochs); err != nil {
 		return badView(err)
 	}
-	for _, e := range v.Epochs[m.seen:] {
+	for k, e := range v.Epochs {
+		if k < m.seen {
+			continue
+		}
+		if k > 0 && k < m.known && e.At > m.first && v.Epochs[k-1].At == e.At {
+			// An attempt to take over the earlier change alone may be in the streams.
+			return fmt.Errorf("%w: it resumed at iteration %d, and the members changed twice at iteration %d",
+				ErrDropped, m.first, e.At)
+		}
 		for _, gone := range e.Left {
 			if idle := idleAt(e, m.p.Rank); !m.Local(gone) && m.Lacks(gone, e.At, idle, m.first) {
 				// The messages between are lost with the process of the agent that has left.

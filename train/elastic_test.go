@@ -17,13 +17,15 @@ import (
 	"fspda/train/membership/agreement"
 )
 
-// elasticProcesses is a run over links in which the last agent dies in the middle of an exchange.
+// elasticProcesses is a run over links in which the last agents die in the middle of an exchange.
 type elasticProcesses struct {
 	t    *testing.T
 	c    Config
 	join string
 	// dies reports whether the last agent dies instead of sending a message.
-	dies   func(e *elasticProcesses, m dist.Message) bool
+	dies func(e *elasticProcesses, m dist.Message) bool
+	// also reports it of the agent before the last one; nil: that agent lives.
+	also   func(e *elasticProcesses, m dist.Message) bool
 	at     atomic.Int64 // The iteration that agent 0 is in.
 	groups []*agreement.Group
 }
@@ -73,11 +75,23 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	e.groups[rank] = g
 	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n,
 		Elastic: &Elastic{Agreement: g, Slots: n}}, OnStep: func(t int) { e.at.Store(int64(t)) }}
-	if rank == e.c.Agents-1 {
-		opt.Process.Network = mortal{n, func(m dist.Message) bool { return e.dies(e, m) }}
+	if rank >= e.survivors() {
+		dies := e.also
+		if rank == e.c.Agents-1 {
+			dies = e.dies
+		}
+		opt.Process.Network = mortal{n, func(m dist.Message) bool { return dies(e, m) }}
 		context.AfterFunc(ctx, g.Close)
 	}
 	return Run(ctx, s, opt)
+}
+
+// survivors is the number of agents that do not die.
+func (e *elasticProcesses) survivors() int {
+	if e.also == nil {
+		return e.c.Agents - 1
+	}
+	return e.c.Agents - 2
 }
 
 // replays compares the models of the members with those of a run in one process by the log.
@@ -89,7 +103,7 @@ func (e *elasticProcesses) replays(got *Result, log []membership.Epoch, file str
 	c := e.c
 	c.Membership = file
 	again := play(e.t, c, Options{})
-	for i := range e.c.Agents - 1 {
+	for i := range e.survivors() {
 		if !slices.Equal(again.Models[i], got.Models[i]) {
 			e.t.Errorf("agent %d of the log played again differs: %s", i, membership.Text(log))
 		}
@@ -110,11 +124,13 @@ func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
 	}
 	start(0, context.Background(), func(a string) { address <- a })
 	e.join = <-address
-	for rank := 1; rank < n-1; rank++ {
+	for rank := 1; rank < e.survivors(); rank++ {
 		start(rank, context.Background(), func(string) {})
 	}
 	var dying sync.WaitGroup
-	dying.Go(func() { _, _ = e.one(last, n-1, func(string) {}) }) // it dies
+	for rank := e.survivors(); rank < n; rank++ {
+		dying.Go(func() { _, _ = e.one(last, rank, func(string) {}) }) // it dies
+	}
 	all.Wait()
 	kill()
 	dying.Wait()
@@ -167,6 +183,50 @@ func TestDeathInAllReduce(t *testing.T) {
 			}
 			if first > at != c.counts {
 				t.Errorf("agent 3 is left out from iteration %d on: %s", first, membership.Text(log))
+			}
+			e.replays(got, log, written)
+		})
+	}
+}
+
+// A second agent dies while the members take over that the first one has left. They all take its part
+// in that over, or none of them does, none of them leaves for want of a message, and the log repeats
+// the run to the bit.
+func TestDeathInTakeover(t *testing.T) {
+	word := func(m dist.Message) bool { return m.Exact && len(m.Values) == 1 }
+	for _, c := range []struct {
+		name, algo string
+		also       func(e *elasticProcesses, m dist.Message) bool
+		counts     bool // The second agent is a member after the change.
+	}{
+		{"none has its message", "choco", func(_ *elasticProcesses, m dist.Message) bool { return m.Exact }, false},
+		{"some have its message", "fspda-sa", func(_ *elasticProcesses, m dist.Message) bool {
+			return m.Exact && m.To == 1
+		}, false},
+		{"none has its word", "sgd", func(_ *elasticProcesses, m dist.Message) bool { return word(m) }, false},
+		{"one has the word of all", "beer", func(e *elasticProcesses, m dist.Message) bool {
+			if !word(m) || m.To != 1 {
+				return false
+			}
+			for e.at.Load() < int64(m.T) { // Its word to agent 0 is under way.
+				time.Sleep(time.Millisecond)
+			}
+			return true
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			cfg := elastic(t, c.algo, "")
+			written := cfg.Membership
+			cfg.Membership, cfg.Agents = "elastic", 5
+			e := &elasticProcesses{t: t, c: cfg, also: c.also,
+				dies: func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 }}
+			got, log := e.run()
+			if len(log) != 2 || !slices.Equal(log[0].Left, []int{4}) || !slices.Equal(log[1].Left, []int{3}) {
+				t.Fatalf("the members changed by %s", membership.Text(log))
+			}
+			if after := log[1].At > log[0].At; after != c.counts {
+				t.Errorf("agent 3 takes part after the change: %v, want %v: %s", after, c.counts, membership.Text(log))
 			}
 			e.replays(got, log, written)
 		})

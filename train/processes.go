@@ -1,7 +1,6 @@
 package train
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -46,6 +45,7 @@ type manyProcesses struct {
 	coordinator   int
 	// whole says that agents report their vectors, since they do not wait for each other at evaluations.
 	whole  bool
+	rows   int             // The number of rows that are kept.
 	halted context.Context // Ends when the local agent is halted because of a stop.
 	halts  context.CancelFunc
 }
@@ -96,7 +96,15 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 		o.Absent, o.DropAfter = nil, seconds(s.Config.DropAfter)
 	}
 	if g.whole = g.elastic != nil || s.RealTime(); !g.whole {
-		o.Evaluations = process.NewParts(g.share, func(sn *snapshot.Snapshot) error { return g.r.eval.Score(sn) })
+		o.Evaluations = process.NewParts(process.PartsOptions{Until: g.until,
+			Share: func(net process.Numbers, sn *snapshot.Snapshot) error {
+				return g.r.eval.Share(net, sn, g.Coordinates())
+			},
+			Score: func(sn *snapshot.Snapshot) error { return g.r.eval.Score(sn) }})
+		if f := g.r.opt.Folder; f != nil {
+			o.Rows = f.CountRows(s)
+		}
+		g.rows = o.Rows
 	}
 	g.halted, g.halts = context.WithCancel(context.Background())
 	g.Node = process.New(o)
@@ -132,19 +140,37 @@ func (g *manyProcesses) newSnapshotOf(i int) *snapshot.Snapshot {
 		func(k int, dst []float32) error { return g.Fetch(i, k, dst) })
 }
 
-// share makes the sums of an evaluation together with the other agents. It ends when the agent is
-// halted, or when another agent has diverged before and will not take part.
-func (g *manyProcesses) share(ctx context.Context, sn *snapshot.Snapshot) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(g.halted, func() { cancel(errHalted) })()
+// until returns a context that ends when the local agent is halted, or when another agent has diverged
+// before a snapshot and will have none.
+func (g *manyProcesses) until(ctx context.Context, sn *snapshot.Snapshot) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(g.halted, cancel)
 	go func() {
 		if g.r.steps.awaitLoss(ctx, sn.Step) {
-			cancel(errHalted)
+			cancel()
 		}
 	}()
-	err := g.r.eval.Share(ctx, g.p.Network, sn, g.Coordinates())
-	return cmp.Or(context.Cause(ctx), err)
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+// from is the iteration from which on rows are made: behind the rows that are kept.
+func (g *manyProcesses) from(first int) int {
+	if g.rows > g.r.setup.EvalsBefore(first) {
+		return g.r.setup.EvalPoint(g.rows)
+	}
+	return first
+}
+
+// acquire takes a free snapshot of the local agent. While there is none, the agent waits for evaluations,
+// which wait for others.
+func (g *manyProcesses) acquire(ctx context.Context, pool *snapshot.Pool) (*snapshot.Snapshot, error) {
+	if !g.whole {
+		defer g.p.Network.Await(g.coordinator)()
+	}
+	return pool.Acquire(ctx)
 }
 
 func (g *manyProcesses) evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {

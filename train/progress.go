@@ -29,6 +29,8 @@ type progress struct {
 type gate struct {
 	passed int // The step that an agent has passed the gate to.
 	shut   int // No agent passes to this step.
+	// resumed is called by resume.
+	resumed func()
 }
 
 // pause keeps agents from the first step, a multiple of tau, that none has reached, until resume, and
@@ -50,32 +52,56 @@ func (p *progress) stopFrom(t int) {
 	p.changed.Broadcast()
 }
 
-// wait waits while it is blocked, or until ctx ends. The caller holds the lock.
-func (p *progress) wait(ctx context.Context, blocked func() bool) {
-	defer context.AfterFunc(ctx, func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.changed.Broadcast()
-	})()
-	for blocked() && ctx.Err() == nil {
-		p.changed.Wait()
-	}
-}
-
 // resume ends pause.
 func (p *progress) resume() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.shut = math.MaxInt
+	p.resumed()
 	p.changed.Broadcast()
 }
 
-// pass waits, before step t, for the end of pause or of the run.
-func (p *progress) pass(ctx context.Context, t int) {
+// pass waits, before step t, for the end of pause or of the run. Unless may allows it, the agent passes
+// to the step with commit.
+func (p *progress) pass(ctx context.Context, t int, may func() bool) {
+	p.wait(ctx, func() bool { return t >= p.shut && t < p.stop && t <= p.broken }, func() {
+		if may() {
+			p.passed = max(p.passed, t)
+		}
+	})
+}
+
+// commit waits, before step t, for the end of pause, and lets the agent pass if may says so.
+func (p *progress) commit(ctx context.Context, t int, may func() bool) (passes bool) {
+	p.wait(ctx, func() bool { return t >= p.shut && t <= p.broken }, func() {
+		if passes = may(); passes {
+			p.passed = max(p.passed, t)
+		}
+	})
+	return passes
+}
+
+// watch calls f now, and from now on when resume ends a pause.
+func (p *progress) watch(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wait(ctx, func() bool { return t >= p.shut && t < p.stop && t <= p.broken })
-	p.passed = max(p.passed, t)
+	p.resumed = f
+	f()
+}
+
+// wait waits while a condition holds that resume may end, and calls then, under the lock.
+func (p *progress) wait(ctx context.Context, holds func() bool, then func()) {
+	defer context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changed.Broadcast()
+	})()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for holds() && ctx.Err() == nil {
+		p.changed.Wait()
+	}
+	then()
 }
 
 // leading is the step up to which absent agents may follow the members.
@@ -87,7 +113,7 @@ type leading struct {
 // newProgress starts before step first of a run that ends at last.
 func newProgress(agents []int, first, last int) *progress {
 	p := &progress{at: map[int]int{}, stop: last, last: last, broken: math.MaxInt,
-		held: math.MaxInt, known: make(chan struct{}), gate: gate{first, math.MaxInt}}
+		held: math.MaxInt, known: make(chan struct{}), gate: gate{first, math.MaxInt, func() {}}}
 	p.changed.L = &p.mu
 	for _, i := range agents {
 		p.at[i] = first - 1
@@ -113,9 +139,16 @@ func (p *progress) lead(t int) {
 // follow waits, at the head of step t, until a member gets as far. It reports whether one does: the
 // run may end before, and ctx.
 func (p *progress) follow(ctx context.Context, t int) bool {
+	defer context.AfterFunc(ctx, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.changed.Broadcast()
+	})()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wait(ctx, func() bool { return p.reached < t && t <= min(p.stop, p.broken) })
+	for p.reached < t && t <= min(p.stop, p.broken) && ctx.Err() == nil {
+		p.changed.Wait()
+	}
 	return p.reached >= t
 }
 
@@ -229,11 +262,9 @@ func (p *progress) diverge(t int) (beyond []int) {
 
 // awaitLoss waits until the run has diverged inside a step before t, and reports whether it has: ctx
 // may end before.
-func (p *progress) awaitLoss(ctx context.Context, t int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.wait(ctx, func() bool { return t <= p.broken })
-	return t > p.broken
+func (p *progress) awaitLoss(ctx context.Context, t int) (lost bool) {
+	p.wait(ctx, func() bool { return t <= p.broken }, func() { lost = t > p.broken })
+	return lost
 }
 
 // beyond reports whether the head of step t lies behind the step inside which the run diverged: not

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,7 +20,17 @@ import (
 type regrouping struct {
 	*agent
 	*membership.Change
+	*takeover
 	t int
+}
+
+// takeover is an attempt to take over a change of the members. It is given up if the members change
+// once more in the same iteration: they then take both over at once, from the state before.
+type takeover struct {
+	ctx      context.Context // Ends when the attempt is given up.
+	revision int             // The number of changes that the log has for this iteration and before.
+	// early are messages of others that take over more changes, by their sender.
+	early map[int]dist.Message
 }
 
 // regroup takes an agent that is a member from iteration t on over a change of the members there.
@@ -28,13 +39,25 @@ func (a *agent) regroup(t int) error {
 	if c == nil {
 		return nil
 	}
+	a.releaseGradient() // others may need it before this agent can go on
+	if err := a.run.group.takeOver(a, t); err != nil {
+		return err
+	}
+	a.clock.Await()
+	a.time = a.clock.End()
+	a.exchange.weigh(t)
+	return a.reopen(t)
+}
+
+// attempt takes the agent over the changes that the log has for iteration t. finish ends the attempt.
+func (a *agent) attempt(t int, k *takeover, finish func(*regrouping) error) error {
+	c := a.run.setup.Members.Change(t)
 	if a.id == c.Members[0] {
 		a.run.log.Info("agents have left or joined", zap.Int("iteration", t), zap.Ints("members", c.Members),
 			zap.Ints("joined", c.Joined))
 	}
-	r := &regrouping{a, c, t}
+	r := &regrouping{a, c, k, t}
 	a.round.T, a.round.Links = t, a.round.Links[:0]
-	a.releaseGradient() // others may need it before this agent can go on
 	defer a.release()
 	if err := r.bring(); err != nil {
 		return err
@@ -44,10 +67,12 @@ func (a *agent) regroup(t int) error {
 	if err := a.run.setup.Traits.Regroup(a.state, g); err != nil {
 		return err
 	}
-	a.clock.Await()
-	a.time = a.clock.End()
-	a.exchange.weigh(t)
-	return a.reopen(t)
+	return finish(r)
+}
+
+// takeOver implements processGroup. All changes are known before.
+func (g *singleProcess) takeOver(a *agent, t int) error {
+	return a.attempt(t, &takeover{ctx: a.ctx}, func(*regrouping) error { return nil })
 }
 
 // bring gives new members the state of the donor, and begins the memory of their edges anew.
@@ -97,6 +122,9 @@ func (r *regrouping) counters() device.Vector {
 
 const counterBits = 20
 
+// errLeft says that an agent has left whose message is needed to take a change of the members over.
+var errLeft = errors.New("train: an agent has left during a change of the members")
+
 // receive sets the state of a new member to the donor's.
 func (r *regrouping) receive(state []device.Vector) error {
 	r.gradients.meter, r.gradients.scale, r.gradients.scaled = snapshot.Losses{}, device.LossScale{}, nil
@@ -133,16 +161,19 @@ func (a *agent) reopen(t int) error {
 	return nil
 }
 
-// send sends vectors to some agents, with one copy for all of them.
+// send sends vectors to some agents, with one copy for all of them, and the revision.
 func (r *regrouping) send(to []int, vs ...device.Vector) error {
 	x := &r.exchange
 	var values []*dist.Buffer
-	for _, v := range vs {
-		r.round.Acquire(v.Len())
-		b := x.own[len(x.own)-1]
-		r.dev.Do(device.Gather(b.V, v, nil))
-		values = append(values, b)
+	add := func(n int) device.Vector {
+		v := r.round.Acquire(n)
+		values = append(values, x.own[len(x.own)-1])
+		return v
 	}
+	for _, v := range vs {
+		r.dev.Do(device.Gather(add(v.Len()), v, nil))
+	}
+	r.dev.Write(add(1), []float32{float32(r.revision)})
 	for _, peer := range to {
 		if peer == r.id {
 			continue
@@ -162,13 +193,40 @@ func (r *regrouping) send(to []int, vs ...device.Vector) error {
 	return nil
 }
 
-// recv receives a message. Its vectors are on the agent's device.
+// recv receives a message of this attempt. Its vectors are on the agent's device.
 func (r *regrouping) recv(from int) (dist.Message, error) {
+	for {
+		m, err := r.next(from)
+		if err != nil {
+			return m, err
+		}
+		revision := []float32{0}
+		r.dev.Read(revision, m.Values[len(m.Values)-1].V)
+		switch got := int(revision[0]); {
+		case got == r.revision:
+			return m, nil
+		case got < r.revision:
+			// The message belongs to a take-over that was given up.
+			m.Release()
+		default: // This agent is about to hear of the change.
+			r.early[from] = m
+			<-r.ctx.Done()
+			return m, r.ctx.Err()
+		}
+	}
+}
+
+// next receives a message of any attempt.
+func (r *regrouping) next(from int) (dist.Message, error) {
+	if m, ok := r.early[from]; ok {
+		delete(r.early, from)
+		return m, nil
+	}
 	ctx, over := r.Watch(r.ctx, from)
 	defer over()
 	m, err := r.run.net.Recv(ctx, r.id, from, r.t)
 	if err != nil && r.Gone(from) {
-		return m, fmt.Errorf("%w: agent %d left during the change of members in iteration %d", ErrDropped, from, r.t)
+		return m, errLeft
 	}
 	if errors.Is(err, dist.ErrIdle) {
 		return m, fmt.Errorf("train: agent %d got no state from agent %d at the change of members in iteration %d",
@@ -182,6 +240,55 @@ func (r *regrouping) recv(from int) (dist.Message, error) {
 		m.Values[i] = r.exchange.toDevice(b)
 	}
 	return m, nil
+}
+
+// confirm tells the other members that this one has all messages of the change, and waits until all
+// have said so, or have left.
+func (r *regrouping) confirm() error {
+	if err := r.send(r.Members); err != nil {
+		return err
+	}
+	for _, peer := range r.Members {
+		if peer == r.id {
+			continue
+		}
+		m, err := r.recv(peer)
+		if err == nil {
+			m.Release()
+		} else if !errors.Is(err, errLeft) {
+			return err
+		}
+	}
+	return nil
+}
+
+// keep copies the agent's state, and returns a function that sets the agent back to it.
+func (a *agent) keep() (restore func()) {
+	vs := append([]device.Vector{a.state.X}, a.state.Aux...)
+	var counts []int
+	for _, e := range a.state.Edges {
+		vs, counts = append(vs, e.Vectors...), append(counts, e.Count)
+	}
+	if a.gradients.buffers != nil {
+		vs = append(vs, a.gradients.buffers)
+	}
+	host := make([][]float32, len(vs))
+	for k, v := range vs {
+		host[k] = make([]float32, v.Len())
+		a.dev.Read(host[k], v)
+	}
+	scalars, directions, grads := slices.Clone(a.state.Scalars), a.state.Count, a.gradients.count
+	ledger := a.exchange.ledger
+	return func() {
+		for k, v := range vs {
+			a.dev.Write(v, host[k])
+		}
+		for k, e := range a.state.Edges {
+			e.Count = counts[k]
+		}
+		copy(a.state.Scalars, scalars)
+		a.state.Count, a.gradients.count, a.exchange.ledger = directions, grads, ledger
+	}
 }
 
 // hand sends v from one agent to others, which have it in dst then.

@@ -20,6 +20,9 @@ type synchronous struct {
 func newSynchronous(r *run, first int) *synchronous {
 	r.progress = newProgress(r.localAgents(), first, r.length())
 	r.steps = r.progress
+	if r.group.joins() {
+		r.progress.passed = first - 1 // It has to take a change over there.
+	}
 	if r.opt.Process == nil && r.opt.Folder != nil { // Agents of other processes keep checkpoints of their own.
 		r.progress.pinned = r.setup.DecayStart()
 	}
@@ -86,7 +89,7 @@ func (r *run) newMeeting() func(*agent, int) error {
 		return func(*agent, int) error { return nil }
 	case r.opt.Process != nil:
 		return func(a *agent, t int) error {
-			r.progress.pass(a.ctx, t)
+			r.progress.pass(a.ctx, t, func() bool { return s.Members.Change(t) == nil })
 			return nil
 		}
 	}

@@ -155,10 +155,10 @@ func (silentNetwork) TakeReport(ctx context.Context, _ int, _ func(int, []byte) 
 	<-ctx.Done()
 	return ctx.Err()
 }
-func (silentNetwork) SendNumbers(context.Context, int, int, []float64) error { return nil }
-func (silentNetwork) ReceiveNumbers(ctx context.Context, _, _ int, _ []float64) error {
+func (silentNetwork) Await(int) (over func()) { return func() {} }
+func (silentNetwork) OpenEvaluations(ctx context.Context, _ int) (dist.CheckedSession, error) {
 	<-ctx.Done()
-	return ctx.Err()
+	return nil, ctx.Err()
 }
 func (silentNetwork) OpenSession(ctx context.Context, _ int) (dist.Session, error) {
 	<-ctx.Done()

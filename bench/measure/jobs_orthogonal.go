@@ -21,7 +21,8 @@ var orthogonalShapes = [][3]int{
 func (o KernelsOptions) orthogonalJobs() (jobs []job) {
 	for _, d := range orthogonalShapes {
 		count, rows, cols := d[0], d[1], d[2]
-		m, n := float64(rows), float64(cols)
+		side, long := min(rows, cols), max(rows, cols)
+		m, n := float64(side), float64(long)
 		flops := device.OrthogonalSteps * (3*m*m*n + m*m*m)
 		if o.Card != nil {
 			flops = 2 * device.OrthogonalSteps * (2*m*m*n + m*m*m)
@@ -29,7 +30,7 @@ func (o KernelsOptions) orthogonalJobs() (jobs []job) {
 		jobs = append(jobs, job{KernelRow: KernelRow{Group: "vector",
 			Name: fmt.Sprintf("orthogonalize %d of %d×%d", count, rows, cols), Dims: d[:],
 			FLOPs: float64(count) * flops},
-			like: &product{m: rows, n: cols, k: rows}, make: func(m *meter) (func() error, error) {
+			like: &product{m: side, n: long, k: side}, make: func(m *meter) (func() error, error) {
 				var matrices []device.Orthogonal
 				for i := range count {
 					matrices = append(matrices, device.Orthogonal{Scale: 1,

@@ -226,8 +226,6 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, err
 	}
 	r.onClose(node.Close)
-	metrics.serve(oneProcess{live: live, node: node, rank: m.rank, iterations: r.setup.Config.Iterations}, log)
-	r.observe(metrics)
 	need := memory.OneAgent(r.setup, r.devices.Device, r.options.Folder != nil)
 	about := []zap.Field{zap.String("listens", address), zap.Int("agents", r.setup.Config.Agents),
 		zap.String("memory", command.Bytes(need))}
@@ -237,9 +235,13 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 	log.Info("agent", about...)
 	r.options.Process = &train.Process{Rank: m.rank, Network: node, Store: store, Timeout: m.timeout,
 		Abandon: func(err error) { r.hung <- err }}
-	if r.options.Process.Elastic, err = m.agree(r, node, store.Path); err != nil {
+	var members awaited
+	if r.options.Process.Elastic, members, err = m.agree(r, node, store.Path); err != nil {
 		return ctx, err
 	}
+	metrics.serve(oneProcess{live: live, node: node, rank: m.rank, iterations: r.setup.Config.Iterations,
+		awaited: members}, log)
+	r.observe(metrics)
 	if store.Empty() && !m.patient {
 		r.options.Process.FirstTimeout = firstTimeout
 	}

@@ -187,8 +187,8 @@ func (c *connection) checkJoin(rank int) error {
 	return c.checkCerts(c.join)
 }
 
-// checkJoinAny sets the addresses of an agent that joins any of several. An agent that has one of them
-// joins those before it, so that no two join each other.
+// checkJoinAny sets the addresses of an agent that joins any of several. An agent that has one of
+// the addresses joins only agents before it in the list, so that no two join each other.
 func (c *connection) checkJoinAny(rank int) error {
 	if len(c.join) < 2 {
 		return command.UsageErrorf("--membership elastic with --join %s: agents find each other through the process "+

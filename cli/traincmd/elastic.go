@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,15 +80,16 @@ func (m *oneAgent) nextLife(err error) (life int, again bool) {
 }
 
 // agree takes part in the agreement about the members; nil if they do not change.
-func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic, error) {
+func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic, awaited, error) {
 	s := r.setup
 	if !m.elastic {
-		return nil, nil
+		return nil, fixedMembers{}, nil
 	}
 	drop := time.Duration(s.DropAfter() * float64(time.Second))
 	g, err := agreement.Open(agreement.Options{Self: m.rank, Agents: s.Graph.N, Life: m.life,
 		MinAgents: s.Config.MinAgents, Joint: s.Traits.Edges.Collective, DropAfter: drop, Sessions: node,
-		File: filepath.Join(folder, membersLog), Log: r.display.log, Stuck: func(agent int) bool {
+		File: filepath.Join(folder, membersLog), Log: r.display.log, Failure: node.Failure,
+		Stuck: func(agent int) bool {
 			for _, stall := range process.Hanging(node, m.rank, s.Graph.N, 2*drop) {
 				if stall.Agent == agent && stall.Works() {
 					return true
@@ -96,7 +98,7 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 			return false
 		}})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ctx, quit := context.WithCancel(context.Background())
 	t := &membersTeller{group: g, net: node, rank: m.rank, folder: folder, address: m.address(s.Graph.N),
@@ -110,7 +112,21 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 		g.Close()
 	})
 	v, err := g.View(context.Background())
-	return &train.Elastic{Agreement: g, Slots: node, Life: m.life, Writer: v.Writer}, err
+	return &train.Elastic{Agreement: g, Slots: node, Life: m.life, Writer: v.Writer}, agreedMembers{g}, err
+}
+
+// agreedMembers is awaited of a run whose members agree on their changes.
+type agreedMembers struct{ group *agreement.Group }
+
+func (a agreedMembers) member(agent int) bool {
+	return slices.Contains(a.group.Status().Members, agent)
+}
+
+func (a agreedMembers) undecided() error {
+	if s := a.group.Status(); s.Leader < 0 {
+		return fmt.Errorf("no majority of the members %v is heard: nothing is decided, and all wait", s.Members)
+	}
+	return nil
 }
 
 // writer returns the agent whose process evaluates the run and writes its folder. In an elastic run

@@ -255,7 +255,22 @@ type oneProcess struct {
 	rank       int
 	iterations int
 	after      time.Duration // the time after which an agent that does not advance is named; 0: the usual one
+	awaited    awaited
 }
+
+// awaited knows which agents take part in a run of many processes.
+type awaited interface {
+	// member reports whether an agent takes part.
+	member(agent int) bool
+	// undecided returns an error while the members can decide nothing.
+	undecided() error
+}
+
+// fixedMembers is awaited of a run whose members do not change.
+type fixedMembers struct{}
+
+func (fixedMembers) member(int) bool  { return true }
+func (fixedMembers) undecided() error { return nil }
 
 func (o oneProcess) measure(set func(string, float64, ...string)) {
 	agents := o.live.Agents(nil)
@@ -301,12 +316,15 @@ func oneIf(b bool) float64 {
 // would not help.
 func (o oneProcess) alive() error { return o.node.Failure() }
 
-// ready reports whether all other agents are connected, or heard by agent 0 where there is to be no
-// connection, send valid messages, and advance.
+// ready reports whether the members can decide, and all other ones are connected, or heard by agent 0
+// where there is to be no connection, send valid messages, and advance.
 func (o oneProcess) ready() error {
 	var missing []int
-	var trouble []error
+	trouble := []error{o.awaited.undecided()}
 	for _, p := range o.node.Peers() {
+		if !o.awaited.member(p.Agent) {
+			continue
+		}
 		if p.Linked && !p.Connected || !p.Linked && p.SilentFor > process.SilentAfter {
 			missing = append(missing, p.Agent)
 		}
@@ -318,7 +336,9 @@ func (o oneProcess) ready() error {
 		trouble = append(trouble, fmt.Errorf("waiting for agents %v", missing))
 	}
 	for _, s := range process.Hanging(o.node, o.rank, len(o.live.Agents(nil)), o.after) {
-		trouble = append(trouble, errors.New(s.String()))
+		if o.awaited.member(s.Agent) {
+			trouble = append(trouble, errors.New(s.String()))
+		}
 	}
 	return errors.Join(trouble...)
 }

@@ -60,7 +60,7 @@ func TestMetricsServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := &oneProcess{live: train.NewLiveState(2), node: nodes[0], iterations: 900}
+	of := &oneProcess{live: train.NewLiveState(2), node: nodes[0], iterations: 900, awaited: fixedMembers{}}
 	o.serve(of, zap.NewNop())
 	defer o.close()
 	get := func(path string) (int, string) {

@@ -17,9 +17,7 @@ func combineRange(op *device.Op, from, to int, separate bool) {
 		combineMany(d, terms, from, separate && termsNonTemporal(whole, terms))
 	default:
 		var c combination
-		for _, t := range terms {
-			c = c.plus(float32(t.A), numbers(t.V)[from:to])
-		}
+		c.set(terms, from, to)
 		if separate {
 			combine(d, &c, termsNonTemporal(whole, terms))
 		} else {

@@ -31,7 +31,7 @@ func (d Whole) Value(code uint64) float64 { return float64(code) - d.Top() }
 // Delta follows from the errors of all coordinates but the largest, which are at most half a unit
 // and at most the coordinate.
 func (d Whole) Delta(m int) float64 {
-	most := 4 * d.Top() * d.Top()
+	most := float64(4 * d.Top() * d.Top())
 	return most / (most + float64(m-1))
 }
 
@@ -77,5 +77,5 @@ func (E4M3) Value(code uint64) float64 {
 // Delta follows from the relative error of 1/16, and from numbers below half of the least one.
 func (E4M3) Delta(m int) float64 {
 	small := e4m3Least / 2 / e4m3Top
-	return 1 - 1.0/256 - float64(m)*small*small
+	return 1 - 1.0/256 - float64(float64(m)*small*small)
 }

@@ -36,10 +36,9 @@ const (
 
 // The streams between two nodes. Each is numbered separately.
 const (
-	exchanges   = iota // messages of the algorithm
-	reports            // reports of the run: snapshots, the end
-	evaluations        // sums that go from agent to agent in an evaluation
-	sessions           // sessions, which end with either process: see session.go
+	exchanges = iota // messages of the algorithm
+	reports          // reports of the run: snapshots, the end
+	sessions         // sessions, which end with either process: see session.go
 	numStreams
 )
 

@@ -94,8 +94,7 @@ type Node struct {
 	checkpointRequests chan struct{} // Receives a value when a peer requests a checkpoint.
 	stats              stats
 	bodies             bodyPool
-	// wireBytesSent is the bytes of the frames of all messages but reports and evaluations, each counted
-	// once.
+	// wireBytesSent is the bytes of the frames of all messages that are part of the run.
 	wireBytesSent atomic.Uint64
 	logBytes      atomic.Int64 // The bytes in the logs of all peers.
 	position      ownPosition
@@ -332,7 +331,7 @@ func (n *Node) AwaitReports(ctx context.Context, by int) error {
 func (n *Node) CheckpointRequested() <-chan struct{} { return n.checkpointRequests }
 
 // WireBytes returns the size of the agent's messages on the wire, with headers, each message
-// counted once. Reports and evaluations, which tell of the run, are not counted.
+// counted once. Reports, which tell of the run, are not counted.
 func (n *Node) WireBytes() uint64 { return n.wireBytesSent.Load() }
 
 func (n *Node) peer(i int) *peer {
@@ -350,7 +349,7 @@ func (n *Node) wireBytes(size int) uint64 {
 // logIsFull reports whether the logs are long and the log of this peer is one of the longest. A
 // checkpoint of the peer would free most of it. The caller holds the lock of the peer.
 func (n *Node) logIsFull(p *peer) bool {
-	own := p.out[exchanges].bytes + p.out[evaluations].bytes
+	own := p.out[exchanges].bytes
 	old := n.logBytes.Add(int64(own - p.counted))
 	p.counted = own
 	return old > int64(n.opt.LogBytes) && own > n.opt.LogBytes/(2*len(n.peers))

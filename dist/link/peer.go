@@ -128,7 +128,7 @@ func (p *peer) enqueue(ctx context.Context, stream int, m sentMessage, epoch uin
 	}
 	m = o.append(m)
 	p.node.stats.messages.Add(1)
-	if stream != reports && stream != evaluations { // They tell of the run, and are no part of it.
+	if stream != reports && !m.uncounted { // They tell of the run, and are no part of it.
 		p.node.wireBytesSent.Add(p.node.wireBytes(m.body.size()))
 	}
 	if p.link.claim(stream, m) {
@@ -155,7 +155,7 @@ func (p *peer) arrival(ctx context.Context, stream int, epoch uint64) error {
 	if len(in.queue) == 0 {
 		p.want()
 	}
-	if stream != reports && stream != sessions && len(in.queue) == 0 {
+	if stream == exchanges && len(in.queue) == 0 {
 		defer p.await()()
 	}
 	for {

@@ -14,7 +14,7 @@ const window = 32
 const windowBytes = 64 << 20
 
 // reportBytes takes the place of windowBytes for reports, of which one is allowed regardless of
-// size. Agent 0 has the reports of all agents in its memory until it takes them; the others wait in the
+// size. Agent 0 has those of all agents in its memory until it takes them; the others wait in the
 // logs of their senders.
 const reportBytes = 1 << 20
 
@@ -25,6 +25,8 @@ type sentMessage struct {
 	size    int      // The number of these bytes.
 	rawSize int      // The number of bytes before compression.
 	memory  *bodyRef // The memory that the body refers to; nil: the body owns its memory.
+
+	uncounted bool // The message is not counted in WireBytes.
 }
 
 // messageOverhead is roughly the memory of a message in the log beside its body.

@@ -170,7 +170,7 @@ func (e *Engine) regularize(g, x device.Vector) (l2 float64) {
 		for _, r := range e.decayed {
 			part, sum := e.host.Wrap(all[r.From:r.To]), 0.0
 			e.dev.Do(device.Dot(&sum, part, part))
-			l2 += wd / 2 * sum
+			l2 += float64(wd / 2 * sum)
 		}
 	}
 	for _, f := range e.factors {

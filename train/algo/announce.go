@@ -8,16 +8,18 @@ import (
 
 // announce compresses v - public, posts the result q as message number which of the iteration, and
 // adds q to public, the copy of v that all neighbours know. It returns the agent's own term w_ii·q
-// of the sum that [State.gossip] makes. An agent that is not active does nothing. It
-// overwrites the gradient.
+// of the sum that [State.gossip] makes. An agent that is not active announces nothing. Planned
+// operations are computed first. announce overwrites the gradient.
 func (s *State) announce(r *Round, which int, v, public device.Vector) (own device.SparseTerm, err error) {
 	if !r.Active {
+		s.flush()
 		return own, nil
 	}
 	if at := r.picks(which); at != nil {
 		return s.announceAt(r, public, at, v, nil), nil
 	}
-	s.combine(s.g, device.Term{A: 1, V: v}, device.Term{A: -1, V: public})
+	s.plan(s.g, device.Term{A: 1, V: v}, device.Term{A: -1, V: public})
+	s.flush()
 	q, err := r.Compress(s.g, which)
 	if err != nil {
 		return own, err
@@ -37,9 +39,10 @@ func (r *Round) picks(which int) device.Index {
 }
 
 // announceAt is announce of the sum of v and w, or of v if w is nil, for a compressor that takes
-// known coordinates. It changes no other vector than public.
+// known coordinates. Planned operations are computed first. It changes no other vector than public.
 func (s *State) announceAt(r *Round, public device.Vector, at device.Index, v, w device.Vector) device.SparseTerm {
 	q := r.Acquire(at.Len())
+	s.flush()
 	s.do(device.MoveCopy(q, public, v, w, at))
 	s.post(r, q)
 	return device.SparseTerm{A: r.SelfWeight, V: q, Idx: at}
@@ -65,10 +68,20 @@ type announcement struct {
 // adds what was announced, and c the agent's public copy in s.Aux[public].
 func (s *State) gossip(r *Round, m announcement, own device.SparseTerm, theta float64, v device.Vector,
 	public, sum int) error {
+	if err := s.planGossip(r, m, own, theta, v, public, sum); err != nil {
+		return err
+	}
+	s.flush()
+	return nil
+}
+
+// planGossip is gossip, but the step of v is planned only.
+func (s *State) planGossip(r *Round, m announcement, own device.SparseTerm, theta float64, v device.Vector,
+	public, sum int) error {
 	if err := s.addAnnounced(r, m, own, sum); err != nil {
 		return err
 	}
-	s.combine(v, device.Term{A: 1, V: v}, device.Term{A: theta, V: s.Aux[sum]},
+	s.plan(v, device.Term{A: 1, V: v}, device.Term{A: theta, V: s.Aux[sum]},
 		device.Term{A: -theta, V: s.Aux[public]})
 	return nil
 }

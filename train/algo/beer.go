@@ -74,12 +74,10 @@ func (a BEER) Local(s *State, r *Round) (err error) {
 	}
 	s.plan(s.X, device.Term{A: 1, V: s.X}, device.Term{A: -r.Alpha, V: p}, device.Term{A: -r.Alpha, V: s.g})
 	if at := r.picks(1); at != nil { // few numbers of V are needed: it is never made as a whole
-		s.flush()
 		own[1] = s.announceAt(r, g, at, p, s.g)
 		return nil
 	}
 	s.plan(s.g, device.Term{A: 1, V: p}, device.Term{A: 1, V: s.g}) // V
-	s.flush()
 	own[1], err = s.announce(r, 1, s.g, g)
 	return err
 }

@@ -85,7 +85,7 @@ func (a CHOCO) Local(s *State, r *Round) error {
 		}
 		return a.Step(s, r, r.Alpha, s.X)
 	}
-	if err := a.Step(s, r, r.Alpha, s.X); err != nil {
+	if err := a.planDescent(s, r, r.Alpha, s.X); err != nil {
 		return err
 	}
 	return a.announce(s, r)

@@ -87,19 +87,18 @@ func (a DoCoM) Local(s *State, r *Round) (err error) {
 		s.plan(s.g, device.Term{A: 1, V: s.g}, device.Term{A: 1 - a.A, V: v}, device.Term{A: a.A - 1, V: old})
 	}
 	s.plan(tracker, device.Term{A: 1, V: tracker}, device.Term{A: 1, V: s.g}, device.Term{A: -1, V: v})
-	s.plan(v, device.Term{A: 1, V: s.g})
-	s.flush()
+	s.Aux[docomV], s.g = s.g, v
 	w.g, err = s.announce(r, 0, tracker, s.Aux[docomCopyG])
 	return err
 }
 
 func (a DoCoM) adapt(s *State, r *Round) (err error) {
 	w, tracker := s.Scratch.(*docomScratch), s.Aux[docomTracker]
-	if err := s.gossip(r, announcement{a.Name(), 0, 1}, w.g, a.Theta, tracker, docomCopyG, docomSumG); err != nil {
+	if err := s.planGossip(r, announcement{a.Name(), 0, 1}, w.g, a.Theta, tracker, docomCopyG, docomSumG); err != nil {
 		return err
 	}
 	s.X, s.Aux[docomPrevious] = s.Aux[docomPrevious], s.X
-	s.combine(s.X, device.Term{A: 1, V: s.Aux[docomPrevious]}, device.Term{A: -r.Alpha, V: tracker})
+	s.plan(s.X, device.Term{A: 1, V: s.Aux[docomPrevious]}, device.Term{A: -r.Alpha, V: tracker})
 	w.x, err = s.announce(r, 1, s.X, s.Aux[docomCopyH])
 	return err
 }

@@ -131,9 +131,8 @@ func (s *State) sumTerms(dst device.Vector) { s.do(device.Combine(dst, s.terms..
 
 // sumDiffs writes Σ A·(first - V) over the terms, first the V of the first of them.
 func (s *State) sumDiffs(dst device.Vector) {
-	s.do(device.Combine(dst))
 	s.to = append(s.to[:0], device.Term{A: 1, V: dst})
-	s.do(device.AddDiffs(device.Term{}, s.terms[0].V, s.terms[1:], s.to...))
+	s.do(device.Combine(dst), device.AddDiffs(device.Term{}, s.terms[0].V, s.terms[1:], s.to...))
 }
 
 // sumParts writes the sum of the parts.

@@ -18,7 +18,7 @@ func goldenMuon(scale string, nesterov, corrected bool) Descent {
 	return Descent{Opt: newMuon(s), Corrected: corrected, Decay: &Decay{Rate: 0.01}}
 }
 
-// muonGames are the golden problems of so many coordinates, of four, five and six agents.
+// muonGames returns golden problems with d coordinates, for four, five and six agents.
 func muonGames(a Algorithm, d int) (games [3]*game, objectives [3]func(x []float64) float64) {
 	for p, q := range [3]quadratics{goldenQuadratics(d), fiveQuadratics(d), sixQuadratics(d)} {
 		start := make([]float64, d)

@@ -16,7 +16,7 @@ type goldenRow struct {
 	algo Algorithm
 	d    [3]int // 0: 3, 4 and 5.
 	at   []int  // nil: the first three.
-	T    [3]int // 0: those of goldenSteps.
+	T    [3]int // The numbers of iterations; 0: as in goldenSteps.
 	game func(g *game)
 	bits [3]uint64
 	of   func(s *State) device.Vector

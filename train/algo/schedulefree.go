@@ -88,7 +88,7 @@ func (o ScheduleFree) turn(s *State, alpha float64, y, u device.Vector) device.V
 		s.copy(z, y)
 	}
 	*top = max(*top, alpha)
-	*sum += *top * *top
+	*sum += float64(*top * *top)
 	c := *top * *top / *sum
 	s.combine(z, device.Term{A: 1, V: z}, device.Term{A: -alpha, V: u})
 	s.combine(s.g, device.Term{A: c / alpha, V: y}, device.Term{A: -c / alpha, V: z},

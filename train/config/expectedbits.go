@@ -21,7 +21,7 @@ func (s *Setup) ExpectedBits() float64 {
 			return messages * s.meanMessage() / float64(s.RoundLength())
 		}
 		bits := s.meanAllReduce() / float64(s.RoundLength())
-		bits *= cmp.Or(s.Traits.MeanVectors, 1)
+		bits = float64(bits * cmp.Or(s.Traits.MeanVectors, 1))
 		if every := s.Traits.WholeEvery; every > 0 {
 			bits += (s.allReduceBits(s.Dim) - s.meanAllReduce()) / float64(every)
 		}

@@ -44,7 +44,7 @@ func (s *Setup) gossipStable(key string, gain, dual float64) (warnings []string,
 		if l := s.Graph.LargestEigenvalue(); unstable(gain, dual, l) {
 			return nil, setting.InsteadOf(key, gain, safe, "is outside the stable region of graph %s with all edges "+
 				"at once and all coordinates, %s < %.4g (2/%.4g%s): lower it, or use edges one-edge%s%s", c.Graph, key,
-				2/l+dual/2, l, when(s.Traits.Dual, " + eta·beta/2"), when(s.Traits.Masks, ", or a mask"),
+				2/l+float64(dual/2), l, when(s.Traits.Dual, " + eta·beta/2"), when(s.Traits.Masks, ", or a mask"),
 				when(s.uses("weights"), ", or weights metropolis"))
 		}
 	}

@@ -1,7 +1,6 @@
 package evaluate
 
 import (
-	"context"
 	"math"
 
 	"fspda/device"
@@ -9,10 +8,10 @@ import (
 	"fspda/train/snapshot"
 )
 
-// Numbers carries numbers of an evaluation at iteration t between agents, in order.
+// Numbers carries numbers of an evaluation between agents that follow each other, in order.
 type Numbers interface {
-	SendNumbers(ctx context.Context, to, t int, numbers []float64) error
-	ReceiveNumbers(ctx context.Context, from, t int, into []float64) error
+	Send(to int, numbers []float64) error
+	Receive(from int, into []float64) error
 }
 
 // line is the agents in the order of their numbers, each in a process of its own. Sums go up the
@@ -20,13 +19,12 @@ type Numbers interface {
 // of a sum in one process. Results go down.
 type line struct {
 	Numbers
-	ctx           context.Context
-	self, last, t int
-	piece         []float64
+	self, last int
+	piece      []float64
 }
 
 // pieceLen is the number of numbers that are sent at once.
-const pieceLen = 64 << 10
+const pieceLen = 16 << 10
 
 // pieces calls do with a part of n numbers after the other, and where it begins.
 func (l *line) pieces(n int, do func(from int, piece []float64) error) error {
@@ -44,12 +42,12 @@ func (l *line) up(n int, add, total func(from int, piece []float64)) error {
 	return l.pieces(n, func(from int, piece []float64) error {
 		clear(piece)
 		if l.self > 0 {
-			if err := l.ReceiveNumbers(l.ctx, l.self-1, l.t, piece); err != nil {
+			if err := l.Receive(l.self-1, piece); err != nil {
 				return err
 			}
 		}
 		if add(from, piece); l.self < l.last {
-			return l.SendNumbers(l.ctx, l.self+1, l.t, piece)
+			return l.Send(l.self+1, piece)
 		}
 		total(from, piece)
 		return nil
@@ -78,11 +76,11 @@ func (l *line) down(n int, all []float64, do func(from int, piece []float64)) er
 	return l.pieces(n, func(from int, piece []float64) error {
 		if l.self == l.last {
 			piece = all[from : from+len(piece)]
-		} else if err := l.ReceiveNumbers(l.ctx, l.self+1, l.t, piece); err != nil {
+		} else if err := l.Receive(l.self+1, piece); err != nil {
 			return err
 		}
 		if do(from, piece); l.self > 0 {
-			return l.SendNumbers(l.ctx, l.self-1, l.t, piece)
+			return l.Send(l.self-1, piece)
 		}
 		return nil
 	})
@@ -93,9 +91,9 @@ func (l *line) down(n int, all []float64, do func(from int, piece []float64)) er
 // Part of the snapshot except for the objective and the score, and sets its Mean if keep. Each process
 // sends and gets two vectors of float64, or four with the duals and the objective, and holds at most
 // one at a time; none gets the vectors of others.
-func (e *Evaluator) Share(ctx context.Context, net Numbers, sn *snapshot.Snapshot, keep bool) error {
+func (e *Evaluator) Share(net Numbers, sn *snapshot.Snapshot, keep bool) error {
 	s, nan := e.setup, math.NaN()
-	l := &line{Numbers: net, ctx: ctx, self: sn.Agent, last: s.Graph.N - 1, t: sn.T,
+	l := &line{Numbers: net, self: sn.Agent, last: s.Graph.N - 1,
 		piece: make([]float64, min(pieceLen, s.Dim))}
 	x := view(sn, sn.X, new([]float32))
 	sn.Part, sn.Mean = snapshot.Part{L2: e.ownL2(sn, x), Sums: snapshot.Sums{Loss: nan, GradSq: nan, DualSum: nan,

@@ -12,7 +12,9 @@ var ErrDropped = errors.New("membership: the other members go on without this ag
 type View struct {
 	Epochs []Epoch
 	Lives  []int // How many agents each slot has had before the present one, or before the next one.
-	Writer int   // The agent whose process evaluates the run and writes its folder.
+	// Pending is the number of changes under way, whose iteration is not known yet.
+	Pending int
+	Writer  int // The agent whose process evaluates the run and writes its folder.
 }
 
 // Agreement lets the processes of a run agree on the changes of its members. Package agreement has an

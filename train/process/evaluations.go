@@ -11,13 +11,20 @@ import (
 // Evaluations are the kind of reports from which the coordinator makes a row of metrics: a [Whole]
 // snapshot of each agent, or [Parts], which the agents' processes compute.
 type Evaluations interface {
-	// settle waits until everything that was delivered before has been reported, so that it is part
-	// of the streams that are saved next. The agent's goroutine calls it, and deliver.
-	settle(ctx context.Context, n *Node) error
-	// deliver takes a snapshot that is to be evaluated.
+	// serve starts goroutines that work until ctx ends, in a group.
+	serve(ctx context.Context, n *Node, check func(error))
+	// deliver takes a snapshot that is to be evaluated. The agent's goroutine calls it.
 	deliver(ctx context.Context, n *Node, sn *snapshot.Snapshot) error
-	// conclude evaluates and reports while the agent goes on.
-	conclude(ctx context.Context, n *Node, sn *snapshot.Snapshot) error
+	// conclude evaluates and reports a snapshot while the agent goes on, and returns it to its pool. It
+	// returns when no other process can need the snapshot again. If final is false the run ends, and no
+	// later checkpoint of the agent may be written.
+	conclude(ctx context.Context, n *Node, sn *snapshot.Snapshot) (final bool, err error)
+	// settle waits until everything that was delivered is final, or, after the last iteration, reported.
+	settle(ctx context.Context) error
+	// written tells, at the coordinator, that the row of iteration t is in the metric files.
+	written(n *Node, t int) error
+	// withdraw waits until nothing reads the coordinator's snapshot of iteration t.
+	withdraw(t int)
 	// read reads a report of another agent into its snapshot. ok is false if the report belongs to an
 	// evaluation that was abandoned.
 	read(record []byte, sn *snapshot.Snapshot) (ok bool, err error)
@@ -30,9 +37,11 @@ type Evaluations interface {
 // all agents in its memory. An agent that dies between two evaluations holds up none.
 type Whole struct{}
 
-func (Whole) settle(context.Context, *Node) error                       { return nil }
-func (Whole) conclude(context.Context, *Node, *snapshot.Snapshot) error { return nil }
-func (Whole) collected(context.Context, *Node, *snapshot.Pool, bool)    {}
+func (Whole) serve(context.Context, *Node, func(error))              {}
+func (Whole) settle(context.Context) error                           { return nil }
+func (Whole) written(*Node, int) error                               { return nil }
+func (Whole) withdraw(int)                                           {}
+func (Whole) collected(context.Context, *Node, *snapshot.Pool, bool) {}
 func (Whole) read(record []byte, sn *snapshot.Snapshot) (ok bool, _ error) {
 	return true, readSnapshot(record, sn)
 }
@@ -48,39 +57,101 @@ func (Whole) deliver(ctx context.Context, n *Node, sn *snapshot.Snapshot) error 
 	return err
 }
 
-// Parts are evaluations to which each process contributes metrics of the model of its agent. An agent waits at each of them for all others. The vectors of the last one follow its report
-// in pieces, for the checkpoint of all agents.
+func (Whole) conclude(_ context.Context, n *Node, sn *snapshot.Snapshot) (final bool, _ error) {
+	if n.Coordinates() {
+		n.opt.Run.Collect(sn)
+	} else {
+		n.opt.Run.Pool(n.opt.Rank).Release(sn)
+	}
+	return true, nil
+}
+
+// Numbers carries numbers of an evaluation to and from the agents before and after, in order.
+type Numbers interface {
+	Send(to int, numbers []float64) error
+	Receive(from int, into []float64) error
+}
+
+// Parts are evaluations to which each process contributes metrics of the model of its agent, beside the
+// training. The vectors of the last one follow its report in pieces, for the checkpoint of all agents.
 type Parts struct {
-	share func(ctx context.Context, sn *snapshot.Snapshot) error
-	score func(sn *snapshot.Snapshot) error
+	PartsOptions
+	*chain
 
 	delivered, concluded int
 	settled              progress // reaches concluded
 }
 
-// NewParts makes evaluations by parts. share computes, together with the other processes, the metrics
-// that depend on all models, and score evaluates the agent's own one.
-func NewParts(share func(context.Context, *snapshot.Snapshot) error, score func(*snapshot.Snapshot) error) *Parts {
-	return &Parts{share: share, score: score, settled: newProgress()}
+// PartsOptions are the parts of a run that Parts use.
+type PartsOptions struct {
+	// Share computes, together with the other processes, the metrics that depend on all models.
+	Share func(Numbers, *snapshot.Snapshot) error
+	// Score evaluates the model of the agent.
+	Score func(*snapshot.Snapshot) error
+	// Until returns a context that ends when the evaluation of a snapshot can not be completed.
+	Until func(context.Context, *snapshot.Snapshot) (context.Context, context.CancelFunc)
 }
 
-func (p *Parts) settle(ctx context.Context, _ *Node) error {
+// NewParts makes evaluations by parts.
+func NewParts(o PartsOptions) *Parts { return &Parts{PartsOptions: o, settled: newProgress()} }
+
+func (p *Parts) serve(ctx context.Context, n *Node, check func(error)) {
+	final := -1
+	if k := n.evaluations(); k > 0 {
+		final = n.opt.Schedule.EvalPoint(k - 1)
+	}
+	p.chain = newChain(n.opt.Network, n.opt.Rank, n.opt.Agents, final)
+	for at := range p.sides {
+		n.watching.Go(func() { check(p.chain.serve(ctx, at)) })
+	}
+}
+
+func (p *Parts) settle(ctx context.Context) error {
 	if !p.settled.wait(ctx, p.delivered) {
 		return context.Cause(ctx)
 	}
 	return nil
 }
 
-func (p *Parts) deliver(ctx context.Context, n *Node, sn *snapshot.Snapshot) error {
-	err := p.share(ctx, sn)
-	if err == nil && !n.Coordinates() {
-		p.delivered++
-	}
-	return err
+func (p *Parts) deliver(context.Context, *Node, *snapshot.Snapshot) error {
+	p.delivered++
+	return nil
 }
 
-func (p *Parts) conclude(ctx context.Context, n *Node, sn *snapshot.Snapshot) error {
-	if err := p.score(sn); err != nil {
+func (p *Parts) conclude(ctx context.Context, n *Node, sn *snapshot.Snapshot) (final bool, err error) {
+	ctx, cancel := p.Until(ctx, sn)
+	defer cancel()
+	p.concluded++
+	defer p.settled.reach(p.concluded)
+	t, reported := sn.T, false
+	final, err = p.evaluate(ctx, t, func(a *attempt) error {
+		own := *sn // The collector has the other one after the first attempt.
+		if err := p.Share(a, &own); err != nil || reported {
+			return err
+		}
+		reported = true
+		if sn.Part, sn.Mean = own.Part, own.Mean; n.Coordinates() {
+			n.opt.Run.Collect(sn)
+			return nil
+		}
+		err := p.report(ctx, n, sn)
+		if n.isLast(t) { // It is final when the run has ended.
+			p.settled.reach(p.concluded)
+		}
+		return err
+	})
+	if !reported || !n.Coordinates() {
+		n.opt.Run.Pool(n.opt.Rank).Release(sn)
+	}
+	if ctx.Err() != nil {
+		return final, nil
+	}
+	return final, err
+}
+
+// report reports the part of the agent, after the last evaluation with its vectors.
+func (p *Parts) report(ctx context.Context, n *Node, sn *snapshot.Snapshot) error {
+	if err := p.Score(sn); err != nil {
 		return err
 	}
 	report := func(kind byte, record []byte) error {
@@ -93,11 +164,20 @@ func (p *Parts) conclude(ctx context.Context, n *Node, sn *snapshot.Snapshot) er
 	if err == nil && n.isLast(sn.T) {
 		err = sn.Pieces(func(piece []byte) error { return report(recordPiece, piece) })
 	}
-	if err == nil {
-		p.concluded++
-		p.settled.reach(p.concluded)
-	}
 	return err
+}
+
+// written makes all evaluations but the last one final. After that one agent 0 still needs the vectors
+// of all agents.
+func (p *Parts) written(n *Node, t int) error {
+	if n.isLast(t) {
+		return nil
+	}
+	if err := n.opt.Run.FlushRows(); err != nil {
+		return err
+	}
+	p.finish(n.life, t)
+	return nil
 }
 
 func (p *Parts) read(record []byte, sn *snapshot.Snapshot) (ok bool, err error) {

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -86,15 +87,8 @@ func (schedule) EvalsBefore(t int) int { return min((t+9)/10, 2) }
 // memory is a Network without processes: reports wait in a channel for each pair of agents.
 type memory struct {
 	dist.Transport
-	numbers // not used: the agents report whole snapshots
 	rank    int
 	reports [][]chan report // by sender and receiver
-}
-
-// numbers is the part of a Network for evaluations by parts.
-type numbers interface {
-	SendNumbers(ctx context.Context, to, t int, numbers []float64) error
-	ReceiveNumbers(ctx context.Context, from, t int, into []float64) error
 }
 
 type report struct {
@@ -111,7 +105,7 @@ func newMemory(n int) (all []*memory) {
 	}
 	local := dist.NewLocal(n)
 	for rank := range n {
-		all = append(all, &memory{Transport: local, rank: rank, reports: reports})
+		all = append(all, &memory{local, rank, reports})
 	}
 	return all
 }
@@ -125,6 +119,10 @@ func (m *memory) SilentFor(int) time.Duration             { return 0 }
 func (m *memory) Advance(int, dist.Phase)                 {}
 func (m *memory) Position(int) (p dist.Advance)           { return p }
 func (m *memory) WireBytes() uint64                       { return 0 }
+func (m *memory) Await(int) (over func())                 { return func() {} }
+func (m *memory) OpenEvaluations(context.Context, int) (dist.CheckedSession, error) {
+	return nil, errors.ErrUnsupported // The agents report whole snapshots.
+}
 
 func (m *memory) Report(_ context.Context, to, t int, record []byte) error {
 	m.reports[m.rank][to] <- report{t, record}

@@ -24,7 +24,7 @@ var errEnding = errors.New("process: the run ends")
 
 // gather takes the reports of another agent, to its last. It is for the coordinator.
 func (n *Node) gather(ctx context.Context, from int) error {
-	done := n.opt.Schedule.EvalsBefore(n.opt.First) // evaluations of it that were taken, or replaced
+	done := n.evaluations() // evaluations of it that were taken, or replaced
 	n.last.Lock()
 	latest := n.last.counters[from] // counters in its latest report
 	n.last.Unlock()

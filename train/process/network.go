@@ -29,11 +29,11 @@ type Network interface {
 	// which take returns a [dist.InvalidError] is refused: its sender is named, and it is awaited
 	// again.
 	TakeReport(ctx context.Context, from int, take func(t int, record []byte) error) error
-	// SendNumbers sends numbers of an evaluation at iteration t to another agent, in a stream of their
-	// own that survives its process like the messages of the algorithm.
-	SendNumbers(ctx context.Context, to, t int, numbers []float64) error
-	// ReceiveNumbers waits for the next ones from another agent, of which there are as many.
-	ReceiveNumbers(ctx context.Context, from, t int, into []float64) error
+	// OpenEvaluations waits until another agent is running, and opens a session with it for the sums
+	// of evaluations. There is at most one session with each agent.
+	OpenEvaluations(ctx context.Context, with int) (dist.CheckedSession, error)
+	// Await tells the other processes that the local agent waits for another one, until over is called.
+	Await(agent int) (over func())
 	// AwaitReports waits until another agent has received all reports.
 	AwaitReports(ctx context.Context, by int) error
 	// CheckpointRequested receives a value when other agents keep many messages for this agent. A

@@ -90,6 +90,7 @@ type Options struct {
 	First   int
 	WallS   float64
 	Streams []byte
+	Rows    int                 // number of rows of metrics that are kept, if they are more than those before First
 	LastRow []snapshot.Counters // counters of all agents in the last row before First; nil: there is none
 }
 
@@ -172,8 +173,10 @@ func New(opt Options) *Node {
 	return n
 }
 
-// evaluations is the number of evaluations before this process resumed.
-func (n *Node) evaluations() int { return n.opt.Schedule.EvalsBefore(n.opt.First) }
+// evaluations is the number of evaluations before this process resumed, or of which it has the rows.
+func (n *Node) evaluations() int {
+	return max(n.opt.Schedule.EvalsBefore(n.opt.First), n.opt.Rows)
+}
 
 // Coordinates reports whether this process is the coordinator's.
 func (n *Node) Coordinates() bool { return n.opt.Rank == n.opt.Coordinator }
@@ -201,14 +204,18 @@ func (n *Node) Reservation() *snapshot.Reservation { return n.disk.Reservation }
 
 // RowsWritten tells that the first rows rows are in the metric files. The last row was made from
 // set.
-func (n *Node) RowsWritten(rows int, set []*snapshot.Snapshot) {
+func (n *Node) RowsWritten(rows int, set []*snapshot.Snapshot) error {
 	n.last.Lock()
 	for i, sn := range set {
 		n.last.counters[i] = sn.Counters
 	}
 	n.last.Unlock()
 	n.rows.reach(rows)
+	return n.opt.Evaluations.written(n, set[n.opt.Rank].T)
 }
+
+// Withdraw waits until nothing reads the local agent's snapshot of iteration t.
+func (n *Node) Withdraw(t int) { n.opt.Evaluations.withdraw(t) }
 
 // Serve starts the goroutines that run beside the agent until Wait returns. It calls fail with an
 // error that ends the run in this process.
@@ -226,6 +233,7 @@ func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 			go n.abandon(err)
 		}
 	})
+	n.opt.Evaluations.serve(n.life, n, check)
 	n.saving.Go(func() {
 		if err := n.save(n.life); err != nil {
 			check(err)
@@ -249,9 +257,6 @@ func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 // an evaluation at the same iteration is not part of the saved streams: a resumed process sends it
 // again.
 func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
-	if err := n.opt.Evaluations.settle(ctx, n); err != nil {
-		return err
-	}
 	if sn.Eval {
 		n.reported.Add(1)
 	}
@@ -265,15 +270,14 @@ func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 			return err
 		}
 	}
-	var failed error
 	if sn.Eval {
-		if failed = n.opt.Evaluations.deliver(ctx, n, sn); failed != nil {
-			sn.Eval = false // A checkpoint is valid nevertheless: a resumed process delivers it again.
+		if err := n.opt.Evaluations.deliver(ctx, n, sn); err != nil {
+			return err
 		}
 	}
 	select {
 	case n.queue <- sn:
-		return failed
+		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -298,8 +302,11 @@ func (n *Node) writeLast(ctx context.Context, sn *snapshot.Snapshot) error {
 
 // save writes checkpoints, and passes snapshots on to the collector or back to the agent.
 func (n *Node) save(ctx context.Context) error {
+	final := true
 	for sn := range n.queue {
-		if sn.Save {
+		if sn.Save && !final {
+			n.disk.Release()
+		} else if sn.Save {
 			switch err := n.write(ctx, sn); {
 			case wholefile.DiskFull(err):
 				// the earlier checkpoint is complete, and the others keep all messages since
@@ -309,18 +316,17 @@ func (n *Node) save(ctx context.Context) error {
 				return err
 			}
 		}
-		if sn.Eval && n.Coordinates() {
-			// at the end of the run the collector leaves a checkpoint of all agents
-			sn.Save = n.isLast(sn.T)
-			n.opt.Run.Collect(sn)
+		if !sn.Eval {
+			n.opt.Run.Pool(n.opt.Rank).Release(sn)
 			continue
 		}
-		if sn.Eval {
-			if err := n.opt.Evaluations.conclude(ctx, n, sn); err != nil {
-				return err
-			}
+		// at the end of the run the collector leaves a checkpoint of all agents
+		sn.Save = n.isLast(sn.T)
+		ok, err := n.opt.Evaluations.conclude(ctx, n, sn)
+		if err != nil {
+			return err
 		}
-		n.opt.Run.Pool(n.opt.Rank).Release(sn)
+		final = final && ok
 	}
 	return nil
 }
@@ -421,7 +427,7 @@ func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
 		n.saving.Wait()
 		return
 	default:
-		err := n.opt.Evaluations.settle(ctx, n)
+		err := n.opt.Evaluations.settle(ctx)
 		if err == nil {
 			err = n.opt.Network.Report(ctx, n.opt.Coordinator, 0, Note{Kind: NoteStopped}.record())
 		}

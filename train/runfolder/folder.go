@@ -52,6 +52,7 @@ type Folder struct {
 	// Damage says that OpenMetrics lost samples of a run that is resumed. Nothing depends on them.
 	Damage error
 
+	former int // The length of the run before it was lengthened; 0: it was not.
 	rows   []metric.Row
 	jsonl  *os.File
 	csv    *os.File
@@ -120,7 +121,7 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	}
 	open := f.lockFolder
 	if len(s.Config.Stored().Differences(old)) > 0 {
-		open = func() error { return f.lengthen(s) }
+		f.former, open = old.Iterations, func() error { return f.lengthen(s) }
 	}
 	if err := open(); err != nil {
 		return f, err
@@ -399,6 +400,16 @@ func (f *Folder) checkRows(s *config.Setup, rows []metric.Row, first int) error 
 	return &FolderError{Path: f.Path, Got: fmt.Sprintf("metrics.jsonl does not hold the %d rows before iteration %d "+
 		"of its checkpoint, in order (%d are right, of %d)", s.EvalsBefore(first), first, min(n, len(rows)), len(rows)),
 		Hint: "put the file back as it was, or start over in another folder with --out"}
+}
+
+// CountRows returns the number of evaluations of a run, from its start, whose rows metrics.jsonl has,
+// without the last evaluation of the run, and without the end of a shorter one that is being lengthened.
+func (f *Folder) CountRows(s *config.Setup) (n int) {
+	rows, _ := readRows(filepath.Join(f.Path, "metrics.jsonl"), s.Config.Iterations) // OpenMetrics reports an error
+	for n < len(rows) && rows[n].Iteration == s.EvalPoint(n) && (f.former == 0 || rows[n].Iteration < f.former) {
+		n++
+	}
+	return n
 }
 
 // RowsWithoutCheckpoint returns how many rows a run has that begins at iteration 0 for lack of a

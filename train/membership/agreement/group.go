@@ -32,6 +32,8 @@ type Options struct {
 	Sessions  dist.SessionOpener
 	// Stuck reports whether an agent does not advance although its process is heard. nil: none is.
 	Stuck func(agent int) bool
+	// Failure returns why this process hears nobody any more; nil: it has not failed, or never fails.
+	Failure func() error
 	// File keeps the log; empty: it is lost with the process.
 	File string
 	Log  *zap.Logger
@@ -109,6 +111,9 @@ func Open(o Options) (*Group, error) {
 	}
 	if g.opt.Stuck == nil {
 		g.opt.Stuck = func(int) bool { return false }
+	}
+	if g.opt.Failure == nil {
+		g.opt.Failure = func() error { return nil }
 	}
 	var err error
 	if g.store, err = openStore(o.File, o.Life); err != nil {
@@ -256,6 +261,9 @@ func (g *Group) Joined(ctx context.Context) (at int, v membership.View, err erro
 				}
 			}
 			return at, v, nil
+		}
+		if err := g.opt.Failure(); err != nil {
+			return 0, v, err
 		}
 		select {
 		case <-news:

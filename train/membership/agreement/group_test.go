@@ -390,6 +390,31 @@ func TestJointNotes(t *testing.T) {
 	}
 }
 
+// An agent that has just joined has had no exchange with one that leaves at the same iteration: it has
+// no say in which exchange was the last one.
+func TestJointNotesOfJoiner(t *testing.T) {
+	s := newState(4, 1, true)
+	note := func(by, revision int, idle map[int]int) {
+		s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: revision, T: 25, Idle: idle})
+	}
+	s.apply(entry{Kind: leave, Agent: 3})
+	for by := range 3 {
+		note(by, 1, map[int]int{3: 25})
+	}
+	s.apply(entry{Kind: join, Agent: 3, Life: 1})
+	for by := range 3 {
+		note(by, 2, nil)
+	}
+	s.apply(entry{Kind: leave, Agent: 2})
+	for by, idle := range map[int]int{0: 23, 1: 22, 3: 25} {
+		note(by, 3, map[int]int{2: idle})
+	}
+	want := []membership.Epoch{{Epoch: 3, At: 25, Left: []int{2}, Idle: map[int]int{0: 23, 1: 23}}}
+	if got := s.view().Epochs; len(got) != 3 || !reflect.DeepEqual(got[2:], want) {
+		t.Errorf("the changes are %s, want the last one %s", membership.Text(got), membership.Text(want))
+	}
+}
+
 // Processes that all end go on with the log that they have kept, and one whose file is damaged says so.
 func TestKeptLog(t *testing.T) {
 	dir := t.TempDir()

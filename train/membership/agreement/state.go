@@ -63,7 +63,11 @@ func newState(agents, least int, joint bool) *state {
 
 // view returns the state of the members.
 func (s *state) view() membership.View {
-	return membership.View{Epochs: slices.Clone(s.epochs), Lives: slices.Clone(s.lives), Writer: s.writer}
+	v := membership.View{Epochs: slices.Clone(s.epochs), Lives: slices.Clone(s.lives), Writer: s.writer}
+	if s.pending != nil {
+		v.Pending = len(s.pending.epochs)
+	}
+	return v
 }
 
 // members lists the members as of the latest entry, without those that join.
@@ -216,12 +220,19 @@ func (s *state) form() []membership.Epoch {
 		c := &p.epochs[k]
 		c.Epoch, c.At = len(s.epochs)+1, at
 		if s.joint {
-			unite(c, members)
+			unite(c, slices.DeleteFunc(slices.Clone(members), func(i int) bool { return s.joinedAt(i, at) }))
 		}
 		maps.DeleteFunc(c.Idle, func(_, t int) bool { return t >= at })
 		s.epochs = append(s.epochs, *c)
 	}
 	return p.epochs
+}
+
+// joinedAt reports whether an agent is a member from an iteration on: it had no exchange before.
+func (s *state) joinedAt(agent, at int) bool {
+	return slices.ContainsFunc(s.epochs, func(e membership.Epoch) bool {
+		return e.At == at && slices.Contains(e.Joined, agent)
+	})
 }
 
 // unite lets exchanges with the agent that left fail from the latest iteration on that a member has
