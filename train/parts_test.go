@@ -2,6 +2,9 @@ package train
 
 import (
 	"context"
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -89,5 +92,39 @@ func TestAgentZeroGetsNoVectors(t *testing.T) {
 		if x, _, err := saved.Agent(i); err != nil || !slices.Equal(x, want.Models[i]) {
 			t.Errorf("the checkpoint has another model of agent %d: %v", i, err)
 		}
+	}
+}
+
+// Rows that metrics.jsonl has lost, which no process could make again, come from their copy.
+func TestProcessesKeepRows(t *testing.T) {
+	t.Parallel()
+	c := small()
+	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 3, 200, 20, 10 // No checkpoint but at stops.
+	want := withoutWireBytes(t, play(t, c, Options{}))
+	w := &processes{t: t, c: c, name: "rows", dir: runFolder(t)}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.step = func(iteration int) {
+		if iteration == 105 {
+			cancel()
+		}
+	}
+	if got := w.run(func(int) context.Context { return ctx }); got.Status != Stopped {
+		t.Fatal("the run was not stopped")
+	}
+	path := filepath.Join(w.dir, "metrics.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	err = os.WriteFile(path, text, 0o644)
+	// Agent 0 is behind the rows that it had written.
+	if err := errors.Join(err, os.RemoveAll(filepath.Join(w.dir, "agents", "000", "checkpoints"))); err != nil {
+		t.Fatal(err)
+	}
+	w.step = nil
+	if got := w.run(nil); withoutWireBytes(t, got) != want {
+		t.Error("the rows or models differ")
 	}
 }

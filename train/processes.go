@@ -69,6 +69,10 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
 		Schedule: s, Timeout: g.p.Timeout,
 		FirstTimeout: g.p.FirstTimeout, Abandon: g.p.Abandon, Log: g.r.log}
+	g.whole = g.elastic != nil || s.RealTime()
+	if f := g.r.opt.Folder; f != nil && g.p.Store != nil && !g.whole {
+		f.WriteTwice(g.p.Store.Path)
+	}
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
 		var passed []error
@@ -95,7 +99,7 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	if o.Absent = g.absent; g.elastic == nil {
 		o.Absent, o.DropAfter = nil, seconds(s.Config.DropAfter)
 	}
-	if g.whole = g.elastic != nil || s.RealTime(); !g.whole {
+	if !g.whole {
 		o.Evaluations = process.NewParts(process.PartsOptions{Until: g.until,
 			Share: func(net process.Numbers, sn *snapshot.Snapshot) error {
 				return g.r.eval.Share(net, sn, g.Coordinates())
@@ -168,7 +172,11 @@ func (g *manyProcesses) from(first int) int {
 // which wait for others.
 func (g *manyProcesses) acquire(ctx context.Context, pool *snapshot.Pool) (*snapshot.Snapshot, error) {
 	if !g.whole {
-		defer g.p.Network.Await(g.coordinator)()
+		neighbour := g.p.Rank - 1
+		if neighbour < 0 {
+			neighbour = 1
+		}
+		defer g.p.Network.Await(neighbour)()
 	}
 	return pool.Acquire(ctx)
 }

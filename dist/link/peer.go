@@ -40,6 +40,7 @@ type need struct {
 	started bool      // The node has started.
 	wanted  bool      // There is to be a link.
 	used    time.Time // The time of the latest message in either direction.
+	seldom  bool      // The session is used at evaluations only.
 	awaits  int       // The number of waits for a message of the agent, or for room to send one.
 }
 

@@ -105,7 +105,7 @@ func (p *peer) await() (over func()) {
 // other one is gone. The caller holds the lock.
 func (p *peer) busy() bool {
 	at := &p.seen.at
-	return time.Since(p.used) < inUse || p.awaits > 0 || p.sessionEpoch != 0 ||
+	return time.Since(p.used) < inUse || p.awaits > 0 || p.sessionEpoch != 0 && !p.seldom ||
 		at.Phase == dist.Waiting && at.Awaits == p.node.opt.Self
 }
 

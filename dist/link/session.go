@@ -22,7 +22,12 @@ func (n *Node) OpenEvaluations(ctx context.Context, with int) (dist.CheckedSessi
 	if err != nil {
 		return nil, err
 	}
-	return &session{s.(*session).peer, s.(*session).epoch, true}, nil
+	own := s.(*session)
+	own.uncounted = true
+	own.peer.mu.Lock()
+	defer own.peer.mu.Unlock()
+	own.peer.seldom = true
+	return own, nil
 }
 
 func (n *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) {

@@ -52,8 +52,10 @@ type Folder struct {
 	// Damage says that OpenMetrics lost samples of a run that is resumed. Nothing depends on them.
 	Damage error
 
-	former int // The length of the run before it was lengthened; 0: it was not.
+	former int    // The length of the run before it was lengthened; 0: it was not.
+	double string // The file with a copy of the rows, which cannot be repeated; empty: there is none.
 	rows   []metric.Row
+	copied *os.File
 	jsonl  *os.File
 	csv    *os.File
 	events *tensorboard.Writer
@@ -316,7 +318,7 @@ func edgePairs(s *config.Setup) [][2]int {
 // which the run will repeat.
 func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	jsonl, csv := filepath.Join(f.Path, "metrics.jsonl"), filepath.Join(f.Path, "metrics.csv")
-	rows, err := readRows(jsonl, first)
+	rows, err := f.readRows(first)
 	fresh := errors.Is(err, os.ErrNotExist)
 	if err != nil && !fresh && (first == 0 || f.checkRows(s, rows, first) != nil) {
 		return &FolderError{Path: f.Path, Got: "its metrics cannot be read", Err: err,
@@ -342,6 +344,15 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	if err := errors.Join(replaceText(f.Disk, jsonl, j.Bytes()), replaceText(f.Disk, csv, c.Bytes())); err != nil {
 		return unusable(f.Path, "cannot be written", err)
 	}
+	if f.double != "" {
+		err := replaceText(f.Disk, f.double, j.Bytes())
+		if err == nil {
+			f.copied, err = os.OpenFile(f.double, os.O_WRONLY|os.O_APPEND, 0o644)
+		}
+		if err != nil {
+			return f.metricsError(err)
+		}
+	}
 	var errs [3]error
 	f.jsonl, errs[0] = os.OpenFile(jsonl, os.O_WRONLY|os.O_APPEND, 0o644)
 	f.csv, errs[1] = os.OpenFile(csv, os.O_WRONLY|os.O_APPEND, 0o644)
@@ -360,7 +371,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 // hasRows refuses a checkpoint before which metrics.jsonl does not hold its rows, and closes it.
 // Damage behind these rows does not matter: the run repeats what follows.
 func (f *Folder) hasRows(s *config.Setup, c *Checkpoint) *CheckpointError {
-	rows, err := readRows(filepath.Join(f.Path, "metrics.jsonl"), c.Iteration)
+	rows, err := f.readRows(c.Iteration)
 	bad, ok := errors.AsType[*FolderError](f.checkRows(s, rows, c.Iteration))
 	if !ok {
 		return nil
@@ -405,7 +416,7 @@ func (f *Folder) checkRows(s *config.Setup, rows []metric.Row, first int) error 
 // CountRows returns the number of evaluations of a run, from its start, whose rows metrics.jsonl has,
 // without the last evaluation of the run, and without the end of a shorter one that is being lengthened.
 func (f *Folder) CountRows(s *config.Setup) (n int) {
-	rows, _ := readRows(filepath.Join(f.Path, "metrics.jsonl"), s.Config.Iterations) // OpenMetrics reports an error
+	rows, _ := f.readRows(s.Config.Iterations) // OpenMetrics reports an error
 	for n < len(rows) && rows[n].Iteration == s.EvalPoint(n) && (f.former == 0 || rows[n].Iteration < f.former) {
 		n++
 	}
@@ -463,12 +474,32 @@ func readRows(path string, before int) (rows []metric.Row, err error) {
 	return rows, sc.Err()
 }
 
+// WriteTwice makes a copy of the rows in another folder, from which those are read that metrics.jsonl
+// has lost. It is for runs that do not repeat them.
+func (f *Folder) WriteTwice(dir string) { f.double = filepath.Join(dir, "rows.jsonl") }
+
+// readRows reads the rows of metrics.jsonl before an iteration, or of their copy if it has more.
+func (f *Folder) readRows(before int) ([]metric.Row, error) {
+	rows, err := readRows(filepath.Join(f.Path, "metrics.jsonl"), before)
+	if f.double != "" {
+		if more, _ := readRows(f.double, before); len(more) > len(rows) {
+			return more, nil
+		}
+	}
+	return rows, err
+}
+
 // Append adds a row to all metric files.
 func (f *Folder) Append(r metric.Row) error {
 	f.rows = append(f.rows, r)
 	line, err := rowLine(r)
 	if err != nil {
 		return err
+	}
+	if f.copied != nil {
+		if _, err := f.copied.Write(line); err != nil {
+			return f.metricsError(err)
+		}
 	}
 	if _, err := f.jsonl.Write(line); err != nil {
 		return f.metricsError(err)
@@ -492,13 +523,22 @@ func (f *Folder) metricsError(err error) error {
 
 // Sync flushes the metric files. Call it before a checkpoint, which must not be newer than the rows
 // on the disk.
-func (f *Folder) Sync() error { return f.metricsError(errors.Join(f.jsonl.Sync(), f.csv.Sync())) }
+func (f *Folder) Sync() error {
+	errs := []error{f.jsonl.Sync(), f.csv.Sync()}
+	if f.copied != nil {
+		errs = append(errs, f.copied.Sync())
+	}
+	return f.metricsError(errors.Join(errs...))
+}
 
 // Close closes the metric files and unlocks the folder.
 func (f *Folder) Close() error {
 	errs := []error{f.lock.Unlock()}
 	if f.found != nil {
 		errs = append(errs, f.found.Close())
+	}
+	if f.copied != nil {
+		errs = append(errs, f.copied.Close())
 	}
 	if f.jsonl != nil {
 		errs = append(errs, f.jsonl.Close())
