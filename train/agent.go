@@ -117,7 +117,7 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 	if err := a.gradients.drain(0); err != nil {
 		return err
 	}
-	sn, err := a.run.group.acquire(a.ctx, a.snapshots)
+	sn, err := a.snapshots.Acquire(a.ctx)
 	if err != nil {
 		if ctx.Err() != nil || a.run.steps.beyond(step) {
 			return err

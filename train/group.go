@@ -43,12 +43,6 @@ type processGroup interface {
 	// RowsWritten tells that the first n rows are in the metric files. The last row was made from
 	// set.
 	RowsWritten(n int, set []*snapshot.Snapshot) error
-	// from is the first iteration of which a run that begins at first may make a row. Rows before are kept.
-	from(first int) int
-	// acquire takes a free snapshot of a local agent from its pool.
-	acquire(ctx context.Context, pool *snapshot.Pool) (*snapshot.Snapshot, error)
-	// Withdraw waits until nothing reads the snapshots of iteration t.
-	Withdraw(t int)
 	// checkpoints returns the ways to request checkpoints.
 	checkpoints() checkpointing
 	// stop tells the agents to stop at an iteration. It may wait for them to get there, and halt
@@ -105,13 +99,8 @@ func (g *singleProcess) leaving() membership.Leaving                    { return
 func (g *singleProcess) start() error                                   { return nil }
 func (g *singleProcess) Serve(context.Context, context.CancelCauseFunc) {}
 func (g *singleProcess) RowsWritten(int, []*snapshot.Snapshot) error    { return nil }
-func (g *singleProcess) from(first int) int                             { return first }
-func (g *singleProcess) Withdraw(int)                                   {}
 func (g *singleProcess) wait(_, _ context.Context)                      {}
 func (g *singleProcess) repeatsEvaluations() bool                       { return true }
-func (g *singleProcess) acquire(ctx context.Context, pool *snapshot.Pool) (*snapshot.Snapshot, error) {
-	return pool.Acquire(ctx)
-}
 func (g *singleProcess) evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 	return g.r.eval.Evaluate(set)
 }

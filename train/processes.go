@@ -45,7 +45,6 @@ type manyProcesses struct {
 	coordinator   int
 	// whole says that agents report their vectors, since they do not wait for each other at evaluations.
 	whole  bool
-	rows   int             // The number of rows that are kept.
 	halted context.Context // Ends when the local agent is halted because of a stop.
 	halts  context.CancelFunc
 }
@@ -70,11 +69,11 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 		Schedule: s, Timeout: g.p.Timeout,
 		FirstTimeout: g.p.FirstTimeout, Abandon: g.p.Abandon, Log: g.r.log}
 	g.whole = g.elastic != nil || s.RealTime()
-	if f := g.r.opt.Folder; f != nil && g.p.Store != nil && !g.whole {
-		f.WriteTwice(g.p.Store.Path)
-	}
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
+		if f := g.r.opt.Folder; f != nil && !g.whole {
+			f.WriteTwice(g.p.Store.Path)
+		}
 		var passed []error
 		if ck, o.Streams, passed, err = g.p.Store.Newest(s, g.p.Rank, g.r.opt.Folder); err != nil {
 			return nil, err
@@ -99,18 +98,7 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	if o.Absent = g.absent; g.elastic == nil {
 		o.Absent, o.DropAfter = nil, seconds(s.Config.DropAfter)
 	}
-	if !g.whole {
-		o.Evaluations = process.NewParts(process.PartsOptions{Until: g.until,
-			Share: func(net process.Numbers, sn *snapshot.Snapshot) error {
-				return g.r.eval.Share(net, sn, g.Coordinates())
-			},
-			Score: func(sn *snapshot.Snapshot) error { return g.r.eval.Score(sn) }})
-		if f := g.r.opt.Folder; f != nil {
-			o.Rows = f.CountRows(s)
-		}
-		g.rows = o.Rows
-	}
-	g.halted, g.halts = context.WithCancel(context.Background())
+	g.shareEvaluations(&o)
 	g.Node = process.New(o)
 	if f := g.r.opt.Folder; f != nil && ck == nil && g.results() == nil {
 		return nil, f.CheckManyProcesses()
@@ -125,6 +113,9 @@ func (g *manyProcesses) start() error {
 				pool.Fill(func() *snapshot.Snapshot { return g.newSnapshotOf(i) })
 			}
 		}
+	}
+	if !g.whole {
+		g.Guard(g.r.snapshotPools[g.p.Rank])
 	}
 	if g.joined {
 		return nil // The network was started to ask for it.
@@ -144,6 +135,22 @@ func (g *manyProcesses) newSnapshotOf(i int) *snapshot.Snapshot {
 		func(k int, dst []float32) error { return g.Fetch(i, k, dst) })
 }
 
+// shareEvaluations lets each process evaluate its own agent, unless agents report their vectors.
+func (g *manyProcesses) shareEvaluations(o *process.Options) {
+	g.halted, g.halts = context.WithCancel(context.Background())
+	if g.whole {
+		return
+	}
+	o.Evaluations = process.NewParts(process.PartsOptions{Until: g.until,
+		Share: func(net process.Numbers, sn *snapshot.Snapshot) error {
+			return g.r.eval.Share(net, sn, g.Coordinates())
+		},
+		Score: func(sn *snapshot.Snapshot) error { return g.r.eval.Score(sn) }})
+	if f := g.r.opt.Folder; f != nil {
+		o.Rows = f.CountRows(g.r.setup)
+	}
+}
+
 // until returns a context that ends when the local agent is halted, or when another agent has diverged
 // before a snapshot and will have none.
 func (g *manyProcesses) until(ctx context.Context, sn *snapshot.Snapshot) (context.Context, context.CancelFunc) {
@@ -158,27 +165,6 @@ func (g *manyProcesses) until(ctx context.Context, sn *snapshot.Snapshot) (conte
 		stop()
 		cancel()
 	}
-}
-
-// from is the iteration from which on rows are made: behind the rows that are kept.
-func (g *manyProcesses) from(first int) int {
-	if g.rows > g.r.setup.EvalsBefore(first) {
-		return g.r.setup.EvalPoint(g.rows)
-	}
-	return first
-}
-
-// acquire takes a free snapshot of the local agent. While there is none, the agent waits for evaluations,
-// which wait for others.
-func (g *manyProcesses) acquire(ctx context.Context, pool *snapshot.Pool) (*snapshot.Snapshot, error) {
-	if !g.whole {
-		neighbour := g.p.Rank - 1
-		if neighbour < 0 {
-			neighbour = 1
-		}
-		defer g.p.Network.Await(neighbour)()
-	}
-	return pool.Acquire(ctx)
 }
 
 func (g *manyProcesses) evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {

@@ -171,7 +171,7 @@ func (r *run) start() (*Result, error) {
 					zap.Int("rows", rows))
 			}
 		}
-		if err := f.OpenMetrics(r.setup, r.group.from(res.First)); err != nil {
+		if err := f.OpenMetrics(r.setup, res.First); err != nil {
 			return nil, err
 		}
 		if f.Damage != nil {
@@ -310,7 +310,6 @@ func (r *run) runAgents(ctx context.Context, cancel context.CancelCauseFunc, fir
 
 // releaseSnapshots returns the snapshots of one iteration to the agents' pools.
 func (r *run) releaseSnapshots(set []*snapshot.Snapshot) {
-	r.group.Withdraw(set[0].T)
 	for i, sn := range set {
 		r.snapshotPools[i].Release(sn)
 	}

@@ -44,7 +44,7 @@ const (
 )
 
 // The kinds of records in sessions of evaluations. A record has its kind, as a byte, and two numbers
-// of 64 bits, little-endian. Behind them are those of recordNumbers.
+// of 64 bits, little-endian. Numbers follow in recordNumbers.
 const (
 	recordNumbers = 'd' // attempt, iteration: numbers of the attempt
 	recordAgain   = 'a' // attempt, 0: the attempt has failed
@@ -181,7 +181,7 @@ func (c *chain) compare(ctx context.Context, t int) error {
 	return nil
 }
 
-// take passes numbers on to their attempt. Those of an attempt that has failed are dropped.
+// take passes numbers on to their attempt. If it has failed, they are dropped.
 func (c *chain) take(ctx context.Context, at int, number uint64, t int, numbers []byte) error {
 	c.mu.Lock()
 	if at == before && number != c.latest {

@@ -214,8 +214,16 @@ func (n *Node) RowsWritten(rows int, set []*snapshot.Snapshot) error {
 	return n.opt.Evaluations.written(n, set[n.opt.Rank].T)
 }
 
-// Withdraw waits until nothing reads the local agent's snapshot of iteration t.
-func (n *Node) Withdraw(t int) { n.opt.Evaluations.withdraw(t) }
+// Guard keeps a snapshot of the local agent from its pool while other processes may need it. An agent
+// that waits for one waits for evaluations, and they for others.
+func (n *Node) Guard(pool *snapshot.Pool) {
+	neighbour := n.opt.Rank - 1
+	if neighbour < 0 {
+		neighbour = 1
+	}
+	pool.Waits = func() (over func()) { return n.opt.Network.Await(neighbour) }
+	pool.Returns = func(sn *snapshot.Snapshot) { n.opt.Evaluations.withdraw(sn.T) }
+}
 
 // Serve starts the goroutines that run beside the agent until Wait returns. It calls fail with an
 // error that ends the run in this process.

@@ -314,9 +314,12 @@ func edgePairs(s *config.Setup) [][2]int {
 	return pairs
 }
 
-// OpenMetrics opens the metric files for appending. It drops the rows from iteration first on,
-// which the run will repeat.
+// OpenMetrics opens the metric files for appending. It drops the rows from iteration first on, which
+// the run will repeat, unless they are written twice.
 func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
+	if n := f.CountRows(s); n > s.EvalsBefore(first) {
+		first = s.EvalPoint(n)
+	}
 	jsonl, csv := filepath.Join(f.Path, "metrics.jsonl"), filepath.Join(f.Path, "metrics.csv")
 	rows, err := f.readRows(first)
 	fresh := errors.Is(err, os.ErrNotExist)
@@ -413,9 +416,12 @@ func (f *Folder) checkRows(s *config.Setup, rows []metric.Row, first int) error 
 		Hint: "put the file back as it was, or start over in another folder with --out"}
 }
 
-// CountRows returns the number of evaluations of a run, from its start, whose rows metrics.jsonl has,
-// without the last evaluation of the run, and without the end of a shorter one that is being lengthened.
+// CountRows returns the number of evaluations of a run, from its start, whose rows are there and are not
+// repeated: without the last evaluation, and without the end of a run that is being lengthened.
 func (f *Folder) CountRows(s *config.Setup) (n int) {
+	if f.double == "" {
+		return 0
+	}
 	rows, _ := f.readRows(s.Config.Iterations) // OpenMetrics reports an error
 	for n < len(rows) && rows[n].Iteration == s.EvalPoint(n) && (f.former == 0 || rows[n].Iteration < f.former) {
 		n++
