@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    32320,
+	"train":    32410,
 	"web":      5490,
 }
 

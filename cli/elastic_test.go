@@ -403,7 +403,7 @@ func TestElasticFamilies(t *testing.T) {
 			at := changes[0].At
 			for _, idle := range changes[0].Idle {
 				if !slices.Contains(ofAll, algo) { // There all miss it in the same exchange.
-					at = min(at, idle)
+					at = min(at, idle.T)
 				}
 			}
 			same := lastRows(e.rows(e.alone("same", e.log("same.jsonl",

@@ -40,8 +40,12 @@ type core struct {
 	halt   context.CancelCauseFunc
 	clock  clock
 	round  algo.Round
+	number int // number of the exchange in this iteration, from 0
 	membership.Leaving
 }
+
+// place is the place of the present exchange in the run.
+func (c *core) place() membership.Exchange { return membership.Exchange{T: c.round.T, K: c.number} }
 
 // clock is an agent's virtual time in a synchronous run: a [simnet.Clock] or a [simnet.NoClock].
 type clock interface {

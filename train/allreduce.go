@@ -157,13 +157,13 @@ func (x *exchange) countAllReduce() {
 		x.countTwoSteps(l)
 		return
 	}
-	values := config.RingShare(x.place(), len(x.round.Links)+1, l.Len*len(l.Sent))
-	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.place() > 0 && dist.Indexed(s.Mask)})
+	values := config.RingShare(x.rank(), len(x.round.Links)+1, l.Len*len(l.Sent))
+	x.countSent(dist.Sent{Values: values, Mask: l.Len, Indices: x.rank() > 0 && dist.Indexed(s.Mask)})
 }
 
-// place is the place of the agent among those that exchange in this iteration, in the order of their
+// rank is the place of the agent among those that exchange in this iteration, in the order of their
 // numbers.
-func (x *exchange) place() (at int) {
+func (x *exchange) rank() (at int) {
 	for _, l := range x.round.Links {
 		if l.Peer < x.id {
 			at++
@@ -175,7 +175,7 @@ func (x *exchange) place() (at int) {
 // countTwoSteps enters the agent's share of an all-reduce of coded vectors in the ledger: each part
 // of a vector goes to its owner, who sends the coded mean of it to all others.
 func (x *exchange) countTwoSteps(l *algo.Link) {
-	at, n, values := x.place(), len(x.round.Links)+1, totalLen(l.Sent)
+	at, n, values := x.rank(), len(x.round.Links)+1, totalLen(l.Sent)
 	m := x.run.setup.CodedMessage(x.codec.message, x.round.T, values, l.Len)
 	m.Values = config.RingShare(at, n, m.Values)
 	m.ExtraBits = 32 * config.RingShare(at, n, m.ExtraBits/32)

@@ -51,12 +51,13 @@ type elasticMembers struct {
 // departures returns the way in which agents of the run's method leave.
 func (g *manyProcesses) departures() membership.Departures {
 	s := g.r.setup
+	each := 1 + len(s.Traits.Between)
 	if !s.Traits.Edges.Collective {
-		return membership.Separate(s.Graph.N)
+		return membership.Separate(s.Graph.N, each)
 	}
-	return membership.Joint(s.Graph.N,
+	return membership.Joint(s.Graph.N, each,
 		func(t int) bool { return !s.AllReduces() || s.AllReducesAt(t) },
-		func(peer, t int) bool { return s.Members.Idle(g.p.Rank, peer, t) })
+		func(peer int, e membership.Exchange) bool { return s.Members.Idle(g.p.Rank, peer, e) })
 }
 
 // checkElastic refuses methods and settings under which members that leave need one process.
@@ -76,8 +77,6 @@ func (g *manyProcesses) checkElastic() error {
 		return refuse("links are simulated in virtual time, and processes leave in real time")
 	case t.Delay > 0:
 		return refuse("messages that are awaited later may come of an agent that has left meanwhile")
-	case t.MessagesPerIteration() > t.MessagesPerLink():
-		return refuse(s.Config.Algo + " has several exchanges in an iteration, and an agent may leave between them")
 	}
 	return nil
 }
@@ -108,7 +107,7 @@ func (g *manyProcesses) openElastic(first int, anew bool) (int, error) {
 		g.coordinator = v.Writer
 	}
 	e.first = first
-	e.Enter(first)
+	e.Enter(membership.Exchange{T: first})
 	return first, nil
 }
 
@@ -240,9 +239,9 @@ func (m *elasticMembers) take(v membership.View) error {
 				ErrDropped, m.first, e.At)
 		}
 		for _, gone := range e.Left {
-			if idle := idleAt(e, m.p.Rank); !m.Local(gone) && m.Lacks(gone, e.At, idle, m.first) {
+			if idle := e.IdleAt(m.p.Rank); !m.Local(gone) && m.Lacks(gone, e.At, idle, m.first) {
 				// The messages between are lost with the process of the agent that has left.
-				return fmt.Errorf("%w: it resumed at iteration %d and needs messages of agent %d up to iteration %d",
+				return fmt.Errorf("%w: it resumed at iteration %d and needs messages of agent %d up to %v",
 					ErrDropped, m.first, gone, idle)
 			}
 		}
@@ -258,18 +257,18 @@ func (m *elasticMembers) take(v membership.View) error {
 		}
 	}
 	m.seen = len(v.Epochs)
-	m.EndWaits(func(int, int) {}) // The log says it.
+	m.EndWaits(func(int, membership.Exchange) {}) // The log says it.
 	return nil
 }
 
 // Leave implements [membership.Local].
-func (m *elasticMembers) Leave(agent, life int) int {
+func (m *elasticMembers) Leave(agent, life int) membership.Exchange {
 	if m.Local(agent) {
-		return 0
+		return membership.Exchange{}
 	}
 	idle := m.Close(agent, max(m.r.setup.Members.Since(agent), m.r.setup.Members.Since(m.p.Rank)))
 	m.Slots.Retire(agent, life)
-	m.r.log.Warn("an agent leaves: it is no longer awaited", zap.Int("agent", agent), zap.Int("iteration", idle))
+	m.r.log.Warn("an agent leaves: it is no longer awaited", zap.Int("agent", agent), zap.Int("iteration", idle.T))
 	return idle
 }
 
@@ -281,7 +280,7 @@ func (m *elasticMembers) Fail() {
 	if !m.Early() {
 		return // The agreement says it of all members alike.
 	}
-	m.EndWaits(func(peer, from int) { m.r.setup.Members.Fence(m.p.Rank, peer, from) })
+	m.EndWaits(func(peer int, from membership.Exchange) { m.r.setup.Members.Fence(m.p.Rank, peer, from) })
 }
 
 // Change implements [membership.Local].
@@ -300,14 +299,6 @@ func (m *elasticMembers) Change(v membership.View) {
 		m.r.progress.stopFrom(at)
 	}
 	m.r.progress.resume()
-}
-
-// idleAt is the iteration from which on exchanges of an agent with one that leaves fail.
-func idleAt(e membership.Epoch, agent int) int {
-	if t, noted := e.Idle[agent]; noted {
-		return t
-	}
-	return e.At
 }
 
 // Dropped implements [membership.Local].

@@ -179,10 +179,52 @@ func TestDeathInAllReduce(t *testing.T) {
 			}
 			first := log[0].At
 			for _, idle := range log[0].Idle {
-				first = idle
+				first = idle.T
 			}
 			if first > at != c.counts {
 				t.Errorf("agent 3 is left out from iteration %d on: %s", first, membership.Text(log))
+			}
+			e.replays(got, log, written)
+		})
+	}
+}
+
+// An agent dies between the two exchanges of an iteration, or in the middle of one. The log says in
+// which of them each of the others missed it first, and repeats the run to the bit.
+func TestDeathBetweenExchanges(t *testing.T) {
+	const at = 24
+	for _, c := range []struct {
+		name, algo string
+		to         int                         // The agent to which it does not send any more.
+		messages   int                         // The number of messages of the iteration that it sends to it.
+		missed     map[int]membership.Exchange // The first exchange that others missed.
+	}{
+		{"in the first", "dsgt atc", 1, 0, map[int]membership.Exchange{1: {T: at}, 2: {T: at}}},
+		{"between them", "docom", 0, 1, map[int]membership.Exchange{0: {T: at, K: 1}, 1: {T: at, K: 1},
+			2: {T: at, K: 1}}},
+		{"in the second", "dsgt atc", 1, 1, map[int]membership.Exchange{1: {T: at, K: 1}, 2: {T: at, K: 1}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			cfg := elastic(t, c.algo, "")
+			written := cfg.Membership
+			cfg.Membership, cfg.Agents = "elastic", 4
+			sent := 0
+			e := &elasticProcesses{t: t, c: cfg, dies: func(_ *elasticProcesses, m dist.Message) bool {
+				if m.T != at || m.To != c.to {
+					return false
+				}
+				sent++
+				return sent > c.messages
+			}}
+			got, log := e.run()
+			if len(log) != 1 || !slices.Equal(log[0].Left, []int{3}) {
+				t.Fatalf("the members changed by %s", membership.Text(log))
+			}
+			for i, want := range c.missed {
+				if log[0].IdleAt(i) != want {
+					t.Errorf("agent %d missed agent 3 not first in %v: %s", i, want, membership.Text(log))
+				}
 			}
 			e.replays(got, log, written)
 		})

@@ -235,7 +235,7 @@ func (x *exchange) post(link int, values ...device.Vector) {
 	if x.reduce.now {
 		x.reduce.parts.Mark(&m, l.Peer)
 	}
-	if x.run.setup.Members.Idle(l.Peer, x.id, m.T) { // it would not receive
+	if x.run.setup.Members.Idle(l.Peer, x.id, x.place()) { // it would not receive
 		m.Release()
 		return
 	}
@@ -280,10 +280,11 @@ func (x *exchange) receive(link int) error {
 	if l.PeerInactive || len(l.Sent) == 0 && !l.Mute || x.taken {
 		return nil
 	}
-	if x.run.setup.Members.Idle(x.id, l.Peer, x.round.T) {
+	if x.idle(l.Peer) {
 		x.giveUp(l)
 		return nil
 	}
+	received, coords := l.Received, l.Coords
 	ctx, over := x.Watch(x.ctx, l.Peer)
 	defer over()
 	for range x.expect {
@@ -299,12 +300,15 @@ func (x *exchange) receive(link int) error {
 		}
 		x.take(link, m)
 	}
-	if !x.Uses(x.ctx, l.Peer, x.round.T) {
-		l.Received, l.Coords = nil, l.Coords[:0]
+	if !x.Uses(x.ctx, l.Peer, x.place()) {
+		l.Received, l.Coords = received, coords
 		x.giveUp(l)
 	}
 	return nil
 }
+
+// idle reports whether the present exchange with a peer fails.
+func (x *exchange) idle(peer int) bool { return x.run.setup.Members.Idle(x.id, peer, x.place()) }
 
 // giveUp leaves the other end of a link out: it is absent, or will leave. An edge that both ends use
 // is idle then. Where one end sends, it sends nothing.
@@ -326,7 +330,7 @@ func (x *exchange) settle() error {
 	x.left = false
 	links, kept := x.round.Links, 0
 	for i := range links {
-		if !x.run.setup.Members.Idle(x.id, links[i].Peer, x.round.T) {
+		if !x.idle(links[i].Peer) {
 			links[i], links[kept] = links[kept], links[i] // a later iteration uses the memory of both
 			x.posts[i], x.posts[kept] = x.posts[kept], x.posts[i]
 			kept++
@@ -343,10 +347,9 @@ func (x *exchange) confirm() error {
 	if !x.Joint() || len(links) == 0 {
 		return nil
 	}
-	x.Confirms(t)
-	idle := func(peer int) bool { return x.run.setup.Members.Idle(x.id, peer, t) }
+	x.Confirms(x.place())
 	for i := range links {
-		if idle(links[i].Peer) {
+		if x.idle(links[i].Peer) {
 			continue
 		}
 		word := x.worker.pool.Get(1)
@@ -357,7 +360,7 @@ func (x *exchange) confirm() error {
 		}
 	}
 	for i := range links {
-		if idle(links[i].Peer) {
+		if x.idle(links[i].Peer) {
 			continue
 		}
 		ctx, over := x.Watch(x.ctx, links[i].Peer)
@@ -369,9 +372,9 @@ func (x *exchange) confirm() error {
 			return x.failure(err)
 		}
 	}
-	x.Commits(x.ctx, t)
+	x.Commits(x.ctx, x.place())
 	for i := range links {
-		if l := &links[i]; idle(l.Peer) {
+		if l := &links[i]; x.idle(l.Peer) {
 			l.Received, l.Coords = nil, l.Coords[:0]
 			x.giveUp(l)
 		}

@@ -22,10 +22,14 @@ const churn = `{"epoch":1,"at":20,"left":[3],"idle":{"0":13,"1":13,"2":13,"4":13
 {"epoch":5,"at":70,"joined":[0]}
 `
 
-// elastic is a small configuration of a method under a log of changes.
+// elastic is a small configuration of a method under a log of changes. Its form may follow the name.
 func elastic(t *testing.T, name, log string) Config {
 	t.Helper()
 	c := small()
+	name, form, found := strings.Cut(name, " ")
+	if found {
+		c.Params = Params{"form": form}
+	}
 	c.Algo, c.Graph, c.Iterations, c.EvalPoints, c.Alpha, c.Metrics = name, "complete", 80, 8, 0.1, "test"
 	c.Edges = "auto"
 	switch name {
@@ -46,14 +50,17 @@ func elastic(t *testing.T, name, log string) Config {
 // iterations.
 var noticed = strings.Replace(churn, `{"0":13,"1":13,"2":13,"4":13}`, `{"2":13,"4":17}`, 1)
 
+// between is noticed where an iteration has two exchanges: agents notice it in the second, too.
+var between = strings.Replace(noticed, `{"2":13,"4":17}`, `{"1":[19,1],"2":[13,1],"4":17}`, 1)
+
 // families has a method of each family that does the same at a change of the members.
 var families = []string{"dsgd", "fspda-sa", "fspda-storm", "dsgt", "led", "docom", "sgp", "diloco", "demo",
-	"fspda-sa-ef"}
+	"fspda-sa-ef", "dsgt atc"}
 
 // Every method goes through leaves and joins, or says why not: whatever the number of threads, and
 // stopped and resumed or not, it is the same run to the bit. FSPDA_LONG=1 plays all of them.
 func TestElastic(t *testing.T) {
-	for _, name := range Algorithms() {
+	for _, name := range append(Algorithms(), "dsgt atc") {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := elastic(t, name, churn)
@@ -68,7 +75,10 @@ func TestElastic(t *testing.T) {
 			if os.Getenv("FSPDA_LONG") == "" && !slices.Contains(families, name) {
 				return
 			}
-			if !s.Traits.Edges.Collective {
+			switch {
+			case len(s.Traits.Between) > 0:
+				c = elastic(t, name, between)
+			case !s.Traits.Edges.Collective:
 				c = elastic(t, name, noticed)
 			}
 			c.Threads = 1
@@ -117,6 +127,25 @@ func TestLastExchangeCounts(t *testing.T) {
 		}
 		if other := models(name, 30, `{"0":21,"1":21,"2":21,"4":21}`); slices.Equal(early[0], other[0]) {
 			t.Errorf("%s: exchanges that took place had no effect", name)
+		}
+	}
+}
+
+// In methods with two exchanges in an iteration the log says in which of them an agent was missed
+// first, and each of them has an effect.
+func TestExchangesOfAnIteration(t *testing.T) {
+	for _, name := range []string{"dsgt atc", "docom"} {
+		var before [][]float32
+		for _, idle := range []string{"13", "[13,1]", "14"} {
+			c := elastic(t, name, `{"epoch":1,"at":20,"left":[3],"idle":{"0":13,"1":`+idle+`}}`)
+			got := play(t, c, Options{}).Models
+			for _, i := range []int{0, 1, 2, 4} {
+				if before != nil && slices.Equal(got[i], before[i]) {
+					t.Errorf("%s: agent %d is the same where agent 1 missed agent 3 an exchange later, at %s", name, i,
+						idle)
+				}
+			}
+			before = got
 		}
 	}
 }
@@ -220,6 +249,7 @@ func TestRefusedMembership(t *testing.T) {
 		{"local-sgd", `{"epoch":1,"at":13,"left":[3]}`, "inside a round of 5 iterations: use 10 or 15"},
 		{"local-sgd", `{"epoch":1,"at":20,"left":[3],"idle":{"2":13}}`, "goes to all members or to none"},
 		{"dsgd", `{"epoch":1,"at":20,"left":[5]}`, "the agents are 0 to 4"},
+		{"dsgd", `{"epoch":1,"at":20,"left":[3],"idle":{"2":[13,1]}}`, "dsgd has 1 in an iteration"},
 		{"dsgd", "left", "is not an epoch in JSON"},
 	} {
 		cfg := elastic(t, c.algo, c.log)

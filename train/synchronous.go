@@ -133,14 +133,15 @@ func (d *synchronous) assemble(a *agent, t, first int) error {
 func (d *synchronous) step(a *agent, t int) error {
 	s := d.r.setup
 	a.round.T = t
-	a.Enter(t)
 	a.round.Alpha, a.round.Eta = s.StepSizes(t)
 	defer a.release()
 	if err := a.exchange.advance(a.state, t); err != nil {
 		return err
 	}
 	a.exchange.connect(t)
-	for _, post := range a.stages {
+	for k, post := range a.stages {
+		a.number = k
+		a.Enter(a.place())
 		a.acquireGradient()
 		if err := post(a.state, &a.round); err != nil {
 			return err

@@ -165,6 +165,99 @@ func TestMembersReachTheirOptimum(t *testing.T) {
 	})
 }
 
+// An agent leaves that one neighbour misses first in the second exchange of an iteration, and another
+// one later in a first one. The invariants of methods with two exchanges, which the members do not keep
+// then, hold again after the change, and the members reach their optimum. Without Regroup they do not.
+func TestTrackersAfterMissedExchanges(t *testing.T) {
+	const alpha, first, at = 0.04, 40, 45
+	whole := world{seed: 5, n: 5, d: 4, k: 2, graph: [][2]int{{0, 1}, {1, 2}, {2, 3}, {0, 3}, {0, 2}, {3, 4}, {2, 4}}}
+	left := whole
+	left.n, left.graph = 4, whole.graph[:5]
+	s := rng.New(5, "quadratics")
+	q := randomQuadratics(&s, whole.n, whole.d)
+	best := quadratics{h: q.h[:4], b: q.b[:4]}.optimum()
+	missed := func(t, k, i, of int) bool {
+		switch {
+		case i == 2 && of == 4:
+			return t > first || t == first && k == 1
+		case i == 4 && of == 2: // It has the messages of the exchange that agent 2 missed first.
+			return t > first
+		case i == 3 && of == 4, i == 4 && of == 3:
+			return t > first+3 || t == first+3 && i == 3
+		}
+		return false
+	}
+	for _, a := range []Algorithm{DSGT{}, DSGT{Descent: heavyBall(0.5)}, DoCoM{Theta: 0.2, A: 0.3}} {
+		// off is how far the invariants are from holding.
+		off := func(g *game, w world) (worst float64) {
+			if _, compressed := a.(DoCoM); !compressed {
+				return distance(mean(w.n, func(i int) []float64 { return g.aux(i, "z") }), make([]float64, w.d))
+			}
+			of := func(name string) []float64 { return mean(w.n, func(i int) []float64 { return g.aux(i, name) }) }
+			worst = distance(of("v"), of("tracker"))
+			weights := mixing(w.graph, w.n)
+			for public, sum := range map[string]string{"g": "sg", "h": "sh"} {
+				for i := range w.n {
+					want := make([]float64, w.d)
+					for j := range w.n {
+						for k, v := range g.aux(j, public) {
+							want[k] += weights[i][j] * v
+						}
+					}
+					worst = max(worst, distance(want, g.aux(i, sum)))
+				}
+			}
+			return worst
+		}
+		play := func(w world, g *game) *game {
+			next := w.play(a, q, alpha, 0)
+			if _, compressed := a.(DoCoM); compressed {
+				chatter(next, w)
+			} else {
+				unmasked(next, w)
+				next.edges = func(int) [][2]int { return w.graph }
+			}
+			if g != nil {
+				next.state = g.state
+			}
+			return next
+		}
+		g := play(whole, nil)
+		g.missed = missed
+		for it := range first {
+			g.step(t, it)
+		}
+		if e := off(g, whole); e > 1e-11 {
+			t.Fatalf("%s: the invariants are %g off before an agent leaves", a.Name(), e)
+		}
+		for it := first; it < at; it++ {
+			g.step(t, it)
+		}
+		if e := off(g, whole); e < 1e-6 {
+			t.Errorf("%s: the invariants are %g off although exchanges were missed", a.Name(), e)
+		}
+		g.state = g.state[:4]
+		kept := play(left, g.copies())
+		g.regroup(t, nil, 0, mixing(left.graph, 4))
+		g = play(left, g)
+		for it := at; it < at+24000 && (it < at+240 || g.far(best) > 1e-7); it++ {
+			if e := off(g, left); it < at+240 && e > 1e-11 {
+				t.Fatalf("%s: the invariants are %g off in iteration %d", a.Name(), e, it)
+			}
+			g.step(t, it)
+		}
+		if e := g.far(best); !(e < 1e-6) {
+			t.Errorf("%s: %g from the optimum of the members", a.Name(), e)
+		}
+		for it := at; it < at+2400; it++ {
+			kept.step(t, it)
+		}
+		if e := kept.far(best); e < 1e-2 {
+			t.Errorf("%s: without Regroup %g from the optimum", a.Name(), e)
+		}
+	}
+}
+
 // copies returns a game of copies of the states.
 func (g *game) copies() *game {
 	other := *g

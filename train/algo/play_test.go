@@ -30,6 +30,10 @@ type game struct {
 	fixed func(i, j int) float64 // weights of the fixed mixing matrix; nil: none
 	lost  func(t, i, j int) bool // exchanges that fail, i < j; nil: none
 
+	// missed reports whether agent i misses the messages of an agent in exchange k of an iteration; nil:
+	// none does.
+	missed func(t, k, i, of int) bool
+
 	prepare func(r *Round) // completes a round for an algorithm; may be nil
 	heard   func(r *Round) // completes what was received; may be nil
 
@@ -126,7 +130,7 @@ func (g *game) step(tb testing.TB, t int) {
 	for i := range g.state {
 		rounds[i] = g.round(t, i, active)
 	}
-	for _, stage := range Stages(g.algo) {
+	for exchange, stage := range Stages(g.algo) {
 		for i, s := range g.state {
 			if err := stage(s, rounds[i]); err != nil {
 				tb.Fatal(err)
@@ -139,6 +143,10 @@ func (g *game) step(tb testing.TB, t int) {
 		for i, r := range rounds {
 			for k := range r.Links {
 				peer := rounds[r.Links[k].Peer]
+				if g.missed != nil && g.missed(t, exchange, i, peer.Self) {
+					r.Links[k].PeerInactive = true
+					continue
+				}
 				for _, l := range peer.Links {
 					if l.Peer == i && (g.lost == nil || !g.lost(t, min(i, r.Links[k].Peer), max(i, r.Links[k].Peer))) {
 						r.Links[k].Received = l.Sent

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -160,19 +161,22 @@ func (s *Setup) checkEpoch(e membership.Epoch) error {
 		return refuse("is valid from iteration %d on, inside a round of %d iterations: use %d or %d", e.At, tau,
 			e.At-e.At%tau, e.At-e.At%tau+tau)
 	}
+	each := 1 + len(s.Traits.Between)
+	for _, i := range slices.Sorted(maps.Keys(e.Idle)) {
+		if from := e.Idle[i]; from.K >= each {
+			return refuse("agent %d is idle from %v on: %s has %d in an iteration", i, from, s.Config.Algo, each)
+		}
+	}
 	members := s.Members.Members(e.At)
 	if s.Traits.Edges.Collective && len(e.Idle) > 0 {
-		first := -1
+		first := membership.Exchange{T: -1}
 		for _, i := range members {
-			t, noted := e.Idle[i]
-			if !noted {
-				t = e.At
-			}
-			if round := t / tau; first >= 0 && round != first && !slices.Contains(e.Joined, i) {
-				return refuse("agent %d is idle from iteration %d on, and another one in another round: what %s sends "+
-					"goes to all members or to none", i, t, s.Config.Algo)
-			} else if first < 0 {
-				first = round
+			from := e.IdleAt(i)
+			if last := (membership.Exchange{T: from.T / tau, K: from.K}); first.T < 0 {
+				first = last
+			} else if last != first && !slices.Contains(e.Joined, i) {
+				return refuse("agent %d is idle from %v on, and another one in another round: what %s sends "+
+					"goes to all members or to none", i, from, s.Config.Algo)
 			}
 		}
 	}

@@ -32,9 +32,9 @@ type Agreement interface {
 // Local is the agent of this process. Its methods are called one at a time, and must return soon.
 type Local interface {
 	// Leave says that an agent leaves, and which life of its slot comes next. The local agent uses no
-	// further message of it, and waits in the next exchange with it. Leave returns the iteration of
-	// that exchange or an earlier one, from which on all fail.
-	Leave(agent, life int) (idle int)
+	// further message of it, and waits in the next exchange with it. Leave returns that exchange or an
+	// earlier one, from which on all fail.
+	Leave(agent, life int) (idle Exchange)
 	// Hold keeps the local agent from the first iteration that it has not entered and at which the
 	// members may change, and returns it.
 	Hold() (reach int)

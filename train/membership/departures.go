@@ -7,54 +7,54 @@ import (
 
 // Leaving knows of other agents whether they leave, for the agent that exchanges with them.
 type Leaving interface {
-	// Enter says that the local agent is in iteration t.
-	Enter(t int)
+	// Enter says that the local agent is at an exchange.
+	Enter(Exchange)
 	// Watch returns a context that ends when it is agreed that a peer leaves.
 	Watch(ctx context.Context, peer int) (context.Context, func())
-	// Uses says that the messages of a peer in iteration t are used, and reports whether they may be.
+	// Uses says that the messages of a peer in an exchange are used, and reports whether they may be.
 	// If not, it waits until that is agreed.
-	Uses(ctx context.Context, peer, t int) bool
+	Uses(ctx context.Context, peer int, e Exchange) bool
 	// Gone reports whether it is agreed that a peer leaves.
 	Gone(peer int) bool
 	// Joint reports whether an exchange among all agents counts for all members or for none, so that
 	// each tells the others that it has all messages, and waits for the same of them.
 	Joint() bool
-	// Confirms says that the local agent has all messages of such an exchange in iteration t.
-	Confirms(t int)
+	// Confirms says that the local agent has all messages of such an exchange.
+	Confirms(Exchange)
 	// Commits says that all agents have them. It first waits until it is agreed where those begin to
 	// fail that leave: from then on the exchange counts, without them.
-	Commits(ctx context.Context, t int)
+	Commits(ctx context.Context, e Exchange)
 }
 
 // Staying is Leaving of agents that all stay, or leave as the log says.
 type Staying struct{}
 
-func (Staying) Enter(int)                                                  {}
+func (Staying) Enter(Exchange)                                             {}
 func (Staying) Watch(ctx context.Context, _ int) (context.Context, func()) { return ctx, func() {} }
-func (Staying) Uses(context.Context, int, int) bool                        { return true }
+func (Staying) Uses(context.Context, int, Exchange) bool                   { return true }
 func (Staying) Gone(int) bool                                              { return false }
 func (Staying) Joint() bool                                                { return false }
-func (Staying) Confirms(int)                                               {}
-func (Staying) Commits(context.Context, int)                               {}
+func (Staying) Confirms(Exchange)                                          {}
+func (Staying) Commits(context.Context, Exchange)                          {}
 
 // Departures is [Leaving] as the [Local] agent of a process needs it, which agrees with the others
 // who leaves.
 type Departures interface {
 	Leaving
-	// Close says that no further message of a peer is used, and returns the iteration from which on
-	// exchanges with it fail, at least a given one.
-	Close(peer, least int) int
+	// Close says that no further message of a peer is used, and returns the first exchange with it that
+	// fails, in a given iteration or later.
+	Close(peer, least int) Exchange
 	// Away reports whether a peer leaves.
 	Away(peer int) bool
 	// Early reports whether a member goes on when the log has its note of who leaves, before the
 	// change is agreed.
 	Early() bool
 	// EndWaits ends the waits for peers that leave, and tells of each of them from when on.
-	EndWaits(tell func(peer, from int))
+	EndWaits(tell func(peer int, from Exchange))
 	// Lacks reports whether the local agent, which began at iteration first, needs messages of a peer
 	// that it does not have. The peer leaves at an iteration, and it is agreed that exchanges with it
 	// fail from idle on.
-	Lacks(peer, at, idle, first int) bool
+	Lacks(peer, at int, idle Exchange, first int) bool
 	// Comes says that the slot of a peer has a new agent.
 	Comes(peer int)
 }
@@ -62,33 +62,38 @@ type Departures interface {
 // departures is [Departures] of a method whose agents exchange in pairs: at each end of an edge an
 // agent that leaves may be left out from another iteration on.
 type departures struct {
+	each  int // The number of exchanges in an iteration.
 	mu    sync.Mutex
-	t     int
+	now   Exchange
 	peers []departure
 }
 
 // departure is the leaving of a peer.
 type departure struct {
-	taken  int // The latest iteration in which messages of it were used; -1: none.
+	taken  Exchange // The latest one in which messages of it were used; in iteration -1: none.
 	leaves bool
-	from   int             // The iteration from which on exchanges with it fail.
+	from   Exchange        // The first exchange with it that fails.
 	agreed context.Context // Ends when the log says so.
 	agree  context.CancelFunc
 }
 
 // Separate returns the Departures of a method in which members may leave an agent out from different
-// iterations on.
-func Separate(agents int) Departures { return newDepartures(agents) }
+// exchanges on. each is the number of exchanges in an iteration.
+func Separate(agents, each int) Departures { return newDepartures(agents, each) }
 
 // Joint returns the Departures of a method in which all exchange with all: the messages of an agent
-// that leaves count for all members or for none. exchanges reports whether an iteration has an
-// exchange, and idle whether the log says that exchanges with a peer fail in it.
-func Joint(agents int, exchanges func(t int) bool, idle func(peer, t int) bool) Departures {
-	return &jointDepartures{departures: newDepartures(agents), exchanges: exchanges, idle: idle, confirmed: -1}
+// that leaves count for all members or for none. each is the number of exchanges in an iteration that
+// has any, exchanges reports whether it has, and idle whether the log says that one with a peer fails.
+func Joint(agents, each int, exchanges func(t int) bool, idle func(peer int, e Exchange) bool) Departures {
+	return &jointDepartures{departures: newDepartures(agents, each), exchanges: exchanges, idle: idle,
+		confirmed: none}
 }
 
-func newDepartures(agents int) *departures {
-	d := &departures{peers: make([]departure, agents)}
+// none is a place before all exchanges.
+var none = Exchange{T: -1}
+
+func newDepartures(agents, each int) *departures {
+	d := &departures{each: each, peers: make([]departure, agents)}
 	for i := range d.peers {
 		d.peers[i].stay()
 	}
@@ -97,14 +102,14 @@ func newDepartures(agents int) *departures {
 
 // stay sets a peer to one that does not leave.
 func (p *departure) stay() {
-	*p = departure{taken: -1}
+	*p = departure{taken: none}
 	p.agreed, p.agree = context.WithCancel(context.Background())
 }
 
-func (d *departures) Enter(t int) {
+func (d *departures) Enter(e Exchange) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.t = t
+	d.now = e
 }
 
 func (d *departures) Watch(ctx context.Context, peer int) (context.Context, func()) {
@@ -119,11 +124,11 @@ func (d *departures) Watch(ctx context.Context, peer int) (context.Context, func
 	}
 }
 
-func (d *departures) Uses(ctx context.Context, peer, t int) bool {
+func (d *departures) Uses(ctx context.Context, peer int, e Exchange) bool {
 	d.mu.Lock()
 	p := &d.peers[peer]
-	if !p.leaves || t < p.from {
-		p.taken = t
+	if !p.leaves || e.Before(p.from) {
+		p.taken = e
 		d.mu.Unlock()
 		return true
 	}
@@ -136,9 +141,9 @@ func (d *departures) Uses(ctx context.Context, peer, t int) bool {
 	return false
 }
 
-func (d *departures) Joint() bool                  { return false }
-func (d *departures) Confirms(int)                 {}
-func (d *departures) Commits(context.Context, int) {}
+func (d *departures) Joint() bool                       { return false }
+func (d *departures) Confirms(Exchange)                 {}
+func (d *departures) Commits(context.Context, Exchange) {}
 
 func (d *departures) Gone(peer int) bool {
 	d.mu.Lock()
@@ -146,22 +151,26 @@ func (d *departures) Gone(peer int) bool {
 	return d.peers[peer].agreed.Err() != nil
 }
 
-func (d *departures) Close(peer, least int) int {
+func (d *departures) Close(peer, least int) Exchange {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := &d.peers[peer]
-	if p.from = max(least, d.t); p.taken >= p.from {
-		p.from = p.taken + 1
+	if p.from = d.now.later(Exchange{T: least}); !p.taken.Before(p.from) {
+		p.from = p.taken.next(d.each)
 	}
 	p.leaves = true
 	return p.from
 }
 
-func (d *departures) Lacks(peer, at, idle, first int) bool {
+func (d *departures) Lacks(peer, at int, idle Exchange, first int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := &d.peers[peer]
-	return idle > first && !(p.leaves && min(p.from, at) == idle)
+	noted := p.from
+	if end := (Exchange{T: at}); end.Before(noted) {
+		noted = end
+	}
+	return (Exchange{T: first}).Before(idle) && !(p.leaves && noted == idle)
 }
 
 func (d *departures) Early() bool { return true }
@@ -172,25 +181,25 @@ func (d *departures) Early() bool { return true }
 type jointDepartures struct {
 	*departures
 	exchanges func(t int) bool
-	idle      func(peer, t int) bool
-	confirmed int // The latest iteration whose messages the local agent has; -1: none.
+	idle      func(peer int, e Exchange) bool
+	confirmed Exchange // The latest one whose messages the local agent has.
 }
 
 func (d *jointDepartures) Joint() bool { return true }
 
 func (d *jointDepartures) Early() bool { return false }
 
-func (d *jointDepartures) Uses(_ context.Context, peer, t int) bool {
-	return !d.Gone(peer) || !d.idle(peer, t)
+func (d *jointDepartures) Uses(_ context.Context, peer int, e Exchange) bool {
+	return !d.Gone(peer) || !d.idle(peer, e)
 }
 
-func (d *jointDepartures) Confirms(t int) {
+func (d *jointDepartures) Confirms(e Exchange) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.confirmed = t
+	d.confirmed = e
 }
 
-func (d *jointDepartures) Commits(ctx context.Context, t int) {
+func (d *jointDepartures) Commits(ctx context.Context, e Exchange) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := 0; i < len(d.peers); i++ {
@@ -206,16 +215,16 @@ func (d *jointDepartures) Commits(ctx context.Context, t int) {
 		}
 	}
 	for i := range d.peers {
-		d.peers[i].taken = t
+		d.peers[i].taken = e
 	}
 }
 
 // Lacks needs the messages of exchanges that the local agent has not confirmed.
-func (d *jointDepartures) Lacks(_, _, idle, _ int) bool {
+func (d *jointDepartures) Lacks(_, _ int, idle Exchange, _ int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for t := max(d.t, d.confirmed+1); t < idle; t++ {
-		if d.exchanges(t) {
+	for e := d.now.later(d.confirmed.next(d.each)); e.Before(idle); e = e.next(d.each) {
+		if d.exchanges(e.T) {
 			return true
 		}
 	}
@@ -228,7 +237,7 @@ func (d *departures) Away(peer int) bool {
 	return d.peers[peer].leaves
 }
 
-func (d *departures) EndWaits(tell func(peer, from int)) {
+func (d *departures) EndWaits(tell func(peer int, from Exchange)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range d.peers {

@@ -21,9 +21,9 @@ type Epoch struct {
 	Joined []int `json:"joined,omitempty"` // Agents that are members from At on.
 	// Donor is the member that gives its state to those that joined; nil: the lowest one that stays.
 	Donor *int `json:"donor,omitempty"`
-	// Idle names, for members that stay, the first iteration in which an exchange with the one agent
-	// that left fails at them. It is At for others. The agent that left takes part until then.
-	Idle map[int]int `json:"idle,omitempty"`
+	// Idle names, for members that stay, the first exchange with the one agent that left that fails at
+	// them. It is the first one of iteration At for others. The agent that left takes part until then.
+	Idle map[int]Exchange `json:"idle,omitempty"`
 }
 
 // Change describes a change of the members at the head of an iteration.
@@ -31,6 +31,14 @@ type Change struct {
 	Members []int // The members from then on, ascending.
 	Joined  []int // The new ones among them, ascending.
 	Donor   int   // The old member that gives its state to new ones.
+}
+
+// IdleAt is the first exchange with an agent that left that fails at another one.
+func (e *Epoch) IdleAt(agent int) Exchange {
+	if at, noted := e.Idle[agent]; noted {
+		return at
+	}
+	return Exchange{T: e.At}
 }
 
 // Old lists the members that were there before, ascending.
@@ -54,9 +62,9 @@ type changes struct {
 	epochs []Epoch
 	at     map[int]*Change // By the iteration from which on they are valid.
 	spans  [][]span        // The times at which each agent is a member, ascending.
-	// fences are the iterations from which on exchanges of one agent with another one fail, whose
-	// leaving is being agreed upon.
-	fences map[[2]int]int
+	// fences are the first exchanges of one agent with another one that fail, while it is being agreed
+	// upon when that one leaves.
+	fences map[[2]int]Exchange
 }
 
 func (l *changes) copy() *changes {
@@ -70,7 +78,7 @@ func (l *changes) copy() *changes {
 // span is a time at which an agent is a member: from iteration first to before end.
 type span struct {
 	first, end int
-	idle       map[int]int // Where exchanges with it fail earlier than end, by member.
+	idle       map[int]Exchange // Where exchanges with it fail earlier than end, by member.
 }
 
 // never is the end of a span that lasts.
@@ -245,21 +253,21 @@ func (l *changes) checkStay(e Epoch) error {
 			return fmt.Errorf("idle names agent %d, which is not one of the members that stay, %v", i, stay)
 		}
 		first := max(l.spanAt(i, e.At).first, l.spanAt(e.Left[0], e.At).first)
-		if t := e.Idle[i]; t < first || t > e.At {
-			return fmt.Errorf("agent %d is idle from iteration %d on: expected %d to %d", i, t, first, e.At)
+		if at := e.Idle[i]; at.T < first || (Exchange{T: e.At}).Before(at) || at.K < 0 {
+			return fmt.Errorf("agent %d is idle from %v on: expected %d to %d", i, at, first, e.At)
 		}
 	}
 	return nil
 }
 
-// Fence says that exchanges of an agent with a peer that leaves fail from iteration t on, until Replace
-// says when it leaves.
-func (l *Log) Fence(agent, peer, t int) {
+// Fence says from where on exchanges of an agent with a peer that leaves fail, until Replace says when
+// it leaves.
+func (l *Log) Fence(agent, peer int, from Exchange) {
 	n := l.now.Load().copy()
 	if n.fences == nil {
-		n.fences = map[[2]int]int{}
+		n.fences = map[[2]int]Exchange{}
 	}
-	n.fences[[2]int{agent, peer}] = t
+	n.fences[[2]int{agent, peer}] = from
 	l.now.Store(n)
 }
 
@@ -314,22 +322,22 @@ func (l *changes) members(t int) (all []int) {
 	return all
 }
 
-// Idle reports whether an exchange of iteration t with a peer fails at an agent: the peer is absent,
-// or will leave and is no longer awaited. The one that will leave still has the
-// messages of the iteration in which it was awaited in vain.
-func (l *Log) Idle(agent, peer, t int) bool {
+// Idle reports whether an exchange with a peer fails at an agent: the peer is absent, or will leave and
+// is no longer awaited. The one that will leave still has the messages of the exchange in which it was
+// awaited in vain.
+func (l *Log) Idle(agent, peer int, e Exchange) bool {
 	now := l.now.Load()
-	own, other := now.spanAt(agent, t), now.spanAt(peer, t)
+	own, other := now.spanAt(agent, e.T), now.spanAt(peer, e.T)
 	if own == nil || other == nil {
 		return true
 	}
-	if t0, fenced := now.fences[[2]int{agent, peer}]; fenced && t >= t0 {
+	if from, fenced := now.fences[[2]int{agent, peer}]; fenced && !e.Before(from) {
 		return true
 	}
-	if t0, fenced := now.fences[[2]int{peer, agent}]; fenced && t > t0 {
+	if last, fenced := now.fences[[2]int{peer, agent}]; fenced && last.Before(e) {
 		return true
 	}
 	from, awaits := other.idle[agent]
 	last, leaves := own.idle[peer]
-	return awaits && t >= from || leaves && t > last
+	return awaits && !e.Before(from) || leaves && last.Before(e)
 }

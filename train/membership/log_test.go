@@ -16,10 +16,15 @@ func parse(t *testing.T, text string) *Log {
 }
 
 func TestLog(t *testing.T) {
-	l := parse(t, `{"epoch":1,"at":0,"left":[4]}
-{"epoch":2,"at":20,"left":[3],"idle":{"0":13,"2":17}}
+	const text = `{"epoch":1,"at":0,"left":[4]}
+{"epoch":2,"at":20,"left":[3],"idle":{"0":13,"2":[17,1]}}
 {"epoch":3,"at":20,"joined":[4],"donor":2}
-{"epoch":4,"at":40,"left":[0],"joined":[3]}`)
+{"epoch":4,"at":40,"left":[0],"joined":[3]}
+`
+	l := parse(t, text)
+	if got := Text(l.Epochs()); string(got) != text {
+		t.Errorf("the log is written as\n%s", got)
+	}
 	for _, c := range []struct {
 		t    int
 		want []int
@@ -44,16 +49,21 @@ func TestLog(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		agent, peer, t int
-		want           bool
+		agent, peer int
+		at          Exchange
+		want        bool
 	}{
-		{0, 3, 12, false}, {0, 3, 13, true}, {0, 3, 19, true}, {1, 3, 19, false}, {2, 3, 16, false}, {2, 3, 17, true},
-		{3, 0, 13, false}, {3, 0, 14, true}, {3, 1, 19, false}, // it still has the message of 13
-		{0, 3, 20, true}, {3, 0, 20, true}, {0, 3, 40, true}, {1, 3, 40, false}, {0, 4, 3, true}, {0, 1, 3, false},
+		{0, 3, Exchange{12, 1}, false}, {0, 3, Exchange{T: 13}, true}, {0, 3, Exchange{13, 1}, true},
+		{0, 3, Exchange{T: 19}, true}, {1, 3, Exchange{T: 19}, false}, {2, 3, Exchange{T: 17}, false},
+		{2, 3, Exchange{17, 1}, true}, {2, 3, Exchange{T: 18}, true},
+		// It still has the messages of the exchange in which it was missed first.
+		{3, 0, Exchange{T: 13}, false}, {3, 0, Exchange{13, 1}, true}, {3, 0, Exchange{T: 14}, true},
+		{3, 1, Exchange{19, 1}, false}, {3, 2, Exchange{17, 1}, false}, {3, 2, Exchange{T: 18}, true},
+		{0, 3, Exchange{T: 20}, true}, {3, 0, Exchange{T: 20}, true}, {0, 3, Exchange{T: 40}, true},
+		{1, 3, Exchange{T: 40}, false}, {0, 4, Exchange{T: 3}, true}, {0, 1, Exchange{T: 3}, false},
 	} {
-		if got := l.Idle(c.agent, c.peer, c.t); got != c.want {
-			t.Errorf("exchange of agent %d with %d in iteration %d fails: %v, want %v", c.agent, c.peer, c.t, got,
-				c.want)
+		if got := l.Idle(c.agent, c.peer, c.at); got != c.want {
+			t.Errorf("agent %d, agent %d, %v: the exchange fails: %v, want %v", c.agent, c.peer, c.at, got, c.want)
 		}
 	}
 }
@@ -61,24 +71,31 @@ func TestLog(t *testing.T) {
 // An agent that leaves is no longer awaited before it is known when it leaves.
 func TestFence(t *testing.T) {
 	l := parse(t, "")
-	l.Fence(1, 3, 7)
-	for k, want := range []bool{false, true, false, true, false} {
-		agent, peer, at := []int{1, 1, 3, 3, 2}[k], []int{3, 3, 1, 1, 3}[k], []int{6, 7, 7, 8, 9}[k]
-		if l.Idle(agent, peer, at) != want {
-			t.Errorf("exchange of agent %d with %d in iteration %d fails: %v, want %v", agent, peer, at, !want, want)
+	l.Fence(1, 3, Exchange{7, 1})
+	for _, c := range []struct {
+		agent, peer int
+		at          Exchange
+		want        bool
+	}{
+		{1, 3, Exchange{T: 7}, false}, {1, 3, Exchange{7, 1}, true}, {1, 3, Exchange{T: 8}, true},
+		{3, 1, Exchange{7, 1}, false}, {3, 1, Exchange{T: 8}, true}, {2, 3, Exchange{T: 9}, false},
+	} {
+		if got := l.Idle(c.agent, c.peer, c.at); got != c.want {
+			t.Errorf("agent %d, agent %d, %v: the exchange fails: %v, want %v", c.agent, c.peer, c.at, got, c.want)
 		}
 	}
-	if err := l.Replace([]Epoch{{Epoch: 1, At: 10, Left: []int{3}, Idle: map[int]int{1: 8}}}); err != nil {
+	if err := l.Replace([]Epoch{{Epoch: 1, At: 10, Left: []int{3}, Idle: map[int]Exchange{1: {T: 8}}}}); err != nil {
 		t.Fatal(err)
 	}
-	if l.Idle(1, 3, 7) || !l.Idle(1, 3, 8) {
+	if l.Idle(1, 3, Exchange{7, 1}) || !l.Idle(1, 3, Exchange{T: 8}) {
 		t.Error("what the log says does not take the place of what was noted before")
 	}
 }
 
 func TestFixed(t *testing.T) {
 	l := Fixed(3)
-	if l.Elastic() || len(l.Epochs()) > 0 || l.Change(5) != nil || l.Idle(0, 2, 1<<40) || !l.Present(2, 1<<40) {
+	if l.Elastic() || len(l.Epochs()) > 0 || l.Change(5) != nil || l.Idle(0, 2, Exchange{T: 1 << 40}) ||
+		!l.Present(2, 1<<40) {
 		t.Error("the members of a fixed log change")
 	}
 }
@@ -99,6 +116,9 @@ func TestBadLogs(t *testing.T) {
 		`{"epoch":1,"at":5,"left":[1],"donor":2}`:                                 "but nobody joins",
 		`{"epoch":1,"at":5,"left":[1],"idle":{"1":3}}`:                            "idle names agent 1, which is not one of the members",
 		`{"epoch":1,"at":5,"left":[1],"idle":{"2":6}}`:                            "expected 0 to 5",
+		`{"epoch":1,"at":5,"left":[1],"idle":{"2":[5,1]}}`:                        "idle from exchange 1, counted from 0, of iteration 5",
+		`{"epoch":1,"at":5,"left":[1],"idle":{"2":[3,-1]}}`:                       "expected 0 to 5",
+		`{"epoch":1,"at":5,"left":[1],"idle":{"2":[3]}}`:                          "[3] is no exchange",
 		`{"epoch":1,"at":5,"left":[1,2],"idle":{"3":3}}`:                          "use an epoch for each",
 		`{"epoch":1,"at":5,"left":[1]} {"epoch":2,"at":4,"joined":[1]}`:           "expected 5 or later",
 		`{"epoch":1,"at":5,"left":[1]} {"epoch":2,"at":7,"left":[1]}`:             "leaves and is not a member",

@@ -509,7 +509,7 @@ func (g *Group) follow(left []int) {
 		return
 	}
 	own := entry{Kind: reach, By: g.opt.Self, Life: g.opt.Life, Revision: g.state.revision,
-		Idle: map[int]int{}}
+		Idle: map[int]membership.Exchange{}}
 	for agent, t := range g.told.own.Idle {
 		own.Idle[agent] = t
 	}

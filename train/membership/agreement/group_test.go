@@ -31,10 +31,10 @@ type walker struct {
 	writer  int
 }
 
-func (w *walker) Leave(int, int) int {
+func (w *walker) Leave(int, int) membership.Exchange {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.entered
+	return membership.Exchange{T: w.entered, K: w.entered % 2}
 }
 
 func (w *walker) Hold() int {
@@ -372,19 +372,20 @@ func TestLogCannotBeKept(t *testing.T) {
 // stay, at all of them.
 func TestJointNotes(t *testing.T) {
 	s := newState(4, 1, true)
-	note := func(by, revision, t int, idle map[int]int) outcome {
-		return s.apply(entry{Kind: reach, By: by, Revision: revision, T: t, Idle: idle})
+	type idle = map[int]membership.Exchange
+	note := func(by, revision, t int, from idle) outcome {
+		return s.apply(entry{Kind: reach, By: by, Revision: revision, T: t, Idle: from})
 	}
 	s.apply(entry{Kind: leave, Agent: 3})
-	note(2, 1, 26, map[int]int{3: 25})
-	note(0, 1, 25, map[int]int{3: 24})
+	note(2, 1, 26, idle{3: {T: 25}})
+	note(0, 1, 25, idle{3: {T: 24}})
 	s.apply(entry{Kind: leave, Agent: 2})
-	note(1, 2, 25, map[int]int{3: 23, 2: 23})
-	if o := note(0, 2, 25, map[int]int{3: 24, 2: 22}); !o.formed {
+	note(1, 2, 25, idle{3: {T: 23, K: 1}, 2: {T: 23, K: 1}})
+	if o := note(0, 2, 25, idle{3: {T: 24}, 2: {T: 23}}); !o.formed {
 		t.Fatal("all have told how far they are, and nothing is agreed")
 	}
-	want := []membership.Epoch{{Epoch: 1, At: 25, Left: []int{3}, Idle: map[int]int{0: 24, 1: 24}},
-		{Epoch: 2, At: 25, Left: []int{2}, Idle: map[int]int{0: 23, 1: 23}}}
+	want := []membership.Epoch{{Epoch: 1, At: 25, Left: []int{3}, Idle: idle{0: {T: 24}, 1: {T: 24}}},
+		{Epoch: 2, At: 25, Left: []int{2}, Idle: idle{0: {T: 23, K: 1}, 1: {T: 23, K: 1}}}}
 	if got := s.view().Epochs; !reflect.DeepEqual(got, want) {
 		t.Errorf("the changes are %s, want %s", membership.Text(got), membership.Text(want))
 	}
@@ -394,22 +395,23 @@ func TestJointNotes(t *testing.T) {
 // no say in which exchange was the last one.
 func TestJointNotesOfJoiner(t *testing.T) {
 	s := newState(4, 1, true)
-	note := func(by, revision int, idle map[int]int) {
-		s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: revision, T: 25, Idle: idle})
+	type idle = map[int]membership.Exchange
+	note := func(by, revision int, from idle) {
+		s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: revision, T: 25, Idle: from})
 	}
 	s.apply(entry{Kind: leave, Agent: 3})
 	for by := range 3 {
-		note(by, 1, map[int]int{3: 25})
+		note(by, 1, idle{3: {T: 25}})
 	}
 	s.apply(entry{Kind: join, Agent: 3, Life: 1})
 	for by := range 3 {
 		note(by, 2, nil)
 	}
 	s.apply(entry{Kind: leave, Agent: 2})
-	for by, idle := range map[int]int{0: 23, 1: 22, 3: 25} {
-		note(by, 3, map[int]int{2: idle})
+	for by, t := range map[int]int{0: 23, 1: 22, 3: 25} {
+		note(by, 3, idle{2: {T: t}})
 	}
-	want := []membership.Epoch{{Epoch: 3, At: 25, Left: []int{2}, Idle: map[int]int{0: 23, 1: 23}}}
+	want := []membership.Epoch{{Epoch: 3, At: 25, Left: []int{2}, Idle: idle{0: {T: 23}, 1: {T: 23}}}}
 	if got := s.view().Epochs; len(got) != 3 || !reflect.DeepEqual(got[2:], want) {
 		t.Errorf("the changes are %s, want the last one %s", membership.Text(got), membership.Text(want))
 	}

@@ -26,9 +26,10 @@ type entry struct {
 	Agent int  `json:"agent"`
 	Life  int  `json:"life,omitempty"` // The life of Agent, or of By in a reach.
 
-	Revision int         `json:"revision,omitempty"` // Of the change that By has reached.
-	T        int         `json:"t,omitempty"`
-	Idle     map[int]int `json:"idle,omitempty"` // The first iteration without each agent that leaves.
+	Revision int `json:"revision,omitempty"` // Of the change that By has reached.
+	T        int `json:"t,omitempty"`
+	// Idle is the first exchange without each agent that leaves.
+	Idle map[int]membership.Exchange `json:"idle,omitempty"`
 }
 
 // state follows from the entries, in their order. It is the same in all processes.
@@ -150,7 +151,7 @@ func (s *state) leave(e entry, o *outcome) {
 			return slices.Contains(c.Joined, e.Agent)
 		})
 	} else {
-		idle := map[int]int{}
+		idle := map[int]membership.Exchange{}
 		p.epochs = append(p.epochs, membership.Epoch{Left: []int{e.Agent}, Idle: idle})
 	}
 	s.present[e.Agent], s.dropped[e.Agent] = false, false
@@ -196,15 +197,15 @@ func (s *state) reach(e entry, o *outcome) {
 	p.current[e.By], o.reached = true, true
 	for _, c := range p.epochs {
 		for _, gone := range c.Left {
-			if t, noted := e.Idle[gone]; noted && !exists(c.Idle, e.By) {
-				c.Idle[e.By] = t
+			if from, noted := e.Idle[gone]; noted && !exists(c.Idle, e.By) {
+				c.Idle[e.By] = from
 			}
 		}
 	}
 }
 
 // exists reports whether a map has a key.
-func exists(m map[int]int, key int) bool {
+func exists(m map[int]membership.Exchange, key int) bool {
 	_, ok := m[key]
 	return ok
 }
@@ -222,7 +223,7 @@ func (s *state) form() []membership.Epoch {
 		if s.joint {
 			unite(c, slices.DeleteFunc(slices.Clone(members), func(i int) bool { return s.joinedAt(i, at) }))
 		}
-		maps.DeleteFunc(c.Idle, func(_, t int) bool { return t >= at })
+		maps.DeleteFunc(c.Idle, func(_ int, e membership.Exchange) bool { return e.T >= at })
 		s.epochs = append(s.epochs, *c)
 	}
 	return p.epochs
@@ -235,15 +236,17 @@ func (s *state) joinedAt(agent, at int) bool {
 	})
 }
 
-// unite lets exchanges with the agent that left fail from the latest iteration on that a member has
-// noted, at all of them: who has noted it has used what all have.
+// unite lets exchanges with the agent that left fail from the latest one on that a member has noted,
+// at all of them: who has noted it has used what all have.
 func unite(c *membership.Epoch, members []int) {
 	if len(c.Left) == 0 {
 		return
 	}
-	latest := 0
+	var latest membership.Exchange
 	for _, i := range members {
-		latest = max(latest, c.Idle[i])
+		if e := c.Idle[i]; latest.Before(e) {
+			latest = e
+		}
 	}
 	clear(c.Idle)
 	for _, i := range members {
