@@ -165,8 +165,8 @@ func (c *chain) handle(ctx context.Context, at int, record []byte) error {
 	return nil
 }
 
-// compare tells agent 0 that another agent knows evaluations up to iteration t as final, unless this one
-// does, too.
+// compare tells agent 0 that another agent knows evaluations up to iteration t as final, unless this
+// one does, too.
 func (c *chain) compare(ctx context.Context, t int) error {
 	c.mu.Lock()
 	known := t <= c.final
@@ -319,7 +319,8 @@ func (a *attempt) Receive(from int, into []float64) error {
 	case numbers := <-a.arrived[a.at(from)]:
 		if len(numbers) != 8*len(into) {
 			return fmt.Errorf("process: agent %d has sent %d numbers of the evaluation at iteration %d, expected %d: "+
-				"start it with the same program, configuration and data as the others", from, len(numbers)/8, a.t, len(into))
+				"start it with the same program, configuration and data as the others", from, len(numbers)/8, a.t,
+				len(into))
 		}
 		for k := range into {
 			into[k] = math.Float64frombits(binary.LittleEndian.Uint64(numbers[8*k:]))

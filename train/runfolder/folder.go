@@ -416,8 +416,8 @@ func (f *Folder) checkRows(s *config.Setup, rows []metric.Row, first int) error 
 		Hint: "put the file back as it was, or start over in another folder with --out"}
 }
 
-// CountRows returns the number of evaluations of a run, from its start, whose rows are there and are not
-// repeated: without the last evaluation, and without the end of a run that is being lengthened.
+// CountRows returns the number of evaluations of a run, from its start, whose rows are there and are
+// not repeated: without the last evaluation, and without the end of a run that is being lengthened.
 func (f *Folder) CountRows(s *config.Setup) (n int) {
 	if f.double == "" {
 		return 0
