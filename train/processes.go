@@ -156,8 +156,9 @@ func (g *manyProcesses) shareEvaluations(o *process.Options) {
 func (g *manyProcesses) until(ctx context.Context, sn *snapshot.Snapshot) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(g.halted, cancel)
+	step := sn.Step // The agent may have the snapshot again when the evaluation is over.
 	go func() {
-		if g.r.steps.awaitLoss(ctx, sn.Step) {
+		if g.r.steps.awaitLoss(ctx, step) {
 			cancel()
 		}
 	}()
