@@ -2,8 +2,12 @@ package train
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +19,7 @@ import (
 	"fspda/dist/link"
 	"fspda/train/membership"
 	"fspda/train/membership/agreement"
+	"fspda/train/runfolder"
 )
 
 // elasticProcesses is a run over links in which the last agents die in the middle of an exchange.
@@ -25,7 +30,11 @@ type elasticProcesses struct {
 	// dies reports whether the last agent dies instead of sending a message.
 	dies func(e *elasticProcesses, m dist.Message) bool
 	// also reports it of the agent before the last one; nil: that agent lives.
-	also   func(e *elasticProcesses, m dist.Message) bool
+	also func(e *elasticProcesses, m dist.Message) bool
+	// first reports it of agent 0; nil: that agent lives.
+	first  func(m dist.Message) bool
+	dir    string       // Where agents keep checkpoints, in a folder for each life; empty: they keep none.
+	life   [4]int       // Of the agents that are started.
 	at     atomic.Int64 // The iteration that agent 0 is in.
 	groups []*agreement.Group
 }
@@ -49,6 +58,10 @@ func (n mortal) Send(ctx context.Context, m dist.Message) error {
 // one runs one agent. It calls ready with the address of its server.
 func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)) (*Result, error) {
 	s, m := resolve(e.t, e.c)
+	life := 0
+	if rank < len(e.life) {
+		life = e.life[rank]
+	}
 	by := nats.Options{Run: "elastic", Self: rank, Agents: e.c.Agents, Server: nats.Server{Listen: "127.0.0.1:0"}}
 	if rank > 0 {
 		by.Server.Join = []string{e.join}
@@ -60,13 +73,13 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	dev := cpu.New()
 	n, err := link.Open(link.Options{Run: "elastic", Self: rank, Agents: e.c.Agents, Pool: dist.NewPool(dev),
 		Dim: s.Dim, Codec: s.Codec(), Wire: s.WireFormat(), Discovery: found, Listen: "127.0.0.1:0",
-		Links: link.Links{Pause: 200 * time.Millisecond}})
+		Links: link.Links{Pause: 200 * time.Millisecond, Life: life}, Durable: e.dir != ""})
 	if err != nil {
 		return nil, err
 	}
 	defer n.Close()
 	ready(found.Address())
-	g, err := agreement.Open(agreement.Options{Self: rank, Agents: e.c.Agents, Sessions: n,
+	g, err := agreement.Open(agreement.Options{Self: rank, Agents: e.c.Agents, Sessions: n, Life: life,
 		DropAfter: 3 * time.Second, Joint: s.Traits.Edges.Collective})
 	if err != nil {
 		return nil, err
@@ -74,16 +87,35 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	defer g.Close()
 	e.groups[rank] = g
 	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n,
-		Elastic: &Elastic{Agreement: g, Slots: n}}, OnStep: func(t int) { e.at.Store(int64(t)) }}
-	if rank >= e.survivors() {
-		dies := e.also
-		if rank == e.c.Agents-1 {
-			dies = e.dies
+		Elastic: &Elastic{Agreement: g, Slots: n, Life: life}}, OnStep: func(t int) { e.at.Store(int64(t)) }}
+	if e.dir != "" {
+		if opt.Process.Store, err = runfolder.OpenAgentStore(e.folder(life), rank); err != nil {
+			return nil, err
 		}
-		opt.Process.Network = mortal{n, func(m dist.Message) bool { return dies(e, m) }}
+		defer opt.Process.Store.Close()
+	}
+	if dies := e.death(rank, life); dies != nil {
+		opt.Process.Network = mortal{n, dies}
 		context.AfterFunc(ctx, g.Close)
 	}
 	return Run(ctx, s, opt)
+}
+
+// folder is where agents of a life keep checkpoints.
+func (e *elasticProcesses) folder(life int) string { return filepath.Join(e.dir, strconv.Itoa(life)) }
+
+// death reports whether an agent dies instead of sending a message; nil: it does not die.
+func (e *elasticProcesses) death(rank, life int) func(dist.Message) bool {
+	dies := e.also
+	switch {
+	case rank == 0:
+		return e.first
+	case rank < e.survivors() || life > 0:
+		return nil
+	case rank == e.c.Agents-1:
+		dies = e.dies
+	}
+	return func(m dist.Message) bool { return dies(e, m) }
 }
 
 // survivors is the number of agents that do not die.
@@ -271,6 +303,70 @@ func TestDeathInTakeover(t *testing.T) {
 				t.Errorf("agent 3 takes part after the change: %v, want %v: %s", after, c.counts, membership.Text(log))
 			}
 			e.replays(got, log, written)
+		})
+	}
+}
+
+// The agent whose process evaluates the run dies while the others take over that a new agent joins.
+// They all stop at one iteration, for another process to evaluate the run, and each has a checkpoint
+// from which it resumes there, the new agent too.
+func TestWriterDiesInJoin(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		dies   func(m dist.Message) bool
+		counts bool // It is a member after the change.
+	}{
+		{"the new agent has nothing", func(m dist.Message) bool { return m.Exact && m.To == 3 }, false},
+		{"the new agent lacks its word", func(m dist.Message) bool {
+			return m.Exact && m.To == 3 && len(m.Values) == 1
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			cfg := elastic(t, "fspda-sa", "")
+			cfg.Membership, cfg.Agents, cfg.Iterations = "elastic", 4, 4000
+			cfg.GradientTime = 0.01
+			e := &elasticProcesses{t: t, c: cfg, first: c.dies, dir: t.TempDir(), groups: make([]*agreement.Group, 4),
+				dies: func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 }}
+			dead, kill := context.WithCancel(t.Context())
+			var living, dying sync.WaitGroup
+			live := func(rank int) {
+				living.Go(func() {
+					if _, err := e.one(t.Context(), rank, func(string) {}); !errors.Is(err, ErrMoved) {
+						t.Errorf("agent %d ended with %v, want %v", rank, err, ErrMoved)
+					}
+				})
+			}
+			address := make(chan string, 1)
+			dying.Go(func() { _, _ = e.one(dead, 0, func(a string) { address <- a }) })
+			e.join = <-address
+			early, gone := context.WithCancel(t.Context())
+			var last sync.WaitGroup
+			last.Go(func() { _, _ = e.one(early, 3, func(string) {}) })
+			live(1)
+			live(2)
+			for e.at.Load() < 60 { // Agent 3 has left.
+				time.Sleep(10 * time.Millisecond)
+			}
+			gone()
+			last.Wait()
+			e.life[3] = 1
+			live(3)
+			living.Wait()
+			kill()
+			dying.Wait()
+			log := e.groups[1].Status().Changes
+			if len(log) != 3 || !slices.Equal(log[1].Joined, []int{3}) || !slices.Equal(log[2].Left, []int{0}) ||
+				log[2].At > log[1].At != c.counts {
+				t.Fatalf("the members changed by %s", membership.Text(log))
+			}
+			for rank := 1; rank < 4; rank++ {
+				at := filepath.Join(e.folder(e.life[rank]), "agents", fmt.Sprintf("%03d", rank), "checkpoints",
+					fmt.Sprintf("iter-%09d", log[2].At))
+				if _, err := os.Stat(at); err != nil {
+					t.Errorf("agent %d has no checkpoint of iteration %d: %v", rank, log[2].At, err)
+				}
+			}
 		})
 	}
 }
