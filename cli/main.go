@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"fspda/cli/benchcmd"
 	"fspda/cli/command"
@@ -177,10 +178,13 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	complete(root)
 	takeAliases(root)
 	usage := strings.Replace(root.UsageTemplate(), "{{.LocalFlags.FlagUsages |", "{{flagUsages . |", 1)
-	cobra.AddTemplateFunc("flagUsages", setup.FlagUsages)
+	addTemplates()
 	root.SetUsageTemplate(usage)
 	return root
 }
+
+// addTemplates adds to a map that all programs in this process share.
+var addTemplates = sync.OnceFunc(func() { cobra.AddTemplateFunc("flagUsages", setup.FlagUsages) })
 
 // silentRoot is the program without output, for checks of command lines.
 func silentRoot() *cobra.Command { return newRoot(io.Discard, io.Discard) }

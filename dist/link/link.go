@@ -450,7 +450,9 @@ func (l *link) assemble(h *header, f *inFrame) error {
 		return errSuperseded
 	}
 	p.in[h.stream].queue = append(p.in[h.stream].queue, m)
-	p.seen.add() // An agent that sends does not hang.
+	if h.stream != sessions { // The process may send these while its agent hangs.
+		p.seen.add()
+	}
 	p.notify()
 	return nil
 }
