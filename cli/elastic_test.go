@@ -649,7 +649,8 @@ func TestElasticHang(t *testing.T) {
 			}
 			return len(says) == 3
 		})
-		e.t.Logf("agent 2 is named in /readyz of all others %.1f s after its computation began to hang", time.Since(begin).Seconds())
+		e.t.Logf("all others name agent 2 in /readyz %.1f s after its computation began to hang",
+			time.Since(begin).Seconds())
 	}
 	t.Run("elastic", func(t *testing.T) {
 		t.Parallel() // it mostly waits
