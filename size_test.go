@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    32410,
+	"train":    32660,
 	"web":      5490,
 }
 

@@ -2,7 +2,9 @@ package train
 
 import (
 	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +17,7 @@ import (
 	"fspda/dist/link"
 	"fspda/train/membership"
 	"fspda/train/membership/agreement"
+	"fspda/train/runfolder"
 )
 
 // elasticProcesses is a run over links in which the last agents die in the middle of an exchange.
@@ -28,6 +31,12 @@ type elasticProcesses struct {
 	also   func(e *elasticProcesses, m dist.Message) bool
 	at     atomic.Int64 // The iteration that agent 0 is in.
 	groups []*agreement.Group
+
+	// crash is the iteration in which the process of agent 1 ends once in place of sending; 0: none. It
+	// begins again with the checkpoint of an iteration between the two of saves, in a folder.
+	crash  int
+	saves  [2]int
+	folder string
 }
 
 // mortal is a Network that dies in place of sending a message.
@@ -46,6 +55,34 @@ func (n mortal) Send(ctx context.Context, m dist.Message) error {
 	return n.Node.Send(ctx, m)
 }
 
+// crashing is a Network of a process that ends in place of sending in an iteration. It asks for a
+// checkpoint before.
+type crashing struct {
+	*link.Node
+	e     *elasticProcesses
+	asked chan struct{}
+}
+
+var errCrash = errors.New("the process ends")
+
+func (n crashing) CheckpointRequested() <-chan struct{} { return n.asked }
+
+func (n crashing) Advance(t int, phase dist.Phase) {
+	if phase == dist.Working && (t == n.e.saves[0] || t == n.e.saves[0]+1) {
+		n.asked <- struct{}{} // The first was heeded when the second is taken.
+	}
+	n.Node.Advance(t, phase)
+}
+
+func (n crashing) Send(ctx context.Context, m dist.Message) error {
+	if m.T < n.e.crash {
+		return n.Node.Send(ctx, m)
+	}
+	m.Release()
+	n.Node.Close()
+	return errCrash
+}
+
 // one runs one agent. It calls ready with the address of its server.
 func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)) (*Result, error) {
 	s, m := resolve(e.t, e.c)
@@ -59,15 +96,23 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	}
 	dev := cpu.New()
 	n, err := link.Open(link.Options{Run: "elastic", Self: rank, Agents: e.c.Agents, Pool: dist.NewPool(dev),
-		Dim: s.Dim, Codec: s.Codec(), Wire: s.WireFormat(), Discovery: found, Listen: "127.0.0.1:0",
-		Links: link.Links{Pause: 200 * time.Millisecond}})
+		Durable: e.crash > 0 && rank == 1, Dim: s.Dim, Codec: s.Codec(), Wire: s.WireFormat(), Discovery: found,
+		Listen: "127.0.0.1:0",
+		Links:  link.Links{Pause: 200 * time.Millisecond}})
 	if err != nil {
 		return nil, err
 	}
 	defer n.Close()
 	ready(found.Address())
-	g, err := agreement.Open(agreement.Options{Self: rank, Agents: e.c.Agents, Sessions: n,
-		DropAfter: 3 * time.Second, Joint: s.Traits.Edges.Collective})
+	file, dropAfter := "", 3*time.Second
+	if e.crash > 0 {
+		dropAfter = 12 * time.Second // On a loaded machine the process takes a while to begin again.
+		if rank == 1 {
+			file = filepath.Join(e.folder, "members")
+		}
+	}
+	g, err := agreement.Open(agreement.Options{Self: rank, Agents: e.c.Agents, Sessions: n, File: file,
+		DropAfter: dropAfter, Joint: s.Traits.Edges.Collective})
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +120,24 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	e.groups[rank] = g
 	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n,
 		Elastic: &Elastic{Agreement: g, Slots: n}}, OnStep: func(t int) { e.at.Store(int64(t)) }}
+	if e.crash > 0 && rank == 1 {
+		if opt.Process.Store, err = runfolder.OpenAgentStore(e.folder, rank); err != nil {
+			return nil, err
+		}
+		defer opt.Process.Store.Close()
+		ck, _, _, err := opt.Process.Store.Newest(s, rank, nil)
+		switch {
+		case err != nil:
+			return nil, err
+		case ck == nil:
+			opt.Process.Network = crashing{n, e, make(chan struct{})}
+		case ck.Iteration <= e.saves[0] || ck.Iteration > e.saves[1]:
+			e.t.Errorf("agent 1 goes on from iteration %d, want one of %v", ck.Iteration, e.saves)
+			fallthrough
+		default:
+			ck.Close()
+		}
+	}
 	if rank >= e.survivors() {
 		dies := e.also
 		if rank == e.c.Agents-1 {
@@ -88,6 +151,9 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 
 // survivors is the number of agents that do not die.
 func (e *elasticProcesses) survivors() int {
+	if e.dies == nil {
+		return e.c.Agents
+	}
 	if e.also == nil {
 		return e.c.Agents - 1
 	}
@@ -120,7 +186,11 @@ func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
 	var all sync.WaitGroup
 	address := make(chan string, 1)
 	start := func(rank int, ctx context.Context, ready func(string)) {
-		all.Go(func() { results[rank], errs[rank] = e.one(ctx, rank, ready) })
+		all.Go(func() {
+			if results[rank], errs[rank] = e.one(ctx, rank, ready); errs[rank] != nil && e.crash > 0 && rank == 1 {
+				results[rank], errs[rank] = e.one(ctx, rank, ready)
+			}
+		})
 	}
 	start(0, context.Background(), func(a string) { address <- a })
 	e.join = <-address
@@ -146,6 +216,7 @@ func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
 // or none of them does, and its log repeats the run to the bit.
 func TestDeathInAllReduce(t *testing.T) {
 	const at = 24
+	parts := 0
 	for _, c := range []struct {
 		name, algo string
 		dies       func(e *elasticProcesses, m dist.Message) bool
@@ -154,6 +225,21 @@ func TestDeathInAllReduce(t *testing.T) {
 		{"some have its vector", "sgd", func(_ *elasticProcesses, m dist.Message) bool {
 			return m.T == at && m.To == 1
 		}, false},
+		{"some have its sum", "sparta", func(_ *elasticProcesses, m dist.Message) bool {
+			if m.T == at && m.To == 1 {
+				parts++
+			}
+			return parts > 1
+		}, false},
+		{"one has its word", "sgd", func(e *elasticProcesses, m dist.Message) bool {
+			if m.T != at || m.To != 1 || m.Values[0].V.Len() > 1 {
+				return false
+			}
+			for e.at.Load() <= at { // Its word to agent 0 is under way.
+				time.Sleep(time.Millisecond)
+			}
+			return true
+		}, true},
 		{"all have its vector", "local-sgd", func(_ *elasticProcesses, m dist.Message) bool {
 			return m.T == at && m.Values[0].V.Len() == 1
 		}, false},
@@ -183,6 +269,56 @@ func TestDeathInAllReduce(t *testing.T) {
 			}
 			if first > at != c.counts {
 				t.Errorf("agent 3 is left out from iteration %d on: %s", first, membership.Text(log))
+			}
+			e.replays(got, log, written)
+		})
+	}
+}
+
+// An agent dies in an all-reduce, which is then given up. A process that has gone beyond it, and goes
+// on from a checkpoint before it, repeats what it sent there.
+func TestResumeBeforeAllReduceGivenUp(t *testing.T) {
+	t.Parallel() // it mostly waits
+	c := elastic(t, "local-sgd", "")
+	written := c.Membership
+	c.Membership, c.Agents, c.Checkpoint = "elastic", 4, 0
+	parts := 0
+	e := &elasticProcesses{t: t, c: c, crash: 34, saves: [2]int{20, 24}, folder: t.TempDir(),
+		dies: func(_ *elasticProcesses, m dist.Message) bool {
+			if m.T == 24 && m.To == 1 {
+				parts++
+			}
+			return parts > 1 // It has sent its part, and no sum.
+		}}
+	got, log := e.run()
+	if len(log) != 1 || log[0].IdleAt(1) != (membership.Exchange{T: 24}) {
+		t.Errorf("the members changed by %s", membership.Text(log))
+	}
+	e.replays(got, log, written)
+}
+
+// What members send that may leave is what is counted, up to a tenth. The all-reduce in the middle of
+// which an agent dies is one of 80.
+func TestElasticAllReduceInParts(t *testing.T) {
+	for name, dies := range map[string]func(*elasticProcesses, dist.Message) bool{
+		"sgd":           func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 },
+		"sparta-diloco": nil, "diloco": nil, "des-loc": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			c := elastic(t, name, "")
+			written := c.Membership
+			c.Membership, c.Agents, c.Hidden = "elastic", 6, Widths{50}
+			if name == "des-loc" {
+				c.Optimizer, c.Alpha = "adamw", 0.01
+			}
+			e := &elasticProcesses{t: t, c: c, dies: dies}
+			got, log := e.run()
+			last := got.Rows[len(got.Rows)-1]
+			t.Logf("%d bytes were sent, and %d are counted", last.WireBytes, last.BitsSharedSeed/8)
+			if counted := last.BitsSharedSeed / 8; float64(last.WireBytes) > 1.1*float64(counted) {
+				t.Errorf("%d bytes were sent, and %d are counted: %.2f times as many", last.WireBytes, counted,
+					float64(last.WireBytes)/float64(counted))
 			}
 			e.replays(got, log, written)
 		})
