@@ -37,7 +37,7 @@ func TestNothingIsFused(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("compiles all packages for arm64")
 	}
-	cmd := exec.Command("go", "build", "-gcflags=fspda/...=-S", "./...")
+	cmd := exec.Command("go", "build", "-trimpath=false", "-gcflags=fspda/...=-S", "./...")
 	cmd.Env = append(os.Environ(), "GOARCH=arm64", "GOOS=linux")
 	var log bytes.Buffer
 	cmd.Stderr = &log

@@ -23,7 +23,7 @@ var sizes = map[string]int{
 	"cuda":     20500,
 	"data":     18000,
 	"device":   6570,
-	"dist":     11880,
+	"dist":     11900,
 	"docs":     140,
 	"internal": 1440,
 	"model":    6830,

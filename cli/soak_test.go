@@ -49,11 +49,13 @@ type soakRun struct {
 	*soak
 	dir, disk string // the run folder, and where a file system of limited size is mounted; "": nowhere
 	agents    int
-	live      bool      // in real time
-	end       int       // the last iteration
-	calm      time.Time // in real time: all faults end by then
-	evals     int       // rows after the first
-	args      []string
+	live      bool              // in real time
+	elastic   bool              // Members leave and join: the run is compared with one by its log, at its end.
+	end       int               // the last iteration
+	calm      time.Time         // in real time: all faults end by then
+	evals     int               // rows after the first
+	base      []string          // Arguments of the run in one process, too.
+	args      []string          // Arguments of its processes.
 	want      []string          // rows of an undisturbed run
 	proxies   [][2]*faultyProxy // by agent: for servers, and for links
 	ports     [2]int
@@ -82,7 +84,10 @@ var soakConfigs = [][]string{
 	{"--algo", "fspda-async", "--alpha", "0.1", "--graph", "complete"},
 }
 
-const firstLiveConfig = 6
+const (
+	firstAllConfig  = 5 // From here on all exchange with all, or in real time.
+	firstLiveConfig = 6
+)
 
 const soakLanes = 4 // series of runs at a time: they mostly wait
 
@@ -103,8 +108,9 @@ const (
 // Processes are killed, stopped and cut off, get other addresses, their files damaged and their bytes
 // changed, for the time in FSPDA_SOAK. Once in each synchronous run an agent is gone for so long that
 // the others end with its name. After each event a synchronous run has the rows of an undisturbed
-// one, and at its end the same vectors. A run in real time goes on. At its end its duals sum to zero,
-// and it is as accurate as an undisturbed run. FSPDA_SOAK_SEED draws the same events again.
+// one, and at its end the same vectors. An elastic run goes on without those that are gone, new agents
+// come, and its log repeats it. A run in real time goes on. At its end its duals sum to zero, and it is
+// as accurate as an undisturbed run. FSPDA_SOAK_SEED draws the same events again.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("FSPDA_SOAK"))
 	if err != nil {
@@ -173,7 +179,10 @@ func (s *soak) run(k int, end time.Time) {
 		choice = firstLiveConfig + s.draw.IntN(len(soakConfigs)-firstLiveConfig)
 	}
 	r := &soakRun{soak: s, dir: filepath.Join(dir, "run"), agents: 3 + s.draw.IntN(3), live: choice >= firstLiveConfig,
-		end: soakIterations, evals: soakEvals}
+		elastic: k%8 == 2, end: soakIterations, evals: soakEvals}
+	if r.elastic { // Of three agents, two cannot go on without a third one for long.
+		choice, r.agents = choice%firstAllConfig, max(4, r.agents)
+	}
 	if r.live {
 		r.end, r.evals = soakLiveIterations, soakLiveEvals
 	}
@@ -181,10 +190,13 @@ func (s *soak) run(k int, end time.Time) {
 	if r.live { // a band of accuracy needs more examples than bits do: 2,000 are fitted, and their models overfit
 		train, test = "8000", "2000"
 	}
-	r.args = append([]string{"--data-train", train, "--data-test", test, "--hidden", "16", "--batch", "16",
+	r.base = append([]string{"--data-train", train, "--data-test", test, "--hidden", "16", "--batch", "16",
 		"--metrics", "test", "--iterations", strconv.Itoa(r.end), "--eval-points", strconv.Itoa(r.evals),
 		"--seed", strconv.Itoa(k + 1), "--agents", strconv.Itoa(r.agents)}, soakConfigs[choice]...)
-	r.reference(filepath.Join(dir, "calm"))
+	r.args = slices.Clone(r.base)
+	if !r.elastic {
+		r.reference(filepath.Join(dir, "calm"))
+	}
 	if r.disk = smallDisk(s.t, r.dir); r.disk != "" {
 		defer func() {
 			if os.Getenv("FSPDA_SOAK_DIR") != "" { // which is to keep what this file system has
@@ -212,7 +224,10 @@ func (s *soak) run(k int, end time.Time) {
 	if r.peers != "" {
 		r.writePeers()
 	}
-	if !r.live {
+	switch {
+	case r.elastic:
+		r.args = append(r.args, elastic("5")...)
+	case !r.live:
 		r.args = append(r.args, "--timeout", soakTimeout.String())
 	}
 	began := time.Now()
@@ -241,6 +256,9 @@ func (s *soak) run(k int, end time.Time) {
 	by := "NATS"
 	if r.peers != "" {
 		by = "a file of addresses"
+	}
+	if r.elastic {
+		by += ", elastic"
 	}
 	fmt.Printf("soak: run %d: %d agents, found by %s, %s: %d events in %.0f s\n", k, r.agents, by,
 		strings.Join(soakConfigs[choice], " "), count, time.Since(began).Seconds())
@@ -426,7 +444,15 @@ func (r *soakRun) isHeld(i int) bool {
 	return r.held[i]
 }
 
-func (r *soakRun) finished() bool { return r.isOver(process.Coordinator) }
+// finished reports whether the run has ended. That of an elastic run is told to all its members.
+func (r *soakRun) finished() bool {
+	for i := range r.agents {
+		if r.elastic && r.isOver(i) {
+			return true
+		}
+	}
+	return r.isOver(process.Coordinator)
+}
 
 // isQuiet reports whether nothing more happens to the run.
 func (r *soakRun) isQuiet() bool { return r.finished() || r.live && time.Now().After(r.calm) }
@@ -466,11 +492,16 @@ func (r *soakRun) event() string {
 		}
 	}
 	name, happened := "", true
-	if !r.live && !r.left && r.seen > r.evals/2 {
+	if !r.live && !r.elastic && !r.left && r.seen > r.evals/2 {
 		r.leave(i)
 		return "gone for good"
 	}
-	switch r.draw.IntN(13) {
+	kind := r.draw.IntN(13)
+	if r.elastic && kind >= 8 && kind <= 10 {
+		r.replace(i)
+		return "newcomer"
+	}
+	switch kind {
 	case 0, 1, 12:
 		name, happened = "kill", r.signal(i, syscall.SIGKILL)
 	case 2:
@@ -512,6 +543,33 @@ func (r *soakRun) event() string {
 		return ""
 	}
 	return name
+}
+
+// replace kills an agent for good. When the others have gone on without it, a new agent comes in its
+// place, on another machine or with the folder of the earlier one.
+func (r *soakRun) replace(i int) {
+	r.hold(i, syscall.SIGKILL)
+	defer r.resume(i)
+	left := func() bool {
+		status, out, _ := call(r.t, "agents", r.dir, "--json")
+		var s struct {
+			Agents []struct {
+				Member bool `json:"member"`
+			} `json:"agents"`
+		}
+		return status == 0 && json.Unmarshal([]byte(out), &s) == nil && i < len(s.Agents) && !s.Agents[i].Member
+	}
+	for end := time.Now().Add(3 * time.Minute); !left() && !r.finished(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			r.t.Errorf("the others do not go on without agent %d", i)
+			return
+		}
+	}
+	if r.draw.IntN(2) == 0 {
+		if err := os.RemoveAll(filepath.Join(r.dir, "agents", fmt.Sprintf("%03d", i))); err != nil {
+			r.t.Error(err)
+		}
+	}
 }
 
 func (r *soakRun) jump(i int, seconds int32) bool {
@@ -633,10 +691,10 @@ func (r *soakRun) readRows(dir string) []string {
 func (r *soakRun) check(after string) {
 	const limit = 5 * time.Minute // on a machine that does other work, too
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		rows := r.readRows(r.dir)
-		if len(rows) > r.seen && rows[0] != "" {
+		rows, n := r.look()
+		if n > r.seen {
 			r.compare(after, rows)
-			r.seen = len(rows)
+			r.seen = n
 			return
 		}
 		if r.finished() {
@@ -646,6 +704,52 @@ func (r *soakRun) check(after string) {
 			r.t.Errorf("no row for %v after %s", limit, after)
 			return
 		}
+	}
+}
+
+// look returns the rows to compare, and a number that grows with each row.
+func (r *soakRun) look() (rows []string, n int) {
+	if r.elastic {
+		_, n = r.newest()
+		return nil, n
+	}
+	if rows = r.readRows(r.dir); rows[0] == "" {
+		return nil, 0
+	}
+	return rows, len(rows)
+}
+
+// newest returns the folder with the latest row, and its iteration. In an elastic run the process that
+// writes rows takes another folder, if that of the one before is still held.
+func (r *soakRun) newest() (latest string, at int) {
+	all, _ := filepath.Glob(r.dir + "-agent-*")
+	latest = r.dir
+	for _, dir := range append(all, r.dir) {
+		rows, _ := train.ReadMetrics(filepath.Join(dir, "metrics.jsonl"), math.MaxInt)
+		if n := len(rows); n > 0 && rows[n-1].Iteration > at {
+			latest, at = dir, rows[n-1].Iteration
+		}
+	}
+	return latest, at
+}
+
+// byItsLog compares the models of an elastic run with those of one process by the log of the members.
+func (r *soakRun) byItsLog() {
+	dir, at := r.newest()
+	if at != r.end {
+		r.t.Errorf("the last row is of iteration %d, want %d", at, r.end)
+		return
+	}
+	log, again := filepath.Join(dir, "members.jsonl"), filepath.Join(filepath.Dir(r.dir), "again")
+	args := append([]string{"train", "--quiet", "--checkpoint-every", "0", "--membership", log, "--out", again},
+		r.base...)
+	if status, _, stderr := call(r.t, args...); status != 0 {
+		r.t.Error(stderr)
+		return
+	}
+	if vectors(r.t, again) != vectors(r.t, dir) {
+		text, _ := os.ReadFile(log)
+		r.t.Errorf("other models by the log of the members:\n%s", text)
 	}
 }
 
@@ -689,6 +793,10 @@ func (r *soakRun) finish(done <-chan struct{}) {
 		pair[1].close()
 	}
 	if r.t.Failed() {
+		return
+	}
+	if r.elastic {
+		r.byItsLog()
 		return
 	}
 	checkFiles(r.t, r.dir)

@@ -27,6 +27,9 @@ type Slots interface {
 	Retire(agent, life int)
 	// Admit says that the agent of a slot takes part from iteration t on.
 	Admit(agent, life, t int)
+	// SkipReports gives the first report of this process to an agent a number, or a later one. That of
+	// evaluation k is not to have a number below k: a process that resumes awaits it by that number.
+	SkipReports(to, number int)
 }
 
 // ErrDropped ends a process whose agent is no member any more, or cannot go on as the member that it
@@ -289,14 +292,11 @@ func (m *elasticMembers) Change(v membership.View) {
 		m.ended(err)
 		return
 	}
-	if v.Writer != m.coordinator {
-		at := 0
-		if n := len(v.Epochs); n > 0 {
-			at = v.Epochs[n-1].At
-		}
+	// An agent that joins while the role moves is to resume with the others, whose streams begin anew.
+	if v.Writer != m.coordinator || m.joined && v.Moved == m.first {
 		m.r.log.Warn("another process goes on to evaluate the run", zap.Int("agent", v.Writer))
 		m.Move()
-		m.r.progress.stopFrom(at)
+		m.r.progress.stopFrom(v.Moved)
 	}
 	m.r.progress.resume()
 }

@@ -3,9 +3,11 @@ package train
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"fspda/dist/link"
 	"fspda/train/membership"
 	"fspda/train/membership/agreement"
+	"fspda/train/process"
 	"fspda/train/runfolder"
 )
 
@@ -28,15 +31,18 @@ type elasticProcesses struct {
 	// dies reports whether the last agent dies instead of sending a message.
 	dies func(e *elasticProcesses, m dist.Message) bool
 	// also reports it of the agent before the last one; nil: that agent lives.
-	also   func(e *elasticProcesses, m dist.Message) bool
+	also func(e *elasticProcesses, m dist.Message) bool
+	// first reports it of agent 0; nil: that agent lives.
+	first  func(m dist.Message) bool
+	dir    string       // Where agents keep checkpoints, in a folder for each life; empty: they keep none.
+	life   [4]int       // Of the agents that are started.
 	at     atomic.Int64 // The iteration that agent 0 is in.
 	groups []*agreement.Group
 
 	// crash is the iteration in which the process of agent 1 ends once in place of sending; 0: none. It
-	// begins again with the checkpoint of an iteration between the two of saves, in a folder.
-	crash  int
-	saves  [2]int
-	folder string
+	// begins again with the checkpoint of an iteration after the first of saves, up to the second.
+	crash int
+	saves [2]int
 }
 
 // mortal is a Network that dies in place of sending a message.
@@ -83,9 +89,29 @@ func (n crashing) Send(ctx context.Context, m dist.Message) error {
 	return errCrash
 }
 
+// crashes returns the Network of agent 1, whose process ends later.
+func (e *elasticProcesses) crashes(n *link.Node, s *Setup, store *runfolder.AgentStore) (process.Network, error) {
+	ck, _, _, err := store.Newest(s, 1, nil)
+	if err != nil {
+		return nil, err
+	}
+	if ck == nil {
+		return crashing{n, e, make(chan struct{})}, nil
+	}
+	defer ck.Close()
+	if ck.Iteration <= e.saves[0] || ck.Iteration > e.saves[1] {
+		e.t.Errorf("agent 1 goes on from iteration %d, want one of %v", ck.Iteration, e.saves)
+	}
+	return n, nil
+}
+
 // one runs one agent. It calls ready with the address of its server.
 func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)) (*Result, error) {
 	s, m := resolve(e.t, e.c)
+	life := 0
+	if rank < len(e.life) {
+		life = e.life[rank]
+	}
 	by := nats.Options{Run: "elastic", Self: rank, Agents: e.c.Agents, Server: nats.Server{Listen: "127.0.0.1:0"}}
 	if rank > 0 {
 		by.Server.Join = []string{e.join}
@@ -96,9 +122,8 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	}
 	dev := cpu.New()
 	n, err := link.Open(link.Options{Run: "elastic", Self: rank, Agents: e.c.Agents, Pool: dist.NewPool(dev),
-		Durable: e.crash > 0 && rank == 1, Dim: s.Dim, Codec: s.Codec(), Wire: s.WireFormat(), Discovery: found,
-		Listen: "127.0.0.1:0",
-		Links:  link.Links{Pause: 200 * time.Millisecond}})
+		Dim: s.Dim, Codec: s.Codec(), Wire: s.WireFormat(), Discovery: found, Listen: "127.0.0.1:0",
+		Links: link.Links{Pause: 200 * time.Millisecond, Life: life}, Durable: e.dir != ""})
 	if err != nil {
 		return nil, err
 	}
@@ -108,10 +133,10 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	if e.crash > 0 {
 		dropAfter = 12 * time.Second // On a loaded machine the process takes a while to begin again.
 		if rank == 1 {
-			file = filepath.Join(e.folder, "members")
+			file = filepath.Join(e.dir, "members")
 		}
 	}
-	g, err := agreement.Open(agreement.Options{Self: rank, Agents: e.c.Agents, Sessions: n, File: file,
+	g, err := agreement.Open(agreement.Options{Self: rank, Agents: e.c.Agents, Sessions: n, Life: life, File: file,
 		DropAfter: dropAfter, Joint: s.Traits.Edges.Collective})
 	if err != nil {
 		return nil, err
@@ -119,34 +144,40 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	defer g.Close()
 	e.groups[rank] = g
 	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n,
-		Elastic: &Elastic{Agreement: g, Slots: n}}, OnStep: func(t int) { e.at.Store(int64(t)) }}
-	if e.crash > 0 && rank == 1 {
-		if opt.Process.Store, err = runfolder.OpenAgentStore(e.folder, rank); err != nil {
+		Elastic: &Elastic{Agreement: g, Slots: n, Life: life}}, OnStep: func(t int) { e.at.Store(int64(t)) }}
+	if e.dir != "" {
+		if opt.Process.Store, err = runfolder.OpenAgentStore(e.folder(life), rank); err != nil {
 			return nil, err
 		}
 		defer opt.Process.Store.Close()
-		ck, _, _, err := opt.Process.Store.Newest(s, rank, nil)
-		switch {
-		case err != nil:
+	}
+	if e.crash > 0 && rank == 1 {
+		if opt.Process.Network, err = e.crashes(n, s, opt.Process.Store); err != nil {
 			return nil, err
-		case ck == nil:
-			opt.Process.Network = crashing{n, e, make(chan struct{})}
-		case ck.Iteration <= e.saves[0] || ck.Iteration > e.saves[1]:
-			e.t.Errorf("agent 1 goes on from iteration %d, want one of %v", ck.Iteration, e.saves)
-			fallthrough
-		default:
-			ck.Close()
 		}
 	}
-	if rank >= e.survivors() {
-		dies := e.also
-		if rank == e.c.Agents-1 {
-			dies = e.dies
-		}
-		opt.Process.Network = mortal{n, func(m dist.Message) bool { return dies(e, m) }}
+	if dies := e.death(rank, life); dies != nil {
+		opt.Process.Network = mortal{n, dies}
 		context.AfterFunc(ctx, g.Close)
 	}
 	return Run(ctx, s, opt)
+}
+
+// folder is where agents of a life keep checkpoints.
+func (e *elasticProcesses) folder(life int) string { return filepath.Join(e.dir, strconv.Itoa(life)) }
+
+// death reports whether an agent dies instead of sending a message; nil: it does not die.
+func (e *elasticProcesses) death(rank, life int) func(dist.Message) bool {
+	dies := e.also
+	switch {
+	case rank == 0:
+		return e.first
+	case rank < e.survivors() || life > 0:
+		return nil
+	case rank == e.c.Agents-1:
+		dies = e.dies
+	}
+	return func(m dist.Message) bool { return dies(e, m) }
 }
 
 // survivors is the number of agents that do not die.
@@ -283,7 +314,7 @@ func TestResumeBeforeAllReduceGivenUp(t *testing.T) {
 	written := c.Membership
 	c.Membership, c.Agents, c.Checkpoint = "elastic", 4, 0
 	parts := 0
-	e := &elasticProcesses{t: t, c: c, crash: 34, saves: [2]int{20, 24}, folder: t.TempDir(),
+	e := &elasticProcesses{t: t, c: c, crash: 34, saves: [2]int{20, 24}, dir: t.TempDir(),
 		dies: func(_ *elasticProcesses, m dist.Message) bool {
 			if m.T == 24 && m.To == 1 {
 				parts++
@@ -407,6 +438,70 @@ func TestDeathInTakeover(t *testing.T) {
 				t.Errorf("agent 3 takes part after the change: %v, want %v: %s", after, c.counts, membership.Text(log))
 			}
 			e.replays(got, log, written)
+		})
+	}
+}
+
+// The agent whose process evaluates the run dies while the others take over that a new agent joins.
+// They all stop at one iteration, for another process to evaluate the run, and each has a checkpoint
+// from which it resumes there, the new agent too.
+func TestWriterDiesInJoin(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		dies   func(m dist.Message) bool
+		counts bool // It is a member after the change.
+	}{
+		{"the new agent has nothing", func(m dist.Message) bool { return m.Exact && m.To == 3 }, false},
+		{"the new agent lacks its word", func(m dist.Message) bool {
+			return m.Exact && m.To == 3 && len(m.Values) == 1
+		}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			cfg := elastic(t, "fspda-sa", "")
+			cfg.Membership, cfg.Agents, cfg.Iterations = "elastic", 4, 4000
+			cfg.GradientTime = 0.01
+			e := &elasticProcesses{t: t, c: cfg, first: c.dies, dir: t.TempDir(), groups: make([]*agreement.Group, 4),
+				dies: func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 }}
+			dead, kill := context.WithCancel(t.Context())
+			var living, dying sync.WaitGroup
+			live := func(rank int) {
+				living.Go(func() {
+					if _, err := e.one(t.Context(), rank, func(string) {}); !errors.Is(err, ErrMoved) {
+						t.Errorf("agent %d ended with %v, want %v", rank, err, ErrMoved)
+					}
+				})
+			}
+			address := make(chan string, 1)
+			dying.Go(func() { _, _ = e.one(dead, 0, func(a string) { address <- a }) })
+			e.join = <-address
+			early, gone := context.WithCancel(t.Context())
+			var last sync.WaitGroup
+			last.Go(func() { _, _ = e.one(early, 3, func(string) {}) })
+			live(1)
+			live(2)
+			for e.at.Load() < 60 { // Agent 3 has left.
+				time.Sleep(10 * time.Millisecond)
+			}
+			gone()
+			last.Wait()
+			e.life[3] = 1
+			live(3)
+			living.Wait()
+			kill()
+			dying.Wait()
+			log := e.groups[1].Status().Changes
+			if len(log) != 3 || !slices.Equal(log[1].Joined, []int{3}) || !slices.Equal(log[2].Left, []int{0}) ||
+				log[2].At > log[1].At != c.counts {
+				t.Fatalf("the members changed by %s", membership.Text(log))
+			}
+			for rank := 1; rank < 4; rank++ {
+				at := filepath.Join(e.folder(e.life[rank]), "agents", fmt.Sprintf("%03d", rank), "checkpoints",
+					fmt.Sprintf("iter-%09d", log[2].At))
+				if _, err := os.Stat(at); err != nil {
+					t.Errorf("agent %d has no checkpoint of iteration %d: %v", rank, log[2].At, err)
+				}
+			}
 		})
 	}
 }

@@ -102,10 +102,15 @@ func (g *manyProcesses) start() error {
 			}
 		}
 	}
-	if g.joined {
-		return nil // The network was started to ask for it.
+	if !g.joined { // Else the network was started to ask for it.
+		if err := g.Start(); err != nil {
+			return err
+		}
 	}
-	return g.Start()
+	if g.elastic != nil && !g.Coordinates() {
+		g.elastic.Slots.SkipReports(g.coordinator, g.r.setup.EvalsBefore(g.elastic.first))
+	}
+	return nil
 }
 
 // Serve implements processGroup.

@@ -69,6 +69,16 @@ func (n *Node) Admit(agent, life, t int) {
 	p.lifetime = lifetime{life, false, uint64(t)}
 }
 
+// SkipReports gives the first report of this node to another one a number, or a later one. The node
+// must not have sent it a report.
+func (n *Node) SkipReports(to, number int) {
+	p := n.peer(to)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.out[reports].skipTo(uint64(number))
+	p.notify()
+}
+
 // drops reports whether a message to the peer is not sent. The caller holds the lock.
 func (l *lifetime) drops(stream int, m *sentMessage) bool {
 	return stream == reports && l.absent || stream == exchanges && m.t < l.from

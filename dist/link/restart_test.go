@@ -119,3 +119,33 @@ func TestLargeMessagesOneWay(t *testing.T) {
 		dist.Message.Release(msg)
 	}
 }
+
+// An agent that joins numbers its reports as those of evaluations, so that a process that resumes, and
+// awaits them by these numbers, gets them again.
+func TestReportsOfNewMember(t *testing.T) {
+	const evaluations = 5
+	m := openMesh(t, 2, func(o *settings) { o.Durable = true })
+	ctx := testContext(t)
+	m[1].SkipReports(0, evaluations)
+	m[1].SkipReports(0, evaluations-1) // No effect.
+	if err := m[1].Report(ctx, 0, 50, []byte("report")); err != nil {
+		t.Fatal(err)
+	}
+	take := func() {
+		t.Helper()
+		if err := m[0].TakeReport(ctx, 1, func(at int, b []byte) error {
+			if at != 50 || string(b) != "report" {
+				t.Errorf("report %q of iteration %d", b, at)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	take()
+	restart(t, m, func(o *settings) { o.Durable = true })
+	if err := m[0].Start(nil, evaluations); err != nil {
+		t.Fatal(err)
+	}
+	take()
+}

@@ -105,6 +105,17 @@ func (o *sendStream) skip(arrived uint64) {
 	o.bytes += messageOverhead
 }
 
+// skipTo numbers the messages of this process from a number on, if it is a later one. None of them may
+// have been sent.
+func (o *sendStream) skipTo(number uint64) {
+	if number <= o.next {
+		return
+	}
+	o.log = append(o.log, sentMessage{seq: o.next})
+	o.next, o.restored = number, number
+	o.bytes += messageOverhead
+}
+
 func (o *sendStream) find(seq uint64) (sentMessage, bool) {
 	if seq < o.firstKept() || seq >= o.next {
 		return sentMessage{}, false

@@ -70,7 +70,8 @@ func observes(t *testing.T, plain, g *game, average Average) {
 					want[i][k] = sums[i][k] / float64(it+1-average.After)
 				}
 			}
-			if d := distance(g.aux(i, AverageName), want[i]); !(d < 1e-12) {
+			size := 1 + distance(want[i], make([]float64, len(want[i])))
+			if d := distance(g.aux(i, AverageName), want[i]); !(d < 1e-12*size) {
 				t.Fatalf("iteration %d: the average of agent %d is %v, want %v", it, i, g.aux(i, AverageName), want[i])
 			}
 		}

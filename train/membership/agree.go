@@ -14,6 +14,7 @@ type View struct {
 	Lives  []int // How many agents each slot has had before the present one, or before the next one.
 	// Pending is the number of changes under way, whose iteration is not known yet.
 	Pending int
+	Moved   int // The iteration from which on Writer is that agent.
 	Writer  int // The agent whose process evaluates the run and writes its folder.
 }
 

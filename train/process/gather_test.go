@@ -126,7 +126,8 @@ func TestCheckpointOfResumeIsNotTold(t *testing.T) {
 		defer fail(nil)
 		net := &stable{memory: newMemory(2)[1]}
 		n := process.New(process.Options{Rank: 1, Agents: 2, Network: net, Store: &keeping{}, Run: newLocal(2, nil),
-			Schedule: schedule{}, Log: zap.NewNop(), First: 5, LastRow: make([]snapshot.Counters, 2)})
+			Schedule: schedule{}, Log: zap.NewNop(), First: 5, Streams: []byte{},
+			LastRow: make([]snapshot.Counters, 2)})
 		n.Serve(ctx, fail)
 		for k, at := range []int{5, 7} {
 			sn := newSnapshot()

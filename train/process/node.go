@@ -1,7 +1,6 @@
 package process
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -91,6 +90,15 @@ type Options struct {
 	LastRow []snapshot.Counters // counters of all agents in the last row before First; nil: there is none
 }
 
+// written is the iteration of the newest checkpoint when the process begins; -1: there is none. An
+// agent that joins begins at First without one.
+func (o *Options) written() int {
+	if o.Streams == nil {
+		return -1
+	}
+	return o.First
+}
+
 // Node is one process of a run.
 //
 // Invariant: all that a checkpoint at iteration t depends on is on a disk. At the coordinator that
@@ -159,7 +167,7 @@ func New(opt Options) *Node {
 		ended:  make(chan struct{}),
 		moving: moving{moved: make(chan struct{})},
 		done:   make(chan struct{}), rows: newProgress(), stop: newStopState(),
-		disk: disk{written: cmp.Or(opt.First, -1), Reservation: snapshot.NewReservation()}}
+		disk: disk{written: opt.written(), Reservation: snapshot.NewReservation()}}
 	n.last.counters = make([]snapshot.Counters, opt.Agents)
 	copy(n.last.counters, opt.LastRow)
 	n.rows.reach(n.evaluations())

@@ -267,6 +267,7 @@ func (g *Group) Joined(ctx context.Context) (at int, v membership.View, err erro
 		}
 		select {
 		case <-news:
+		case <-time.After(retryAfter): // No entry comes any more if this process has failed.
 		case <-g.over:
 		case <-ctx.Done():
 			return 0, v, context.Cause(ctx)

@@ -337,6 +337,28 @@ func TestDrop(t *testing.T) {
 	})
 }
 
+// A process that waits to join ends with an error when it fails, though no entry comes any more.
+func TestFailureOfJoiner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failed := time.Now().Add(time.Minute)
+		want := errors.New("no links")
+		g, err := Open(Options{Self: 1, Agents: 3, Life: 1, DropAfter: dropAfter,
+			Sessions: disttest.NewNetwork(3, 1, 20*time.Millisecond).Start(1), Failure: func() error {
+				if time.Now().Before(failed) {
+					return nil
+				}
+				return want
+			}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer g.Close()
+		if _, _, err := g.Joined(t.Context()); !errors.Is(err, want) {
+			t.Errorf("error %v, want %v", err, want)
+		}
+	})
+}
+
 // A process whose disk fails ends with an error that names the file, and the others go on without it.
 func TestLogCannotBeKept(t *testing.T) {
 	dir := t.TempDir()
@@ -388,6 +410,20 @@ func TestJointNotes(t *testing.T) {
 		{Epoch: 2, At: 25, Left: []int{2}, Idle: idle{0: {T: 23, K: 1}, 1: {T: 23, K: 1}}}}
 	if got := s.view().Epochs; !reflect.DeepEqual(got, want) {
 		t.Errorf("the changes are %s, want %s", membership.Text(got), membership.Text(want))
+	}
+}
+
+// The iteration at which the writer changes stays that of its change when an agent joins there.
+func TestWriterMoves(t *testing.T) {
+	s := newState(3, 1, false)
+	for k, e := range []entry{{Kind: leave, Agent: 0}, {Kind: join, Agent: 0, Life: 1}, {Kind: leave, Agent: 2}} {
+		s.apply(e)
+		for _, by := range s.members() {
+			s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: k + 1, T: 25 + k/2})
+		}
+		if v := s.view(); len(v.Epochs) != k+1 || v.Writer != 1 || v.Moved != 25 {
+			t.Errorf("after change %d: %+v, want agent 1 to evaluate from iteration 25 on", k+1, v)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ type state struct {
 	epochs        []membership.Epoch
 	pending       *pending // The change whose iteration is not known yet; nil: there is none.
 	revision      int      // The number of leaves and joins.
-	writer        int
+	writer, moved int      // Who evaluates the run, and from which iteration on.
 }
 
 // pending is a change that waits until all members have said how far they are.
@@ -51,6 +51,7 @@ type pending struct {
 	epochs  []membership.Epoch // Without numbers and iterations, one for each agent.
 	reached map[int]int        // The iteration that each member goes on to at least.
 	current map[int]bool       // Members that know the latest revision.
+	moves   bool               // Another member evaluates the run from then on.
 }
 
 func newState(agents, least int, joint bool) *state {
@@ -64,7 +65,8 @@ func newState(agents, least int, joint bool) *state {
 
 // view returns the state of the members.
 func (s *state) view() membership.View {
-	v := membership.View{Epochs: slices.Clone(s.epochs), Lives: slices.Clone(s.lives), Writer: s.writer}
+	v := membership.View{Epochs: slices.Clone(s.epochs), Lives: slices.Clone(s.lives), Writer: s.writer,
+		Moved: s.moved}
 	if s.pending != nil {
 		v.Pending = len(s.pending.epochs)
 	}
@@ -162,7 +164,7 @@ func (s *state) leave(e entry, o *outcome) {
 	}
 	delete(p.reached, e.Agent)
 	if s.writer == e.Agent {
-		s.writer = s.members()[0]
+		s.writer, p.moves = s.members()[0], true
 	}
 	o.left = e.Agent
 }
@@ -216,6 +218,9 @@ func (s *state) form() []membership.Epoch {
 	s.pending = nil
 	for _, t := range p.reached {
 		at = max(at, t)
+	}
+	if p.moves {
+		s.moved = at
 	}
 	for k := range p.epochs {
 		c := &p.epochs[k]
