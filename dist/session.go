@@ -17,6 +17,14 @@ type Session interface {
 	Recv(ctx context.Context) ([]byte, error)
 }
 
+// CheckedSession is a Session with records that may be refused.
+type CheckedSession interface {
+	Session
+	// Take waits for the next record and passes it to take. A record about which take returns an
+	// [InvalidError] is refused: its sender is named, and the record is awaited again.
+	Take(ctx context.Context, take func(record []byte) error) error
+}
+
 // ErrSessionClosed means that the process at the other end has ended, or was replaced by a new one,
 // with which a new session can be opened.
 var ErrSessionClosed = errors.New("dist: the session is closed: the other process has ended")

@@ -132,7 +132,7 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 	}
 	a.copyTo(sn, t, eval, save)
 	sn.Decodes, sn.Scale, sn.Time = a.exchange.codec.decodes, a.gradients.scale, a.time
-	sn.Clock = a.clock.State()
+	sn.Clock, sn.Step = a.clock.State(), step
 	if a.gradients.buffers != nil && !a.lends {
 		a.dev.Do(device.Gather(sn.Buffers, a.gradients.buffers, nil))
 	}

@@ -20,7 +20,6 @@ import (
 type collector struct {
 	run     *run
 	res     *Result
-	eval    *evaluate.Evaluator
 	begin   time.Time
 	before  float64 // seconds of earlier parts of the run
 	pending map[int][]*snapshot.Snapshot
@@ -31,13 +30,13 @@ type collector struct {
 }
 
 func newCollector(r *run, res *Result) *collector {
-	c := &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot.Snapshot{},
-		eval: evaluate.New(r.setup, evaluatorsOf(r.opt.replicas())), best: metric.BestAccuracy(res.Rows)}
-	c.eval.Advanced = r.live.evaluating
+	r.eval = evaluate.New(r.setup, evaluatorsOf(r.opt.replicas()))
+	r.eval.Advanced = r.live.evaluating
 	if r.driver.repeatsEvaluations() && r.group.repeatsEvaluations() {
-		c.eval.Stop = r.hurry
+		r.eval.Stop = r.hurry
 	}
-	return c
+	return &collector{run: r, res: res, begin: time.Now(), before: res.WallS, pending: map[int][]*snapshot.Snapshot{},
+		best: metric.BestAccuracy(res.Rows)}
 }
 
 // collect works until the channel of snapshots is closed.
@@ -104,7 +103,7 @@ func (c *collector) process(set []*snapshot.Snapshot) error {
 // row evaluates the snapshots, writes the row, and reports it to Options.OnRow and the process
 // group.
 func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
-	ev, err := c.eval.Evaluate(set)
+	ev, err := c.run.group.evaluate(set)
 	if err != nil {
 		return ev, err
 	}
@@ -112,31 +111,40 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 	ev.WallS = Num(c.wall())
 	c.res.Rows = append(c.res.Rows, ev.Row)
 	if f := c.run.opt.Folder; f != nil {
-		if err := f.Append(ev.Row); err != nil {
-			return ev, err
+		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never larger
+			c.best = ev.TestAccAvg
+			c.run.writer.KeepBest(ev)
+			if !c.run.group.gathers() { // the row may be final as soon as it is written
+				c.run.writer.Flush()
+			}
 		}
 		if ev.Sample != "" {
 			if err := f.AppendSample(runfolder.Sample{Iteration: ev.Iteration, Text: ev.Sample}); err != nil {
 				return ev, err
 			}
 		}
-		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never larger
-			c.best = ev.TestAccAvg
-			c.run.writer.KeepBest(ev)
+		if err := f.Append(ev.Row); err != nil {
+			return ev, err
 		}
 	}
 	if c.run.opt.OnRow != nil {
 		c.run.opt.OnRow(ev.Row)
 	}
-	c.run.group.RowsWritten(1+c.run.setup.EvalsBefore(ev.Iteration), set)
+	if err := c.run.group.RowsWritten(1+c.run.setup.EvalsBefore(ev.Iteration), set); err != nil {
+		return ev, err
+	}
 	if ev.Iteration == c.run.length() {
 		c.keep(set, ev)
 	}
 	return ev, nil
 }
 
-// keep copies the final models into the result.
+// keep copies the final models into the result, unless they are in other processes.
 func (c *collector) keep(set []*snapshot.Snapshot, ev evaluate.Evaluation) {
+	c.res.Mean, c.res.MeanBuffers = ev.Mean, ev.Buffers
+	if !c.run.group.gathers() {
+		return
+	}
 	read := evaluate.Read
 	if c.run.lends() { // the agents have ended
 		read = evaluate.View
@@ -145,7 +153,6 @@ func (c *collector) keep(set []*snapshot.Snapshot, ev evaluate.Evaluation) {
 	if set[0].Buffers != nil {
 		c.res.Buffers = evaluate.Read(set, func(s *snapshot.Snapshot) device.Vector { return s.Buffers })
 	}
-	c.res.Mean, c.res.MeanBuffers = ev.Mean, ev.Buffers
 }
 
 func (c *collector) wall() float64 { return c.before + time.Since(c.begin).Seconds() }

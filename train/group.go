@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"fspda/train/evaluate"
 	"fspda/train/membership"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
@@ -35,9 +36,13 @@ type processGroup interface {
 	Serve(ctx context.Context, fail context.CancelCauseFunc)
 	// Deliver takes a snapshot of a local agent.
 	Deliver(ctx context.Context, sn *snapshot.Snapshot) error
+	// evaluate makes the row of the snapshots of all agents.
+	evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error)
+	// gathers reports whether the snapshots of all agents have their vectors.
+	gathers() bool
 	// RowsWritten tells that the first n rows are in the metric files. The last row was made from
 	// set.
-	RowsWritten(n int, set []*snapshot.Snapshot)
+	RowsWritten(n int, set []*snapshot.Snapshot) error
 	// checkpoints returns the ways to request checkpoints.
 	checkpoints() checkpointing
 	// stop tells the agents to stop at an iteration. It may wait for them to get there, and halt
@@ -93,11 +98,15 @@ func (g *singleProcess) joins() bool                                    { return
 func (g *singleProcess) leaving() membership.Leaving                    { return membership.Staying{} }
 func (g *singleProcess) start() error                                   { return nil }
 func (g *singleProcess) Serve(context.Context, context.CancelCauseFunc) {}
-func (g *singleProcess) RowsWritten(int, []*snapshot.Snapshot)          {}
+func (g *singleProcess) RowsWritten(int, []*snapshot.Snapshot) error    { return nil }
 func (g *singleProcess) wait(_, _ context.Context)                      {}
 func (g *singleProcess) repeatsEvaluations() bool                       { return true }
-func (g *singleProcess) results() *Result                               { return nil }
-func (g *singleProcess) endAgain(*Result) error                         { return nil }
+func (g *singleProcess) evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
+	return g.r.eval.Evaluate(set)
+}
+func (g *singleProcess) gathers() bool          { return true }
+func (g *singleProcess) results() *Result       { return nil }
+func (g *singleProcess) endAgain(*Result) error { return nil }
 
 func (g *singleProcess) stop(context.Context) { g.r.logStop(g.r.progress.request(true)) }
 

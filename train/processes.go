@@ -7,6 +7,9 @@ import (
 
 	"go.uber.org/zap"
 
+	"fspda/device"
+	"fspda/train/algo"
+	"fspda/train/evaluate"
 	"fspda/train/process"
 	"fspda/train/runfolder"
 	"fspda/train/snapshot"
@@ -40,6 +43,10 @@ type manyProcesses struct {
 	elastic       *elasticMembers // nil: the members do not change.
 	joined        bool
 	coordinator   int
+	// whole says that agents report their vectors, since they do not wait for each other at evaluations.
+	whole  bool
+	halted context.Context // Ends when the local agent is halted because of a stop.
+	halts  context.CancelFunc
 }
 
 // Local reports whether the agent belongs to this process.
@@ -61,8 +68,12 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	o := process.Options{Rank: g.p.Rank, Agents: s.Graph.N, Network: g.p.Network, Store: process.NoStore{}, Run: g,
 		Schedule: s, Timeout: g.p.Timeout,
 		FirstTimeout: g.p.FirstTimeout, Abandon: g.p.Abandon, Log: g.r.log}
+	g.whole = g.elastic != nil || s.RealTime()
 	if g.p.Store != nil {
 		o.Store = agentStore{g.p.Store, g.r}
+		if f := g.r.opt.Folder; f != nil && !g.whole {
+			f.WriteTwice(g.p.Store.Path)
+		}
 		var passed []error
 		if ck, o.Streams, passed, err = g.p.Store.Newest(s, g.p.Rank, g.r.opt.Folder); err != nil {
 			return nil, err
@@ -87,6 +98,7 @@ func (g *manyProcesses) open() (ck *runfolder.Checkpoint, err error) {
 	if o.Absent = g.absent; g.elastic == nil {
 		o.Absent, o.DropAfter = nil, seconds(s.Config.DropAfter)
 	}
+	g.shareEvaluations(&o)
 	g.Node = process.New(o)
 	if f := g.r.opt.Folder; f != nil && ck == nil && g.results() == nil {
 		return nil, f.CheckManyProcesses()
@@ -98,9 +110,12 @@ func (g *manyProcesses) start() error {
 	if g.Coordinates() {
 		for i, pool := range g.r.snapshotPools {
 			if !g.Local(i) {
-				pool.Fill(func() *snapshot.Snapshot { return g.agent().newSnapshotOf(i) })
+				pool.Fill(func() *snapshot.Snapshot { return g.newSnapshotOf(i) })
 			}
 		}
+	}
+	if !g.whole {
+		g.Guard(g.r.snapshotPools[g.p.Rank])
 	}
 	if !g.joined { // Else the network was started to ask for it.
 		if err := g.Start(); err != nil {
@@ -112,6 +127,60 @@ func (g *manyProcesses) start() error {
 	}
 	return nil
 }
+
+func (g *manyProcesses) newSnapshotOf(i int) *snapshot.Snapshot {
+	if g.whole {
+		return g.agent().newSnapshotOf(i)
+	}
+	s := g.r.setup
+	edges := func(dev device.Device) []*algo.EdgeMemory {
+		return algo.NewEdges(s.Algo, dev, s.Dim, s.Graph.Neighbours(i))
+	}
+	return snapshot.NewRemote(g.agent().state, s.BufferLen(), edges,
+		func(k int, dst []float32) error { return g.Fetch(i, k, dst) })
+}
+
+// shareEvaluations lets each process evaluate its own agent, unless agents report their vectors.
+func (g *manyProcesses) shareEvaluations(o *process.Options) {
+	g.halted, g.halts = context.WithCancel(context.Background())
+	if g.whole {
+		return
+	}
+	o.Evaluations = process.NewParts(process.PartsOptions{Until: g.until,
+		Share: func(net process.Numbers, sn *snapshot.Snapshot) error {
+			return g.r.eval.Share(net, sn, g.Coordinates())
+		},
+		Score: func(sn *snapshot.Snapshot) error { return g.r.eval.Score(sn) }})
+	if f := g.r.opt.Folder; f != nil {
+		o.Rows = f.CountRows(g.r.setup)
+	}
+}
+
+// until returns a context that ends when the local agent is halted, or when another agent has diverged
+// before a snapshot and will have none.
+func (g *manyProcesses) until(ctx context.Context, sn *snapshot.Snapshot) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(g.halted, cancel)
+	step := sn.Step // The agent may have the snapshot again when the evaluation is over.
+	go func() {
+		if g.r.steps.awaitLoss(ctx, step) {
+			cancel()
+		}
+	}()
+	return ctx, func() {
+		stop()
+		cancel()
+	}
+}
+
+func (g *manyProcesses) evaluate(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
+	if g.whole {
+		return g.r.eval.Evaluate(set)
+	}
+	return g.r.eval.EvaluateParts(set, g.p.Rank)
+}
+
+func (g *manyProcesses) gathers() bool { return g.whole }
 
 // Serve implements processGroup.
 func (g *manyProcesses) Serve(ctx context.Context, fail context.CancelCauseFunc) {
@@ -146,6 +215,20 @@ func (g *manyProcesses) wait(ctx, stop context.Context) {
 }
 
 func (g *manyProcesses) finish(res *Result, end ending, err error) error {
+	err = g.conclude(res, end, err)
+	if a := g.agent(); err == nil && res.Status == Finished && !g.whole {
+		res.Models, res.Buffers = make([][]float32, g.r.setup.Graph.N), nil
+		res.Models[a.id] = a.exchange.read(nil, a.state.X)
+		if a.gradients.buffers != nil {
+			res.Buffers = make([][]float32, len(res.Models))
+			res.Buffers[a.id] = a.exchange.read(nil, a.gradients.buffers)
+		}
+	}
+	return err
+}
+
+// conclude finds out how the run ended. The coordinator writes its results, and tells the others.
+func (g *manyProcesses) conclude(res *Result, end ending, err error) error {
 	lost := g.r.divergence()
 	note, ended := g.End()
 	switch {
@@ -220,7 +303,10 @@ func (g *manyProcesses) Pool(agent int) *snapshot.Pool { return g.r.snapshotPool
 
 func (g *manyProcesses) Collect(sn *snapshot.Snapshot) { g.r.snapshots <- sn }
 
-func (g *manyProcesses) Halt() { g.agent().halt(errHalted) }
+func (g *manyProcesses) Halt() {
+	g.halts()
+	g.agent().halt(errHalted)
+}
 
 func (g *manyProcesses) FlushRows() error {
 	if f := g.r.opt.Folder; f != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,9 +33,10 @@ type processes struct {
 	step func(iteration int) // of agent 0; may be nil
 
 	timeout time.Duration
-	abandon func(error)        // of agent 0; may be nil
-	distort func(dist.Message) // changes messages before they are sent; may be nil
-	results []*Result          // set by run
+	abandon func(error)                      // of agent 0; may be nil
+	distort func(dist.Message)               // changes messages before they are sent; may be nil
+	network func(*link.Node) process.Network // of agent 0; may be nil
+	results []*Result                        // set by run
 	first   time.Duration
 	listen  string         // of the coordinator; "": any port
 	disk    runfolder.Disk // of the coordinator's folder; nil: the operating system's
@@ -70,6 +72,9 @@ func (w *processes) one(ctx context.Context, rank int, ready func(address string
 		FirstTimeout: w.first}, OnStep: w.step}
 	if rank == 0 {
 		opt.Process.Abandon = w.abandon
+		if w.network != nil {
+			opt.Process.Network = w.network(n)
+		}
 	}
 	if w.distort != nil {
 		opt.Process.Network = distorting{n, w.distort}
@@ -145,7 +150,21 @@ func (w *processes) run(stop func(rank int) context.Context) *Result {
 			w.t.Errorf("agent %d ended as %s, agent 0 as %s", i, r.Status, results[0].Status)
 		}
 	}
-	return results[0]
+	return together(results)
+}
+
+// together is the result of the coordinator with the models of all agents, of which each process has
+// its own.
+func together(results []*Result) *Result {
+	all := *results[0]
+	if all.Models = slices.Clone(all.Models); all.Models != nil {
+		for i, r := range results {
+			if i < len(r.Models) { // In real time agent 0 alone has models, of all agents.
+				all.Models[i] = r.Models[i]
+			}
+		}
+	}
+	return &all
 }
 
 // withoutWireBytes is a trace without the bytes that were sent, which differ between one process
@@ -428,9 +447,9 @@ func (res *Result) config(t *testing.T, dir string) Config {
 	return c
 }
 
-// A process whose agent has come to its end stops when it is told to, even if the others have
-// stopped and will never tell it that the run has ended.
-func TestProcessStopsAfterItsEnd(t *testing.T) {
+// A process that waits at an evaluation for an agent that never comes stops when it is told to, even
+// if the others have stopped and will never tell it that the run has ended.
+func TestProcessStopsInEvaluation(t *testing.T) {
 	t.Parallel()
 	c := small()
 	c.Agents, c.Graph, c.Edges, c.Iterations, c.EvalPoints, c.Checkpoint = 3, "complete", "trace("+emptyTrace(
@@ -629,7 +648,11 @@ func TestProcessesEndAgain(t *testing.T) {
 	want := withoutWireBytes(t, play(t, c, Options{}))
 	w := &processes{t: t, c: c, name: "end", dir: filepath.Join(t.TempDir(), "many"),
 		disk: noSummary{runfolder.OSDisk{}}}
-	others := make(chan *Result, c.Agents)
+	type end struct {
+		rank int
+		*Result
+	}
+	others := make(chan end, c.Agents)
 	_, err := w.one(t.Context(), process.Coordinator, func(address string) {
 		w.join, w.listen = address, address
 		for rank := 1; rank < c.Agents; rank++ {
@@ -638,7 +661,7 @@ func TestProcessesEndAgain(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				others <- r
+				others <- end{rank, r}
 			}()
 		}
 	})
@@ -653,13 +676,17 @@ func TestProcessesEndAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if withoutWireBytes(t, got) != want {
-		t.Error("the rows or models differ")
-	}
+	ends := make([]*Result, c.Agents)
+	ends[0] = got
 	for range c.Agents - 1 {
-		if r := <-others; r == nil || r.Status != Finished {
-			t.Errorf("an agent has ended with %+v", r)
+		r := <-others
+		if r.Result == nil || r.Status != Finished {
+			t.Fatalf("an agent has ended with %+v", r.Result)
 		}
+		ends[r.rank] = r.Result
+	}
+	if withoutWireBytes(t, together(ends)) != want {
+		t.Error("the rows or models differ")
 	}
 	again := w.run(nil)
 	if again.Status != Finished || len(again.Rows) != len(got.Rows) || again.Models != nil ||

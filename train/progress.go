@@ -260,6 +260,13 @@ func (p *progress) diverge(t int) (beyond []int) {
 	return beyond
 }
 
+// awaitLoss waits until the run has diverged inside a step before t, and reports whether it has: ctx
+// may end before.
+func (p *progress) awaitLoss(ctx context.Context, t int) (lost bool) {
+	p.wait(ctx, func() bool { return t <= p.broken }, func() { lost = t > p.broken })
+	return lost
+}
+
 // beyond reports whether the head of step t lies behind the step inside which the run diverged: not
 // all agents will get there.
 func (p *progress) beyond(t int) bool {

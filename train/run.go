@@ -11,6 +11,7 @@ import (
 
 	"fspda/device"
 	"fspda/dist"
+	"fspda/train/evaluate"
 	"fspda/train/membership"
 	"fspda/train/memory"
 	"fspda/train/process"
@@ -49,14 +50,14 @@ type Result struct {
 	First     int     // iteration at which this part began
 	Summary   Summary // summary as in Folder; empty without one, and of a run that was stopped
 	Diverged  *DivergedError
-	Mean      []float32   // final mean model; nil unless this call finished the run
-	Models    [][]float32 // final model of every agent; nil unless this call finished the run
+	Mean      []float32   // final mean model; nil unless this call finished the run, and evaluated it
+	Models    [][]float32 // final models of the agents in this process, by agent; nil unless the run finished
 	// forecast and measured memory of devices with a memory of their own; nil if there are none
 	Memory []memory.Forecast
 
 	// batch norm of the mean model, as used by the last row; nil as Mean is, or without batch norm
 	MeanBuffers []float32
-	Buffers     [][]float32 // buffers of every agent
+	Buffers     [][]float32 // buffers of the same agents
 }
 
 // run is a Setup being executed.
@@ -77,6 +78,7 @@ type run struct {
 	edges         sync.Pool // pool of *activeEdges
 	snapshotPools []*snapshot.Pool
 	snapshots     chan *snapshot.Snapshot // snapshots for the collector
+	eval          *evaluate.Evaluator
 	writer        *runfolder.Writer
 	hurry         chan struct{}     // closed some time after the run was told to stop: evaluations must end
 	memory        []memory.Forecast // forecast of devices with a memory of their own

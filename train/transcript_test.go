@@ -155,6 +155,11 @@ func (silentNetwork) TakeReport(ctx context.Context, _ int, _ func(int, []byte) 
 	<-ctx.Done()
 	return ctx.Err()
 }
+func (silentNetwork) Await(int) (over func()) { return func() {} }
+func (silentNetwork) OpenEvaluations(ctx context.Context, _ int) (dist.CheckedSession, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
 func (silentNetwork) OpenSession(ctx context.Context, _ int) (dist.Session, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()

@@ -29,6 +29,7 @@ import (
 	"fspda/internal/cgroup"
 	"fspda/model"
 	"fspda/train"
+	"fspda/train/memory"
 	"fspda/train/runfolder"
 )
 
@@ -225,7 +226,9 @@ func (m *oneAgent) attach(ctx context.Context, r *run) (context.Context, error) 
 		return ctx, err
 	}
 	r.onClose(node.Close)
-	about := []zap.Field{zap.String("listens", address), zap.Int("agents", r.setup.Config.Agents)}
+	need := memory.OneAgent(r.setup, r.devices.Device, r.options.Folder != nil)
+	about := []zap.Field{zap.String("listens", address), zap.Int("agents", r.setup.Config.Agents),
+		zap.String("memory", command.Bytes(need))}
 	if len(m.join) > 0 { // the others join agent 0
 		about = append(about, zap.Strings("joins", m.join))
 	}

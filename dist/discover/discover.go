@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the version of the protocol between agents, which docs/protocol.md describes.
-const Version = 7
+const Version = 8
 
 // MaxAddresses is the largest number of addresses of one agent.
 const MaxAddresses = 16

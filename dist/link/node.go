@@ -94,7 +94,7 @@ type Node struct {
 	checkpointRequests chan struct{} // Receives a value when a peer requests a checkpoint.
 	stats              stats
 	bodies             bodyPool
-	// wireBytesSent is the bytes of the frames of all messages but reports, each counted once.
+	// wireBytesSent is the bytes of the frames of all messages that are part of the run.
 	wireBytesSent atomic.Uint64
 	logBytes      atomic.Int64 // The bytes in the logs of all peers.
 	position      ownPosition

@@ -40,6 +40,7 @@ type need struct {
 	started bool      // The node has started.
 	wanted  bool      // There is to be a link.
 	used    time.Time // The time of the latest message in either direction.
+	seldom  bool      // The session is used at evaluations only.
 	awaits  int       // The number of waits for a message of the agent, or for room to send one.
 }
 
@@ -128,7 +129,7 @@ func (p *peer) enqueue(ctx context.Context, stream int, m sentMessage, epoch uin
 	}
 	m = o.append(m)
 	p.node.stats.messages.Add(1)
-	if stream != reports { // They tell of the run, and are no part of it.
+	if stream != reports && !m.uncounted { // They tell of the run, and are no part of it.
 		p.node.wireBytesSent.Add(p.node.wireBytes(m.body.size()))
 	}
 	if p.link.claim(stream, m) {

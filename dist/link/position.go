@@ -53,9 +53,9 @@ func (n *Node) Advance(t int, phase dist.Phase) {
 	o.log.add()
 }
 
-// await says that the agent waits for a message of another agent, until the function that it
-// returns is called. An agent that never advances, such as one without iterations, does not wait.
-func (n *Node) await(from int) (over func()) {
+// Await says that the agent waits for another one, until the function that it returns is called. An
+// agent that never advances, such as one without iterations, does not wait.
+func (n *Node) Await(from int) (over func()) {
 	o := &n.position
 	set := func(phase dist.Phase) {
 		o.mu.Lock()
@@ -94,7 +94,7 @@ func (p *peer) await() (over func()) {
 		p.link.wakeUp() // A heartbeat tells the peer at once.
 	}
 	p.awaits++
-	end := p.node.await(p.id)
+	end := p.node.Await(p.id)
 	return func() {
 		p.awaits--
 		end()
@@ -105,7 +105,7 @@ func (p *peer) await() (over func()) {
 // other one is gone. The caller holds the lock.
 func (p *peer) busy() bool {
 	at := &p.seen.at
-	return time.Since(p.used) < inUse || p.awaits > 0 || p.sessionEpoch != 0 ||
+	return time.Since(p.used) < inUse || p.awaits > 0 || p.sessionEpoch != 0 && !p.seldom ||
 		at.Phase == dist.Waiting && at.Awaits == p.node.opt.Self
 }
 

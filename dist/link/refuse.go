@@ -50,11 +50,12 @@ func (p *peer) refuseMessage(stream int, err error) {
 	p.notify()
 }
 
-// peek waits for the next message of a durable stream and leaves it there.
-func (p *peer) peek(ctx context.Context, stream int) (*recvMessage, error) {
+// peek waits for the next message of a stream and leaves it there. For a session it fails once its
+// epoch is over.
+func (p *peer) peek(ctx context.Context, stream int, epoch uint64) (*recvMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.arrival(ctx, stream, 0); err != nil {
+	if err := p.arrival(ctx, stream, epoch); err != nil {
 		return nil, err
 	}
 	return p.in[stream].queue[0], nil
@@ -119,7 +120,7 @@ func (n *Node) checked(ctx context.Context, self, from, t int, check func(dist.M
 	take bool) (dist.Message, error) {
 	p := n.checkReceiver(self, from)
 	for {
-		msg, err := p.peek(ctx, exchanges)
+		msg, err := p.peek(ctx, exchanges, 0)
 		if err != nil {
 			return dist.Message{}, fmt.Errorf("link: agent %d awaiting iteration %d from agent %d: %w", self, t, from,
 				err)
@@ -175,14 +176,18 @@ func (n *Node) message(msg *recvMessage, from, t int, finite, last bool) (dist.M
 // take returns an [dist.InvalidError] is refused, and awaited again; any other error ends the wait,
 // and leaves the report where it is.
 func (n *Node) TakeReport(ctx context.Context, from int, take func(t int, record []byte) error) error {
-	p := n.peer(from)
+	return n.peer(from).takeRecord(ctx, reports, 0, take)
+}
+
+// takeRecord is TakeReport of any stream of records.
+func (p *peer) takeRecord(ctx context.Context, stream int, epoch uint64, take func(int, []byte) error) error {
 	for {
-		msg, err := p.peek(ctx, reports)
+		msg, err := p.peek(ctx, stream, epoch)
 		if err != nil {
 			return err
 		}
 		if msg.total == 0 { // It stands for one that an earlier process sent.
-			p.take(reports, msg)
+			p.take(stream, msg)
 			continue
 		}
 		record, err := decompress(msg)
@@ -192,12 +197,12 @@ func (n *Node) TakeReport(ctx context.Context, from int, take func(t int, record
 			err = take(int(msg.t), record)
 		}
 		if err == nil {
-			p.take(reports, msg)
+			p.take(stream, msg)
 			return nil
 		}
 		if _, invalid := errors.AsType[*dist.InvalidError](err); !invalid {
 			return err
 		}
-		p.refuseMessage(reports, fmt.Errorf("link: a report of agent %d was refused: %w", from, err))
+		p.refuseMessage(stream, fmt.Errorf("link: a report of agent %d was refused: %w", p.id, err))
 	}
 }

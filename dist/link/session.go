@@ -11,8 +11,23 @@ import (
 // A session is a stream between two processes. It is numbered and sent again like the other
 // streams, but it is not saved and starts anew when either process restarts.
 type session struct {
-	peer  *peer
-	epoch uint64
+	peer      *peer
+	epoch     uint64
+	uncounted bool // Its records are not counted in WireBytes.
+}
+
+// OpenEvaluations is OpenSession for records that tell of the run, and are no part of it.
+func (n *Node) OpenEvaluations(ctx context.Context, with int) (dist.CheckedSession, error) {
+	s, err := n.OpenSession(ctx, with)
+	if err != nil {
+		return nil, err
+	}
+	own := s.(*session)
+	own.uncounted = true
+	own.peer.mu.Lock()
+	defer own.peer.mu.Unlock()
+	own.peer.seldom = true
+	return own, nil
 }
 
 func (n *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) {
@@ -26,7 +41,7 @@ func (n *Node) OpenSession(ctx context.Context, with int) (dist.Session, error) 
 		}
 	}
 	p.sessionEpoch = p.epoch
-	return &session{p, p.epoch}, nil
+	return &session{p, p.epoch, false}, nil
 }
 
 func (n *Node) SilentFor(with int) time.Duration {
@@ -42,7 +57,11 @@ func (t *session) Send(ctx context.Context, record []byte) error {
 		return fmt.Errorf("link: a record of %d bytes; at most %d can be sent", len(record), n.bodyCodec.limit())
 	}
 	return t.peer.send(ctx, sessions, sentMessage{body: segments{n.opt.Compression.compress(record)},
-		rawSize: len(record)}, t.epoch)
+		rawSize: len(record), uncounted: t.uncounted}, t.epoch)
+}
+
+func (t *session) Take(ctx context.Context, take func(record []byte) error) error {
+	return t.peer.takeRecord(ctx, sessions, t.epoch, func(_ int, record []byte) error { return take(record) })
 }
 
 func (t *session) Recv(ctx context.Context) ([]byte, error) {

@@ -25,6 +25,8 @@ type sentMessage struct {
 	size    int      // The number of these bytes.
 	rawSize int      // The number of bytes before compression.
 	memory  *bodyRef // The memory that the body refers to; nil: the body owns its memory.
+
+	uncounted bool // The message is not counted in WireBytes.
 }
 
 // messageOverhead is roughly the memory of a message in the log beside its body.

@@ -54,22 +54,27 @@ func (d *duals) of(agent int) []float32 {
 // track returns the squared distance of the duals from their limit, a multiple of
 // (∇F - ∇f_i)(xbar), in which f_i is weighted as in F.
 func (d *duals) track(mean *point) metric.Num {
-	e := d.e
-	c := e.setup.Config
-	multiple := e.setup.Traits.Tracked.Multiple(c.Alpha, c.Eta)
-	if math.IsInf(multiple, 0) { // a dual without gain has no limit
-		return metric.Num(math.NaN())
-	}
 	sum := 0.0
 	for i, s := range d.all {
-		weight, shard := e.setup.GradientScale(s.Agent), mean.shards[s.Agent]
-		for k, v := range d.of(i) {
-			to := mean.full[k] - float64(weight*float64(shard[k]))
-			diff := float64(v) - float64(multiple*to)
-			sum += float64(diff * diff)
-		}
+		sum = d.trackOne(sum, i, mean.full, mean.shards[s.Agent])
 	}
 	return metric.Num(sum)
+}
+
+// trackOne adds the squared distance of one dual. It is NaN if the duals have no limit.
+func (d *duals) trackOne(sum float64, agent int, full []float64, shard []float32) float64 {
+	c := d.e.setup.Config
+	multiple := d.e.setup.Traits.Tracked.Multiple(c.Alpha, c.Eta)
+	if math.IsInf(multiple, 0) { // a dual without gain
+		return math.NaN()
+	}
+	weight := d.e.setup.GradientScale(d.all[agent].Agent)
+	for k, v := range d.of(agent) {
+		to := full[k] - float64(weight*float64(shard[k]))
+		diff := float64(v) - float64(multiple*to)
+		sum += float64(diff * diff)
+	}
+	return sum
 }
 
 // norm returns the norm of the sum of the duals.
@@ -80,9 +85,5 @@ func (d *duals) norm() metric.Num {
 			sums[k] += float64(v)
 		}
 	}
-	sq := 0.0
-	for _, s := range sums {
-		sq += float64(s * s)
-	}
-	return metric.Num(math.Sqrt(sq))
+	return metric.Num(math.Sqrt(square(0, sums)))
 }

@@ -80,21 +80,30 @@ type subject struct {
 	tests       testExamples
 	buffers     [][]float32 // buffers of its batch norm; several are scored in turn; empty without batch norm
 	recalibrate bool        // its buffers are to be measured
+	testOnly    bool        // its objective is known
 }
 
 func (s subject) equal(o subject) bool {
-	return s.recalibrate == o.recalibrate && slices.Equal(s.x, o.x) &&
+	return s.recalibrate == o.recalibrate && s.testOnly == o.testOnly && slices.Equal(s.x, o.x) &&
 		slices.EqualFunc(s.buffers, o.buffers, slices.Equal)
 }
 
 // point is the evaluation of one model: objective, its gradient, and the test set.
 type point struct {
 	loss, gradSq float64 // NaN if only the test set is evaluated
-	test         score
+	test         snapshot.Score
+	dualSum      metric.Num // of the mean model: norm of the sum of all duals, and their distance from the limit
+	dualTrack    metric.Num
 	buffers      []float32   // buffers that scored it
 	shards       [][]float32 // gradient of each f_i, if asked for
 	full         []float64   // gradient of F, if asked for
 	err          error
+}
+
+// newPoint makes a point of which nothing is known.
+func newPoint() *point {
+	nan := math.NaN()
+	return &point{loss: nan, gradSq: nan, dualSum: metric.Num(nan), dualTrack: metric.Num(nan)}
 }
 
 // Evaluation is a metric.Row, the mean model that it describes, and the agents.
@@ -179,24 +188,38 @@ func (e *Evaluator) Evaluate(all []*snapshot.Snapshot) (Evaluation, error) {
 		return Evaluation{}, err
 	}
 	best := points[len(agents)]
-	r := Evaluation{Row: e.bookkeeping(all), Mean: mean32, Buffers: best.buffers}
-	r.Consensus, r.ConsensusMax = consensus(models, mean)
+	for i, s := range sn {
+		s.Part = snapshot.Part{Distance: squaredDistance(0, models[i], mean), L2: e.ownL2(s, models[i])}
+	}
+	if duals != nil {
+		best.dualSum = duals.norm()
+	}
+	if duals != nil && e.full() {
+		best.dualTrack = duals.track(best)
+	}
+	return e.row(all, mean32, points[:len(agents)], best)
+}
+
+// row makes the row of the parts of all agents, of the points of those that are evaluated, and of the
+// point of the mean model.
+func (e *Evaluator) row(all []*snapshot.Snapshot, mean []float32, agents []*point, best *point) (Evaluation, error) {
+	sn := snapshot.Present(all)
+	r := Evaluation{Row: e.bookkeeping(all), Mean: mean, Buffers: best.buffers}
+	for _, s := range sn {
+		r.Consensus += metric.Num(s.Part.Distance)
+		r.ConsensusMax = max(r.ConsensusMax, metric.Num(s.Part.Distance))
+	}
 	r.AgentsPresent = metric.Num(len(sn))
-	r.Agents = agentScores(all, models, mean, points[:len(agents)])
-	fillScores(&r.Row, points[:len(agents)], best)
+	r.Agents = agentScores(all, agents)
+	fillScores(&r.Row, agents, best)
 	r.LanguageScores = languageScores(e.setup.Set, float64(r.TestLossAvg))
 	if !e.full() {
 		r.TrainLossAvg, r.TrainLossWorst = batchLoss(e.setup.Weight, sn)
 	}
-	r.TrainDataLoss = r.TrainLossAvg - e.l2(sn, models, mean32)
-	r.DualSum, r.DualTrack = metric.Num(math.NaN()), metric.Num(math.NaN())
-	if duals != nil {
-		r.DualSum = duals.norm()
-	}
-	if duals != nil && e.full() {
-		r.DualTrack = duals.track(best)
-	}
-	r.Sample, err = e.sample(mean32, sn[0].T)
+	r.TrainDataLoss = r.TrainLossAvg - e.l2(sn, mean)
+	r.DualSum, r.DualTrack = best.dualSum, best.dualTrack
+	var err error
+	r.Sample, err = e.sample(mean, sn[0].T)
 	return r, err
 }
 
@@ -206,11 +229,7 @@ func (e *Evaluator) evaluated(sn []*snapshot.Snapshot, mean []float64) []float32
 	if e.setup.Traits.Averages {
 		mean = meanModel(View(sn, func(s *snapshot.Snapshot) device.Vector { return s.Aux[len(s.Aux)-1] }))
 	}
-	mean32 := make([]float32, len(mean))
-	for k, v := range mean {
-		mean32[k] = float32(v)
-	}
-	return mean32
+	return rounded(mean)
 }
 
 // View returns one vector of every snapshot on the host: its own memory, which must not be changed,
@@ -334,7 +353,7 @@ func (e *Evaluator) points(subjects []subject, shards bool) ([]*point, error) {
 			}
 		}
 		if out[i] == nil {
-			out[i] = &point{}
+			out[i] = newPoint()
 			todo = append(todo, i)
 		}
 	}
@@ -382,8 +401,7 @@ func (e *Evaluator) measure(p *point, s subject, keep bool, team []int) error {
 		all = append(all, w)
 	}
 	w := all[0]
-	p.loss, p.gradSq = math.NaN(), math.NaN()
-	if e.full() {
+	if e.full() && !s.testOnly {
 		if err := e.objective(p, w, keep); err != nil {
 			return err
 		}
@@ -426,15 +444,6 @@ func meanModel(models [][]float32) []float64 {
 	return mean
 }
 
-func consensus(models [][]float32, mean []float64) (sum, largest metric.Num) {
-	for _, m := range models {
-		sq := squaredDistance(m, mean)
-		sum += metric.Num(sq)
-		largest = max(largest, metric.Num(sq))
-	}
-	return sum, largest
-}
-
 // fillScores fills objective, gradient and test columns.
 func fillScores(r *metric.Row, agents []*point, mean *point) {
 	r.TrainLossAvg, r.GradSqAvg = metric.Num(mean.loss), metric.Num(mean.gradSq)
@@ -444,14 +453,14 @@ func fillScores(r *metric.Row, agents []*point, mean *point) {
 	for _, p := range agents {
 		r.TrainLossWorst = max(r.TrainLossWorst, metric.Num(p.loss)) // max keeps a NaN
 		r.GradSqWorst = max(r.GradSqWorst, metric.Num(p.gradSq))
-		acc, loss := p.test.rates()
+		acc, loss := p.test.Rates()
 		r.TestLossMean += metric.Num(loss / n)
 		r.TestAccMean += metric.Num(acc / n)
 		r.TestAccMin, r.TestAccMax = min(r.TestAccMin, metric.Num(acc)), max(r.TestAccMax, metric.Num(acc))
 	}
-	acc, loss := mean.test.rates()
+	acc, loss := mean.test.Rates()
 	r.TestAccAvg, r.TestLossAvg = metric.Num(acc), metric.Num(loss)
-	r.TestTop5Avg = metric.Num(mean.test.hits5 / float64(mean.test.examples))
+	r.TestTop5Avg = metric.Num(mean.test.Hits5 / float64(mean.test.Examples))
 }
 
 // languageScores returns perplexity and bits per byte of a loss in nats a token.
@@ -467,9 +476,8 @@ func languageScores(set *data.Set, loss float64) metric.LanguageScores {
 	return s
 }
 
-// squaredDistance returns |x - mean|².
-func squaredDistance(x []float32, mean []float64) float64 {
-	sq := 0.0
+// squaredDistance returns sq plus |x - mean|².
+func squaredDistance(sq float64, x []float32, mean []float64) float64 {
 	for k, v := range x {
 		d := float64(v) - mean[k]
 		sq += float64(d * d)
@@ -498,34 +506,42 @@ func batchLoss(weight []float64, sn []*snapshot.Snapshot) (mean, worst metric.Nu
 
 // l2 returns the L2 term in TrainLossAvg: the L2 term of the mean model, or, without the objective,
 // the mean L2 term of the agents that had a batch, weighted as in batchLoss.
-func (e *Evaluator) l2(sn []*snapshot.Snapshot, models [][]float32, mean []float32) metric.Num {
+func (e *Evaluator) l2(sn []*snapshot.Snapshot, mean []float32) metric.Num {
 	if e.full() {
 		return metric.Num(e.setup.L2(mean))
 	}
 	sum, total := 0.0, 0.0
-	for i, s := range sn {
+	for _, s := range sn {
 		if s.Losses.Grads > 0 {
-			sum += float64(e.setup.Weight[s.Agent] * e.setup.L2(models[i]))
+			sum += float64(e.setup.Weight[s.Agent] * s.Part.L2)
 			total += e.setup.Weight[s.Agent]
 		}
 	}
 	return metric.Num(sum / total)
 }
 
+// ownL2 returns the L2 term of an agent's model if l2 asks for it.
+func (e *Evaluator) ownL2(s *snapshot.Snapshot, x []float32) float64 {
+	if e.full() || s.Losses.Grads == 0 {
+		return 0
+	}
+	return e.setup.L2(x)
+}
+
 // agentScores returns the distances of all present models from the mean, and the accuracies of the
 // evaluated ones.
-func agentScores(all []*snapshot.Snapshot, models [][]float32, mean []float64, evaluated []*point) []AgentScore {
+func agentScores(all []*snapshot.Snapshot, evaluated []*point) []AgentScore {
 	scores := make([]AgentScore, len(all))
-	present := make([]*AgentScore, 0, len(models))
+	present := make([]*AgentScore, 0, len(all))
 	for i, s := range all {
 		scores[i] = AgentScore{math.NaN(), math.NaN()}
 		if !s.Missing {
-			scores[i].Distance = squaredDistance(models[len(present)], mean)
+			scores[i].Distance = s.Part.Distance
 			present = append(present, &scores[i])
 		}
 	}
 	for k, p := range evaluated {
-		present[k*len(models)/len(evaluated)].Accuracy, _ = p.test.rates()
+		present[k*len(present)/len(evaluated)].Accuracy, _ = p.test.Rates()
 	}
 	return scores
 }

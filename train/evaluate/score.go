@@ -7,6 +7,7 @@ import (
 
 	"fspda/device"
 	"fspda/train/memory"
+	"fspda/train/snapshot"
 )
 
 // teams divides the evaluator's capacity among a number of models. A team is a list of worker
@@ -31,7 +32,7 @@ func (e *Evaluator) teams(models int) [][]int {
 func (e *Evaluator) test(p *point, tests testExamples, team []*workspace) error {
 	n := tests.len()
 	chunk := e.setup.EvalChunk()
-	found, errs := make([]score, (n+chunk-1)/chunk), make([]error, len(team))
+	found, errs := make([]snapshot.Score, (n+chunk-1)/chunk), make([]error, len(team))
 	var failed atomic.Bool
 	work := func(k int) {
 		for i := k; i < len(found) && !failed.Load(); i += len(team) { // devices of one kind are equally fast
@@ -50,13 +51,13 @@ func (e *Evaluator) test(p *point, tests testExamples, team []*workspace) error 
 		return joined(errs)
 	}
 	for _, f := range found {
-		p.test.add(f)
+		p.test.Add(f)
 	}
 	return nil
 }
 
 // scoreChunk scores examples from to to-1.
-func (e *Evaluator) scoreChunk(w *workspace, tests testExamples, from, to int) (found score, err error) {
+func (e *Evaluator) scoreChunk(w *workspace, tests testExamples, from, to int) (found snapshot.Score, err error) {
 	if e.interrupted() {
 		return found, ErrInterrupted
 	}
@@ -65,28 +66,14 @@ func (e *Evaluator) scoreChunk(w *workspace, tests testExamples, from, to int) (
 	if err := tests.read(b, from, to); err != nil {
 		return found, err
 	}
-	found.loss, found.hits, found.hits5, err = w.score(*b)
-	found.examples = b.Targets()
+	found.Loss, found.Hits, found.Hits5, err = w.score(*b)
+	found.Examples = int64(b.Targets())
 	return found, err
-}
-
-// add adds the score of more examples.
-func (s *score) add(o score) {
-	s.loss += o.loss
-	s.hits += o.hits
-	s.hits5 += o.hits5
-	s.examples += o.examples
-}
-
-// score sums the predictions of a model over examples: one of each, or of each token of a window.
-type score struct {
-	loss, hits, hits5 float64
-	examples          int // predictions
 }
 
 // objective computes F and its gradient at w.x. With keep it keeps the gradient of each f_i.
 func (e *Evaluator) objective(p *point, w *workspace, keep bool) error {
-	p.loss, p.gradSq = 0, 0
+	p.loss = 0
 	clear(w.full)
 	for i, shard := range e.shards {
 		loss, err := e.shard(w, shard)
@@ -99,20 +86,31 @@ func (e *Evaluator) objective(p *point, w *workspace, keep bool) error {
 			w.full[k] += float64(weight * v)
 		}
 		if keep {
-			g := make([]float32, len(w.shard))
-			for k, v := range w.shard {
-				g[k] = float32(v)
-			}
-			p.shards = append(p.shards, g)
+			p.shards = append(p.shards, rounded(w.shard))
 		}
 	}
-	for _, v := range w.full {
-		p.gradSq += float64(v * v)
-	}
+	p.gradSq = square(0, w.full)
 	if keep {
 		p.full = slices.Clone(w.full)
 	}
 	return nil
+}
+
+// rounded returns numbers as float32.
+func rounded(numbers []float64) []float32 {
+	out := make([]float32, len(numbers))
+	for k, v := range numbers {
+		out[k] = float32(v)
+	}
+	return out
+}
+
+// square returns sum plus the sum of the squares of numbers.
+func square(sum float64, numbers []float64) float64 {
+	for _, v := range numbers {
+		sum += float64(v * v)
+	}
+	return sum
 }
 
 // shard computes f_i over a whole shard at w.x, and its gradient in w.shard.
@@ -169,9 +167,4 @@ func (w *workspace) grad(b device.Batch) (loss float64, err error) {
 			return loss, nil
 		}
 	}
-}
-
-// rates returns accuracy and mean cross entropy.
-func (s score) rates() (acc, loss float64) {
-	return s.hits / float64(s.examples), s.loss / float64(s.examples)
 }

@@ -156,10 +156,15 @@ func (v vectors) numbers() (all int) {
 // agentVectors counts the vectors of an agent: its state, its gradient, and two snapshots unless it
 // lends its vectors.
 func agentVectors(s *config.Setup) vectors {
-	state, copies := 1+len(algo.Names(s.Algo)), 3
 	if Lends(s) {
-		copies = 1
+		return stateVectors(s, 1)
 	}
+	return stateVectors(s, 3)
+}
+
+// stateVectors counts a number of copies of an agent's state, and its gradient.
+func stateVectors(s *config.Setup, copies int) vectors {
+	state := 1 + len(algo.Names(s.Algo))
 	n := copies*state + 1 + s.Traits.AllScratchVectors()
 	if s.Config.Accum > 1 {
 		n++

@@ -2,6 +2,7 @@ package process_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -118,6 +119,10 @@ func (m *memory) SilentFor(int) time.Duration             { return 0 }
 func (m *memory) Advance(int, dist.Phase)                 {}
 func (m *memory) Position(int) (p dist.Advance)           { return p }
 func (m *memory) WireBytes() uint64                       { return 0 }
+func (m *memory) Await(int) (over func())                 { return func() {} }
+func (m *memory) OpenEvaluations(context.Context, int) (dist.CheckedSession, error) {
+	return nil, errors.ErrUnsupported // The agents report whole snapshots.
+}
 
 func (m *memory) Report(_ context.Context, to, t int, record []byte) error {
 	m.reports[m.rank][to] <- report{t, record}

@@ -24,7 +24,7 @@ var errEnding = errors.New("process: the run ends")
 
 // gather takes the reports of another agent, to its last. It is for the coordinator.
 func (n *Node) gather(ctx context.Context, from int) error {
-	done := n.opt.Schedule.EvalsBefore(n.opt.First) // evaluations of it that were taken, or replaced
+	done := n.evaluations() // evaluations of it that were taken, or replaced
 	n.last.Lock()
 	latest := n.last.counters[from] // counters in its latest report
 	n.last.Unlock()
@@ -70,9 +70,8 @@ func (n *Node) gather(ctx context.Context, from int) error {
 			done++
 			continue
 		}
-		if done > last || r.t < n.opt.Schedule.EvalPoint(done) {
-			// the agent has been started again, and repeats rows that were evaluated, with it or
-			// without it
+		if r.stale || done > last || r.t < n.opt.Schedule.EvalPoint(done) {
+			// the agent was started again, and repeats rows that were evaluated, maybe without it
 			pool.Release(r.sn)
 			continue
 		}
@@ -80,21 +79,23 @@ func (n *Node) gather(ctx context.Context, from int) error {
 		latest = r.sn.Counters
 		r.sn.Agent, r.sn.T, r.sn.Eval, r.sn.Save, r.sn.Missing = from, r.t, true, false, false
 		n.opt.Run.Collect(r.sn)
+		n.opt.Evaluations.collected(ctx, n, pool, done > last)
 	}
 }
 
 // report is a report of another agent: a snapshot of iteration t, or a note.
 type report struct {
-	t    int
-	sn   *snapshot.Snapshot // nil: a note
-	note Note
+	t     int
+	sn    *snapshot.Snapshot // nil: a note
+	stale bool               // it belongs to an evaluation that was abandoned.
+	note  Note
 }
 
 // readReport reads a report of an agent of which done evaluations were taken. One that no agent of
 // the run sends is an [dist.InvalidError].
 func (n *Node) readReport(ctx context.Context, t int, record []byte, from, done int) (r report, err error) {
 	s := n.opt.Schedule
-	if !isSnapshot(record) {
+	if isNote(record) {
 		r.note, err = readNote(record)
 		earliest := 0
 		if done > 0 {
@@ -118,11 +119,12 @@ func (n *Node) readReport(ctx context.Context, t int, record []byte, from, done 
 	if err != nil {
 		return r, errEnding
 	}
-	if err := readSnapshot(record, sn); err != nil {
+	ok, err := n.opt.Evaluations.read(record, sn)
+	if err != nil {
 		pool.Release(sn)
 		return r, err
 	}
-	return report{t: t, sn: sn}, nil
+	return report{t: t, sn: sn, stale: !ok}, nil
 }
 
 // acquire waits for a snapshot that is free.
@@ -225,6 +227,7 @@ func (n *Node) listen(ctx context.Context) error {
 		case NoteEnd:
 			n.end.Store(&note)
 			close(n.ended)
+			n.opt.Run.Halt() // A process that was started again after it may wait at an evaluation.
 			return nil
 		}
 	}

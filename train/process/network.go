@@ -29,6 +29,11 @@ type Network interface {
 	// which take returns a [dist.InvalidError] is refused: its sender is named, and it is awaited
 	// again.
 	TakeReport(ctx context.Context, from int, take func(t int, record []byte) error) error
+	// OpenEvaluations waits until another agent is running, and opens a session with it for the sums
+	// of evaluations. There is at most one session with each agent.
+	OpenEvaluations(ctx context.Context, with int) (dist.CheckedSession, error)
+	// Await tells the other processes that the local agent waits for another one, until over is called.
+	Await(agent int) (over func())
 	// AwaitReports waits until another agent has received all reports.
 	AwaitReports(ctx context.Context, by int) error
 	// CheckpointRequested receives a value when other agents keep many messages for this agent. A
@@ -46,6 +51,6 @@ type Network interface {
 	// not.
 	Offence(agent int) (lasting time.Duration, reason error)
 	// WireBytes is the number of bytes of the agent's messages so far, each message counted once,
-	// without reports.
+	// without reports and evaluations.
 	WireBytes() uint64
 }

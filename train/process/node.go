@@ -69,6 +69,8 @@ type Options struct {
 	Run          Run
 	Schedule     Schedule
 	DropAfter    time.Duration // an agent that is silent for longer is not awaited; 0: never
+	// Evaluations are the kind of reports from which the coordinator makes rows; nil: Whole.
+	Evaluations Evaluations
 	// Absent reports whether an agent is no member in iteration t. nil: all are, all the time.
 	Absent func(agent, t int) bool
 	// Timeout is the longest silence of an agent that this process needs; after it the run ends
@@ -87,6 +89,7 @@ type Options struct {
 	First   int
 	WallS   float64
 	Streams []byte
+	Rows    int                 // number of rows of metrics that are kept, if they are more than those before First
 	LastRow []snapshot.Counters // counters of all agents in the last row before First; nil: there is none
 }
 
@@ -160,6 +163,9 @@ func New(opt Options) *Node {
 	if opt.Absent == nil {
 		opt.Absent = func(int, int) bool { return false }
 	}
+	if opt.Evaluations == nil {
+		opt.Evaluations = Whole{}
+	}
 	if opt.Abandon == nil {
 		opt.Abandon = func(error) {}
 	}
@@ -175,8 +181,10 @@ func New(opt Options) *Node {
 	return n
 }
 
-// evaluations is the number of evaluations before this process resumed.
-func (n *Node) evaluations() int { return n.opt.Schedule.EvalsBefore(n.opt.First) }
+// evaluations is the number of evaluations before this process resumed, or of which it has the rows.
+func (n *Node) evaluations() int {
+	return max(n.opt.Schedule.EvalsBefore(n.opt.First), n.opt.Rows)
+}
 
 // Coordinates reports whether this process is the coordinator's.
 func (n *Node) Coordinates() bool { return n.opt.Rank == n.opt.Coordinator }
@@ -204,13 +212,25 @@ func (n *Node) Reservation() *snapshot.Reservation { return n.disk.Reservation }
 
 // RowsWritten tells that the first rows rows are in the metric files. The last row was made from
 // set.
-func (n *Node) RowsWritten(rows int, set []*snapshot.Snapshot) {
+func (n *Node) RowsWritten(rows int, set []*snapshot.Snapshot) error {
 	n.last.Lock()
 	for i, sn := range set {
 		n.last.counters[i] = sn.Counters
 	}
 	n.last.Unlock()
 	n.rows.reach(rows)
+	return n.opt.Evaluations.written(n, set[n.opt.Rank].T)
+}
+
+// Guard keeps a snapshot of the local agent from its pool while other processes may need it. An agent
+// that waits for one waits for evaluations, and they for others.
+func (n *Node) Guard(pool *snapshot.Pool) {
+	neighbour := n.opt.Rank - 1
+	if neighbour < 0 {
+		neighbour = 1
+	}
+	pool.Waits = func() (over func()) { return n.opt.Network.Await(neighbour) }
+	pool.Returns = func(sn *snapshot.Snapshot) { n.opt.Evaluations.withdraw(sn.T) }
 }
 
 // Serve starts the goroutines that run beside the agent until Wait returns. It calls fail with an
@@ -229,6 +249,7 @@ func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 			go n.abandon(err)
 		}
 	})
+	n.opt.Evaluations.serve(n.life, n, check)
 	n.saving.Go(func() {
 		if err := n.save(n.life); err != nil {
 			check(err)
@@ -265,12 +286,8 @@ func (n *Node) Deliver(ctx context.Context, sn *snapshot.Snapshot) error {
 			return err
 		}
 	}
-	if sn.Eval && !n.Coordinates() {
-		record, err := snapshotRecord(sn)
-		if err == nil {
-			err = n.opt.Network.Report(ctx, n.opt.Coordinator, sn.T, record)
-		}
-		if err != nil {
+	if sn.Eval {
+		if err := n.opt.Evaluations.deliver(ctx, n, sn); err != nil {
 			return err
 		}
 	}
@@ -301,8 +318,11 @@ func (n *Node) writeLast(ctx context.Context, sn *snapshot.Snapshot) error {
 
 // save writes checkpoints, and passes snapshots on to the collector or back to the agent.
 func (n *Node) save(ctx context.Context) error {
+	final := true
 	for sn := range n.queue {
-		if sn.Save {
+		if sn.Save && !final {
+			n.disk.Release()
+		} else if sn.Save {
 			switch err := n.write(ctx, sn); {
 			case wholefile.DiskFull(err):
 				// the earlier checkpoint is complete, and the others keep all messages since
@@ -312,13 +332,17 @@ func (n *Node) save(ctx context.Context) error {
 				return err
 			}
 		}
-		if !sn.Eval || !n.Coordinates() {
+		if !sn.Eval {
 			n.opt.Run.Pool(n.opt.Rank).Release(sn)
 			continue
 		}
 		// at the end of the run the collector leaves a checkpoint of all agents
-		sn.Save = sn.T == n.opt.Schedule.EvalPoint(n.opt.Schedule.EvalCount())
-		n.opt.Run.Collect(sn)
+		sn.Save = n.isLast(sn.T)
+		ok, err := n.opt.Evaluations.conclude(ctx, n, sn)
+		if err != nil {
+			return err
+		}
+		final = final && ok
 	}
 	return nil
 }
@@ -419,7 +443,11 @@ func (n *Node) Wait(ctx, stop context.Context, own ...Note) {
 		n.saving.Wait()
 		return
 	default:
-		if err := n.opt.Network.Report(ctx, n.opt.Coordinator, 0, Note{Kind: NoteStopped}.record()); err != nil {
+		err := n.opt.Evaluations.settle(ctx)
+		if err == nil {
+			err = n.opt.Network.Report(ctx, n.opt.Coordinator, 0, Note{Kind: NoteStopped}.record())
+		}
+		if err != nil {
 			return
 		}
 		select {

@@ -9,11 +9,13 @@ import (
 	"fspda/train/snapshot"
 )
 
-// A record is a report of one process to another: a note, or the snapshot of an agent. The first
-// byte says which.
+// A record is a report of one process to another: a note, the snapshot of an agent, the part of one,
+// or a piece of its vectors. The first byte says which.
 const (
 	recordNote     = 'n' // JSON of a Note
 	recordSnapshot = 's' // an encoded [snapshot.Snapshot]
+	recordPart     = 'p' // an encoded part of one
+	recordPiece    = 'v' // a piece of one of its vectors
 )
 
 // maxNote is the longest note that is accepted, in bytes.
@@ -74,12 +76,22 @@ func readNote(b []byte) (n Note, err error) {
 	return n, nil
 }
 
-// isSnapshot reports whether a record is a snapshot; if not it must be a note.
-func isSnapshot(b []byte) bool { return len(b) > 0 && b[0] == recordSnapshot }
+// isNote reports whether a record is not for an evaluation; then it must be a note.
+func isNote(b []byte) bool {
+	return len(b) == 0 || !slices.Contains([]byte{recordSnapshot, recordPart, recordPiece}, b[0])
+}
 
 // readSnapshot decodes a record that is a snapshot into sn.
-func readSnapshot(b []byte, sn *snapshot.Snapshot) error {
-	if err := sn.Decode(b[1:]); err != nil {
+func readSnapshot(b []byte, sn *snapshot.Snapshot) error { return readAs(recordSnapshot, b, sn.Decode) }
+
+// readPart decodes a record that is the part of a snapshot into sn.
+func readPart(b []byte, sn *snapshot.Snapshot) error { return readAs(recordPart, b, sn.DecodePart) }
+
+func readAs(kind byte, b []byte, decode func([]byte) error) error {
+	if b[0] != kind {
+		return dist.Invalidf("a report of kind %q, expected %q", b[0], kind)
+	}
+	if err := decode(b[1:]); err != nil {
 		return dist.Invalidf("a report cannot be read: %v", err)
 	}
 	return nil

@@ -33,10 +33,16 @@ func FuzzRecord(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(record)
+	part, err := sn.EncodePart()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(append([]byte{recordPart}, part...))
 	f.Add(Note{Kind: NoteEnd, T: 7, Status: "finished"}.record())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if isSnapshot(b) {
-			_ = readSnapshot(b, sn) // an error is as good: it must not panic
+		if !isNote(b) { // an error is as good: it must not panic
+			_ = readSnapshot(b, sn)
+			_ = readPart(b, sn)
 			return
 		}
 		n, err := readNote(b)

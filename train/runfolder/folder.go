@@ -52,7 +52,10 @@ type Folder struct {
 	// Damage says that OpenMetrics lost samples of a run that is resumed. Nothing depends on them.
 	Damage error
 
+	former int    // The length of the run before it was lengthened; 0: it was not.
+	double string // The file with a copy of the rows, which cannot be repeated; empty: there is none.
 	rows   []metric.Row
+	copied *os.File
 	jsonl  *os.File
 	csv    *os.File
 	events *tensorboard.Writer
@@ -120,7 +123,7 @@ func OpenFolder(path string, s *config.Setup, resume bool) (*Folder, error) {
 	}
 	open := f.lockFolder
 	if len(s.Config.Stored().Differences(old)) > 0 {
-		open = func() error { return f.lengthen(s) }
+		f.former, open = old.Iterations, func() error { return f.lengthen(s) }
 	}
 	if err := open(); err != nil {
 		return f, err
@@ -311,11 +314,14 @@ func edgePairs(s *config.Setup) [][2]int {
 	return pairs
 }
 
-// OpenMetrics opens the metric files for appending. It drops the rows from iteration first on,
-// which the run will repeat.
+// OpenMetrics opens the metric files for appending. It drops the rows from iteration first on, which
+// the run will repeat, unless they are written twice.
 func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
+	if n := f.CountRows(s); n > s.EvalsBefore(first) {
+		first = s.EvalPoint(n)
+	}
 	jsonl, csv := filepath.Join(f.Path, "metrics.jsonl"), filepath.Join(f.Path, "metrics.csv")
-	rows, err := readRows(jsonl, first)
+	rows, err := f.readRows(first)
 	fresh := errors.Is(err, os.ErrNotExist)
 	if err != nil && !fresh && (first == 0 || f.checkRows(s, rows, first) != nil) {
 		return &FolderError{Path: f.Path, Got: "its metrics cannot be read", Err: err,
@@ -341,6 +347,15 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 	if err := errors.Join(replaceText(f.Disk, jsonl, j.Bytes()), replaceText(f.Disk, csv, c.Bytes())); err != nil {
 		return unusable(f.Path, "cannot be written", err)
 	}
+	if f.double != "" {
+		err := replaceText(f.Disk, f.double, j.Bytes())
+		if err == nil {
+			f.copied, err = os.OpenFile(f.double, os.O_WRONLY|os.O_APPEND, 0o644)
+		}
+		if err != nil {
+			return f.metricsError(err)
+		}
+	}
 	var errs [3]error
 	f.jsonl, errs[0] = os.OpenFile(jsonl, os.O_WRONLY|os.O_APPEND, 0o644)
 	f.csv, errs[1] = os.OpenFile(csv, os.O_WRONLY|os.O_APPEND, 0o644)
@@ -359,7 +374,7 @@ func (f *Folder) OpenMetrics(s *config.Setup, first int) error {
 // hasRows refuses a checkpoint before which metrics.jsonl does not hold its rows, and closes it.
 // Damage behind these rows does not matter: the run repeats what follows.
 func (f *Folder) hasRows(s *config.Setup, c *Checkpoint) *CheckpointError {
-	rows, err := readRows(filepath.Join(f.Path, "metrics.jsonl"), c.Iteration)
+	rows, err := f.readRows(c.Iteration)
 	bad, ok := errors.AsType[*FolderError](f.checkRows(s, rows, c.Iteration))
 	if !ok {
 		return nil
@@ -399,6 +414,19 @@ func (f *Folder) checkRows(s *config.Setup, rows []metric.Row, first int) error 
 	return &FolderError{Path: f.Path, Got: fmt.Sprintf("metrics.jsonl does not hold the %d rows before iteration %d "+
 		"of its checkpoint, in order (%d are right, of %d)", s.EvalsBefore(first), first, min(n, len(rows)), len(rows)),
 		Hint: "put the file back as it was, or start over in another folder with --out"}
+}
+
+// CountRows returns the number of evaluations of a run, from its start, whose rows are there and are
+// not repeated: without the last evaluation, and without the end of a run that is being lengthened.
+func (f *Folder) CountRows(s *config.Setup) (n int) {
+	if f.double == "" {
+		return 0
+	}
+	rows, _ := f.readRows(s.Config.Iterations) // OpenMetrics reports an error
+	for n < len(rows) && rows[n].Iteration == s.EvalPoint(n) && (f.former == 0 || rows[n].Iteration < f.former) {
+		n++
+	}
+	return n
 }
 
 // RowsWithoutCheckpoint returns how many rows a run has that begins at iteration 0 for lack of a
@@ -452,12 +480,32 @@ func readRows(path string, before int) (rows []metric.Row, err error) {
 	return rows, sc.Err()
 }
 
+// WriteTwice makes a copy of the rows in another folder, from which those are read that metrics.jsonl
+// has lost. It is for runs that do not repeat them.
+func (f *Folder) WriteTwice(dir string) { f.double = filepath.Join(dir, "rows.jsonl") }
+
+// readRows reads the rows of metrics.jsonl before an iteration, or of their copy if it has more.
+func (f *Folder) readRows(before int) ([]metric.Row, error) {
+	rows, err := readRows(filepath.Join(f.Path, "metrics.jsonl"), before)
+	if f.double != "" {
+		if more, _ := readRows(f.double, before); len(more) > len(rows) {
+			return more, nil
+		}
+	}
+	return rows, err
+}
+
 // Append adds a row to all metric files.
 func (f *Folder) Append(r metric.Row) error {
 	f.rows = append(f.rows, r)
 	line, err := rowLine(r)
 	if err != nil {
 		return err
+	}
+	if f.copied != nil {
+		if _, err := f.copied.Write(line); err != nil {
+			return f.metricsError(err)
+		}
 	}
 	if _, err := f.jsonl.Write(line); err != nil {
 		return f.metricsError(err)
@@ -481,13 +529,22 @@ func (f *Folder) metricsError(err error) error {
 
 // Sync flushes the metric files. Call it before a checkpoint, which must not be newer than the rows
 // on the disk.
-func (f *Folder) Sync() error { return f.metricsError(errors.Join(f.jsonl.Sync(), f.csv.Sync())) }
+func (f *Folder) Sync() error {
+	errs := []error{f.jsonl.Sync(), f.csv.Sync()}
+	if f.copied != nil {
+		errs = append(errs, f.copied.Sync())
+	}
+	return f.metricsError(errors.Join(errs...))
+}
 
 // Close closes the metric files and unlocks the folder.
 func (f *Folder) Close() error {
 	errs := []error{f.lock.Unlock()}
 	if f.found != nil {
 		errs = append(errs, f.found.Close())
+	}
+	if f.copied != nil {
+		errs = append(errs, f.copied.Close())
 	}
 	if f.jsonl != nil {
 		errs = append(errs, f.jsonl.Close())

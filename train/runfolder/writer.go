@@ -19,13 +19,14 @@ type Writer struct {
 	log     *zap.Logger
 	release func(set []*snapshot.Snapshot)
 	saves   chan CheckpointData
+	flushes chan chan struct{}
 	bests   chan evaluate.Evaluation // holds the newest
 }
 
 // NewWriter makes a writer. It calls release with the snapshots of each checkpoint that is written.
 func NewWriter(f *Folder, s *config.Setup, log *zap.Logger, release func(set []*snapshot.Snapshot)) *Writer {
 	return &Writer{Reservation: snapshot.NewReservation(), folder: f, setup: s, log: log, release: release,
-		saves: make(chan CheckpointData), bests: make(chan evaluate.Evaluation, 1)}
+		saves: make(chan CheckpointData), flushes: make(chan chan struct{}), bests: make(chan evaluate.Evaluation, 1)}
 }
 
 // Save queues a checkpoint. It waits for one that is being written.
@@ -40,6 +41,13 @@ func (w *Writer) KeepBest(ev evaluate.Evaluation) {
 	w.bests <- ev
 }
 
+// Flush waits until the best model is written.
+func (w *Writer) Flush() {
+	done := make(chan struct{})
+	w.flushes <- done
+	<-done
+}
+
 // Close ends Work once the queue is written.
 func (w *Writer) Close() { close(w.saves) }
 
@@ -51,13 +59,15 @@ func (w *Writer) Work() error {
 			if err := w.folder.writeBest(w.setup, ev); err != nil {
 				return err
 			}
+		case done := <-w.flushes:
+			err := w.writeWaiting()
+			close(done)
+			if err != nil {
+				return err
+			}
 		case sv, more := <-w.saves:
-			select {
-			case ev := <-w.bests:
-				if err := w.folder.writeBest(w.setup, ev); err != nil {
-					return err
-				}
-			default:
+			if err := w.writeWaiting(); err != nil {
+				return err
 			}
 			if !more {
 				return nil
@@ -69,9 +79,27 @@ func (w *Writer) Work() error {
 	}
 }
 
+// writeWaiting writes the best model that waits, if there is one.
+func (w *Writer) writeWaiting() error {
+	select {
+	case ev := <-w.bests:
+		return w.folder.writeBest(w.setup, ev)
+	default:
+		return nil
+	}
+}
+
 // Drain discards the queue after an error of Work.
 func (w *Writer) Drain() {
-	for range w.saves {
+	for {
+		select {
+		case done := <-w.flushes:
+			close(done)
+		case _, more := <-w.saves:
+			if !more {
+				return
+			}
+		}
 	}
 }
 

@@ -30,27 +30,51 @@ type edgeHeader struct {
 // all vectors as float32, each little-endian. The memory of edges is included if the snapshot is to
 // be saved: no evaluation reads it. Encode fails if the device has failed.
 func (sn *Snapshot) Encode() ([]byte, error) {
-	h := header{Counters: sn.Counters, Clock: sn.Clock}
 	vectors := sn.Vectors()
+	if sn.Save {
+		vectors = sn.withEdges()
+	}
+	b, err := sn.appendHeader()
+	if err != nil {
+		return nil, err
+	}
+	return sn.appendVectors(b, vectors...)
+}
+
+// appendHeader returns the header, with its length before it.
+func (sn *Snapshot) appendHeader() ([]byte, error) {
+	h := header{Counters: sn.Counters, Clock: sn.Clock}
 	if sn.Save {
 		for _, e := range sn.Edges {
 			h.Edges = append(h.Edges, edgeHeader{e.Peer, e.Count})
 		}
-		vectors = sn.withEdges()
 	}
 	text, err := json.Marshal(h)
-	if err != nil {
-		return nil, err
-	}
-	b := append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...)
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...), err
+}
+
+func (sn *Snapshot) appendVectors(b []byte, vectors ...device.Vector) ([]byte, error) {
 	for _, v := range vectors {
 		host := make([]float32, v.Len())
 		sn.Device.Read(host, v)
-		for _, x := range host {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-		}
+		b = appendFloats(b, host)
 	}
 	return b, sn.DeviceErr()
+}
+
+func appendFloats(b []byte, values []float32) []byte {
+	for _, x := range values {
+		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+	}
+	return b
+}
+
+// readFloats reads as many values as dst has, and returns the bytes behind them.
+func readFloats(dst []float32, b []byte) []byte {
+	for i := range dst {
+		dst[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return b[4*len(dst):]
 }
 
 // withEdges lists Vectors and the vectors of the edges.
@@ -65,16 +89,9 @@ func (sn *Snapshot) withEdges() []device.Vector {
 // Decode fills a snapshot of the same lengths and edges from the result of Encode. It leaves the
 // memory of edges unchanged if the encoded snapshot was not to be saved.
 func (sn *Snapshot) Decode(b []byte) error {
-	if len(b) < 4 {
-		return fmt.Errorf("a snapshot of %d bytes is too short", len(b))
-	}
-	size := binary.LittleEndian.Uint32(b)
-	if size > maxHeader || uint64(size) > uint64(len(b)-4) {
-		return fmt.Errorf("a snapshot of %d bytes with a header of %d", len(b), size)
-	}
-	var h header
-	if err := json.Unmarshal(b[4:4+size], &h); err != nil {
-		return fmt.Errorf("the header of a snapshot cannot be read: %w", err)
+	h, b, err := decodeHeader(b)
+	if err != nil {
+		return err
 	}
 	vectors := sn.Vectors()
 	if len(h.Edges) > 0 {
@@ -84,24 +101,46 @@ func (sn *Snapshot) Decode(b []byte) error {
 	for _, v := range vectors {
 		want += 4 * v.Len()
 	}
-	b = b[4+size:]
 	if len(b) != want || !sn.hasEdges(h.Edges) {
 		return fmt.Errorf("a snapshot of another agent: %d bytes of vectors and %d edges, expected %d and %d", len(b),
 			len(h.Edges), want, len(sn.Edges))
 	}
+	sn.take(h)
+	for _, v := range vectors {
+		b = sn.readVector(v, b)
+	}
+	return nil
+}
+
+// decodeHeader decodes the header, and returns the bytes behind it.
+func decodeHeader(b []byte) (h header, rest []byte, err error) {
+	if len(b) < 4 {
+		return h, nil, fmt.Errorf("a snapshot of %d bytes is too short", len(b))
+	}
+	size := binary.LittleEndian.Uint32(b)
+	if size > maxHeader || uint64(size) > uint64(len(b)-4) {
+		return h, nil, fmt.Errorf("a snapshot of %d bytes with a header of %d", len(b), size)
+	}
+	if err := json.Unmarshal(b[4:4+size], &h); err != nil {
+		return h, nil, fmt.Errorf("the header of a snapshot cannot be read: %w", err)
+	}
+	return h, b[4+size:], nil
+}
+
+// take sets the fields of a header, whose edges the snapshot has.
+func (sn *Snapshot) take(h header) {
 	sn.Counters, sn.Clock = h.Counters, h.Clock
 	for i, e := range h.Edges {
 		sn.Edges[i].Count = e.Count
 	}
-	for _, v := range vectors {
-		host := make([]float32, v.Len())
-		for i := range host {
-			host[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-		}
-		b = b[4*len(host):]
-		sn.Device.Write(v, host)
-	}
-	return nil
+}
+
+// readVector reads the values of a vector, and returns the bytes behind them.
+func (sn *Snapshot) readVector(v device.Vector, b []byte) (rest []byte) {
+	host := make([]float32, v.Len())
+	rest = readFloats(host, b)
+	sn.Device.Write(v, host)
+	return rest
 }
 
 // hasEdges reports whether a header has no edges, or the edges of the snapshot.

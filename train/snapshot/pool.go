@@ -7,7 +7,14 @@ import "context"
 const Circulating = 2
 
 // Pool holds the free snapshots of an agent.
-type Pool struct{ free chan *Snapshot }
+type Pool struct {
+	free chan *Snapshot
+	// Waits is called while Acquire waits, and returns a function that is called when it has waited; nil:
+	// nothing is called.
+	Waits func() (over func())
+	// Returns is called before a snapshot is returned; nil: nothing is called.
+	Returns func(*Snapshot)
+}
 
 // NewPool makes an empty pool with room for limit snapshots.
 func NewPool(limit int) *Pool { return &Pool{free: make(chan *Snapshot, limit)} }
@@ -21,6 +28,9 @@ func (p *Pool) Fill(alloc func() *Snapshot) {
 
 // Acquire takes a snapshot. When ctx is canceled it returns its cause.
 func (p *Pool) Acquire(ctx context.Context) (*Snapshot, error) {
+	if p.Waits != nil {
+		defer p.Waits()()
+	}
 	select {
 	case sn := <-p.free:
 		return sn, nil
@@ -55,6 +65,9 @@ func (p *Pool) AwaitReturn(ctx context.Context) error {
 
 // Release returns a snapshot. It panics if the pool is full.
 func (p *Pool) Release(sn *Snapshot) {
+	if p.Returns != nil {
+		p.Returns(sn)
+	}
 	select {
 	case p.free <- sn:
 	default:

@@ -25,6 +25,11 @@ type Snapshot struct {
 
 	Clock simnet.ClockState // virtual time of the agent
 
+	// set where each agent's process evaluates its own model
+	Step int       // position of the agent, as its driver counts
+	Part Part      // metrics of the model, which the process has computed
+	Mean []float32 // the mean model that is evaluated, at the coordinator
+
 	// set in snapshots that are to be saved
 	Streams  []byte                // state of the streams between processes
 	LastRow  []Counters            // counters of all agents in the last row before T; set by the coordinator
