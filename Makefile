@@ -9,10 +9,10 @@ PEERS = .peers
 TEST = GOGC=400 GOMEMLIMIT=4GiB $(GO) test -vet=off -ldflags '-s -w'
 # Packages that hold assembly, or choose it, and those that are tested with each instruction set.
 ASM = ./cpu ./cpu/conv ./cpu/gemm ./cpu/isa ./cpu/norm ./cpu/tile ./cpu/vec ./data ./data/images ./data/images/jpeg
-# Tests that compare all paths by themselves, or none.
-ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet|TestBorrowedArenas|TestFootprint|TestBF16OnTiles|TestParallelAllocatesNothing
+# Tests that compare all paths by themselves, or none: those of names, folders and files of data sets run no assembly.
+ONCE = TestVecTwins|TestSelectedTwins|TestNormLoops|TestReal|TestSynthetic|TestDirichlet|TestBorrowedArenas|TestFootprint|TestBF16OnTiles|TestParallelAllocatesNothing|TestLoad|TestBetaIsBeta|TestFormsOfUnicode|TestUsualTrees|TestAnyTree
 
-.PHONY: help run test test-default test-paths test-long test-asm test-arm64 test-arm64-asm qemu soak test-cu race lint fuzz bench peers card generate cross release vulncheck wheel module cover clean size
+.PHONY: help run test test-binaries test-default test-paths test-long test-asm test-arm64 test-arm64-asm qemu soak test-cu race lint fuzz bench peers card generate cross release vulncheck wheel module cover clean size
 
 help:
 	@grep -E '^[a-z-]+:.*#' $(MAKEFILE_LIST) | sed 's/:.*# /\t/'
@@ -21,16 +21,18 @@ run: # train the default job
 	$(GO) run ./cmd/fspda train
 
 test: # all tests, in minutes on two cores
-	GOGC=400 $(GO) build $(ASM)
 	@$(MAKE) --no-print-directory -j2 test-default test-paths
+
+# Once and first, so that the two targets above do not compile the same packages at the same time.
+test-binaries:
+	mkdir -p bin/paths && GOGC=400 $(GO) test -vet=off -ldflags '-s -w' -c -o bin/paths/ $(ASM)
 
 # The packages that take longest come first, and one more than there are cores at a time, since their tests also wait.
 # So do up to eight of one package's tests.
-test-default:
+test-default: test-binaries
 	$(TEST) -parallel 8 -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) ./train ./cli ./cuda ./...
 
-test-paths: # tests of the assembly's other paths: AVX2 where the processor has AVX-512, and Go on amd64
-	mkdir -p bin/paths && GOGC=400 $(GO) test -vet=off -ldflags '-s -w' -c -o bin/paths/ $(ASM)
+test-paths: test-binaries # tests of the assembly's other paths: AVX2 where the processor has AVX-512, and Go on amd64
 	@set -e; for p in $(ASM); do for off in $$(grep -qsw avx512f /proc/cpuinfo && echo avx512f) avx2; do echo "$$p without $$off"; \
 	  (cd $$p && GODEBUG=cpu.$$off=off $(CURDIR)/bin/paths/$${p##*/}.test -test.timeout 5m -test.skip '$(ONCE)'); \
 	done; done

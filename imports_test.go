@@ -34,18 +34,17 @@ var allowed = map[string][]string{
 		"cpu/attention", "cpu/conv", "cpu/embed", "cpu/gemm", "cpu/isa", "cpu/kernel", "cpu/norm", "cpu/tile",
 		"cpu/vec", "device", "device/plan", "device/signature", "internal/pages",
 	},
-	"cpu/attention":           {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
-	"cpu/embed":               {"cpu/kernel", "cpu/vec", "device"},
-	"cpu/conv":                {"cpu/isa", "cpu/kernel", "cpu/tile", "device"},
-	"cpu/gemm":                {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device", "internal/rng"},
-	"cpu/isa":                 {},
-	"cpu/kernel":              {"device", "device/signature", "internal/pages"},
-	"cpu/norm":                {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
-	"cpu/tile":                {"cpu/isa", "cpu/kernel"},
-	"cpu/vec":                 {"cpu/isa", "cpu/kernel", "cpu/tile", "device", "internal/rng"},
-	"cpu/internal/kerneltest": {"cpu/kernel", "internal/rng"},
-	"model":                   {"device", "device/plan", "internal/rng"},
-	"model/onnx":              {"device", "model"}, // apart from model, which needs no Protocol Buffers
+	"cpu/attention": {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
+	"cpu/embed":     {"cpu/kernel", "cpu/vec", "device"},
+	"cpu/conv":      {"cpu/isa", "cpu/kernel", "cpu/tile", "device"},
+	"cpu/gemm":      {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device", "internal/rng"},
+	"cpu/isa":       {},
+	"cpu/kernel":    {"device", "device/signature", "internal/pages"},
+	"cpu/norm":      {"cpu/isa", "cpu/kernel", "cpu/tile", "cpu/vec", "device"},
+	"cpu/tile":      {"cpu/isa", "cpu/kernel"},
+	"cpu/vec":       {"cpu/isa", "cpu/kernel", "cpu/tile", "device", "internal/rng"},
+	"model":         {"device", "device/plan", "internal/rng"},
+	"model/onnx":    {"device", "model"}, // apart from model, which needs no Protocol Buffers
 	// apart from model, which starts no processes
 	"model/external": {"data", "device", "internal/sharedmem", "model"},
 	"data": {
@@ -215,6 +214,7 @@ var allowed = map[string][]string{
 	"internal/testing/golden":     {"device", "internal/testing/realdata"},      // results of PyTorch, from a file
 	"internal/testing/headertest": {"cuda/dynlib"},                              // tables against NVIDIA's headers
 	"internal/testing/hostrun":    {"cuda/dynlib", "cuda/kernels"},              // kernels on the host
+	"internal/testing/kerneltest": {"cpu/kernel", "internal/rng"},               // operands, bits and fenced memory
 	"internal/testing/ptxas":      {},                                           // the log of NVIDIA's assembler
 	"internal/testing/realdata":   {},                                           // real data sets
 }

@@ -15,13 +15,18 @@ import (
 
 // A run with auto, one with the values that auto resolves to, and one that was interrupted and goes
 // on by the configuration in its folder have the same bits, whatever the method. The weight decay
-// is large, so that a second one shows.
+// is large, so that a second one shows. FSPDA_LONG=1 interrupts every method, else every third:
+// TestTableResumes in package train interrupts them all.
 func TestAutoIsWhatItResolvesTo(t *testing.T) {
-	for _, name := range train.Algorithms() {
+	for i, name := range train.Algorithms() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir, iterations := t.TempDir(), 16
-			if strings.HasPrefix(name, "fspda-async") {
+			dir, iterations, every := t.TempDir(), 16, "0"
+			resumes := i%3 == 0 || os.Getenv("FSPDA_LONG") != ""
+			if resumes {
+				every = "0.001"
+			}
+			if resumes && strings.HasPrefix(name, "fspda-async") {
 				iterations = 600 // they write their checkpoints less often
 			}
 			given, resolved := filepath.Join(dir, "auto"), filepath.Join(dir, "resolved")
@@ -37,8 +42,8 @@ func TestAutoIsWhatItResolvesTo(t *testing.T) {
 				run("--algo", name, "--alpha", "0.02", "--weight-decay", "0.3", "--data-train", "200",
 					"--data-test", "50", "--hidden", "4", "--agents", "4", "--batch", "8",
 					"--iterations", strconv.Itoa(iterations), "--eval-points", "2",
-					"--checkpoint-every", "0.001", "--keep-checkpoints", "100", "--out", given)
-				if len(checkpoints(t, given)) > 1 {
+					"--checkpoint-every", every, "--keep-checkpoints", "100", "--out", given)
+				if !resumes || len(checkpoints(t, given)) > 1 {
 					break
 				}
 				if err := os.RemoveAll(given); err != nil || iterations > 1e5 {
@@ -49,6 +54,9 @@ func TestAutoIsWhatItResolvesTo(t *testing.T) {
 			want := trained(t, given)
 			if got := trained(t, resolved); !bytes.Equal(got, want) {
 				t.Error("the resolved configuration makes another run")
+			}
+			if !resumes {
+				return
 			}
 			forget(t, given)
 			run("--resume", "--out", given)

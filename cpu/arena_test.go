@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 // chain is code with a large arena: all parameters are doubled n times on their way through the

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/device"
 	"fspda/device/devicetest"
+	"fspda/internal/testing/kerneltest"
 )
 
 // FSPDA_LONG=1 checks all shapes where kernels are loops in Go, which are slow.

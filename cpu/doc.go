@@ -21,7 +21,7 @@
 //
 // To add a kernel, name it in package device, describe its operands in device/signature, write its
 // function in the package of its topic, and add it to that package's table Kernels. The generators
-// in cpu/internal write the assembly.
+// in tools/asm write the assembly.
 //
 // Parallelism comes from the agents of a run: each loads a Program of its own. With more cores than
 // agents, [Threads] gives every Program a team of workers, which compute parts of the outputs of

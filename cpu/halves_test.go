@@ -7,11 +7,11 @@ import (
 	"runtime"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/tile"
 	"fspda/device"
 	"fspda/device/signature"
+	"fspda/internal/testing/kerneltest"
 )
 
 // block writes code of a residual block and its gradient, whose operands are in the arena as far as

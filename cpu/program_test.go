@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 // layer is a linear model of k features and n classes at batch m: fully connected layer, loss,

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/device"
 	"fspda/device/signature"
+	"fspda/internal/testing/kerneltest"
 )
 
 // Kernels by the way their calls are divided.

@@ -341,6 +341,9 @@ func TestTableRuns(t *testing.T) {
 			t.Errorf("F fell from %.3f to %.3f, accuracy rose from %.2f to %.2f", float64(first.TrainLossAvg),
 				float64(last.TrainLossAvg), float64(first.TestAccAvg), float64(last.TestAccAvg))
 		}
+		c.Iterations, c.EvalPoints = 40, 2 // There are several rounds, whose messages come in different orders.
+		r = play(t, c, Options{})
+		last = r.Rows[len(r.Rows)-1]
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
 		c.Threads = 8
 		if trace(t, play(t, c, Options{Transport: disttest.NewSim(c.Agents, 9,

@@ -12,7 +12,7 @@ func TestWireBytesAreCounted(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			c := configOf(t, row.name)
-			c.Iterations, c.EvalPoints, c.Batch, c.Warmup, c.Hidden = 10, 1, min(c.Batch, 4), 0, Widths{60}
+			c.Iterations, c.EvalPoints, c.Batch, c.Warmup, c.Hidden = 10, 1, min(c.Batch, 4), 0, Widths{40}
 			s, _ := resolve(t, c)
 			if s.Asynchronous() {
 				t.Skip("its agents have no exchanges in common")

@@ -2,7 +2,6 @@ package traincmd
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -70,7 +69,7 @@ func (s *startFolder) write(name string, c train.Config) error {
 func (s *startFolder) writePeers(agents int) (addresses []string, err error) {
 	text := "peers:\n"
 	for i := range agents {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := listenAtFreePort()
 		if err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -250,12 +251,23 @@ func metricsAddress(address string, rank int) (string, error) {
 
 // freePort returns a port of this machine that no process listens at.
 func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := listenAtFreePort()
 	if err != nil {
 		return "", err
 	}
 	defer l.Close()
 	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
+}
+
+// listenAtFreePort listens at a port below those that systems give to programs that ask for any
+// port. Another program then does not get the port while no agent listens at it.
+func listenAtFreePort() (net.Listener, error) {
+	for range 100 {
+		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000))); err == nil {
+			return l, nil
+		}
+	}
+	return net.Listen("tcp", "127.0.0.1:0")
 }
 
 // agentProcesses is the processes of a run on this machine.

@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
 	"fspda/cpu/tile"
 	"fspda/device"
 	"fspda/device/devicetest"
 	"fspda/device/signature"
+	"fspda/internal/testing/kerneltest"
 )
 
 // directions are the three kernels of a convolution.

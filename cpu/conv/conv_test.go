@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"fspda/cpu/gemm"
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
 	"fspda/cpu/tile"
 	"fspda/device"
 	"fspda/device/signature"
+	"fspda/internal/testing/kerneltest"
 )
 
 // convDims are n h w c k r s stride pad: filters of every kind, sizes around the registers, runs of

@@ -3,8 +3,8 @@ package gemm
 import (
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/tile"
+	"fspda/internal/testing/kerneltest"
 )
 
 // No operand is read or written behind its last number, however small the last tile is.

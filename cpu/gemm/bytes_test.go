@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
+	"fspda/internal/testing/kerneltest"
 )
 
 // Products of bytes have the bits of products of the decoded numbers, whole and in parts.

@@ -5,10 +5,10 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/vec"
 	"fspda/device"
 	"fspda/device/signature"
+	"fspda/internal/testing/kerneltest"
 )
 
 // separate runs a fused layer as two kernels.

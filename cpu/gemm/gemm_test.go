@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
 	"fspda/cpu/tile"
+	"fspda/internal/testing/kerneltest"
 )
 
 // implementation is an implementation of the product other than plainProduct.

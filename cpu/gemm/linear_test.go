@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 // The three kernels satisfy ⟨dy, x·Wᵀ⟩ = ⟨dy·W, x⟩ = ⟨dyᵀ·x, W⟩: gradients are the adjoints of the

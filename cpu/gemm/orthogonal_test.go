@@ -6,11 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
 	"fspda/cpu/vec"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 // orthogonalized is Orthogonalize by whole products, in which nothing is mirrored or read in place.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 // BenchmarkPairs compares products of pairs with products of float32 numbers: GFLOP/s, with the

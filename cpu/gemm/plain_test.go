@@ -3,8 +3,8 @@ package gemm
 import (
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/tile"
+	"fspda/internal/testing/kerneltest"
 )
 
 // The product in Go is that of the doc of Multiply, element by element.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"fspda/cpu/internal/kerneltest"
+	"fspda/internal/testing/kerneltest"
 )
 
 // The rate is that of a product timed here, within a factor that no busy machine explains.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/tile"
+	"fspda/internal/testing/kerneltest"
 )
 
 // Products with a factor that is packed together have the same bits, whatever the number of parts.

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
 	"fspda/cpu/tile"
+	"fspda/internal/testing/kerneltest"
 )
 
 // Products that are computed as their transposes are bit-identical, and write nothing around C.

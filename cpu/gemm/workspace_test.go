@@ -6,9 +6,9 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/tile"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 // What a product takes from empty pools is what the forecast counts, within two percent and the

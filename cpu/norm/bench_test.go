@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
 	"fspda/device"
 	"fspda/device/signature"
+	"fspda/internal/testing/kerneltest"
 )
 
 // normShapes are m and c of the batch norms of ResNet-50 at a batch of eight.

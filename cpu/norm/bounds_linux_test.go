@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 // fenced copies operands to memory that ends right behind each of them.

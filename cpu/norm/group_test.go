@@ -7,12 +7,12 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
 	"fspda/device"
 	"fspda/device/signature"
 	"fspda/internal/rng"
+	"fspda/internal/testing/kerneltest"
 )
 
 var groupNames = []device.Kernel{device.GroupNorm, device.GroupNormReLU, device.GroupNormAddReLU,

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 // treeSum adds numbers to partial sums in turn, and those as a tree.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
+	"fspda/internal/testing/kerneltest"
 )
 
 // The assembly is not called on slices that are shorter than what it reads.

@@ -7,13 +7,13 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
 	"fspda/device"
 	"fspda/device/devicetest"
 	"fspda/device/signature"
 	"fspda/internal/rng"
+	"fspda/internal/testing/kerneltest"
 )
 
 // The kernels of normalization, by activation.

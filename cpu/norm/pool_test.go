@@ -5,12 +5,12 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
 	"fspda/device"
 	"fspda/device/signature"
 	"fspda/internal/rng"
+	"fspda/internal/testing/kerneltest"
 )
 
 var poolKernels = []device.Kernel{device.MaxPool, device.MaxPoolGrad, device.AvgPool, device.AvgPoolGrad}

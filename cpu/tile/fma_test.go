@@ -5,8 +5,8 @@ import (
 	"math/big"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/internal/rng"
+	"fspda/internal/testing/kerneltest"
 )
 
 // exactFMA returns a·b + s, computed without rounding and then rounded once.

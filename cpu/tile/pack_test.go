@@ -3,8 +3,8 @@ package tile
 import (
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
+	"fspda/internal/testing/kerneltest"
 )
 
 // Both functions write element r,p of piece i where the micro-kernels look for it, and write

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
+	"fspda/internal/testing/kerneltest"
 )
 
 // pairSetsOfProcessor returns all micro-kernels of pairs that can run, those too that are not in

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/internal/rng"
+	"fspda/internal/testing/kerneltest"
 )
 
 // anyBits returns n numbers of any bits: NaN, infinities and numbers below 2⁻¹²⁶ too, and half of

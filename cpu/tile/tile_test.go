@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
+	"fspda/internal/testing/kerneltest"
 )
 
 // Every micro-kernel adds the products of all runs, wherever its halves and the matrix that beta

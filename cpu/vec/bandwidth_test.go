@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
+	"fspda/internal/testing/kerneltest"
 )
 
 // The written vectors hold what was read, up to the last whole step, for each number of vectors and

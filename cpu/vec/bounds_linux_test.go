@@ -3,8 +3,8 @@ package vec
 import (
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
+	"fspda/internal/testing/kerneltest"
 )
 
 // No vector is read or written behind its last number.

@@ -3,8 +3,8 @@ package vec
 import (
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
+	"fspda/internal/testing/kerneltest"
 )
 
 // Sums of columns are rounded once: 1 is not lost next to 2^24.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 // framed returns a vector of n random numbers between guard words, and a function that reports

@@ -3,9 +3,9 @@ package vec
 import (
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
+	"fspda/internal/testing/kerneltest"
 )
 
 // A number is the byte times scale plus shift, rounded twice.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
+	"fspda/internal/testing/kerneltest"
 )
 
 // AddScaled is bit-identical to Scale followed by Add: plans may fuse them.

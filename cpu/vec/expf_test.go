@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
+	"fspda/internal/testing/kerneltest"
 )
 
 // ulps returns the distance of got from want, in steps of float32 at want.

@@ -5,9 +5,9 @@ import (
 	"os"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
+	"fspda/internal/testing/kerneltest"
 )
 
 // geluReference is GELU and its derivative in float64.

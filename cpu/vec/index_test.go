@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 func TestNewIndexReusesMemory(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
+	"fspda/internal/testing/kerneltest"
 )
 
 // loss runs softmaxCrossEntropy on rows of n logits.

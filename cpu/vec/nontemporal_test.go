@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
+	"fspda/internal/testing/kerneltest"
 )
 
 // A vector is written by non-temporal stores if it is long and none of the vectors that are read.

@@ -6,8 +6,8 @@ import (
 	"math/big"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/device"
+	"fspda/internal/testing/kerneltest"
 )
 
 // The order of additions is fixed, since a run may resume from a checkpoint on another machine. The

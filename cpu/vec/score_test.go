@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
+	"fspda/internal/testing/kerneltest"
 )
 
 // The rank is the position of the label after a stable sort by descending logit.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
+	"fspda/internal/testing/kerneltest"
 )
 
 // The order of additions in a row is fixed as that of a scalar product: sixteen partial sums by

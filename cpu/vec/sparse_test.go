@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/kernel"
 	"fspda/device"
 	"fspda/internal/rng"
+	"fspda/internal/testing/kerneltest"
 )
 
 // everyNth returns the coordinates 1, 1+step, ... below n.

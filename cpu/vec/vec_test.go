@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"fspda/cpu/internal/kerneltest"
 	"fspda/cpu/isa"
 	"fspda/cpu/kernel"
 	"fspda/internal/rng"
+	"fspda/internal/testing/kerneltest"
 )
 
 // testCase is a function on vectors of one length, some of which it writes. Its result is compared

@@ -31,17 +31,18 @@ template <class T> inline void mma_half(float (&c)[4], const u32 (&a)[4], const 
   const host::Fragment *all = host::meet_fragments(a, b);
   const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
   double A[2][16], B[2][16]; // two rows and two columns
-  for (int k = 0; k < 16; k++)
+  for (int k = 0; k < 16; k += 2)
     for (int i = 0; i < 2; i++) {
       const u32 p = all[4 * g + k % 8 / 2].a[k / 8 * 2 + i], q = all[4 * (2 * t + i) + k % 8 / 2].b[k / 8];
-      A[i][k] = k % 2 ? high_of<T>(p) : low_of<T>(p);
-      B[i][k] = k % 2 ? high_of<T>(q) : low_of<T>(q);
+      A[i][k] = low_of<T>(p), A[i][k + 1] = high_of<T>(p);
+      B[i][k] = low_of<T>(q), B[i][k + 1] = high_of<T>(q);
     }
-  for (int r = 0; r < 4; r++) {
-    double sum = c[r];
-    for (int k = 0; k < 16; k++) sum += A[r / 2][k] * B[r % 2][k];
-    c[r] = (float)sum;
+  double s0 = c[0], s1 = c[1], s2 = c[2], s3 = c[3];
+  for (int k = 0; k < 16; k++) {
+    s0 += A[0][k] * B[0][k], s1 += A[0][k] * B[1][k];
+    s2 += A[1][k] * B[0][k], s3 += A[1][k] * B[1][k];
   }
+  c[0] = (float)s0, c[1] = (float)s1, c[2] = (float)s2, c[3] = (float)s3;
 }
 #else
 template <class T> __device__ inline void mma_half(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]);

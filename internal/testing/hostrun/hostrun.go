@@ -183,7 +183,8 @@ func Compiler() (string, error) {
 // flags keep IEEE arithmetic, without fusing that the source does not ask for. Kernels access the
 // same memory as several types.
 var flags = []string{"-std=c++17", "-O1", "-shared", "-fPIC", "-ffp-contract=off", "-fno-strict-aliasing",
-	"-fno-exceptions", "-Wall", "-Wno-unknown-pragmas", "-Wno-unused-function", "-Wno-unused-variable", "-x", "c++"}
+	"-fno-exceptions", "-fno-semantic-interposition", "-fvisibility-inlines-hidden", "-Wall", "-Wno-unknown-pragmas",
+	"-Wno-unused-function", "-Wno-unused-variable", "-x", "c++"}
 
 // build returns the path of the library.
 func build(compiler string, files map[string]string, all []*kernels.Kernel) (string, error) {

@@ -1,4 +1,4 @@
-// Package kerneltest holds tools that the tests of several packages below cpu share: random
+// Package kerneltest holds tools that the tests of cpu and of the packages below it share: random
 // operands, comparison of bits, and memory that ends at a page that may not be touched.
 //
 // [Noise] makes operands, [Compare] holds one result against another, bit by bit, and [Fenced]

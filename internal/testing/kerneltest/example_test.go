@@ -3,7 +3,7 @@ package kerneltest_test
 import (
 	"fmt"
 
-	"fspda/cpu/internal/kerneltest"
+	"fspda/internal/testing/kerneltest"
 )
 
 // The same name gives the same numbers.
