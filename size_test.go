@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    33850,
+	"train":    34100,
 	"web":      5490,
 }
 

@@ -32,7 +32,11 @@ func (x *exchange) allReduceLinks(t int) {
 			x.link(peer, mask, length, 1/float64(s.Graph.N), 0)
 		}
 	}
-	if x.reduce.parts != nil && length >= s.Graph.N {
+	switch {
+	case x.reduce.parts == nil:
+	case s.Members.Elastic():
+		x.divideAmongMembers(length)
+	case length >= s.Graph.N:
 		x.reduce.now, x.round.Shared = true, x.gather
 	}
 }
@@ -43,18 +47,22 @@ type divided struct {
 	parts *allreduce.Parts // nil: all vectors are sent to all others
 	now   bool             // it is so in this iteration
 	own   []*dist.Buffer
+	joint
 }
 
 // initDivided divides the all-reduces between processes, if vectors are sent with all their bits, or
-// by a codec of blocks that codes the sum again. Where members may leave, each has the vectors of all
-// others instead: then it can sum them without an agent that dies meanwhile.
+// by a codec of blocks that codes the sum again. Where members may leave, codes are not divided.
 func (x *exchange) initDivided() {
 	net, ok := x.checkedNet()
 	s := x.run.setup
-	if !ok || s.Members.Elastic() || s.Graph.N <= 2 || s.WireFormat().Bits() != 32 {
+	if !ok || s.Graph.N <= 2 || s.WireFormat().Bits() != 32 ||
+		s.Members.Elastic() && (x.codec.message != nil || s.Traits.Reduce == nil) {
 		return
 	}
-	parts := &allreduce.Parts{Net: net, Pool: x.worker.pool, Self: x.id, Agents: s.Graph.N}
+	parts := &allreduce.Parts{Net: net, Pool: x.worker.pool, Self: x.id}
+	for i := range s.Graph.N {
+		parts.Members = append(parts.Members, i)
+	}
 	if x.codec.message != nil {
 		d, ok := x.codec.message.(dist.Divisible)
 		if !ok || !s.InRing() {
@@ -78,6 +86,7 @@ func (x *exchange) divide(b *dist.Buffer, peer, k int) (sent *dist.Buffer, own d
 	}
 	if k == len(d.own) {
 		d.own = append(d.own, d.parts.Part(x.round.T, k, b, x.id))
+		d.full = append(d.full, b.V)
 	}
 	return d.parts.Part(x.round.T, k, b, peer), d.own[k].V
 }
@@ -118,7 +127,10 @@ func (x *exchange) whole(n int, own []*dist.Buffer) device.Vector {
 	var whole *dist.Buffer
 	if x.reduce.parts.Pieces == nil || len(own) > 1 {
 		var err error
-		if whole, err = x.reduce.parts.Receive(x.ctx, x.awaited, n, own...); err != nil {
+		recv := func(agent int, check func(dist.Message) error) (dist.Message, error) {
+			return x.reduce.parts.Net.RecvChecked(x.ctx, x.id, agent, x.awaited, check)
+		}
+		if whole, err = x.reduce.parts.Receive(recv, x.awaited, n, own...); err != nil {
 			x.sendErr, whole = cmp.Or(x.sendErr, x.failure(err)), nil
 		}
 	}
@@ -134,7 +146,7 @@ func (d *divided) release() {
 	for _, b := range d.own {
 		b.Release()
 	}
-	d.own = d.own[:0]
+	d.own, d.joint = d.own[:0], joint{full: d.full[:0], got: d.got}
 }
 
 // commonMask is the mask of an all-reduce: the one of the iteration, with agent 0 as both ends.

@@ -19,6 +19,7 @@ import (
 	"fspda/dist/link"
 	"fspda/train/membership"
 	"fspda/train/membership/agreement"
+	"fspda/train/process"
 	"fspda/train/runfolder"
 )
 
@@ -37,6 +38,11 @@ type elasticProcesses struct {
 	life   [4]int       // Of the agents that are started.
 	at     atomic.Int64 // The iteration that agent 0 is in.
 	groups []*agreement.Group
+
+	// crash is the iteration in which the process of agent 1 ends once in place of sending; 0: none. It
+	// begins again with the checkpoint of an iteration after the first of saves, up to the second.
+	crash int
+	saves [2]int
 }
 
 // mortal is a Network that dies in place of sending a message.
@@ -53,6 +59,50 @@ func (n mortal) Send(ctx context.Context, m dist.Message) error {
 		return ctx.Err()
 	}
 	return n.Node.Send(ctx, m)
+}
+
+// crashing is a Network of a process that ends in place of sending in an iteration. It asks for a
+// checkpoint before.
+type crashing struct {
+	*link.Node
+	e     *elasticProcesses
+	asked chan struct{}
+}
+
+var errCrash = errors.New("the process ends")
+
+func (n crashing) CheckpointRequested() <-chan struct{} { return n.asked }
+
+func (n crashing) Advance(t int, phase dist.Phase) {
+	if phase == dist.Working && (t == n.e.saves[0] || t == n.e.saves[0]+1) {
+		n.asked <- struct{}{} // The first was heeded when the second is taken.
+	}
+	n.Node.Advance(t, phase)
+}
+
+func (n crashing) Send(ctx context.Context, m dist.Message) error {
+	if m.T < n.e.crash {
+		return n.Node.Send(ctx, m)
+	}
+	m.Release()
+	n.Node.Close()
+	return errCrash
+}
+
+// crashes returns the Network of agent 1, whose process ends later.
+func (e *elasticProcesses) crashes(n *link.Node, s *Setup, store *runfolder.AgentStore) (process.Network, error) {
+	ck, _, _, err := store.Newest(s, 1, nil)
+	if err != nil {
+		return nil, err
+	}
+	if ck == nil {
+		return crashing{n, e, make(chan struct{})}, nil
+	}
+	defer ck.Close()
+	if ck.Iteration <= e.saves[0] || ck.Iteration > e.saves[1] {
+		e.t.Errorf("agent 1 goes on from iteration %d, want one of %v", ck.Iteration, e.saves)
+	}
+	return n, nil
 }
 
 // one runs one agent. It calls ready with the address of its server.
@@ -79,8 +129,15 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	}
 	defer n.Close()
 	ready(found.Address())
-	g, err := agreement.Open(agreement.Options{Self: rank, Agents: e.c.Agents, Sessions: n, Life: life,
-		DropAfter: 3 * time.Second, Joint: s.Traits.Edges.Collective})
+	file, dropAfter := "", 3*time.Second
+	if e.crash > 0 {
+		dropAfter = 12 * time.Second // On a loaded machine the process takes a while to begin again.
+		if rank == 1 {
+			file = filepath.Join(e.dir, "members")
+		}
+	}
+	g, err := agreement.Open(agreement.Options{Self: rank, Agents: e.c.Agents, Sessions: n, Life: life, File: file,
+		DropAfter: dropAfter, Joint: s.Traits.Edges.Collective})
 	if err != nil {
 		return nil, err
 	}
@@ -93,6 +150,11 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 			return nil, err
 		}
 		defer opt.Process.Store.Close()
+	}
+	if e.crash > 0 && rank == 1 {
+		if opt.Process.Network, err = e.crashes(n, s, opt.Process.Store); err != nil {
+			return nil, err
+		}
 	}
 	if dies := e.death(rank, life); dies != nil {
 		opt.Process.Network = mortal{n, dies}
@@ -120,6 +182,9 @@ func (e *elasticProcesses) death(rank, life int) func(dist.Message) bool {
 
 // survivors is the number of agents that do not die.
 func (e *elasticProcesses) survivors() int {
+	if e.dies == nil {
+		return e.c.Agents
+	}
 	if e.also == nil {
 		return e.c.Agents - 1
 	}
@@ -152,7 +217,11 @@ func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
 	var all sync.WaitGroup
 	address := make(chan string, 1)
 	start := func(rank int, ctx context.Context, ready func(string)) {
-		all.Go(func() { results[rank], errs[rank] = e.one(ctx, rank, ready) })
+		all.Go(func() {
+			if results[rank], errs[rank] = e.one(ctx, rank, ready); errs[rank] != nil && e.crash > 0 && rank == 1 {
+				results[rank], errs[rank] = e.one(ctx, rank, ready)
+			}
+		})
 	}
 	start(0, context.Background(), func(a string) { address <- a })
 	e.join = <-address
@@ -178,6 +247,7 @@ func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
 // or none of them does, and its log repeats the run to the bit.
 func TestDeathInAllReduce(t *testing.T) {
 	const at = 24
+	parts := 0
 	for _, c := range []struct {
 		name, algo string
 		dies       func(e *elasticProcesses, m dist.Message) bool
@@ -186,6 +256,21 @@ func TestDeathInAllReduce(t *testing.T) {
 		{"some have its vector", "sgd", func(_ *elasticProcesses, m dist.Message) bool {
 			return m.T == at && m.To == 1
 		}, false},
+		{"some have its sum", "sparta", func(_ *elasticProcesses, m dist.Message) bool {
+			if m.T == at && m.To == 1 {
+				parts++
+			}
+			return parts > 1
+		}, false},
+		{"one has its word", "sgd", func(e *elasticProcesses, m dist.Message) bool {
+			if m.T != at || m.To != 1 || m.Values[0].V.Len() > 1 {
+				return false
+			}
+			for e.at.Load() <= at { // Its word to agent 0 is under way.
+				time.Sleep(time.Millisecond)
+			}
+			return true
+		}, true},
 		{"all have its vector", "local-sgd", func(_ *elasticProcesses, m dist.Message) bool {
 			return m.T == at && m.Values[0].V.Len() == 1
 		}, false},
@@ -215,6 +300,56 @@ func TestDeathInAllReduce(t *testing.T) {
 			}
 			if first > at != c.counts {
 				t.Errorf("agent 3 is left out from iteration %d on: %s", first, membership.Text(log))
+			}
+			e.replays(got, log, written)
+		})
+	}
+}
+
+// An agent dies in an all-reduce, which is then given up. A process that has gone beyond it, and goes
+// on from a checkpoint before it, repeats what it sent there.
+func TestResumeBeforeAllReduceGivenUp(t *testing.T) {
+	t.Parallel() // it mostly waits
+	c := elastic(t, "local-sgd", "")
+	written := c.Membership
+	c.Membership, c.Agents, c.Checkpoint = "elastic", 4, 0
+	parts := 0
+	e := &elasticProcesses{t: t, c: c, crash: 34, saves: [2]int{20, 24}, dir: t.TempDir(),
+		dies: func(_ *elasticProcesses, m dist.Message) bool {
+			if m.T == 24 && m.To == 1 {
+				parts++
+			}
+			return parts > 1 // It has sent its part, and no sum.
+		}}
+	got, log := e.run()
+	if len(log) != 1 || log[0].IdleAt(1) != (membership.Exchange{T: 24}) {
+		t.Errorf("the members changed by %s", membership.Text(log))
+	}
+	e.replays(got, log, written)
+}
+
+// What members send that may leave is what is counted, up to a tenth. The all-reduce in the middle of
+// which an agent dies is one of 80.
+func TestElasticAllReduceInParts(t *testing.T) {
+	for name, dies := range map[string]func(*elasticProcesses, dist.Message) bool{
+		"sgd":           func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 },
+		"sparta-diloco": nil, "diloco": nil, "des-loc": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			c := elastic(t, name, "")
+			written := c.Membership
+			c.Membership, c.Agents, c.Hidden = "elastic", 6, Widths{50}
+			if name == "des-loc" {
+				c.Optimizer, c.Alpha = "adamw", 0.01
+			}
+			e := &elasticProcesses{t: t, c: c, dies: dies}
+			got, log := e.run()
+			last := got.Rows[len(got.Rows)-1]
+			t.Logf("%d bytes were sent, and %d are counted", last.WireBytes, last.BitsSharedSeed/8)
+			if counted := last.BitsSharedSeed / 8; float64(last.WireBytes) > 1.1*float64(counted) {
+				t.Errorf("%d bytes were sent, and %d are counted: %.2f times as many", last.WireBytes, counted,
+					float64(last.WireBytes)/float64(counted))
 			}
 			e.replays(got, log, written)
 		})

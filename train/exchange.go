@@ -298,6 +298,13 @@ func (x *exchange) receive(link int) error {
 		if err != nil {
 			return x.failure(err)
 		}
+		if x.reduce.now && x.Joint() {
+			if x.reduce.got[link]++; givesUp(m) {
+				m.Release()
+				x.reduce.failed = true
+				return nil
+			}
+		}
 		x.take(link, m)
 	}
 	if !x.Uses(x.ctx, l.Peer, x.place()) {
@@ -323,7 +330,12 @@ func (x *exchange) giveUp(l *algo.Link) {
 
 // settle ends a collective exchange, once everything was received: it takes the links to agents that
 // leave out of it, so that its sums are over the agents whose messages count.
-func (x *exchange) settle() error {
+func (x *exchange) settle(s *algo.State) error {
+	if x.reduce.now && x.Joint() {
+		if err := x.reduceJointly(s); err != nil || x.reduce.now {
+			return err
+		}
+	}
 	if err := x.confirm(); err != nil || !x.left {
 		return err
 	}
@@ -348,16 +360,8 @@ func (x *exchange) confirm() error {
 		return nil
 	}
 	x.Confirms(x.place())
-	for i := range links {
-		if x.idle(links[i].Peer) {
-			continue
-		}
-		word := x.worker.pool.Get(1)
-		x.dev.Write(word.V, []float32{1})
-		m := dist.Message{T: t, From: x.id, To: links[i].Peer, Values: []*dist.Buffer{word}}
-		if err := x.run.net.Send(x.ctx, m); err != nil {
-			return x.failure(err)
-		}
+	if err := x.tell(1); err != nil {
+		return err
 	}
 	for i := range links {
 		if x.idle(links[i].Peer) {

@@ -155,7 +155,7 @@ func (d *synchronous) step(a *agent, t int) error {
 				return err
 			}
 		}
-		if err := a.exchange.settle(); err != nil {
+		if err := a.exchange.settle(a.state); err != nil {
 			return err
 		}
 		a.clock.Await()

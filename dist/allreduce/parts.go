@@ -12,10 +12,11 @@ import (
 // agent sends to each other one that one's part of its vector. The owner reduces the numbers that
 // it has and sends the result to all others. So an agent sends 2(n-1)/n vectors, and not n-1.
 type Parts struct {
-	Net          dist.Checked
-	Pool         *dist.Pool
-	Self, Agents int
-	Pieces       []dist.Piece // The codecs of the parts, by agent; nil: float32.
+	Net     dist.Checked
+	Pool    *dist.Pool
+	Self    int
+	Members []int        // The agents that have parts, ascending.
+	Pieces  []dist.Piece // The codecs of the parts, by agent; nil: float32.
 
 	host []float32 // Scratch.
 }
@@ -26,7 +27,8 @@ func (p *Parts) bounds(t, vector, agent, n int) (from, to int) {
 	if p.Pieces != nil {
 		return p.Pieces[agent].Span(t, vector)
 	}
-	return int(int64(n) * int64(agent) / int64(p.Agents)), int(int64(n) * int64(agent+1) / int64(p.Agents))
+	k, all := int64(slices.Index(p.Members, agent)), int64(len(p.Members))
+	return int(int64(n) * k / all), int(int64(n) * (k + 1) / all)
 }
 
 // Mark makes m a message of the part of an agent.
@@ -55,7 +57,7 @@ func (p *Parts) Part(t, vector int, b *dist.Buffer, agent int) *dist.Buffer {
 // Send sends this agent's part of a vector to all others. The part is the first of own, before what
 // its codec needs beside it.
 func (p *Parts) Send(ctx context.Context, t int, own ...*dist.Buffer) error {
-	for peer := range p.Agents {
+	for _, peer := range p.Members {
 		if peer == p.Self {
 			continue
 		}
@@ -72,21 +74,22 @@ func (p *Parts) Send(ctx context.Context, t int, own ...*dist.Buffer) error {
 }
 
 // Receive returns the vector of n numbers of all parts: those that the others send, and this agent's
-// own, which it has sent.
-func (p *Parts) Receive(ctx context.Context, t, n int, own ...*dist.Buffer) (*dist.Buffer, error) {
+// own, which it has sent. recv receives a message of iteration t that a function accepts.
+func (p *Parts) Receive(recv func(agent int, check func(dist.Message) error) (dist.Message, error), t, n int,
+	own ...*dist.Buffer) (*dist.Buffer, error) {
 	whole, dev := p.Pool.Get(n), p.Pool.Device()
 	all, shared := p.Pool.Floats(whole)
 	if !shared {
 		p.host = slices.Grow(p.host[:0], n)[:n]
 		all = p.host
 	}
-	for agent := range p.Agents {
+	for _, agent := range p.Members {
 		from, to := p.bounds(t, 0, agent, n)
 		if agent == p.Self {
 			dev.Read(all[from:to], own[0].V)
 			continue
 		}
-		m, err := p.Net.RecvChecked(ctx, p.Self, agent, t, func(m dist.Message) error {
+		m, err := recv(agent, func(m dist.Message) error {
 			if len(m.Values) != len(own) || m.Values[0].V.Len() != to-from {
 				return dist.Invalidf("%d vectors of an all-reduce, expected the %d numbers of a part", len(m.Values),
 					to-from)

@@ -122,6 +122,7 @@ func (a DiLoCo) Traits() Traits {
 	if a.Mu == 0 {
 		t.Aux = []string{"start"}
 	}
+	t.Reduce = a.reduce
 	reduction(a.Reduce).declare(&t)
 	return t
 }
@@ -150,6 +151,15 @@ func (a DiLoCo) Local(s *State, r *Round) error {
 		return by.post(s, r, by.fold(s, s.g, kept), kept, more[:n]...)
 	}
 	return nil
+}
+
+func (a DiLoCo) reduce(s *State, r *Round) error {
+	_, _, err := reduction(a.Reduce).sum(s, r, a.Name(), nil)
+	_, n := a.due(s, (r.T+1)/a.H)
+	for k := 0; k < n && err == nil; k++ {
+		_, err = s.sumAll(a.Name(), r, 1+k, nil)
+	}
+	return err
 }
 
 func (a DiLoCo) Mix(s *State, r *Round) error {

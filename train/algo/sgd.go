@@ -19,7 +19,7 @@ func (SGD) Name() string { return "sgd" }
 func (a SGD) Traits() Traits {
 	return Traits{
 		Memory:   Memory{Scalars: a.numbers()},
-		Exchange: Exchange{Edges: AllReduce},
+		Exchange: Exchange{Edges: AllReduce, Reduce: a.reduce},
 		Updates: Updates{Descent: a.Descent, Optimizers: append([]string{Any}, scheduleFree...), Takes: MeanGradient,
 			ClipsMean: true},
 		Membership: Membership{Regroup: keepVectors},
@@ -34,6 +34,11 @@ func (a SGD) Local(s *State, r *Round) error {
 	}
 	s.sendAll(r, s.g)
 	return nil
+}
+
+func (a SGD) reduce(s *State, r *Round) error {
+	_, err := s.sumAll(a.Name(), r, 0, nil)
+	return err
 }
 
 func (a SGD) Mix(s *State, r *Round) error {

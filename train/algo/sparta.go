@@ -26,7 +26,7 @@ func (SPARTA) Name() string { return "sparta" }
 
 func (a SPARTA) Traits() Traits {
 	return Traits{
-		Exchange:   Exchange{Edges: AllReduce, Masks: true},
+		Exchange:   Exchange{Edges: AllReduce, Masks: true, Reduce: a.reduce},
 		Rounds:     Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
 		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
 		Membership: Membership{Regroup: keepVectors},
@@ -45,6 +45,14 @@ func (a SPARTA) Local(s *State, r *Round) error {
 		r.Post(i, own)
 	}
 	return nil
+}
+
+func (a SPARTA) reduce(s *State, r *Round) error {
+	err := s.collect(a.Name(), r, 0)
+	if err == nil {
+		s.reduce(r, s.fill.mean)
+	}
+	return err
 }
 
 func (a SPARTA) Mix(s *State, r *Round) error {

@@ -38,6 +38,7 @@ func (SPARTADiLoCo) Name() string { return "sparta-diloco" }
 
 func (a SPARTADiLoCo) Traits() Traits {
 	t := a.DiLoCo.Traits()
+	t.Reduce = a.reduce
 	t.Masks, t.Period, t.WholeEvery, t.LocalSteps = true, a.Every, a.H, 1
 	t.About = About{"as sparta, and at the end of a round the change of the model over it",
 		"2·(n-1)·v·k, and 2·(n-1)·v·d a round", "2", "bias, which grows with outer_steps", "none",
@@ -56,6 +57,13 @@ func (a SPARTADiLoCo) Local(s *State, r *Round) error {
 		s.copy(s.Aux[dilocoStart], s.X)
 	}
 	return a.averages().Local(s, r)
+}
+
+func (a SPARTADiLoCo) reduce(s *State, r *Round) error {
+	if (r.T+1)%a.H == 0 {
+		return a.DiLoCo.reduce(s, r)
+	}
+	return a.averages().reduce(s, r)
 }
 
 func (a SPARTADiLoCo) Mix(s *State, r *Round) error {

@@ -144,7 +144,7 @@ func (StreamingDiLoCo) Name() string { return "streaming-diloco" }
 func (a StreamingDiLoCo) Traits() Traits {
 	t := Traits{
 		Memory:     Memory{Aux: []string{"start", "outer_momentum"}},
-		Exchange:   Exchange{Masks: true, Mask: "parts", Parts: a.Parts, Delay: a.Delay},
+		Exchange:   Exchange{Masks: true, Mask: "parts", Parts: a.Parts, Delay: a.Delay, Reduce: a.reduce},
 		Rounds:     Rounds{Period: a.Every, Scheduled: true, LocalSteps: 1},
 		Updates:    Updates{Descent: a.Descent, Optimizers: AnyOptimizer},
 		Membership: Membership{Regroup: a.regroup},
@@ -152,7 +152,7 @@ func (a StreamingDiLoCo) Traits() Traits {
 			"2", "bias, which grows with local_steps / density", "none", "Douillard and others 2025"},
 	}
 	if a.Delay > 0 {
-		t.Aux, t.Repost, t.Reduce, t.Membership = append(t.Aux, "posted"), a.repost, a.reduce, underWay
+		t.Aux, t.Repost, t.Membership = append(t.Aux, "posted"), a.repost, underWay
 	}
 	reduction(a.Reduce).declare(&t)
 	return t

@@ -82,8 +82,9 @@ type Exchange struct {
 	// Repost posts the messages of an earlier iteration again from the vectors of an agent, with
 	// Delay, in a run that is resumed while they were on their way.
 	Repost Stage
-	// Reduce computes the sum of the vectors that have arrived, before Mix of the iteration that takes
-	// it, with Delay. It changes no vector of the agent.
+	// Reduce computes the sums of the vectors that have arrived in an all-reduce by Round.Shared, in
+	// their order, before Mix takes them. It changes no vector of the agent. It is needed with Delay,
+	// and lets an all-reduce be divided where members may leave.
 	Reduce Stage
 	// Between lists the parts of an iteration between its exchanges, if it has several: each reads
 	// what was received and posts the vectors of the next exchange.

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -22,8 +23,9 @@ type Leaving interface {
 	// Confirms says that the local agent has all messages of such an exchange.
 	Confirms(Exchange)
 	// Commits says that all agents have them. It first waits until it is agreed where those begin to
-	// fail that leave: from then on the exchange counts, without them.
-	Commits(ctx context.Context, e Exchange)
+	// fail that leave: from then on the exchange counts, without them. If it then fails with one of
+	// these peers, it does not count, and Commits returns false.
+	Commits(ctx context.Context, e Exchange, needed ...int) bool
 }
 
 // Staying is Leaving of agents that all stay, or leave as the log says.
@@ -35,7 +37,7 @@ func (Staying) Uses(context.Context, int, Exchange) bool                   { ret
 func (Staying) Gone(int) bool                                              { return false }
 func (Staying) Joint() bool                                                { return false }
 func (Staying) Confirms(Exchange)                                          {}
-func (Staying) Commits(context.Context, Exchange)                          {}
+func (Staying) Commits(context.Context, Exchange, ...int) bool             { return true }
 
 // Departures is [Leaving] as the [Local] agent of a process needs it, which agrees with the others
 // who leaves.
@@ -141,9 +143,9 @@ func (d *departures) Uses(ctx context.Context, peer int, e Exchange) bool {
 	return false
 }
 
-func (d *departures) Joint() bool                       { return false }
-func (d *departures) Confirms(Exchange)                 {}
-func (d *departures) Commits(context.Context, Exchange) {}
+func (d *departures) Joint() bool                                    { return false }
+func (d *departures) Confirms(Exchange)                              {}
+func (d *departures) Commits(context.Context, Exchange, ...int) bool { return true }
 
 func (d *departures) Gone(peer int) bool {
 	d.mu.Lock()
@@ -199,7 +201,7 @@ func (d *jointDepartures) Confirms(e Exchange) {
 	d.confirmed = e
 }
 
-func (d *jointDepartures) Commits(ctx context.Context, e Exchange) {
+func (d *jointDepartures) Commits(ctx context.Context, e Exchange, needed ...int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := 0; i < len(d.peers); i++ {
@@ -214,9 +216,13 @@ func (d *jointDepartures) Commits(ctx context.Context, e Exchange) {
 			i = -1 // Another one may leave meanwhile.
 		}
 	}
+	if slices.ContainsFunc(needed, func(i int) bool { return d.idle(i, e) }) {
+		return false
+	}
 	for i := range d.peers {
 		d.peers[i].taken = e
 	}
+	return true
 }
 
 // Lacks needs the messages of exchanges that the local agent has not confirmed.
