@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,10 +89,10 @@ func TestHungAgentEndsTheRun(t *testing.T) {
 			defer fail(nil)
 			net := positions{memory: newMemory(2)[rank], start: time.Now(),
 				agents: []dist.Advance{at(300, dist.Waiting, 1, 0, 0), at(300, dist.Working, 0, 0, 0)}}
-			abandoned := 0
+			var abandoned atomic.Int32
 			n := process.New(process.Options{Rank: rank, Agents: 2, Network: net, Store: process.NoStore{},
 				Run: newLocal(2, nil), Schedule: schedule{}, Log: zap.New(core), Timeout: time.Minute,
-				Abandon: func(error) { abandoned++ }})
+				Abandon: func(error) { abandoned.Add(1) }})
 			n.Serve(ctx, fail)
 			time.Sleep(30 * time.Second)
 			said := lines.All()
@@ -101,8 +102,8 @@ func TestHungAgentEndsTheRun(t *testing.T) {
 			}
 			time.Sleep(60 * time.Second)
 			hung, ok := errors.AsType[*process.HangError](context.Cause(ctx))
-			if !ok || len(hung.Stalls) != 1 || hung.Stalls[0].Agent != 1 || abandoned != rank {
-				t.Errorf("agent %d: after 90 s %v, abandoned %d times", rank, context.Cause(ctx), abandoned)
+			if !ok || len(hung.Stalls) != 1 || hung.Stalls[0].Agent != 1 || int(abandoned.Load()) != rank {
+				t.Errorf("agent %d: after 90 s %v, abandoned %d times", rank, context.Cause(ctx), abandoned.Load())
 			}
 			n.Wait(ctx, ctx)
 		})
