@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -49,6 +50,9 @@ type elasticMembers struct {
 	seen  int // The changes that were taken.
 	known int // The changes that were agreed, or under way, when this process began.
 	ended context.CancelCauseFunc
+	ctx   context.Context // It ends with the run, or by ended.
+	// resigned says that the agent cannot go on as the member that it is.
+	resigned bool
 }
 
 // departures returns the way in which agents of the run's method leave.
@@ -288,8 +292,11 @@ func (m *elasticMembers) Fail() {
 
 // Change implements [membership.Local].
 func (m *elasticMembers) Change(v membership.View) {
+	if m.resigned {
+		return
+	}
 	if err := m.take(v); err != nil {
-		m.ended(err)
+		m.resign(err)
 		return
 	}
 	// An agent that joins while the role moves is to resume with the others, whose streams begin anew.
@@ -300,6 +307,26 @@ func (m *elasticMembers) Change(v membership.View) {
 	}
 	m.r.progress.resume()
 }
+
+// resign ends this process, whose agent cannot go on as the member that it is, when the others have
+// dropped it, or after a time. Until then the process has a vote: without it, the others may be no
+// majority and unable to drop anybody.
+func (m *elasticMembers) resign(err error) {
+	m.resigned = true
+	m.Hold()
+	m.r.log.Warn("this agent cannot go on, and asks the members to drop it", zap.Error(err))
+	go func() {
+		ctx, stop := context.WithTimeout(m.ctx, resignWithin)
+		defer stop()
+		if m.Agreement.Drop(ctx, m.p.Rank) == nil {
+			<-ctx.Done() // Dropped ends the run.
+		}
+		m.ended(err)
+	}()
+}
+
+// resignWithin bounds the time for which a process waits until the others have dropped its agent.
+const resignWithin = time.Minute
 
 // Dropped implements [membership.Local].
 func (m *elasticMembers) Dropped() { m.ended(ErrDropped) }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
+
 	"fspda/cpu"
 	"fspda/dist"
 	"fspda/dist/discover/nats"
@@ -515,4 +517,49 @@ func TestChangeIsExact(t *testing.T) {
 	e := &elasticProcesses{t: t, c: c, dies: func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 }}
 	got, log := e.run()
 	e.replays(got, log, written)
+}
+
+// votes is an Agreement that keeps which agents it is asked to drop.
+type votes struct {
+	membership.Agreement
+	drops chan int
+}
+
+func (v votes) Drop(_ context.Context, agent int) error {
+	v.drops <- agent
+	return nil
+}
+
+// An agent that resumes before two changes of one iteration cannot go on. Its process goes on to vote
+// until the others have dropped the agent, and enters no further iteration.
+func TestResign(t *testing.T) {
+	s, _ := resolve(t, small())
+	s.Members = membership.Elastic(5)
+	ctx, fail := context.WithCancelCause(t.Context())
+	defer fail(nil)
+	v := votes{drops: make(chan int, 2)}
+	m := &elasticMembers{manyProcesses: &manyProcesses{r: &run{setup: s, log: zap.NewNop(),
+		progress: newProgress([]int{4}, 7, 60)}, p: &Process{Rank: 4}}, Elastic: &Elastic{Agreement: v},
+		first: 7, seen: 1, known: 2, ctx: ctx, ended: fail}
+	twice := membership.View{Epochs: []membership.Epoch{{Epoch: 1, At: 9, Left: []int{0}},
+		{Epoch: 2, At: 9, Joined: []int{0}}}}
+	m.Change(twice)
+	m.Change(twice)
+	select {
+	case agent := <-v.drops:
+		if agent != 4 || len(v.drops) != 0 {
+			t.Errorf("the members are asked to drop agent %d, %d times", agent, 1+len(v.drops))
+		}
+	case <-ctx.Done():
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("the run ended with %v", context.Cause(ctx))
+	}
+	if shut := m.r.progress.shut; shut > 9 {
+		t.Errorf("the agent may go on to iteration %d", shut)
+	}
+	m.Dropped()
+	if !errors.Is(context.Cause(ctx), ErrDropped) {
+		t.Errorf("the run ends with %v", context.Cause(ctx))
+	}
 }

@@ -186,7 +186,7 @@ func (g *manyProcesses) gathers() bool { return g.whole }
 func (g *manyProcesses) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 	g.Node.Serve(ctx, fail)
 	if e := g.elastic; e != nil {
-		e.ended = fail
+		e.ctx, e.ended = ctx, fail
 		if err := e.Agreement.Start(ctx, e); err != nil {
 			fail(err)
 		}

@@ -28,6 +28,8 @@ type Agreement interface {
 	View(ctx context.Context) (View, error)
 	// Start tells the local agent of the changes so far, and from then on of each further one.
 	Start(ctx context.Context, l Local) error
+	// Drop lets an agent leave, as if it were silent, and returns once a majority has agreed.
+	Drop(ctx context.Context, agent int) error
 }
 
 // Local is the agent of this process. Its methods are called one at a time, and must return soon.
