@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    34100,
+	"train":    34200,
 	"web":      5490,
 }
 

@@ -31,6 +31,9 @@ type Slots interface {
 	// SkipReports gives the first report of this process to an agent a number, or a later one. That of
 	// evaluation k is not to have a number below k: a process that resumes awaits it by that number.
 	SkipReports(to, number int)
+	// Behind reports whether an earlier process of this agent has sent an exchange's message to another
+	// agent that this process has not sent again yet.
+	Behind() bool
 }
 
 // ErrDropped ends a process whose agent is no member any more, or cannot go on as the member that it
@@ -275,6 +278,14 @@ func (m *elasticMembers) Leave(agent, life int) membership.Exchange {
 	}
 	idle := m.Close(agent, max(m.r.setup.Members.Since(agent), m.r.setup.Members.Since(m.p.Rank)))
 	m.Slots.Retire(agent, life)
+	if !m.resigned && !m.Joint() && m.Slots.Behind() {
+		// Others have used messages that this process cannot compute again.
+		m.resign(fmt.Errorf("%w: it resumed at iteration %d, its earlier process has gone further than iteration %d, "+
+			"and the messages of agent %d since then are lost", ErrDropped, m.first, idle.T, agent))
+	}
+	if m.resigned {
+		return membership.Exchange{T: forever} // Its earlier process had these messages.
+	}
 	m.r.log.Warn("an agent leaves: it is no longer awaited", zap.Int("agent", agent), zap.Int("iteration", idle.T))
 	return idle
 }
@@ -284,7 +295,7 @@ func (m *elasticMembers) Hold() int { return m.r.progress.pause(m.r.setup.RoundL
 
 // Fail implements [membership.Local].
 func (m *elasticMembers) Fail() {
-	if !m.Early() {
+	if m.resigned || !m.Early() {
 		return // The agreement says it of all members alike.
 	}
 	m.EndWaits(func(peer int, from membership.Exchange) { m.r.setup.Members.Fence(m.p.Rank, peer, from) })

@@ -530,36 +530,55 @@ func (v votes) Drop(_ context.Context, agent int) error {
 	return nil
 }
 
-// An agent that resumes before two changes of one iteration cannot go on. Its process goes on to vote
-// until the others have dropped the agent, and enters no further iteration.
+// behind are the Slots of a process whose earlier process has gone further.
+type behind struct{ Slots }
+
+func (behind) Retire(int, int) {}
+func (behind) Behind() bool    { return true }
+
+// An agent cannot go on that resumes before two changes of one iteration, or whose earlier process has
+// used messages of an agent that leaves and are lost with it. Its process goes on to vote until the
+// others have dropped the agent, and enters no further iteration.
 func TestResign(t *testing.T) {
-	s, _ := resolve(t, small())
-	s.Members = membership.Elastic(5)
-	ctx, fail := context.WithCancelCause(t.Context())
-	defer fail(nil)
-	v := votes{drops: make(chan int, 2)}
-	m := &elasticMembers{manyProcesses: &manyProcesses{r: &run{setup: s, log: zap.NewNop(),
-		progress: newProgress([]int{4}, 7, 60)}, p: &Process{Rank: 4}}, Elastic: &Elastic{Agreement: v},
-		first: 7, seen: 1, known: 2, ctx: ctx, ended: fail}
-	twice := membership.View{Epochs: []membership.Epoch{{Epoch: 1, At: 9, Left: []int{0}},
-		{Epoch: 2, At: 9, Joined: []int{0}}}}
-	m.Change(twice)
-	m.Change(twice)
-	select {
-	case agent := <-v.drops:
-		if agent != 4 || len(v.drops) != 0 {
-			t.Errorf("the members are asked to drop agent %d, %d times", agent, 1+len(v.drops))
+	for name, happens := range map[string]func(m *elasticMembers){
+		"two changes": func(m *elasticMembers) {
+			m.Change(membership.View{Epochs: []membership.Epoch{{Epoch: 1, At: 9, Left: []int{0}},
+				{Epoch: 2, At: 9, Joined: []int{0}}}})
+		},
+		"lost messages": func(m *elasticMembers) {
+			if idle := m.Leave(0, 1); idle.T < 60 {
+				t.Errorf("the messages of the agent that leaves are said to be used up to iteration %v", idle)
+			}
+		},
+	} {
+		s, _ := resolve(t, small())
+		s.Members = membership.Elastic(5)
+		ctx, fail := context.WithCancelCause(t.Context())
+		defer fail(nil)
+		v := votes{drops: make(chan int, 2)}
+		g := &manyProcesses{r: &run{setup: s, log: zap.NewNop(), progress: newProgress([]int{4}, 7, 60)},
+			p: &Process{Rank: 4}, Node: process.New(process.Options{Rank: 4, Agents: 5, Store: process.NoStore{},
+				Schedule: s, Log: zap.NewNop()})}
+		m := &elasticMembers{manyProcesses: g, Elastic: &Elastic{Agreement: v, Slots: behind{}}, first: 7, seen: 1,
+			known: 2, Departures: membership.Separate(5, 1), ctx: ctx, ended: fail}
+		happens(m)
+		happens(m)
+		select {
+		case agent := <-v.drops:
+			if agent != 4 || len(v.drops) != 0 {
+				t.Errorf("%s: the members are asked to drop agent %d, %d times", name, agent, 1+len(v.drops))
+			}
+		case <-ctx.Done():
 		}
-	case <-ctx.Done():
-	}
-	if ctx.Err() != nil {
-		t.Fatalf("the run ended with %v", context.Cause(ctx))
-	}
-	if shut := m.r.progress.shut; shut > 9 {
-		t.Errorf("the agent may go on to iteration %d", shut)
-	}
-	m.Dropped()
-	if !errors.Is(context.Cause(ctx), ErrDropped) {
-		t.Errorf("the run ends with %v", context.Cause(ctx))
+		if ctx.Err() != nil {
+			t.Fatalf("%s: the run ended with %v", name, context.Cause(ctx))
+		}
+		if shut := m.r.progress.shut; shut > 9 {
+			t.Errorf("%s: the agent may go on to iteration %d", name, shut)
+		}
+		m.Dropped()
+		if !errors.Is(context.Cause(ctx), ErrDropped) {
+			t.Errorf("%s: the run ends with %v", name, context.Cause(ctx))
+		}
 	}
 }

@@ -69,6 +69,24 @@ func (n *Node) Admit(agent, life, t int) {
 	p.lifetime = lifetime{life, false, uint64(t)}
 }
 
+// Behind reports whether an earlier process of this agent has sent an exchange's message to another
+// agent that this process has not sent again yet.
+func (n *Node) Behind() bool {
+	for _, p := range n.peers {
+		if p == nil {
+			continue
+		}
+		p.mu.Lock()
+		o := &p.out[exchanges]
+		behind := o.sent > o.next
+		p.mu.Unlock()
+		if behind {
+			return true
+		}
+	}
+	return false
+}
+
 // SkipReports gives the first report of this node to another one a number, or a later one. The node
 // must not have sent it a report.
 func (n *Node) SkipReports(to, number int) {

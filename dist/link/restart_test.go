@@ -149,3 +149,45 @@ func TestReportsOfNewMember(t *testing.T) {
 	}
 	take()
 }
+
+// A process that resumes is behind until it has sent again what an earlier one of its agent has sent.
+func TestBehind(t *testing.T) {
+	durable := func(o *settings) { o.Durable = true }
+	m := openMesh(t, 2, durable)
+	ctx := testContext(t)
+	exchange := func(k int) {
+		t.Helper()
+		if err := send(ctx, m[0], 1, k, []float32{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for k := range 2 {
+		exchange(k)
+		msg, err := m[1].Recv(ctx, 1, 0, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		msg.Release()
+	}
+	if m[0].Behind() || m[1].Behind() {
+		t.Error("a first process is behind")
+	}
+	restart(t, m, durable)
+	if err := m[0].Start(nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	for !m[0].Behind() {
+		if ctx.Err() != nil {
+			t.Fatal("a process that resumes is not behind")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	exchange(0)
+	if !m[0].Behind() {
+		t.Error("one of two messages was sent again, and the process is not behind")
+	}
+	exchange(1)
+	if m[0].Behind() {
+		t.Error("all was sent again, and the process is behind")
+	}
+}
