@@ -108,9 +108,9 @@ const (
 // Processes are killed, stopped and cut off, get other addresses, their files damaged and their bytes
 // changed, for the time in FSPDA_SOAK. Once in each synchronous run an agent is gone for so long that
 // the others end with its name. After each event a synchronous run has the rows of an undisturbed
-// one, and at its end the same vectors. An elastic run goes on without those that are gone, new agents
-// come, and its log repeats it. A run in real time goes on. At its end its duals sum to zero, and it is
-// as accurate as an undisturbed run. FSPDA_SOAK_SEED draws the same events again.
+// one, and at its end the same vectors. An elastic run goes on without agents that are gone. New
+// agents join it, and its log repeats it. A run in real time goes on. At its end its duals sum to
+// zero, and it is as accurate as an undisturbed run. FSPDA_SOAK_SEED draws the same events again.
 func TestSoak(t *testing.T) {
 	length, err := time.ParseDuration(os.Getenv("FSPDA_SOAK"))
 	if err != nil {
@@ -719,8 +719,8 @@ func (r *soakRun) look() (rows []string, n int) {
 	return rows, len(rows)
 }
 
-// newest returns the folder with the latest row, and its iteration. In an elastic run the process that
-// writes rows takes another folder, if that of the one before is still held.
+// newest returns the folder with the latest row, and the iteration of that row. In an elastic run a
+// process that begins to write rows uses a new folder while another process holds the old one.
 func (r *soakRun) newest() (latest string, at int) {
 	all, _ := filepath.Glob(r.dir + "-agent-*")
 	latest = r.dir
@@ -733,7 +733,8 @@ func (r *soakRun) newest() (latest string, at int) {
 	return latest, at
 }
 
-// byItsLog compares the models of an elastic run with those of one process by the log of the members.
+// byItsLog trains once more in one process, with the changes in the log of the members, and compares
+// the models.
 func (r *soakRun) byItsLog() {
 	dir, at := r.newest()
 	if at != r.end {

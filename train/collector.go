@@ -114,7 +114,7 @@ func (c *collector) row(set []*snapshot.Snapshot) (evaluate.Evaluation, error) {
 		if ev.Iteration > 0 && ev.TestAccAvg > c.best { // a NaN is never larger
 			c.best = ev.TestAccAvg
 			c.run.writer.KeepBest(ev)
-			if !c.run.group.gathers() { // the row may be final as soon as it is written
+			if !c.run.group.gathers() { // Nobody can repeat the evaluation once its row is written.
 				c.run.writer.Flush()
 			}
 		}

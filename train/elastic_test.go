@@ -250,6 +250,15 @@ func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
 func TestDeathInAllReduce(t *testing.T) {
 	const at = 24
 	parts := 0
+	afterOne := func(e *elasticProcesses, m dist.Message) bool {
+		if m.T != at || m.To != 1 || m.Values[0].V.Len() > 1 {
+			return false
+		}
+		for e.at.Load() <= at { // Its word to agent 0 is under way.
+			time.Sleep(time.Millisecond)
+		}
+		return true
+	}
 	for _, c := range []struct {
 		name, algo string
 		dies       func(e *elasticProcesses, m dist.Message) bool
@@ -264,27 +273,11 @@ func TestDeathInAllReduce(t *testing.T) {
 			}
 			return parts > 1
 		}, false},
-		{"one has its word", "sgd", func(e *elasticProcesses, m dist.Message) bool {
-			if m.T != at || m.To != 1 || m.Values[0].V.Len() > 1 {
-				return false
-			}
-			for e.at.Load() <= at { // Its word to agent 0 is under way.
-				time.Sleep(time.Millisecond)
-			}
-			return true
-		}, true},
+		{"one has its word", "sgd", afterOne, true},
 		{"all have its vector", "local-sgd", func(_ *elasticProcesses, m dist.Message) bool {
 			return m.T == at && m.Values[0].V.Len() == 1
 		}, false},
-		{"one has the word of all", "demo", func(e *elasticProcesses, m dist.Message) bool {
-			if m.T != at || m.To != 1 || m.Values[0].V.Len() > 1 {
-				return false
-			}
-			for e.at.Load() <= at { // Its word to agent 0 is under way.
-				time.Sleep(time.Millisecond)
-			}
-			return true
-		}, true},
+		{"one has the word of all", "demo", afterOne, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel() // it mostly waits
@@ -308,8 +301,8 @@ func TestDeathInAllReduce(t *testing.T) {
 	}
 }
 
-// An agent dies in an all-reduce, which is then given up. A process that has gone beyond it, and goes
-// on from a checkpoint before it, repeats what it sent there.
+// An agent dies in an all-reduce, which is then given up. Another agent is started again, from a
+// checkpoint of an iteration before that, and sends the same messages in it.
 func TestResumeBeforeAllReduceGivenUp(t *testing.T) {
 	t.Parallel() // it mostly waits
 	c := elastic(t, "local-sgd", "")

@@ -120,8 +120,8 @@ func TestLargeMessagesOneWay(t *testing.T) {
 	}
 }
 
-// An agent that joins numbers its reports as those of evaluations, so that a process that resumes, and
-// awaits them by these numbers, gets them again.
+// An agent that joins gives a report the number of its evaluation. A process that resumes awaits the
+// report by this number, and gets it again.
 func TestReportsOfNewMember(t *testing.T) {
 	const evaluations = 5
 	m := openMesh(t, 2, func(o *settings) { o.Durable = true })

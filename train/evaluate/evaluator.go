@@ -92,12 +92,13 @@ func (s subject) equal(o subject) bool {
 type point struct {
 	loss, gradSq float64 // NaN if only the test set is evaluated
 	test         snapshot.Score
-	dualSum      metric.Num // of the mean model: norm of the sum of all duals, and their distance from the limit
-	dualTrack    metric.Num
-	buffers      []float32   // buffers that scored it
-	shards       [][]float32 // gradient of each f_i, if asked for
-	full         []float64   // gradient of F, if asked for
-	err          error
+	// The point of the mean model has the norm of the sum of all duals, and their distance from the limit.
+	dualSum, dualTrack metric.Num
+
+	buffers []float32   // buffers that scored it
+	shards  [][]float32 // gradient of each f_i, if asked for
+	full    []float64   // gradient of F, if asked for
+	err     error
 }
 
 // newPoint makes a point of which nothing is known.

@@ -249,7 +249,7 @@ func (e *Evaluator) ownSubject(sn *snapshot.Snapshot) (s subject, err error) {
 // for the score of agent self, whose snapshot has the mean model.
 func (e *Evaluator) EvaluateParts(all []*snapshot.Snapshot, self int) (Evaluation, error) {
 	mean := all[self].Mean
-	models := make([][]float32, len(all)) // of the others only the buffers are used
+	models := make([][]float32, len(all)) // None is read: the other agents have reported their scores.
 	_, at := e.subjects(all, models, mean)
 	own, err := e.ownSubject(all[self])
 	if err != nil {

@@ -39,7 +39,7 @@ func OneAgent(s *config.Setup, dev device.Device, writer bool) uint64 {
 		need += 4*uint64(vectors.numbers()+messageVectors(s).numbers()) + ProgramBytes(s)
 	}
 	if whole := s.RealTime() || s.Members.Elastic(); whole && writer {
-		need += 4 * uint64(vectors.numbers()-s.Dim) * (n - 1) // without the gradient
+		need += 4 * uint64(vectors.numbers()-s.Dim) * (n - 1) // A snapshot has no gradient.
 	}
 	return need
 }

@@ -15,7 +15,7 @@ type Part struct {
 	L2       float64 // the L2 term
 	Loss     float64 // the objective
 	GradSq   float64 // squared norm of its gradient
-	Score    Score   // on the test set
+	Score    Score   // the predictions for the test set
 	// Sums over all agents, which the last of them knows.
 	Sums Sums
 }
