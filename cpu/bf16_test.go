@@ -40,21 +40,21 @@ func TestBF16Kernels(t *testing.T) {
 }
 
 // Results with BF16 are bit-identical on any instruction set, and for every number of threads.
-// FSPDA_LONG=1 computes all shapes for all numbers of threads, else every third for one of them in
+// FSPDA_LONG=1 computes all shapes for all numbers of threads, else every fourth for one of them in
 // turn.
 func TestBF16Bits(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	rounded, least, few := 0, 40, os.Getenv("FSPDA_LONG") == "" // all products, and most convolutions
 	if few {
-		least = 13
+		least = 9
 	}
 	for i, code := range divisible() {
-		if few && i%3 > 0 {
+		if few && i%4 > 0 {
 			continue
 		}
 		want := runCode(t, New(BF16()), code)
 		for k, threads := range []int{2, 3, 7} {
-			if few && k != i/3%3 {
+			if few && k != i/4%3 {
 				continue
 			}
 			d := New(BF16(), Threads(threads))
@@ -81,7 +81,7 @@ func TestBF16Bits(t *testing.T) {
 
 // Products and convolutions on tiles have the bits of their definition, for every number of
 // threads. The micro-kernels are a model, so that processors without AMX run the rest of the code.
-// FSPDA_LONG=1 computes all shapes, else every third.
+// FSPDA_LONG=1 computes all shapes, else every sixth.
 func TestBF16OnTiles(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
 	if !isa.Assembly() {
@@ -89,7 +89,7 @@ func TestBF16OnTiles(t *testing.T) {
 	}
 	tile.WithTileModel(func() {
 		for i, code := range divisible() {
-			if _, rounds := roundingKernels[code.Calls[0].Kernel]; !rounds || i%3 > 0 && os.Getenv("FSPDA_LONG") == "" {
+			if _, rounds := roundingKernels[code.Calls[0].Kernel]; !rounds || i%6 > 0 && os.Getenv("FSPDA_LONG") == "" {
 				continue
 			}
 			var want []float32

@@ -21,7 +21,7 @@ func late() Config {
 
 // A run that is stopped in any iteration, while messages are on their way or not, goes on with the
 // same bits: with plain and coded messages, in short formats, under simulated links, and where all
-// coordinates travel. FSPDA_LONG=1 stops each form in every iteration, else in every third.
+// coordinates travel. FSPDA_LONG=1 stops each form in every iteration, else in every fifth.
 func TestResumesWhileMessagesTravel(t *testing.T) {
 	for name, edit := range map[string]func(c *Config){
 		"plain": func(*Config) {},
@@ -44,7 +44,7 @@ func TestResumesWhileMessagesTravel(t *testing.T) {
 			edit(&c)
 			want := trace(t, play(t, c, Options{}))
 			for at := 2; at < 12; at++ {
-				if os.Getenv("FSPDA_LONG") == "" && (at+len(name))%3 > 0 {
+				if os.Getenv("FSPDA_LONG") == "" && (at+len(name))%5 > 0 {
 					continue
 				}
 				part := runFolder(t)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"fspda/cpu"
@@ -34,18 +36,28 @@ func small() Config {
 	return c
 }
 
+// labModels has an engine for each network of the tests, which so compiles its plans once. An engine
+// has no state that a run changes.
+var labModels sync.Map
+
 func labModel(tb testing.TB, c Config) *model.Engine {
 	tb.Helper()
 	of, err := c.Network()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	net, err := model.MLP(model.MLPOptions{Inputs: labSet.Features(), Classes: labSet.Classes, Hidden: c.Hidden,
-		Activation: c.Activation, Dropout: c.Dropout, WeightDecay: of.L2()})
+	opt := model.MLPOptions{Inputs: labSet.Features(), Classes: labSet.Classes, Hidden: c.Hidden,
+		Activation: c.Activation, Dropout: c.Dropout, WeightDecay: of.L2()}
+	key := fmt.Sprintf("%+v", opt)
+	if m, ok := labModels.Load(key); ok {
+		return m.(*model.Engine)
+	}
+	net, err := model.MLP(opt)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return model.NewEngine(net, cpuDevice)
+	m, _ := labModels.LoadOrStore(key, model.NewEngine(net, cpuDevice))
+	return m.(*model.Engine)
 }
 
 func resolve(tb testing.TB, c Config) (*Setup, *model.Engine) {
@@ -71,6 +83,11 @@ func play(tb testing.TB, c Config, opt Options) *Result {
 func try(tb testing.TB, ctx context.Context, c Config, opt Options) (*Result, error) {
 	tb.Helper()
 	s, m := resolve(tb, c)
+	return with(ctx, s, m, opt)
+}
+
+// with runs what resolve returned.
+func with(ctx context.Context, s *Setup, m *model.Engine, opt Options) (*Result, error) {
 	opt.Device = cpuDevice
 	if opt.Model == nil {
 		opt.Model = m
@@ -81,14 +98,14 @@ func try(tb testing.TB, ctx context.Context, c Config, opt Options) (*Result, er
 // inFolder runs a configuration in a run folder, from its start or from where it stands.
 func inFolder(tb testing.TB, ctx context.Context, c Config, dir string, opt Options) (*Result, error) {
 	tb.Helper()
-	s, _ := resolve(tb, c)
+	s, m := resolve(tb, c)
 	_, err := ReadConfig(dir)
 	f, err := OpenFolder(dir, s, err == nil)
 	if err != nil {
 		return nil, err
 	}
 	opt.Folder, opt.NoReport = f, true
-	return try(tb, ctx, c, opt)
+	return with(ctx, s, m, opt)
 }
 
 // trace is a run without its clock: rows as they are written, and the bits of every model.

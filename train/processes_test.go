@@ -182,8 +182,11 @@ func withoutWireBytes(t *testing.T, r *Result) string {
 	return trace(t, &c)
 }
 
-// Many processes compute the same rows and models as one, to the bit.
+// Many processes compute the same rows and models as one, to the bit. FSPDA_LONG=1 takes all of these
+// methods, else one for each kind of exchange.
 func TestProcessesEqualOneProcess(t *testing.T) {
+	kinds := []string{"fspda-sa", "fspda-storm", "dsgd", "sgd", "diloco, int4", "demo", "docom", "copies",
+		"choco randk", "swarm", "sgp", "relaysgd", "powergossip", "fspda-async"}
 	for name, edit := range map[string]func(*Config){
 		"fspda-sa":    func(*Config) {},
 		"fspda-storm": func(c *Config) { c.Algo, c.Edges = "fspda-storm", "bernoulli(0.4)" },
@@ -230,9 +233,12 @@ func TestProcessesEqualOneProcess(t *testing.T) {
 		"fspda-async": func(c *Config) { c.Algo, c.Slowness = "fspda-async", "linear(3)" },
 	} {
 		t.Run(name, func(t *testing.T) {
+			if os.Getenv("FSPDA_LONG") == "" && !slices.Contains(kinds, name) {
+				return
+			}
 			t.Parallel()
 			c := small()
-			c.Agents, c.Iterations = 4, 40
+			c.Agents, c.Iterations, c.EvalPoints = 4, 40, 2
 			edit(&c)
 			want := withoutWireBytes(t, play(t, c, Options{}))
 			w := &processes{t: t, c: c, name: "one"}
@@ -258,7 +264,8 @@ func TestProcessesDiverge(t *testing.T) {
 }
 
 // Processes that are stopped and started again several times compute the rows of one process that
-// was never stopped. The run folder is the same, too.
+// was never stopped. The run folder is the same, too. FSPDA_LONG=1 also does it with more messages that
+// travel at a stop.
 func TestProcessesResume(t *testing.T) {
 	for name, edit := range map[string]func(*Config){
 		"edges": func(*Config) {},
@@ -274,6 +281,9 @@ func TestProcessesResume(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if os.Getenv("FSPDA_LONG") == "" && (name == "late" || name == "eager") {
+				return
+			}
 			t.Parallel()
 			c := small()
 			c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 4, 240, 10, 0.05

@@ -536,10 +536,10 @@ func TestDamagedMetrics(t *testing.T) {
 
 // A run of which a file was cut off or changed ends with the rows and the models that it would have
 // had, or is refused as input. It goes on where the damage leaves an older checkpoint with its
-// rows. FSPDA_LONG=1 does all kinds of damage to each file, else half of them.
+// rows. FSPDA_LONG=1 does all kinds of damage to each file, else a third of them.
 func TestDamagedFiles(t *testing.T) {
 	cfg, whole := long(), runFolder(t)
-	cfg.EvalPoints = 30
+	cfg.EvalPoints = 15
 	uninterrupted := play(t, cfg, Options{})
 	want := trace(t, uninterrupted)
 	for _, at := range []int{40, 120} { // two checkpoints
@@ -575,7 +575,7 @@ func TestDamagedFiles(t *testing.T) {
 	resumed := map[string]int{}
 	for i, file := range files {
 		for k, kind := range slices.Sorted(maps.Keys(damages)) {
-			if os.Getenv("FSPDA_LONG") == "" && (i+k)%2 > 0 {
+			if os.Getenv("FSPDA_LONG") == "" && (i+k)%3 > 0 {
 				continue
 			}
 			dir := runFolder(t)

@@ -288,7 +288,7 @@ func TestSynonyms(t *testing.T) {
 // config is small, with the line's algorithm on it.
 func (l line) config() Config {
 	c := small()
-	c.Iterations, c.EvalPoints = 120, 3
+	c.Iterations, c.EvalPoints = 120, 1
 	if l.edit == nil {
 		c.Algo = l.name
 	} else {
@@ -310,13 +310,13 @@ func TestTableHasAll(t *testing.T) {
 // exampleMethod is registered by an example.
 const exampleMethod = "two-step-d2"
 
-// forSomeLines is forLines for every third line of the table from first, or for all of it with
+// forSomeLines is forLines for every fifth line of the table from first, or for all of it with
 // FSPDA_LONG=1. TestTableRuns and TestTableResumes always take all lines.
 func forSomeLines(t *testing.T, first int, f func(t *testing.T, l line, c Config)) {
 	some := lines
 	if os.Getenv("FSPDA_LONG") == "" {
 		some = nil
-		for i := first; i < len(lines); i += 3 {
+		for i := first; i < len(lines); i += 5 {
 			some = append(some, lines[i])
 		}
 	}
@@ -341,7 +341,7 @@ func TestTableRuns(t *testing.T) {
 			t.Errorf("F fell from %.3f to %.3f, accuracy rose from %.2f to %.2f", float64(first.TrainLossAvg),
 				float64(last.TrainLossAvg), float64(first.TestAccAvg), float64(last.TestAccAvg))
 		}
-		c.Iterations, c.EvalPoints = 40, 2 // There are several rounds, whose messages come in different orders.
+		c.Iterations = 40 // There are several rounds, whose messages come in different orders.
 		r = play(t, c, Options{})
 		last = r.Rows[len(r.Rows)-1]
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
@@ -430,10 +430,15 @@ func TestTableSurvivesFailingEdges(t *testing.T) {
 	})
 }
 
-// A run that is stopped at random iterations and resumed gives the bits of one that was not.
+// A run that is stopped at a random iteration, with FSPDA_LONG=1 at two, and resumed gives the bits
+// of one that was not. [TestResume] stops some more often.
 func TestTableResumes(t *testing.T) {
+	most := 1
+	if os.Getenv("FSPDA_LONG") != "" {
+		most = 2
+	}
 	forLines(t, func(t *testing.T, l line, c Config) {
-		c.EvalPoints, c.Iterations, c.Batch = 2, 40, min(c.Batch, 4)
+		c.Iterations, c.Batch = 40, min(c.Batch, 4)
 		if c.Algo == "scaffnew" { // its usual coin(0.1) lets the others come to the end before agent 0 stops them
 			c.Edges = "coin(0.5)"
 		}
@@ -442,7 +447,7 @@ func TestTableResumes(t *testing.T) {
 		for stops := 0; ; {
 			ctx, stop := context.WithCancel(context.Background())
 			at := -1
-			if stops < 2 {
+			if stops < most {
 				at = s.IntN(c.Iterations / 4) // later, others may have come to the end
 			}
 			r, err := inFolder(t, ctx, c, part, stopping(at, stop))

@@ -133,10 +133,15 @@ func (d float64Device) times(a, v float64) float64 { return d.round(d.round(a) *
 
 func (d float64Device) combine(op *device.Op) {
 	dst := numbers64(op.Out[0])
+	var few [4][]float64
+	terms := few[:0]
+	for _, t := range op.Terms {
+		terms = append(terms, numbers64(t.V))
+	}
 	for i := range dst {
 		sum := 0.0
-		for k, t := range op.Terms {
-			if p := d.times(t.A, numbers64(t.V)[i]); k == 0 {
+		for k, v := range terms {
+			if p := d.times(op.Terms[k].A, v[i]); k == 0 {
 				sum = p
 			} else {
 				sum = d.round(sum + p)

@@ -47,7 +47,7 @@ func TestGoldenAnnounced(t *testing.T) {
 	}
 }
 
-// Over four thousand iterations with exact gradients the agents reach the optimum of all problems.
+// Within four thousand iterations with exact gradients the agents reach the optimum of all problems.
 func TestAnnouncedReachTheOptimum(t *testing.T) {
 	for _, c := range []struct {
 		algo Algorithm
@@ -58,7 +58,7 @@ func TestAnnouncedReachTheOptimum(t *testing.T) {
 			exact := [3]quadratics{goldenQuadratics(3), fiveQuadratics(4), sixQuadratics(5)}[p]
 			g.grad = exact.grad
 			packedOver(ringEdges(len(g.state)), c.q)(g)
-			for it := range 4000 {
+			for it := 0; it < 4000 && (it%200 != 0 || g.far(exact.optimum()) > 1e-11); it++ {
 				g.step(t, it)
 			}
 			for i := range g.state {

@@ -87,14 +87,17 @@ func (b *eventSim) meet(tb testing.TB, i, j int, mask func(t int) []uint32) (dec
 // dualSum returns |Σ(dual + share·mail)|: lambda and beta, or ahead and beta/a_lambda.
 func (b *eventSim) dualSum() float64 {
 	sum := make([]float64, len(b.g.x(0)))
+	name, share := "lambda", 0.0
+	switch a := b.a.(type) {
+	case Async:
+		share = a.Beta
+	case AsyncSTORM:
+		name, share = "ahead", a.Beta/a.ALambda
+	}
 	for i := range b.clocks {
+		dual, mail := b.g.aux(i, name), b.g.aux(i, "mail")
 		for k := range sum {
-			switch a := b.a.(type) {
-			case Async:
-				sum[k] += b.g.aux(i, "lambda")[k] + a.Beta*b.g.aux(i, "mail")[k]
-			case AsyncSTORM:
-				sum[k] += b.g.aux(i, "ahead")[k] + a.Beta/a.ALambda*b.g.aux(i, "mail")[k]
-			}
+			sum[k] += dual[k] + share*mail[k]
 		}
 	}
 	return distance(sum, make([]float64, len(sum)))

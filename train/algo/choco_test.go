@@ -140,7 +140,7 @@ func TestCHOCOIdentityIsATC(t *testing.T) {
 		g := w.play(CHOCO{Theta: 1}, q, 0.05, 0).broadcasting(w.graph, allActive, everything)
 		weights := mixing(w.graph, w.n)
 		x, gi := zeros(w.n, w.d), make([]float64, w.d)
-		for it := range 1000 {
+		for it := range 300 {
 			y := zeros(w.n, w.d)
 			for i := range x {
 				q.grad(it, i, gi, x[i])
@@ -174,7 +174,7 @@ func TestCHOCOBias(t *testing.T) {
 	q := randomQuadratics(&s, w.n, w.d)
 	bias := func(alpha float64) (gap, offset float64) {
 		g := w.play(CHOCO{Theta: 0.5}, q, alpha, 0).broadcasting(w.graph, allActive, w.ownMask)
-		const rounds, tail = 20000, 4000 // random coordinates: averaged over the end
+		const rounds, tail = 7000, 4000 // random coordinates: averaged over the end
 		for it := range rounds {
 			g.step(t, it)
 			if it < rounds-tail {
@@ -232,7 +232,7 @@ func TestCHOCOThetaLimit(t *testing.T) {
 // meanSquareGrowth simulates two agents without gradients, with one coordinate for each of many
 // independent trials, and returns the growth rate of the mean-square gap per message.
 func meanSquareGrowth(t *testing.T, s *rng.Stream, theta, delta float64) float64 {
-	const plays, messages = 20000, 12
+	const plays, messages = 5000, 12
 	g := newGame(CHOCO{Theta: theta}, 2, make([]float64, plays))
 	g.grad = func(_, _ int, dst, _ []float64) { clear(dst) }
 	for k := range plays {

@@ -132,7 +132,7 @@ func TestGoldenCopies(t *testing.T) {
 	}
 }
 
-// Over four thousand iterations with exact gradients the agents reach the optimum of all problems.
+// Within four thousand iterations with exact gradients the agents reach the optimum of all problems.
 func TestCopiesReachTheOptimum(t *testing.T) {
 	for name, q := range map[string]compression{"top-1": top1, "sign": signOf} {
 		games, _ := goldenGames(EF{Gamma: 0.4, Beta: 1})
@@ -140,7 +140,7 @@ func TestCopiesReachTheOptimum(t *testing.T) {
 			exact := [3]quadratics{goldenQuadratics(3), fiveQuadratics(4), sixQuadratics(5)}[p]
 			g.grad = exact.grad
 			copied(g, ringEdges(len(g.state)), q)
-			for it := range 4000 {
+			for it := 0; it < 4000 && (it%200 != 0 || g.far(exact.optimum()) > 1e-11); it++ {
 				g.step(t, it)
 			}
 			for i := range g.state {

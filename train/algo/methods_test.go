@@ -233,7 +233,7 @@ func maskOfT(t int, v []float64) ([]float64, []uint32, dist.Sent) {
 		Dim: len(v)}
 }
 
-// With exact gradients over four thousand iterations, the largest error of a coordinate.
+// With exact gradients over two thousand iterations, the largest error of a coordinate.
 func TestLongRuns(t *testing.T) {
 	path := [][2]int{{0, 1}, {1, 2}, {2, 3}}
 	for _, c := range []struct {

@@ -231,7 +231,7 @@ func TestMomentumBias(t *testing.T) {
 	}
 }
 
-// alternatingError is the goldenError after 4000 iterations with exact gradients whose lengths
+// alternatingError is the goldenError after 2000 iterations with exact gradients whose lengths
 // alternate.
 func alternatingError(t *testing.T, g *game) float64 {
 	exact := g.grad
@@ -241,7 +241,7 @@ func alternatingError(t *testing.T, g *game) float64 {
 			dst[k] /= 1 + 0.1*sign(t)
 		}
 	}
-	for it := range 4000 {
+	for it := range 2000 {
 		g.step(t, it)
 	}
 	return goldenError(g)

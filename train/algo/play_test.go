@@ -126,7 +126,7 @@ func (g *game) aux(i int, name string) []float64 { return values(Aux(g.algo, g.s
 
 // step runs iteration t: every agent's Local, then the exchange, and so on; then every agent's Mix.
 func (g *game) step(tb testing.TB, t int) {
-	rounds, active := make([]*Round, len(g.state)), g.edges(t)
+	rounds, active, traits := make([]*Round, len(g.state)), g.edges(t), g.algo.Traits()
 	for i := range g.state {
 		rounds[i] = g.round(t, i, active)
 	}
@@ -136,9 +136,8 @@ func (g *game) step(tb testing.TB, t int) {
 				tb.Fatal(err)
 			}
 		}
-		delay := g.algo.Traits().Delay
-		if delay > 0 {
-			g.setApart(rounds, t, delay)
+		if traits.Delay > 0 {
+			g.setApart(rounds, t, traits)
 		}
 		for i, r := range rounds {
 			for k := range r.Links {
@@ -159,8 +158,8 @@ func (g *game) step(tb testing.TB, t int) {
 		}
 	}
 	for i, r := range rounds {
-		for k := 0; k < len(r.Links) && g.algo.Traits().Delay == 0; k++ {
-			g.count(i, &r.Links[k])
+		for k := 0; k < len(r.Links) && traits.Delay == 0; k++ {
+			g.count(i, &r.Links[k], traits)
 		}
 		if err := g.algo.Mix(g.state[i], r); err != nil {
 			tb.Fatal(err)
@@ -170,7 +169,7 @@ func (g *game) step(tb testing.TB, t int) {
 
 // setApart takes the links of an iteration out of its rounds, and puts those into them whose
 // messages are awaited now.
-func (g *game) setApart(rounds []*Round, t, delay int) {
+func (g *game) setApart(rounds []*Round, t int, traits Traits) {
 	now := g.late
 	if len(rounds[0].Links) > 0 {
 		g.late = nil
@@ -178,12 +177,12 @@ func (g *game) setApart(rounds []*Round, t, delay int) {
 			apart := *r
 			g.late = append(g.late, &apart)
 			for k := range r.Links {
-				g.count(i, &r.Links[k])
+				g.count(i, &r.Links[k], traits)
 			}
 		}
 	}
 	for i, r := range rounds {
-		if r.Links = nil; now != nil && now[i].T+delay == t {
+		if r.Links = nil; now != nil && now[i].T+traits.Delay == t {
 			r.Links = now[i].Links
 		} else {
 			r.Shared = nil
@@ -192,11 +191,11 @@ func (g *game) setApart(rounds []*Round, t, delay int) {
 }
 
 // count enters what agent i sent over a link in the ledger.
-func (g *game) count(i int, l *Link) {
+func (g *game) count(i int, l *Link, traits Traits) {
 	if len(l.Sent) == 0 {
 		return
 	}
-	if edges := g.algo.Traits().Edges; edges.Reduces && !edges.Gathers {
+	if edges := traits.Edges; edges.Reduces && !edges.Gathers {
 		if i > 0 && l.Peer == 0 && g.coded != nil {
 			m := g.coded(l, 0)
 			m.Values, m.ExtraBits = 2*m.Values, 2*m.ExtraBits
@@ -208,7 +207,7 @@ func (g *game) count(i int, l *Link) {
 		return
 	}
 	if g.coded != nil {
-		for which := range g.algo.Traits().MessagesPerIteration() {
+		for which := range traits.MessagesPerIteration() {
 			g.ledger.Send(g.coded(l, which))
 		}
 		return
@@ -234,6 +233,7 @@ func (g *game) round(t, i int, active [][2]int) *Round {
 		degree[e[0]]++
 		degree[e[1]]++
 	}
+	r.Links = make([]Link, 0, degree[i])
 	for peer := range g.state { // ascending peers
 		for _, e := range active {
 			if e != [2]int{min(i, peer), max(i, peer)} || i == peer {

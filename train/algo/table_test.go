@@ -557,7 +557,7 @@ func TestStaleDualPullsBack(t *testing.T) {
 		const alpha, eta = 0.005, 0.002
 		g := w.play(SA{Gamma: 0.4, Beta: 1, Stale: true}, q, alpha, eta)
 		sum := make([]float64, w.d)
-		const T, from = 60000, 30000
+		const T, from = 24000, 8000
 		for it := range T {
 			g.step(t, it)
 			if it >= from {
