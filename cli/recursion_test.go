@@ -161,7 +161,7 @@ func (r *recursion) after(t, i int, name string) []float64 {
 func (r *recursion) open(graph, partition string) {
 	t := r.t
 	t.Helper()
-	set, err := data.Open("synthetic", data.OpenOptions{TrainSize: 40, TestSize: 20, Seed: 1})
+	set, err := data.Open("synthetic", data.OpenOptions{TrainSize: 60, TestSize: 20, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func (r *recursion) open(graph, partition string) {
 		r.features, r.labels = append(r.features, examples), append(r.labels, slices.Clone(b.Y))
 		weight := 1.0
 		if r.samples {
-			weight = float64(r.n*len(shard)) / 40
+			weight = float64(r.n*len(shard)) / 60
 		}
 		r.scale = append(r.scale, weight)
 		x := make([]float64, r.d)
@@ -467,7 +467,7 @@ func replay(t *testing.T, m replayedMethod, instance int) {
 		iterations: 8, seed: 1 + uint64(instance), decay: 0.05, mu: 0.9, eps: 0.01}
 	r.n = pick(r, 3, 4, 5)
 	partition := "dirichlet(1)"
-	r.args = []string{"train", "--quiet", "--algo", m.algo, "--hidden", "none", "--data-train", "40", "--data-test",
+	r.args = []string{"train", "--quiet", "--algo", m.algo, "--hidden", "none", "--data-train", "60", "--data-test",
 		"20", "--eval-points", "1", "--metrics", "test", "--sampling", "full", "--threads", "1",
 		"--partition", partition, "--agents", fmt.Sprint(r.n), "--seed", fmt.Sprint(r.seed),
 		"--weight-decay", fmt.Sprint(r.decay)}
