@@ -201,7 +201,7 @@ keeps its folder on this machine, passes the request on. An agent that is droppe
 }
 
 // readStatus reads the newest state of the members in a run folder, of the process of another agent
-// than one. The times are those of the files, since the clock of a process may be wrong.
+// than one. The newest is the file written last, since the clock of a process may be wrong.
 func readStatus(run string, except int) (newest membersStatus, err error) {
 	files, err := filepath.Glob(filepath.Join(run, "agents", "[0-9]*", statusFile))
 	if err != nil {
