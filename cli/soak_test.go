@@ -352,7 +352,7 @@ func (r *soakRun) settle() bool {
 		switch {
 		case r.finished():
 			return false
-		case r.signal(k, 0):
+		case r.runs(k):
 			k++
 		default:
 			time.Sleep(50 * time.Millisecond)
@@ -379,7 +379,7 @@ func (r *soakRun) leave(i int) bool {
 	r.hold(i, syscall.SIGKILL)
 	deadline := time.Now().Add(soakTimeout + 3*time.Minute) // On a machine that does other work, too.
 	for k := range r.agents {
-		for time.Now().Before(deadline) && r.signal(k, 0) {
+		for time.Now().Before(deadline) && r.runs(k) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
@@ -464,6 +464,13 @@ func (r *soakRun) command(i int, certs string) []string {
 	}
 	return slices.Concat([]string{"agent", "--run", "soak", "--rank", strconv.Itoa(i), "--certs", certs, "--out",
 		r.dir, "--threads", "1"}, found, r.args)
+}
+
+// runs reports whether an agent has a process whose end was not yet noted.
+func (r *soakRun) runs(i int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pids[i] != 0
 }
 
 func (r *soakRun) isOver(i int) bool {
