@@ -215,7 +215,7 @@ func (e *elasticProcesses) replays(got *Result, log []membership.Epoch, file str
 		}
 	}
 	for k, row := range got.Rows {
-		if row.Iteration < log[len(log)-1].At {
+		if len(log) > 0 && row.Iteration < log[len(log)-1].At {
 			continue
 		}
 		want := again.Rows[k]
