@@ -536,11 +536,11 @@ func TestElasticChurn(t *testing.T) {
 	if os.Getenv("FSPDA_LONG") == "" {
 		t.Skip("takes minutes; set FSPDA_LONG=1")
 	}
-	for seed, algo := range []string{"fspda-sa", "fspda-storm"} {
-		t.Run(algo, func(t *testing.T) {
+	for seed, of := range []struct{ algo, dual string }{{"fspda-sa", "lambda"}, {"fspda-storm", "ahead"}} {
+		t.Run(of.algo, func(t *testing.T) {
 			t.Parallel() // it mostly waits
 			const agents, iterations = 5, 20000
-			e := newElasticRun(t, agents, "--hidden", "6", "--algo", algo, "--graph", "ring", "--iterations",
+			e := newElasticRun(t, agents, "--hidden", "6", "--algo", of.algo, "--graph", "ring", "--iterations",
 				strconv.Itoa(iterations), "--eval-points", "10")
 			e.own = elastic("2", "--gradient-time", "0.01", "--checkpoint-every", "1")
 			e.startAll()
@@ -576,7 +576,7 @@ func TestElasticChurn(t *testing.T) {
 			if n := len(e.changes()); n < 50 {
 				t.Errorf("%d changes of the members before iteration %d", n, at)
 			}
-			sum, largest := dualSum(t, e.out(), agents)
+			sum, largest := dualSum(t, e.out(), of.dual, agents)
 			t.Logf("%d changes up to iteration %d: the duals sum to at most %.3g in a coordinate, the largest is "+
 				"%.3g, their ratio %.2g", len(e.changes()), at, sum, largest, sum/largest)
 			if !(sum <= 1e-5*largest) || largest == 0 {
@@ -586,9 +586,9 @@ func TestElasticChurn(t *testing.T) {
 	}
 }
 
-// dualSum returns the largest sum of the duals in a coordinate at the end of a run, and the largest
-// dual.
-func dualSum(t *testing.T, dir string, agents int) (sum, largest float64) {
+// dualSum returns the largest sum of the duals, vectors of a name, in a coordinate at the end of a run,
+// and the largest dual.
+func dualSum(t *testing.T, dir, name string, agents int) (sum, largest float64) {
 	t.Helper()
 	all := checkpoints(t, dir)
 	file, err := safetensors.Open(filepath.Join(all[len(all)-1], "agents.safetensors"))
@@ -598,7 +598,7 @@ func dualSum(t *testing.T, dir string, agents int) (sum, largest float64) {
 	defer file.Close()
 	var sums []float64
 	for i := range agents {
-		v, err := safetensors.Load[float32](file, fmt.Sprintf("agent%d/lambda", i))
+		v, err := safetensors.Load[float32](file, fmt.Sprintf("agent%d/%s", i, name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -189,7 +189,7 @@ func TestFakeCUDASelftest(t *testing.T) {
 func TestFakeCUDATrain(t *testing.T) {
 	b := newFakeMachine(t, fakecuda.Variant{})
 	at := func(name string) string { return filepath.Join(b.work, name) }
-	iterations := 8
+	iterations := 5
 	if os.Getenv("FSPDA_LONG") != "" {
 		iterations = 24
 	}

@@ -270,7 +270,7 @@ func TestCommandsAgree(t *testing.T) {
 			t.Errorf("%s: opened is %v", l.name, refused[l.name])
 		}
 	}
-	r, n, opened := rand.New(rand.NewPCG(9, 10)), 12, 0
+	r, n, opened := rand.New(rand.NewPCG(9, 10)), 5, 0
 	if os.Getenv("FSPDA_LONG") != "" {
 		n = 200
 	}

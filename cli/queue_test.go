@@ -47,7 +47,7 @@ func TestQueueKilled(t *testing.T) {
 	write := func(name string) string {
 		text := "folder: " + filepath.Join(dir, name) + "\ntasks:\n" +
 			"- {name: second, command: train --iterations 300" + sizes + "}\n" +
-			"- {name: first, priority: 1, command: train --iterations 2000" + sizes + "}\n"
+			"- {name: first, priority: 1, command: train --iterations 4000" + sizes + "}\n"
 		path := filepath.Join(dir, name+".yaml")
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)

@@ -345,9 +345,31 @@ func (r *soakRun) move(i int) bool {
 	return true
 }
 
+// settle waits until the processes of all agents run, and for two rows after that: an agent that is
+// only just started again knows of no other. It is false if the run has ended.
+func (r *soakRun) settle() bool {
+	for k := 0; k < r.agents; {
+		switch {
+		case r.finished():
+			return false
+		case r.runs(k):
+			k++
+		default:
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+	for range 2 {
+		r.check("all processes run")
+	}
+	return !r.finished()
+}
+
 // leave kills an agent and does not start it again, until the others have ended, each with an error
 // that names it. Then all are started again.
 func (r *soakRun) leave(i int) bool {
+	if !r.settle() {
+		return false
+	}
 	r.left = true
 	r.mu.Lock()
 	for k := range r.held {
@@ -357,7 +379,7 @@ func (r *soakRun) leave(i int) bool {
 	r.hold(i, syscall.SIGKILL)
 	deadline := time.Now().Add(soakTimeout + 3*time.Minute) // On a machine that does other work, too.
 	for k := range r.agents {
-		for time.Now().Before(deadline) && r.signal(k, 0) {
+		for time.Now().Before(deadline) && r.runs(k) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
@@ -384,22 +406,18 @@ func (r *soakRun) supervise(i int, certs string) {
 	}
 	defer log.Close()
 	for !r.isOver(i) {
-		if r.isHeld(i) {
-			time.Sleep(20 * time.Millisecond)
-			continue
-		}
 		cmd := exec.Command(os.Args[0], r.command(i, certs)...)
 		cmd.Env = append(os.Environ(), "FSPDA_TEST_AS_PROGRAM=1")
 		from, _ := log.Seek(0, io.SeekCurrent)
 		cmd.Stderr = log
-		if err := cmd.Start(); err != nil {
+		switch started, err := r.start(i, cmd); {
+		case err != nil:
 			r.t.Error(err)
 			return
+		case !started:
+			time.Sleep(20 * time.Millisecond)
+			continue
 		}
-		r.mu.Lock()
-		r.pids[i] = cmd.Process.Pid
-		r.starts++
-		r.mu.Unlock()
 		_ = cmd.Wait()
 		status := cmd.ProcessState.ExitCode()
 		said := make([]byte, 1<<20)
@@ -418,6 +436,22 @@ func (r *soakRun) supervise(i int, certs string) {
 	}
 }
 
+// start starts an agent's process, unless the agent is held. It does both under one lock, so that no
+// process starts after hold has looked for one.
+func (r *soakRun) start(i int, cmd *exec.Cmd) (bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held[i] {
+		return false, nil
+	}
+	if err := cmd.Start(); err != nil {
+		return false, err
+	}
+	r.pids[i] = cmd.Process.Pid
+	r.starts++
+	return true, nil
+}
+
 // command returns the arguments of an agent's process.
 func (r *soakRun) command(i int, certs string) []string {
 	own, public := r.hosts(i)
@@ -432,16 +466,17 @@ func (r *soakRun) command(i int, certs string) []string {
 		r.dir, "--threads", "1"}, found, r.args)
 }
 
+// runs reports whether an agent has a process whose end was not yet noted.
+func (r *soakRun) runs(i int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pids[i] != 0
+}
+
 func (r *soakRun) isOver(i int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.over[i] || r.t.Failed()
-}
-
-func (r *soakRun) isHeld(i int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.held[i]
 }
 
 // finished reports whether the run has ended. That of an elastic run is told to all its members.
@@ -493,7 +528,9 @@ func (r *soakRun) event() string {
 	}
 	name, happened := "", true
 	if !r.live && !r.elastic && !r.left && r.seen > r.evals/2 {
-		r.leave(i)
+		if !r.leave(i) {
+			return ""
+		}
 		return "gone for good"
 	}
 	kind := r.draw.IntN(13)

@@ -13,20 +13,21 @@ import (
 	"fspda/train"
 )
 
-// Eight agents take the forecast memory of a GPU, within five percent. Every block of the driver is
-// counted, and nothing is computed.
+// Agents take the forecast memory of a GPU, within five percent. Every block of the driver is
+// counted, and nothing is computed. FSPDA_LONG=1 has eight agents of two networks, else five of one.
 func TestMemoryForecast(t *testing.T) {
-	checkForecast(t, "resnet18", BF16, 64, 8)
+	checkForecast(t, "resnet18", BF16, 64, 8, 5)
 	if os.Getenv("FSPDA_LONG") != "" {
+		checkForecast(t, "resnet18", BF16, 64, 8, 8)
 		for _, precision := range []Precision{FP32, FP16, BF16} {
-			checkForecast(t, "resnet50", precision, 224, 32)
+			checkForecast(t, "resnet50", precision, 224, 32, 8)
 		}
 	}
 }
 
-func checkForecast(t *testing.T, network string, precision Precision, crop, batch int) {
+func checkForecast(t *testing.T, network string, precision Precision, crop, batch, agents int) {
 	d, _ := openFake(t, fakegpu.Options{CountOnly: true, Memory: 80 << 30}, false, WithPrecision(precision))
-	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: 8 * batch, Test: 16},
+	set, err := data.SyntheticImages(data.SyntheticImagesOptions{Train: agents * batch, Test: 16},
 		data.ImageOptions{Crop: crop})
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +37,7 @@ func checkForecast(t *testing.T, network string, precision Precision, crop, batc
 		t.Fatal(err)
 	}
 	m, c := model.NewEngine(net, d), train.Default()
-	c.Agents, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Checkpoint, c.Precision = 8, "shuffled", batch, 4, 1,
+	c.Agents, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Checkpoint, c.Precision = agents, "shuffled", batch, 4, 1,
 		0, string(precision)
 	s, err := c.Resolve(set, m)
 	if err != nil {
@@ -63,7 +64,7 @@ func checkForecast(t *testing.T, network string, precision Precision, crop, batc
 		t.Errorf("parts of %d bytes together, want %d", sum, memory.Need)
 	}
 	// the fake driver and libraries take no memory
-	got, want := float64(memory.Taken), float64(memory.Need-estimate(8*2+2))
+	got, want := float64(memory.Taken), float64(memory.Need-estimate(agents*2+2))
 	t.Logf("%s in %s: forecast %.1f MB, taken %.1f MB", network, precision, want/1e6, got/1e6)
 	if math.Abs(got/want-1) > 0.05 {
 		t.Errorf("off by %.1f %%", 100*(got/want-1))

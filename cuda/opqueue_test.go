@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"testing"
 
@@ -76,8 +77,13 @@ func history(d device.Device, seed uint64) []string {
 	return seen
 }
 
-// Queued operations have the results of running them one after the other.
+// Queued operations have the results of running them one after the other. FSPDA_LONG=1 runs twelve
+// sequences, else five.
 func TestHistories(t *testing.T) {
+	seeds := uint64(5)
+	if os.Getenv("FSPDA_LONG") != "" {
+		seeds = 12
+	}
 	for name, c := range map[string]struct {
 		with    Option
 		prepare func(*Device, *fakegpu.Machine)
@@ -102,7 +108,7 @@ func TestHistories(t *testing.T) {
 			if err := d.exec.Do(func() error { c.prepare(d, m); return nil }); err != nil {
 				t.Fatal(err)
 			}
-			for seed := range uint64(12) {
+			for seed := range seeds {
 				want, got := history(cpu.New(), seed), history(d, seed)
 				if !slices.Equal(got, want) {
 					t.Errorf("seed %d: the GPU read %v, want %v", seed, got[len(got)-1], want[len(want)-1])

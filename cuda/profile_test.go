@@ -19,7 +19,7 @@ func TestProfile(t *testing.T) {
 	t.Setenv(megakernel.ProfileVariable, path)
 	for range 2 {
 		d, _ := openFake(t, fakegpu.Options{}, false)
-		for seed := range uint64(40) {
+		for seed := range uint64(10) {
 			history(d, seed)
 		}
 		if err := d.Close(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
@@ -37,8 +38,10 @@ type Page struct {
 	Text  string // Markdown
 }
 
-// Pages returns the pages in the order in which they are to be read.
-func Pages() []Page {
+// Pages returns the pages in the order in which they are to be read. Callers do not change them.
+var Pages = sync.OnceValue(pages)
+
+func pages() []Page {
 	names, err := fs.Glob(files, "*.md")
 	if err != nil {
 		panic(err) // the pattern is right
@@ -50,12 +53,13 @@ func Pages() []Page {
 			if name != want && (want != "" || strings.Contains(" "+strings.Join(order, " ")+" ", " "+name+" ")) {
 				continue
 			}
-			text, err := files.ReadFile(file)
+			raw, err := files.ReadFile(file)
 			if err != nil {
 				panic(err) // it is in the program
 			}
-			first, _, _ := strings.Cut(string(text), "\n")
-			pages = append(pages, Page{name, strings.TrimPrefix(first, "# "), string(text)})
+			text := string(raw)
+			first, _, _ := strings.Cut(text, "\n")
+			pages = append(pages, Page{name, strings.TrimPrefix(first, "# "), text})
 		}
 	}
 	return pages

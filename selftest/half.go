@@ -24,7 +24,7 @@ func (t Target) halfPrecision() (all []Check) {
 		return nil
 	}
 	if t.Small {
-		s.Every = 7
+		s.Every = 12
 	}
 	s.Wide = t.Device.Features().Host != nil
 	for _, k := range device.Kernels() {

@@ -86,18 +86,20 @@ func (t Target) forget() (string, error) {
 }
 
 func (t Target) forgetOnce() (string, error) {
-	n, times := 1<<24, 100
+	n, times, every := 1<<24, 100, 1
 	if t.Small {
-		n, times = 1<<16, 50
+		n, times, every = 1<<16, 50, 5
 	}
 	before, err := t.Free()
 	if err != nil {
 		return "", err
 	}
 	var last device.Vector
-	for range times {
+	for i := range times {
 		last = t.Device.NewVector(n)
-		runtime.GC()
+		if i%every == 0 {
+			runtime.GC()
+		}
 	}
 	one := t.Device.NewVector(1)
 	t.Device.Do(device.Gather(one, last, t.Device.NewIndex([]uint32{0}, nil)))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -105,6 +106,10 @@ func (g *manyProcesses) openElastic(first int, anew bool) (int, error) {
 		if err := g.p.Network.Start(nil, 0); err != nil {
 			return 0, err
 		}
+		g.r.driver = newSynchronous(g.r, 0)
+		if err := g.r.makeAgents(0, nil); err != nil { // Once it is a member, the others wait for it.
+			return 0, err
+		}
 		at, err := e.join(context.Background())
 		if err != nil {
 			return 0, err
@@ -137,7 +142,8 @@ func (g *manyProcesses) joins() bool { return g.joined }
 // start again from the state before, with the new members.
 func (g *manyProcesses) takeOver(a *agent, t int) error {
 	p, members := g.r.progress, g.r.setup.Members
-	restore := a.keep()
+	restore, ledger := func() {}, a.exchange.ledger
+	keep := sync.OnceFunc(func() { restore = a.keep() })
 	early := map[int]dist.Message{}
 	defer func() {
 		for _, m := range early {
@@ -153,7 +159,7 @@ func (g *manyProcesses) takeOver(a *agent, t int) error {
 				giveUp()
 			}
 		})
-		err := a.attempt(t, &takeover{ctx, revision, early}, (*regrouping).confirm)
+		err := a.attempt(t, &takeover{ctx, revision, early}, keep, (*regrouping).confirm)
 		again := ctx.Err() != nil && a.ctx.Err() == nil
 		giveUp()
 		switch {
@@ -168,6 +174,7 @@ func (g *manyProcesses) takeOver(a *agent, t int) error {
 			return context.Cause(a.ctx)
 		}
 		restore()
+		a.exchange.ledger = ledger
 	}
 }
 

@@ -46,18 +46,24 @@ type elasticProcesses struct {
 	// begins again with the checkpoint of an iteration after the first of saves, up to the second.
 	crash int
 	saves [2]int
+	// resigns says that it is dropped after that.
+	resigns bool
+	died    context.Context // Ends when one of the last agents has died. The process begins again after it.
+	death   context.CancelFunc
 }
 
 // mortal is a Network that dies in place of sending a message.
 type mortal struct {
 	*link.Node
 	dies func(dist.Message) bool
+	died func()
 }
 
 func (n mortal) Send(ctx context.Context, m dist.Message) error {
 	if n.dies(m) {
 		m.Release()
 		n.Node.Close()
+		n.died()
 		<-ctx.Done()
 		return ctx.Err()
 	}
@@ -159,8 +165,8 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 			return nil, err
 		}
 	}
-	if dies := e.death(rank, life); dies != nil {
-		opt.Process.Network = mortal{n, dies}
+	if dies := e.dying(rank, life); dies != nil {
+		opt.Process.Network = mortal{n, dies, e.death}
 		context.AfterFunc(ctx, g.Close)
 	}
 	return Run(ctx, s, opt)
@@ -169,8 +175,8 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 // folder is where agents of a life keep checkpoints.
 func (e *elasticProcesses) folder(life int) string { return filepath.Join(e.dir, strconv.Itoa(life)) }
 
-// death reports whether an agent dies instead of sending a message; nil: it does not die.
-func (e *elasticProcesses) death(rank, life int) func(dist.Message) bool {
+// dying reports whether an agent dies instead of sending a message; nil: it does not die.
+func (e *elasticProcesses) dying(rank, life int) func(dist.Message) bool {
 	dies := e.also
 	switch {
 	case rank == 0:
@@ -194,7 +200,8 @@ func (e *elasticProcesses) survivors() int {
 	return e.c.Agents - 2
 }
 
-// replays compares the models of the members with those of a run in one process by the log.
+// replays compares a run with one in one process by the log: the models of the members, and the rows
+// after the last change, up to totals that an agent takes with it when it dies.
 func (e *elasticProcesses) replays(got *Result, log []membership.Epoch, file string) {
 	e.t.Helper()
 	if err := os.WriteFile(file, membership.Text(log), 0o644); err != nil {
@@ -208,6 +215,16 @@ func (e *elasticProcesses) replays(got *Result, log []membership.Epoch, file str
 			e.t.Errorf("agent %d of the log played again differs: %s", i, membership.Text(log))
 		}
 	}
+	for k, row := range got.Rows {
+		if len(log) > 0 && row.Iteration < log[len(log)-1].At {
+			continue
+		}
+		want := again.Rows[k]
+		row.Traffic, row.GradsTotal, row.Times = want.Traffic, want.GradsTotal, want.Times
+		if got, want := fmt.Sprintf("%+v", row), fmt.Sprintf("%+v", want); got != want {
+			e.t.Errorf("a row of the log played again is\n%s\nwant\n%s", want, got)
+		}
+	}
 }
 
 // run returns the result of agent 0 and the changes of the members.
@@ -217,11 +234,14 @@ func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
 	e.groups = make([]*agreement.Group, n)
 	results, errs := make([]*Result, n), make([]error, n)
 	last, kill := context.WithCancel(context.Background())
+	e.died, e.death = context.WithCancel(context.Background())
+	defer e.death()
 	var all sync.WaitGroup
 	address := make(chan string, 1)
 	start := func(rank int, ctx context.Context, ready func(string)) {
 		all.Go(func() {
 			if results[rank], errs[rank] = e.one(ctx, rank, ready); errs[rank] != nil && e.crash > 0 && rank == 1 {
+				<-e.died.Done()
 				results[rank], errs[rank] = e.one(ctx, rank, ready)
 			}
 		})
@@ -239,7 +259,11 @@ func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
 	kill()
 	dying.Wait()
 	for i, err := range errs {
-		if err != nil {
+		if i == 1 && e.resigns {
+			if _, dropped := errors.AsType[*link.LifeError](err); !dropped && !errors.Is(err, ErrDropped) {
+				e.t.Errorf("agent 1 ended with %v, want that it was dropped", err)
+			}
+		} else if err != nil {
 			e.t.Fatalf("agent %d: %v", i, err)
 		}
 	}
@@ -322,6 +346,29 @@ func TestResumeBeforeAllReduceGivenUp(t *testing.T) {
 		t.Errorf("the members changed by %s", membership.Text(log))
 	}
 	e.replays(got, log, written)
+}
+
+// An agent dies whose messages an earlier process of another agent has used and the present one, which
+// begins again before them, does not get. The other agents have used what that process computed of them, so
+// that the agent cannot go on: it is dropped, and the log repeats the run to the bit.
+func TestResumeBehind(t *testing.T) {
+	const at = 34
+	for _, algo := range []string{"dsgd", "fspda-sa"} {
+		t.Run(algo, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			c := elastic(t, algo, "")
+			written := c.Membership
+			c.Membership, c.Agents, c.Checkpoint = "elastic", 4, 0
+			e := &elasticProcesses{t: t, c: c, crash: at, saves: [2]int{20, 24}, resigns: true, dir: t.TempDir(),
+				dies: func(_ *elasticProcesses, m dist.Message) bool { return m.T >= at }}
+			got, log := e.run()
+			if len(log) != 2 || !slices.Equal(log[0].Left, []int{3}) || !slices.Equal(log[1].Left, []int{1}) ||
+				log[0].At < at {
+				t.Fatalf("the members changed by %s", membership.Text(log))
+			}
+			e.replays(got, log, written)
+		})
+	}
 }
 
 // What members send that may leave is what is counted, up to a tenth. The all-reduce in the middle of
@@ -460,7 +507,7 @@ func TestWriterDiesInJoin(t *testing.T) {
 			cfg := elastic(t, "fspda-sa", "")
 			cfg.Membership, cfg.Agents, cfg.Iterations = "elastic", 4, 4000
 			cfg.GradientTime = 0.01
-			e := &elasticProcesses{t: t, c: cfg, first: c.dies, dir: t.TempDir(), groups: make([]*agreement.Group, 4),
+			e := &elasticProcesses{t: t, c: cfg, first: c.dies, dir: t.TempDir(), groups: make([]*agreement.Group, 4), death: func() {},
 				dies: func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 }}
 			dead, kill := context.WithCancel(t.Context())
 			var living, dying sync.WaitGroup

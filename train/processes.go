@@ -147,7 +147,7 @@ func (g *manyProcesses) shareEvaluations(o *process.Options) {
 		return
 	}
 	o.Evaluations = process.NewParts(process.PartsOptions{Until: g.until,
-		Share: func(net process.Numbers, sn *snapshot.Snapshot) error {
+		Share: func(net snapshot.Numbers, sn *snapshot.Snapshot) error {
 			return g.r.eval.Share(net, sn, g.Coordinates())
 		},
 		Score: func(sn *snapshot.Snapshot) error { return g.r.eval.Score(sn) }})

@@ -33,12 +33,8 @@ type takeover struct {
 	early map[int]dist.Message
 }
 
-// regroup takes an agent that is a member from iteration t on over a change of the members there.
+// regroup takes an agent that is a member from iteration t on over the change of the members there.
 func (a *agent) regroup(t int) error {
-	c := a.run.setup.Members.Change(t)
-	if c == nil {
-		return nil
-	}
 	a.releaseGradient() // others may need it before this agent can go on
 	if err := a.run.group.takeOver(a, t); err != nil {
 		return err
@@ -49,8 +45,9 @@ func (a *agent) regroup(t int) error {
 	return a.reopen(t)
 }
 
-// attempt takes the agent over the changes that the log has for iteration t. finish ends the attempt.
-func (a *agent) attempt(t int, k *takeover, finish func(*regrouping) error) error {
+// attempt takes the agent over the changes that the log has for iteration t. keep is called before its
+// state changes, and finish ends the attempt.
+func (a *agent) attempt(t int, k *takeover, keep func(), finish func(*regrouping) error) error {
 	c := a.run.setup.Members.Change(t)
 	if a.id == c.Members[0] {
 		a.run.log.Info("agents have left or joined", zap.Int("iteration", t), zap.Ints("members", c.Members),
@@ -59,6 +56,10 @@ func (a *agent) attempt(t int, k *takeover, finish func(*regrouping) error) erro
 	r := &regrouping{a, c, k, t}
 	a.round.T, a.round.Links = t, a.round.Links[:0]
 	defer a.release()
+	if err := r.donate(); err != nil {
+		return err
+	}
+	keep()
 	if err := r.bring(); err != nil {
 		return err
 	}
@@ -72,7 +73,24 @@ func (a *agent) attempt(t int, k *takeover, finish func(*regrouping) error) erro
 
 // takeOver implements processGroup. All changes are known before.
 func (g *singleProcess) takeOver(a *agent, t int) error {
-	return a.attempt(t, &takeover{ctx: a.ctx}, func(*regrouping) error { return nil })
+	return a.attempt(t, &takeover{ctx: a.ctx}, func() {}, func(*regrouping) error { return nil })
+}
+
+// donated lists the vectors that a new member gets from the donor.
+func (r *regrouping) donated() []device.Vector {
+	all := append([]device.Vector{r.state.X}, r.state.Donated()...)
+	if r.gradients.buffers != nil {
+		all = append(all, r.gradients.buffers)
+	}
+	return all
+}
+
+// donate sends them at the donor.
+func (r *regrouping) donate() error {
+	if r.id != r.Donor || len(r.Joined) == 0 {
+		return nil
+	}
+	return r.send(r.Joined, append(r.donated(), r.counters())...)
 }
 
 // bring gives new members the state of the donor, and begins the memory of their edges anew.
@@ -80,13 +98,9 @@ func (r *regrouping) bring() error {
 	a, g := r.agent, &algo.Group{Members: r.Members, Joined: r.Joined, Self: r.id}
 	t := a.run.setup.Traits
 	fromModel := t.EdgesFromModel && t.EdgeVectors != nil
-	state := append([]device.Vector{a.state.X}, a.state.Donated()...)
-	if a.gradients.buffers != nil {
-		state = append(state, a.gradients.buffers)
-	}
 	switch {
 	case r.Joins(a.id):
-		if err := r.receive(state); err != nil {
+		if err := r.receive(r.donated()); err != nil {
 			return err
 		}
 		a.state.Reset(a.run.setup.Algo, g, a.state.X)
@@ -101,9 +115,6 @@ func (r *regrouping) bring() error {
 		a.state.Reset(a.run.setup.Algo, g, model)
 	default:
 		a.state.Reset(a.run.setup.Algo, g, nil)
-	}
-	if a.id == r.Donor && len(r.Joined) > 0 {
-		return r.send(r.Joined, append(state, r.counters())...)
 	}
 	return nil
 }
@@ -262,7 +273,7 @@ func (r *regrouping) confirm() error {
 	return nil
 }
 
-// keep copies the agent's state, and returns a function that sets the agent back to it.
+// keep copies the agent's state but its ledger, and returns a function that sets the agent back to it.
 func (a *agent) keep() (restore func()) {
 	vs := append([]device.Vector{a.state.X}, a.state.Aux...)
 	var counts []int
@@ -278,7 +289,6 @@ func (a *agent) keep() (restore func()) {
 		a.dev.Read(host[k], v)
 	}
 	scalars, directions, grads := slices.Clone(a.state.Scalars), a.state.Count, a.gradients.count
-	ledger := a.exchange.ledger
 	return func() {
 		for k, v := range vs {
 			a.dev.Write(v, host[k])
@@ -287,7 +297,7 @@ func (a *agent) keep() (restore func()) {
 			e.Count = counts[k]
 		}
 		copy(a.state.Scalars, scalars)
-		a.state.Count, a.gradients.count, a.exchange.ledger = directions, grads, ledger
+		a.state.Count, a.gradients.count = directions, grads
 	}
 }
 

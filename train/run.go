@@ -179,8 +179,13 @@ func (r *run) start() (*Result, error) {
 		}
 		res.Rows = append(res.Rows, f.Rows()...)
 	}
-	if err := r.makeAgents(res.First, ck); err != nil {
-		return nil, err
+	if !r.group.joins() { // Else it was made before.
+		if err := r.makeAgents(res.First, ck); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range r.workers {
+		w.masks.next = res.First
 	}
 	return res, r.group.start()
 }
@@ -203,13 +208,13 @@ func (r *run) recall(ck *runfolder.Checkpoint) error {
 // makeAgents makes the agents of this process, and a pool of snapshots for every agent.
 func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 	s := r.setup
-	for _, w := range r.workers {
-		w.masks.next = first
-	}
 	for range s.Graph.N {
 		r.snapshotPools = append(r.snapshotPools, snapshot.NewPool(r.driver.snapshotLimit()))
 	}
-	x0 := r.workers[0].Model.Init(s.Config.Seed) // every agent starts from the same model
+	var x0 []float32 // The model from which every agent starts, unless it gets a member's.
+	if !r.group.joins() {
+		x0 = r.workers[0].Model.Init(s.Config.Seed)
+	}
 	for _, i := range r.localAgents() {
 		batch := first
 		if s.BatchPerGradient() && ck != nil {
@@ -220,7 +225,9 @@ func (r *run) makeAgents(first int, ck *runfolder.Checkpoint) error {
 			return err
 		}
 		r.agents = append(r.agents, a)
-		a.dev.Write(a.state.X, x0)
+		if x0 != nil {
+			a.dev.Write(a.state.X, x0)
+		}
 		a.state.Connect(s.Algo, s.Graph.Neighbours(i))
 		if ck != nil {
 			if err := a.restore(ck); err != nil {

@@ -3,6 +3,9 @@ package train
 import (
 	"cmp"
 	"context"
+	"time"
+
+	"go.uber.org/zap"
 
 	"fspda/train/council"
 	"fspda/train/runfolder"
@@ -107,7 +110,7 @@ func (r *run) newMeeting() func(*agent, int) error {
 // assemble takes an agent over a change of the members at the head of iteration t, unless the run
 // was resumed behind it. An absent agent waits until some member gets as far.
 func (d *synchronous) assemble(a *agent, t, first int) error {
-	members := d.r.setup.Members
+	members, begin := d.r.setup.Members, time.Now()
 	if t > first {
 		if err := d.meet(a, t); err != nil {
 			return err
@@ -122,10 +125,15 @@ func (d *synchronous) assemble(a *agent, t, first int) error {
 	case members.Change(t) != nil:
 		d.r.progress.approach(t)
 	}
-	if t == first && !d.r.group.joins() {
+	if t == first && !d.r.group.joins() || members.Change(t) == nil {
 		return nil
 	}
-	return a.regroup(t)
+	err := a.regroup(t)
+	if d.r.opt.Process != nil {
+		d.r.log.Info("goes on with the new members", zap.Int("iteration", t),
+			zap.Duration("after", time.Since(begin).Round(time.Millisecond)))
+	}
+	return err
 }
 
 // step is one iteration: the local half, the exchange, the mixing half. Some algorithms have

@@ -72,7 +72,7 @@ func openScale(c train.Config, agents, iterations int) (r measure.AgentsRun, err
 		return r, err
 	}
 	forecast := memory.Process(s, dev.Device)
-	undo := setup.LimitMemory(forecast, c.Model)
+	undo := setup.LimitMemory(func() uint64 { return forecast }, c.Model)
 	return measure.AgentsRun{Setup: s, Device: dev.Device, Model: m, Forecast: forecast, Close: func() {
 		undo()
 		_ = s.Set.Close()

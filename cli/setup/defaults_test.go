@@ -96,15 +96,15 @@ func (r *resolver) again(t *testing.T, s *train.Setup, lines []string) {
 	}
 }
 
-// skipped draws whether a run is one of the three of four that only long tests resolve.
-func skipped(draw *rand.Rand) bool { return draw.IntN(4) > 0 && os.Getenv("FSPDA_LONG") == "" }
+// skipped draws whether a run is one of the seven of eight that only long tests resolve.
+func skipped(draw *rand.Rand) bool { return draw.IntN(8) > 0 && os.Getenv("FSPDA_LONG") == "" }
 
 // networks and the data sets that they read.
 var networks = map[string]string{"mlp": "synthetic", "gn-lenet": "synthetic", "resnet20": "synthetic-images",
 	"resnet20-evonorm": "synthetic-images", "gpt-nano": "", "llama-nano": ""}
 
 // No method refuses a network, a length or a schedule because of a key that nobody set, and what a
-// run folder holds of the run is the same run. FSPDA_LONG=1 resolves all these runs, else a quarter.
+// run folder holds of the run is the same run. FSPDA_LONG=1 resolves all these runs, else an eighth.
 func TestDefaultsFitLengths(t *testing.T) {
 	r := newResolver()
 	bent, draw := map[string]int{}, rand.New(rand.NewPCG(1, 2)) // by key, in how many runs
@@ -154,7 +154,7 @@ func TestDefaultsFitLengths(t *testing.T) {
 }
 
 // A run in which one more key is set is refused for that key only, whatever it does to the defaults
-// of others. FSPDA_LONG=1 resolves all of these runs, else a quarter.
+// of others. FSPDA_LONG=1 resolves all of these runs, else an eighth.
 func TestDefaultsFitSettings(t *testing.T) {
 	values := map[string][]string{"batch": {"4", "300"}, "agents": {"1", "2", "3", "16", "40"},
 		"alpha": {"1e-6", "1e-3", "5"}, "momentum": {"0.5"}, "local_steps": {"1", "3", "64"}, "epochs": {"0.3", "2.5"},

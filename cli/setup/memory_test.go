@@ -21,7 +21,7 @@ func TestLimitMemory(t *testing.T) {
 		{100 << 30, "gpt-nano", 100 << 30},
 		{100 << 30, "resnet50", 102 << 30},
 	} {
-		undo := LimitMemory(test.forecast, test.network)
+		undo := LimitMemory(func() uint64 { return test.forecast }, test.network)
 		want := memory.Limit(uint64(test.want)) // pages of the program are read meanwhile
 		if got := debug.SetMemoryLimit(-1); got < want-16<<20 || got > want+16<<20 {
 			t.Errorf("%s: a forecast of %d bytes gives a limit of %d, want about %d", test.network, test.forecast, got,
@@ -33,7 +33,7 @@ func TestLimitMemory(t *testing.T) {
 		}
 	}
 	t.Setenv("GOMEMLIMIT", "1GiB")
-	LimitMemory(100<<30, "mlp")
+	LimitMemory(func() uint64 { t.Error("the forecast is computed"); return 100 << 30 }, "mlp")
 	if got := debug.SetMemoryLimit(-1); got != before {
 		t.Errorf("a limit set by the user became %d bytes, want %d, unchanged", got, before)
 	}

@@ -20,6 +20,7 @@ import (
 	"fspda/cli/command"
 	"fspda/dist"
 	"fspda/internal/bounded"
+	"fspda/internal/lockfile"
 	"fspda/internal/wholefile"
 	"fspda/train"
 	"fspda/train/membership/agreement"
@@ -35,7 +36,7 @@ const (
 
 const (
 	statusInterval = time.Second
-	statusLasts    = 10 * time.Second // An older status is of a process that has ended.
+	statusLasts    = 10 * time.Second // An older status is of a process that hangs or has ended.
 	maxStatus      = 1 << 20
 )
 
@@ -200,20 +201,25 @@ keeps its folder on this machine, passes the request on. An agent that is droppe
 }
 
 // readStatus reads the newest state of the members in a run folder, of the process of another agent
-// than one.
+// than one. The newest is the file written last, since the clock of a process may be wrong.
 func readStatus(run string, except int) (newest membersStatus, err error) {
 	files, err := filepath.Glob(filepath.Join(run, "agents", "[0-9]*", statusFile))
 	if err != nil {
 		return newest, err
 	}
+	var written time.Time
 	hosts := map[int]string{}
 	for _, path := range files {
+		if held, known := lockfile.Held(filepath.Dir(path)); known && !held {
+			continue // Its process has ended.
+		}
 		text, err := bounded.File(path, maxStatus)
-		if errors.Is(err, os.ErrNotExist) {
+		info, statErr := os.Stat(path)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(statErr, os.ErrNotExist) {
 			continue
 		}
 		var s membersStatus
-		if err == nil {
+		if err = errors.Join(err, statErr); err == nil {
 			err = json.Unmarshal(text, &s)
 		}
 		if err != nil {
@@ -224,11 +230,11 @@ func readStatus(run string, except int) (newest membersStatus, err error) {
 				hosts[a.Slot] = a.Host
 			}
 		}
-		if s.Rank != except && s.Time.After(newest.Time) {
-			newest = s
+		if s.Rank != except && info.ModTime().After(written) {
+			newest, written = s, info.ModTime()
 		}
 	}
-	if time.Since(newest.Time) > statusLasts {
+	if time.Since(written) > statusLasts {
 		return newest, &train.FolderError{Path: run,
 			Got:  "has no process of a run with --membership elastic on this machine",
 			Hint: "name the folder that such a process was given with --out, while it runs"}

@@ -3,6 +3,8 @@ package traincmd
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/dist"
+	"fspda/internal/lockfile"
 	"fspda/internal/testing/disttest"
 	"fspda/train/membership/agreement"
 	"fspda/train/process"
@@ -30,9 +33,7 @@ func TestStatusWhileDropWaits(t *testing.T) {
 	t.Parallel() // it mostly waits
 	run := t.TempDir()
 	folder := filepath.Join(run, "agents", "000")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	lockAgent(t, folder)
 	g, err := agreement.Open(agreement.Options{Agents: 3, DropAfter: time.Minute,
 		Sessions: disttest.NewNetwork(3, 1, time.Millisecond).Start(0)})
 	if err != nil {
@@ -69,5 +70,44 @@ func TestStatusWhileDropWaits(t *testing.T) {
 	var out bytes.Buffer
 	if err := s.print(&out); err != nil || !strings.Contains(out.String(), "no majority of the members") {
 		t.Errorf("error %v, text %q", err, out.String())
+	}
+}
+
+// lockAgent makes the folder of an agent and locks it, as the agent's process does.
+func lockAgent(t *testing.T, folder string) {
+	t.Helper()
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	l, ok, err := lockfile.TryLock(folder)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	t.Cleanup(func() { _ = l.Unlock() })
+}
+
+// The state of a process that was killed is not shown, even if its clock was hours ahead.
+func TestStatusOfEndedProcess(t *testing.T) {
+	run := t.TempDir()
+	for rank, ahead := range []time.Duration{0, 4 * time.Hour} {
+		folder := filepath.Join(run, "agents", fmt.Sprintf("%03d", rank))
+		if rank == 0 {
+			lockAgent(t, folder)
+		} else if err := os.MkdirAll(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(membersStatus{Time: time.Now().Add(ahead), Rank: rank})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, statusFile), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s, err := readStatus(run, -1); err != nil || s.Rank != 0 {
+		t.Errorf("state of agent %d, error %v, want that of agent 0, whose process runs", s.Rank, err)
+	}
+	if s, err := readStatus(run, 0); err == nil {
+		t.Errorf("state of agent %d, whose process has ended", s.Rank)
 	}
 }

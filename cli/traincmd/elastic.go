@@ -13,7 +13,6 @@ import (
 	"go.uber.org/zap"
 
 	"fspda/dist/link"
-	"fspda/internal/lockfile"
 	"fspda/train"
 	"fspda/train/membership/agreement"
 	"fspda/train/process"
@@ -145,22 +144,22 @@ func (m *oneAgent) writer(s *train.Setup, store *runfolder.AgentStore) int {
 	return v.Writer
 }
 
-// openFolder opens the run folder for the process that writes it, and returns its path.
+// openFolder opens the run folder for the process that writes it, and returns its path. In an
+// elastic run another process may still hold it.
 func (m *oneAgent) openFolder(ctx context.Context, r *run) (path string, err error) {
 	path = m.out
-	elastic := r.setup.DropsSilent()
-	for begin := time.Now(); elastic; {
-		held, _ := lockfile.Held(m.out)
-		if !held {
-			break
-		}
-		if time.Since(begin) > lockTimeout && !m.moved {
+	for begin := time.Now(); ; {
+		_, err = train.ReadConfig(path)
+		r.options.Folder, err = train.OpenFolder(path, r.setup, err == nil)
+		switch late := time.Since(begin) > lockTimeout; {
+		case !r.setup.DropsSilent() || path != m.out || !errors.Is(err, runfolder.ErrInUse):
+			return path, err
+		case late && !m.moved:
 			return path, fmt.Errorf("%w: another process writes %s", train.ErrDropped, path)
-		}
-		if time.Since(begin) > lockTimeout { // The process that wrote it hangs.
+		case late: // The process that wrote it hangs.
 			path = fmt.Sprintf("%s-agent-%03d", m.out, m.rank)
 			r.display.log.Warn("the run folder is still held: rows go to another one", zap.String("folder", path))
-			break
+			continue
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
@@ -168,9 +167,6 @@ func (m *oneAgent) openFolder(ctx context.Context, r *run) (path string, err err
 			return path, context.Cause(ctx)
 		}
 	}
-	_, err = train.ReadConfig(path)
-	r.options.Folder, err = train.OpenFolder(path, r.setup, err == nil)
-	return path, err
 }
 
 // lockTimeout is the time for which a process waits for the run folder that another one wrote, which

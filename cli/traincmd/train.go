@@ -196,7 +196,7 @@ func (m *allAgents) attach(ctx context.Context, r *run) (context.Context, error)
 	if err != nil {
 		return ctx, err
 	}
-	r.onClose(setup.LimitMemory(memory.Process(r.setup), r.setup.Config.Model))
+	r.onClose(setup.LimitMemory(func() uint64 { return memory.Process(r.setup) }, r.setup.Config.Model))
 	if r.display.from, err = folder.ResumesAt(r.setup); err != nil {
 		return ctx, errors.Join(err, folder.Close())
 	}

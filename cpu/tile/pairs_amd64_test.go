@@ -29,7 +29,7 @@ func pairSetsOfProcessor() (all []*Set) {
 // Micro-kernels give the same bits while goroutines are preempted and garbage is collected: what
 // they hold in registers and tiles is neither lost nor mixed with what others hold.
 func TestPairTilesUnderLoad(t *testing.T) {
-	for which, s := range pairSetsOfProcessor() {
+	for which, s := range testedPairSets(t) {
 		const k = 512
 		height, end := len(s.Tiles), time.Now().Add(500*time.Millisecond)
 		var wait sync.WaitGroup

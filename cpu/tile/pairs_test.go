@@ -92,15 +92,21 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-// Every micro-kernel of pairs has the bits of its definition, whatever the factors, in several runs
-// and groups.
-func TestPairTiles(t *testing.T) {
+// testedPairSets returns the micro-kernels of pairs that can run, of which a test needs one.
+func testedPairSets(t *testing.T) []*Set {
+	t.Helper()
 	all := pairSetsOfProcessor()
 	if len(all) == 0 {
 		t.Skip("the processor has no instructions on bfloat16 numbers")
 	}
+	return all
+}
+
+// Every micro-kernel of pairs has the bits of its definition, whatever the factors, in several runs
+// and groups.
+func TestPairTiles(t *testing.T) {
 	const ars, brs, ldc, more = 1100, 37, 41, 16
-	for which, s := range all {
+	for which, s := range testedPairSets(t) {
 		for rows := range len(s.Tiles) {
 			for vectors := range 2 {
 				for _, c := range []struct{ k, runs, groups int }{{1, 1, 1}, {2, 1, 0}, {17, 2, 2}, {16, 3, 1},

@@ -37,8 +37,8 @@ func float32Arithmetic(v float64) float64 { return float64(float32(v)) }
 func Contract(t *testing.T, open func() device.Device) { contract(t, open, Checks()) }
 
 // ShortContract is Contract with a third of the lengths of vectors, a fifth of the small shapes of
-// matrices, and the operands of a kernel in one of two spaces in turn: for a slow device, one that
-// does not compute in vector registers.
+// matrices, no large matrix to orthogonalize, and the operands of a kernel in one of two spaces in
+// turn: for a slow device, one that does not compute in vector registers.
 func ShortContract(t *testing.T, open func() device.Device) { contract(t, open, checksOf(true)) }
 
 func contract(t *testing.T, open func() device.Device, checks []Check) {

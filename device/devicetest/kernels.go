@@ -42,10 +42,10 @@ func checkKernel(f *field, k device.Kernel) {
 	}
 }
 
-// fewer leaves out four of five small shapes where there are many.
+// fewer leaves out four of five small shapes where there are more than thirty.
 func fewer(all []*device.Call) (some []*device.Call) {
 	for i, c := range all {
-		if len(all) < 100 || i%5 == 0 || slices.Max(c.Dims) > slices.Max(widths) {
+		if len(all) <= 30 || i%5 == 0 || slices.Max(c.Dims) > slices.Max(widths) {
 			some = append(some, c)
 		}
 	}

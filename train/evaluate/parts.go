@@ -8,17 +8,11 @@ import (
 	"fspda/train/snapshot"
 )
 
-// Numbers carries numbers of an evaluation between agents that follow each other, in order.
-type Numbers interface {
-	Send(to int, numbers []float64) error
-	Receive(from int, into []float64) error
-}
-
 // line is the agents in the order of their numbers, each in a process of its own. Sums go up the
 // line: each agent adds its numbers to the sum of those before it, so that the last one has the bits
 // of a sum in one process. Results go down.
 type line struct {
-	Numbers
+	snapshot.Numbers
 	self, last int
 	piece      []float64
 }
@@ -91,7 +85,7 @@ func (l *line) down(n int, all []float64, do func(from int, piece []float64)) er
 // Part of the snapshot except for the objective and the score, and sets its Mean if keep. Each process
 // sends and gets two vectors of float64, or four with the duals and the objective, and holds at most
 // one at a time; none gets the vectors of others.
-func (e *Evaluator) Share(net Numbers, sn *snapshot.Snapshot, keep bool) error {
+func (e *Evaluator) Share(net snapshot.Numbers, sn *snapshot.Snapshot, keep bool) error {
 	s, nan := e.setup, math.NaN()
 	l := &line{Numbers: net, self: sn.Agent, last: s.Graph.N - 1,
 		piece: make([]float64, min(pieceLen, s.Dim))}

@@ -66,12 +66,6 @@ func (Whole) conclude(_ context.Context, n *Node, sn *snapshot.Snapshot) (final 
 	return true, nil
 }
 
-// Numbers carries numbers of an evaluation to and from the agents before and after, in order.
-type Numbers interface {
-	Send(to int, numbers []float64) error
-	Receive(from int, into []float64) error
-}
-
 // Parts are evaluations to which each process contributes metrics of the model of its agent, beside the
 // training. The vectors of the last one follow its report in pieces, for the checkpoint of all agents.
 type Parts struct {
@@ -85,7 +79,7 @@ type Parts struct {
 // PartsOptions are the parts of a run that Parts use.
 type PartsOptions struct {
 	// Share computes, together with the other processes, the metrics that depend on all models.
-	Share func(Numbers, *snapshot.Snapshot) error
+	Share func(snapshot.Numbers, *snapshot.Snapshot) error
 	// Score evaluates the model of the agent.
 	Score func(*snapshot.Snapshot) error
 	// Until returns a context that ends when the evaluation of a snapshot can not be completed.

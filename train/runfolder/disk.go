@@ -30,7 +30,7 @@ func (OSDisk) WriteFile(path string, write func(io.Writer) error) (n int64, err 
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	c := &counter{w: f}
-	b := bufio.NewWriterSize(c, 1<<20)
+	b := bufio.NewWriterSize(c, 1<<16)
 	if err := write(b); err != nil {
 		return c.n, err
 	}

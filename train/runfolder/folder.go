@@ -213,13 +213,16 @@ func (f *Folder) lockFolder() (err error) {
 	return err
 }
 
+// ErrInUse is the cause of an error about a folder whose lock another process holds.
+var ErrInUse = errors.New("it is in use by another process")
+
 // lock locks a folder. If another process holds the lock, the error gives the hint.
 func lock(path, hint string) (*flock.Flock, error) {
 	switch l, ok, err := lockfile.TryLock(path); {
 	case err != nil:
 		return nil, unusable(path, "cannot be locked", err)
 	case !ok:
-		return nil, &FolderError{Path: path, Got: "is in use by another process", Hint: hint}
+		return nil, &FolderError{Path: path, Got: "cannot be locked", Err: ErrInUse, Hint: hint}
 	default:
 		return l, nil
 	}

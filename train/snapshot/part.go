@@ -8,6 +8,12 @@ import (
 	"fspda/train/algo"
 )
 
+// Numbers carries numbers of an evaluation between agents that follow each other, in order.
+type Numbers interface {
+	Send(to int, numbers []float64) error
+	Receive(from int, into []float64) error
+}
+
 // Part has the metrics of an agent's model that the agent's process computes for a row of all agents.
 // Those that the row does not need are not set.
 type Part struct {

@@ -25,24 +25,19 @@ template <class T> __device__ inline float rounded_to(float v) { return to_float
 #ifdef FSPDA_HOST
 // mma_half is mma.m16n8k16 of PTX: D = A·B + C. With g = lane/4 and t = lane%4, the registers of a
 // lane hold pairs from A[g][2t], A[g+8][2t], A[g][2t+8], A[g+8][2t+8]; B[2t][g], B[2t+8][g]; and
-// C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is computed in float64 and rounded once;
-// the hardware's order and rounding differ.
+// C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1].
 template <class T> inline void mma_half(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  const host::Fragment *all = host::meet_fragments(a, b);
+  host::Factors &f = host::next_factors();
   const int g = threadIdx.x % WARP / 4, t = threadIdx.x % 4;
-  double A[2][16], B[2][16]; // two rows and two columns
-  for (int k = 0; k < 16; k += 2)
-    for (int i = 0; i < 2; i++) {
-      const u32 p = all[4 * g + k % 8 / 2].a[k / 8 * 2 + i], q = all[4 * (2 * t + i) + k % 8 / 2].b[k / 8];
-      A[i][k] = low_of<T>(p), A[i][k + 1] = high_of<T>(p);
-      B[i][k] = low_of<T>(q), B[i][k + 1] = high_of<T>(q);
-    }
-  double s0 = c[0], s1 = c[1], s2 = c[2], s3 = c[3];
-  for (int k = 0; k < 16; k++) {
-    s0 += A[0][k] * B[0][k], s1 += A[0][k] * B[1][k];
-    s2 += A[1][k] * B[0][k], s3 += A[1][k] * B[1][k];
+  for (int i = 0; i < 4; i++) {
+    double *p = f.a[g + i % 2 * 8] + 2 * t + i / 2 * 8;
+    p[0] = low_of<T>(a[i]), p[1] = high_of<T>(a[i]);
   }
-  c[0] = (float)s0, c[1] = (float)s1, c[2] = (float)s2, c[3] = (float)s3;
+  for (int i = 0; i < 2; i++) {
+    double *p = f.b[g] + 2 * t + i * 8;
+    p[0] = low_of<T>(b[i]), p[1] = high_of<T>(b[i]);
+  }
+  host::add_product<16>(c, f);
 }
 #else
 template <class T> __device__ inline void mma_half(float (&c)[4], const u32 (&a)[4], const u32 (&b)[2]);

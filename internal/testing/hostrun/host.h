@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,17 +99,17 @@ struct Thread {
   unsigned long round; // number of warp operations so far
 };
 
-// Fragment is what a lane contributes to a product of matrices by its warp.
-struct Fragment {
-  unsigned a[4], b[2];
+// Factors are the factors of a product of matrices by a warp: rows of A, and columns of B.
+struct Factors {
+  double a[16][16], b[8][16];
 };
 
 // Warp is the exchange of a warp operation. Two rounds alternate, so that a lane can store its next
 // value before another has read the last ones.
 struct Warp {
   uint64_t value[2][32];
-  Fragment fragment[2][32];
   unsigned arrived[2];
+  Factors factors[2];
 };
 
 // Block is the threads of a block. Most launches reuse one for all blocks in turn; in a cooperative
@@ -134,6 +135,7 @@ HOST_STATE static Stack *stack, *idle_stacks, *all_stacks; // stack is that of t
 HOST_STATE static int threads, current, left_to_visit;
 HOST_STATE static unsigned next_thread, step; // of the pass over the threads of a block
 HOST_STATE static bool moved;                 // a thread of the pass made progress
+HOST_STATE static bool unfinished;            // a thread of the running blocks has not ended
 HOST_STATE static bool uneven;                // some warps of a block rest while others can go on
 HOST_STATE static Context scheduler;
 HOST_STATE static unsigned char *shared; // of the running block
@@ -141,13 +143,6 @@ HOST_STATE static void (*body)(void **);
 HOST_STATE static void **arguments;
 HOST_STATE static const char *failure;
 
-// leave suspends the running thread.
-__attribute__((noinline)) inline void leave(State s) {
-  Thread &t = here->thread[current];
-  t.state = s;
-  t.stack = stack;
-  if (!HOST_SAVE(stack->at)) jump(scheduler);
-}
 
 // wait_for_thread lends the running stack to the next thread that starts.
 __attribute__((noinline)) inline void wait_for_thread() {
@@ -167,6 +162,20 @@ inline Thread &select() {
   Thread &t = here->thread[current];
   threadIdx = dim3{t.x, t.y, t.z};
   return t;
+}
+
+// leave suspends the running thread. If the next thread of the pass can go on, it does so, without
+// the scheduler.
+__attribute__((noinline)) inline void leave(State s) {
+  Thread &t = here->thread[current];
+  t.state = s;
+  t.stack = stack;
+  if (HOST_SAVE(stack->at)) return;
+  if (!left_to_visit || here->thread[next_thread].state != running || rests(next_thread)) jump(scheduler);
+  unfinished = true;
+  moved = moved || s != looking;
+  stack = select().stack;
+  jump(stack->at);
 }
 
 // start runs one thread after the other, for all blocks of all later launches. It returns to the
@@ -286,15 +295,14 @@ inline void begin(Block &b) {
     if (++x == blockDim.x) x = 0, y++;
     if (y == blockDim.y) y = 0, z++;
   }
-  memset(b.warp, 0, (threads + 31) / 32 * sizeof b.warp[0]);
+  for (int w = 0; w < (threads + 31) / 32; w++) memset(&b.warp[w], 0, offsetof(Warp, factors));
   memset(b.arrived, 0, sizeof b.arrived);
   b.resting = uneven ? (unsigned)draw() : 0;
 }
 
 // advance resumes every runnable thread of a block once, except those of resting warps. Where no other
-// makes progress, it has other warps rest. It reports whether one made progress or rests, and whether
-// some are left.
-inline bool advance(Block &b, bool &left) {
+// makes progress, it has other warps rest. It reports whether one made progress or rests.
+inline bool advance(Block &b) {
   const Order order = next_order(threads);
   bool later = false;
   moved = false;
@@ -311,7 +319,7 @@ inline bool advance(Block &b, bool &left) {
       resume();
       moved = moved || b.thread[current].state != looking; // current is the last that ran
     }
-    left = left || b.thread[current].state != done;
+    unfinished = unfinished || b.thread[current].state != done;
   }
   if (uneven && (!moved || draw() % 16 == 0)) b.resting = (unsigned)draw();
   return moved || later;
@@ -320,10 +328,10 @@ inline bool advance(Block &b, bool &left) {
 // run_blocks runs the first count blocks at the same time.
 inline void run_blocks(int count) {
   for (int i = 0; i < count; i++) begin(*blocks[i]);
-  for (bool left = true; left;) {
-    bool some = left = false;
-    for (int i = 0; i < count; i++) some |= advance(*blocks[i], left);
-    if (some || !left) continue;
+  for (unfinished = true; unfinished;) {
+    bool some = unfinished = false;
+    for (int i = 0; i < count; i++) some |= advance(*blocks[i]);
+    if (some || !unfinished) continue;
     for (int i = 0; i < count; i++) some |= release(*blocks[i]);
     if (some) continue;
     if (!failure)
@@ -359,12 +367,22 @@ inline const uint64_t *meet(unsigned mask, uint64_t value) {
   return p.value[r];
 }
 
-// meet_fragments is meet for the operands of a product of matrices.
-inline const Fragment *meet_fragments(const unsigned (&a)[4], const unsigned (&b)[2]) {
-  Fragment *all = here->warp[current / 32].fragment[here->thread[current].round % 2];
-  all[current % 32] = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+// next_factors returns the factors of the next product of the running warp, where each lane stores its
+// share.
+inline Factors &next_factors() { return here->warp[current / 32].factors[here->thread[current].round % 2]; }
+
+// add_product waits for all lanes of the warp, and adds the first K terms of rows g and g+8 times columns
+// 2t and 2t+1 to c, where g = lane/4 and t = lane%4. Each sum is computed in float64 and rounded once; the
+// hardware's order and rounding differ.
+template <int K> inline void add_product(float (&c)[4], const Factors &f) {
   meet(0xffffffffu, 0);
-  return all;
+  const double *a = f.a[current % 32 / 4], *b = f.b[current % 4 * 2];
+  double s0 = c[0], s1 = c[1], s2 = c[2], s3 = c[3];
+  for (int k = 0; k < K; k++) {
+    s0 += a[k] * b[k], s1 += a[k] * b[16 + k];
+    s2 += a[8 * 16 + k] * b[k], s3 += a[8 * 16 + k] * b[16 + k];
+  }
+  c[0] = (float)s0, c[1] = (float)s1, c[2] = (float)s2, c[3] = (float)s3;
 }
 
 template <class T> inline uint64_t bits(T v) {
@@ -593,16 +611,11 @@ template <class T> inline T max(T a, T b) { return a < b ? b : a; }
 
 // mma_tf32 is mma.m16n8k8 of PTX for TF32: D = A·B + C. With g = lane/4 and t = lane%4, the
 // registers of a lane hold A[g][t], A[g+8][t], A[g][t+4], A[g+8][t+4]; B[t][g], B[t+4][g]; and
-// C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1]. The sum is computed in float64 and rounded once;
-// the hardware's order and rounding differ.
+// C[g][2t], C[g][2t+1], C[g+8][2t], C[g+8][2t+1].
 inline void mma_tf32(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-  const host::Fragment *all = host::meet_fragments(a, b);
+  host::Factors &f = host::next_factors();
   const int g = host::current % 32 / 4, t = host::current % 4;
-  for (int r = 0; r < 4; r++) {
-    double sum = c[r];
-    for (int k = 0; k < 8; k++)
-      sum += (double)__uint_as_float(all[4 * g + k % 4].a[k / 4 * 2 + r / 2]) *
-             (double)__uint_as_float(all[4 * (2 * t + r % 2) + k % 4].b[k / 4]);
-    c[r] = (float)sum;
-  }
+  for (int i = 0; i < 4; i++) f.a[g + i % 2 * 8][t + i / 2 * 4] = __uint_as_float(a[i]);
+  for (int i = 0; i < 2; i++) f.b[g][t + i * 4] = __uint_as_float(b[i]);
+  host::add_product<8>(c, f);
 }
