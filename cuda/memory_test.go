@@ -37,8 +37,8 @@ func checkForecast(t *testing.T, network string, precision Precision, crop, batc
 		t.Fatal(err)
 	}
 	m, c := model.NewEngine(net, d), train.Default()
-	c.Agents, c.Partition, c.Batch, c.Iterations, c.EvalPoints, c.Checkpoint, c.Precision = agents, "shuffled", batch, 4, 1,
-		0, string(precision)
+	c.Agents, c.Partition, c.Batch, c.Iterations, c.EvalPoints = agents, "shuffled", batch, 4, 1
+	c.Checkpoint, c.Precision = 0, string(precision)
 	s, err := c.Resolve(set, m)
 	if err != nil {
 		t.Fatal(err)

@@ -284,8 +284,9 @@ func (m *elasticMembers) Leave(agent, life int) membership.Exchange {
 		return membership.Exchange{}
 	}
 	idle := m.Close(agent, max(m.r.setup.Members.Since(agent), m.r.setup.Members.Since(m.p.Rank)))
+	behind := m.Slots.Behind() // The agent that leaves may have used messages that are not sent again, too.
 	m.Slots.Retire(agent, life)
-	if !m.resigned && !m.Joint() && m.Slots.Behind() {
+	if !m.resigned && !m.Joint() && behind {
 		// Others have used messages that this process cannot compute again.
 		m.resign(fmt.Errorf("%w: it resumed at iteration %d, its earlier process has gone further than iteration %d, "+
 			"and the messages of agent %d since then are lost", ErrDropped, m.first, idle.T, agent))

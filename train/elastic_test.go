@@ -507,8 +507,8 @@ func TestWriterDiesInJoin(t *testing.T) {
 			cfg := elastic(t, "fspda-sa", "")
 			cfg.Membership, cfg.Agents, cfg.Iterations = "elastic", 4, 4000
 			cfg.GradientTime = 0.01
-			e := &elasticProcesses{t: t, c: cfg, first: c.dies, dir: t.TempDir(), groups: make([]*agreement.Group, 4), death: func() {},
-				dies: func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 }}
+			e := &elasticProcesses{t: t, c: cfg, first: c.dies, dir: t.TempDir(), groups: make([]*agreement.Group, 4),
+				death: func() {}, dies: func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 }}
 			dead, kill := context.WithCancel(t.Context())
 			var living, dying sync.WaitGroup
 			live := func(rank int) {
