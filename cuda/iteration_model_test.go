@@ -79,13 +79,13 @@ func phaseOf(t *testing.T, calls []kernels.Call) (names []string, seconds float6
 
 // The model predicts the measured times of phases of figure 1, and five barriers. So a change that
 // adds a phase, or places calls behind others, fails here. A host that is faster than the GPU keeps
-// launches full.
+// launches nearly full: there is a launch of one iteration now and then.
 func TestModelOfIteration(t *testing.T) {
 	for _, c := range []struct {
 		host       float64 // the time until the host begins the next iteration of all agents
 		iterations float64 // The least mean number in a launch.
 		each       float64 // the most time of an iteration
-	}{{10e-6, 3.5, 39e-6}, {25e-6, 3.5, 39e-6}, {34e-6, 3.5, 39e-6}, {42e-6, 1, 44e-6}} {
+	}{{10e-6, 3, 39e-6}, {25e-6, 3, 39e-6}, {34e-6, 3, 39e-6}, {42e-6, 1, 44e-6}} {
 		t.Run(fmt.Sprintf("host of %.0f µs", c.host*1e6), func(t *testing.T) {
 			r := pacedFigure1(t, c.host)
 			sum, phases := 0, 0
