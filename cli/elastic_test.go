@@ -586,8 +586,8 @@ func TestElasticChurn(t *testing.T) {
 	}
 }
 
-// dualSum returns the largest sum of the duals, vectors of a name, in a coordinate at the end of a run,
-// and the largest dual.
+// dualSum reads the duals of all agents at the end of a run, which are vectors with a name. It
+// returns the largest sum over the agents in a coordinate, and the largest dual.
 func dualSum(t *testing.T, dir, name string, agents int) (sum, largest float64) {
 	t.Helper()
 	all := checkpoints(t, dir)

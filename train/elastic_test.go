@@ -348,9 +348,9 @@ func TestResumeBeforeAllReduceGivenUp(t *testing.T) {
 	e.replays(got, log, written)
 }
 
-// An agent dies whose messages an earlier process of another agent has used and the present one, which
-// begins again before them, does not get. The other agents have used what that process computed of them, so
-// that the agent cannot go on: it is dropped, and the log repeats the run to the bit.
+// An agent is started again, and its earlier process had used messages of an agent that now dies. The
+// new process cannot get them, and the others have used what was computed with them. So the agent is
+// dropped, and the log repeats the run to the bit.
 func TestResumeBehind(t *testing.T) {
 	const at = 34
 	for _, algo := range []string{"dsgd", "fspda-sa"} {

@@ -30,7 +30,8 @@ func factorBits(d device.Device) int {
 }
 
 // checkOrthogonalize compares matrices of many shapes, wide, tall and square, one of zeros and one
-// of rank 1 among them, with float64, or the smaller ones. The numbers around and between them keep their bits.
+// of rank 1 among them, with float64; a slow device compares the small ones. The numbers around and
+// between them keep their bits.
 func checkOrthogonalize(f *field) {
 	s := rng.New(6, "orthogonalize")
 	var all []device.Orthogonal
