@@ -24,7 +24,6 @@ type walker struct {
 	mu      sync.Mutex
 	entered int
 	held    bool
-	failed  int
 	dropped bool
 	err     error
 	log     []membership.Epoch
@@ -44,11 +43,9 @@ func (w *walker) Hold() int {
 	return w.entered + 1
 }
 
-func (w *walker) Fail() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.failed++
-}
+func (w *walker) Behind() (behind, known bool) { return false, true }
+
+func (w *walker) Reported() map[int]int { return nil }
 
 func (w *walker) Change(v membership.View) {
 	w.mu.Lock()
@@ -124,7 +121,7 @@ func (c *cluster) start(i int) {
 	if c.dir != "" {
 		file = filepath.Join(c.dir, fmt.Sprintf("%d-%d", i, c.life[i]))
 	}
-	g, err := Open(Options{Self: i, Agents: c.n, Life: c.life[i], DropAfter: dropAfter, Sessions: c.nodes[i],
+	g, err := Open(Options{Rules: membership.Rules{Agents: c.n}, Self: i, Life: c.life[i], DropAfter: dropAfter, Sessions: c.nodes[i],
 		File: file})
 	if err != nil {
 		c.t.Fatal(err)
@@ -342,7 +339,7 @@ func TestFailureOfJoiner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := time.Now().Add(time.Minute)
 		want := errors.New("no links")
-		g, err := Open(Options{Self: 1, Agents: 3, Life: 1, DropAfter: dropAfter,
+		g, err := Open(Options{Rules: membership.Rules{Agents: 3}, Self: 1, Life: 1, DropAfter: dropAfter,
 			Sessions: disttest.NewNetwork(3, 1, 20*time.Millisecond).Start(1), Failure: func() error {
 				if time.Now().Before(failed) {
 					return nil
@@ -393,7 +390,7 @@ func TestLogCannotBeKept(t *testing.T) {
 // Exchanges among all with an agent that leaves end at the latest of the notes of the members that
 // stay, at all of them.
 func TestJointNotes(t *testing.T) {
-	s := newState(4, 1, true)
+	s := newState(membership.Rules{Agents: 4, Joint: true})
 	type idle = map[int]membership.Exchange
 	note := func(by, revision, t int, from idle) outcome {
 		return s.apply(entry{Kind: reach, By: by, Revision: revision, T: t, Idle: from})
@@ -415,7 +412,7 @@ func TestJointNotes(t *testing.T) {
 
 // The iteration at which the writer changes stays that of its change when an agent joins there.
 func TestWriterMoves(t *testing.T) {
-	s := newState(3, 1, false)
+	s := newState(membership.Rules{Agents: 3})
 	for k, e := range []entry{{Kind: leave, Agent: 0}, {Kind: join, Agent: 0, Life: 1}, {Kind: leave, Agent: 2}} {
 		s.apply(e)
 		for _, by := range s.members() {
@@ -430,7 +427,7 @@ func TestWriterMoves(t *testing.T) {
 // An agent that has just joined has had no exchange with one that leaves at the same iteration: it has
 // no say in which exchange was the last one.
 func TestJointNotesOfJoiner(t *testing.T) {
-	s := newState(4, 1, true)
+	s := newState(membership.Rules{Agents: 4, Joint: true})
 	type idle = map[int]membership.Exchange
 	note := func(by, revision int, from idle) {
 		s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: revision, T: 25, Idle: from})
@@ -483,7 +480,7 @@ func TestKeptLog(t *testing.T) {
 			t.Errorf("the log was %s and is %s", membership.Text(log), membership.Text(c.agents[0].log))
 		}
 	})
-	if life, v := Kept(filepath.Join(dir, "1-1"), 4, 1, false); life != 1 || v.Lives[1] != 1 || len(v.Epochs) != 2 {
+	if life, v := Kept(filepath.Join(dir, "1-1"), membership.Rules{Agents: 4}); life != 1 || v.Lives[1] != 1 || len(v.Epochs) != 2 {
 		t.Errorf("life %d was kept, and %+v; want 1 and two changes", life, v)
 	}
 	if _, err := openStore(filepath.Join(dir, "0-0"), 3); err == nil {
