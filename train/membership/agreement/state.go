@@ -205,9 +205,11 @@ func (s *state) reach(e entry) {
 	own.Behind = e.Behind
 	p.known[e.By] = own
 	for i, t := range e.Reported {
-		other := p.known[i]
-		other.Entered.T = max(other.Entered.T, t)
-		p.known[i] = other
+		if i >= 0 && i < s.Agents {
+			other := p.known[i]
+			other.Entered.T = max(other.Entered.T, t)
+			p.known[i] = other
+		}
 	}
 	for _, c := range p.epochs {
 		for _, gone := range c.Left {
