@@ -143,6 +143,9 @@ func TestReportsOfNewMember(t *testing.T) {
 		}
 	}
 	take()
+	if at := m[0].Reported(1); at != 50 || m[1].Reported(0) != -1 {
+		t.Errorf("the latest report is of iteration %d, want 50", at)
+	}
 	restart(t, m, func(o *settings) { o.Durable = true })
 	if err := m[0].Start(nil, evaluations); err != nil {
 		t.Fatal(err)
@@ -177,6 +180,9 @@ func TestBehind(t *testing.T) {
 		t.Error("a first process is behind")
 	}
 	restart(t, m, durable)
+	if _, known := m[0].Behind(); known {
+		t.Error("a process that is not connected knows what an earlier one has sent")
+	}
 	if err := m[0].Start(nil, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,6 +22,7 @@ import (
 
 // walker is an agent that enters an iteration every step, unless it is held.
 type walker struct {
+	unknown bool // It does not know whether it is behind its earlier process.
 	mu      sync.Mutex
 	entered int
 	held    bool
@@ -43,7 +45,11 @@ func (w *walker) Hold() int {
 	return w.entered + 1
 }
 
-func (w *walker) Behind() (behind, known bool) { return false, true }
+func (w *walker) Behind() (behind, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return false, !w.unknown
+}
 
 func (w *walker) Reported() map[int]int { return nil }
 
@@ -385,6 +391,57 @@ func TestLogCannotBeKept(t *testing.T) {
 		c.kill(1)
 		c.members(0, 2)
 	})
+}
+
+// Nothing is agreed before all members know whether they are behind their earlier processes.
+func TestUnknownPast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 4)
+		defer c.close()
+		time.Sleep(5 * time.Second)
+		unknown := func(yes bool) {
+			c.agents[1].mu.Lock()
+			defer c.agents[1].mu.Unlock()
+			c.agents[1].unknown = yes
+		}
+		unknown(true)
+		c.kill(3)
+		time.Sleep(time.Minute)
+		if v, err := c.groups[0].View(t.Context()); err != nil || v.Pending != 1 || len(v.Epochs) != 0 {
+			t.Errorf("%+v, %v; want a change that is not agreed", v, err)
+		}
+		unknown(false)
+		c.members(0, 1, 2)
+	})
+}
+
+// A member that was started again has no note where others know that its earlier process was further.
+func TestNotesOfMemberBehind(t *testing.T) {
+	pairs := func(t int) iter.Seq2[int, int] {
+		return func(yield func(from, to int) bool) { _ = yield(3, t%3) && yield(t%3, 3) }
+	}
+	type idle = map[int]membership.Exchange
+	for _, c := range []struct {
+		joint, behind bool
+		reported      map[int]int
+		want          idle
+	}{
+		{want: idle{0: {T: 20}, 1: {T: 14}, 2: {T: 17}}},
+		{behind: true, want: idle{0: {T: 20}, 2: {T: 17}}},
+		{reported: map[int]int{1: 17, 9: 20, -1: 20}, want: idle{0: {T: 20}, 2: {T: 17}}},
+		{reported: map[int]int{1: 16, 2: 20}, want: idle{0: {T: 20}, 1: {T: 14}}},
+		{joint: true, behind: true, want: idle{0: {T: 20}, 1: {T: 20}, 2: {T: 20}}},
+	} {
+		s := newState(membership.Rules{Agents: 4, Joint: c.joint, Sends: pairs})
+		s.apply(entry{Kind: leave, Agent: 3})
+		s.apply(entry{Kind: reach, By: 0, Revision: 1, T: 23, Idle: idle{3: {T: 20}}, Reported: c.reported})
+		s.apply(entry{Kind: reach, By: 1, Revision: 1, T: 15, Idle: idle{3: {T: 14}}, Behind: c.behind})
+		o := s.apply(entry{Kind: reach, By: 2, Revision: 1, T: 19, Idle: idle{3: {T: 17}}})
+		if !o.formed || !reflect.DeepEqual(o.epochs[0].Idle, c.want) ||
+			!reflect.DeepEqual(s.view().Epochs[0].Idle, c.want) {
+			t.Errorf("%+v: notes %v", c, o.epochs)
+		}
+	}
 }
 
 // Exchanges among all with an agent that leaves end at the latest of the notes of the members that
