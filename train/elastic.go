@@ -306,27 +306,8 @@ func (m *elasticMembers) Behind() (behind, known bool) {
 	return m.Slots.Behind()
 }
 
-// Reported implements [membership.Local]. The process that evaluates the run has rows of all reports
-// before the iteration at which it began.
-func (m *elasticMembers) Reported() map[int]int {
-	s := m.r.setup
-	if !m.Coordinates() {
-		return nil
-	}
-	before, all := -1, map[int]int{}
-	if k := s.EvalsBefore(m.first); k > 0 {
-		before = s.EvalPoint(k - 1)
-	}
-	for i := range s.Graph.N {
-		if m.Local(i) {
-			continue
-		}
-		if t := max(before, m.Slots.Reported(i)); t >= 0 {
-			all[i] = t
-		}
-	}
-	return all
-}
+// Reported implements [membership.Local].
+func (m *elasticMembers) Reported() map[int]int { return m.Node.Reported(m.Slots.Reported) }
 
 // Change implements [membership.Local].
 func (m *elasticMembers) Change(v membership.View) {
