@@ -300,7 +300,7 @@ func (m *elasticMembers) Hold() int { return m.r.progress.pause(m.r.setup.RoundL
 
 // Behind implements [membership.Local].
 func (m *elasticMembers) Behind() (behind, known bool) {
-	if m.Joint() { // What an agent computes has no effect before all others have its messages.
+	if m.Joint() { // Nothing has an effect before all others have its messages.
 		return false, true
 	}
 	return m.Slots.Behind()

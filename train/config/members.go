@@ -188,7 +188,7 @@ func (s *Setup) checkEpoch(e membership.Epoch) error {
 	return nil
 }
 
-// MemberRules returns what members that may leave need to know of the run.
+// MemberRules returns the rules by which members leave.
 func (s *Setup) MemberRules() membership.Rules {
 	return membership.Rules{Agents: s.Graph.N, MinAgents: s.Config.MinAgents, Joint: s.Traits.Edges.Collective,
 		Exchanges: 1 + len(s.Traits.Between), Sends: s.sends}

@@ -2,7 +2,7 @@ package membership
 
 import "iter"
 
-// Rules are what the members of a run need to know of it to agree on who leaves.
+// Rules are the properties of a run by which its members agree on who leaves.
 type Rules struct {
 	Agents    int
 	MinAgents int // The fewest members: below it nobody leaves.

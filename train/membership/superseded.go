@@ -1,6 +1,6 @@
 package membership
 
-// Progress is what is known of the earlier processes of an agent.
+// Progress says how far the earlier processes of an agent have come, as far as others know.
 type Progress struct {
 	// Behind says that they have sent messages that the present process has not sent again.
 	Behind bool
@@ -13,8 +13,8 @@ type Pair struct{ Member, Gone int }
 
 // Superseded returns the pairs whose member cannot go on from its note of the agent that leaves, among
 // the notes of the latest changes, as many as given. It was started again, its earlier process has used
-// messages of that agent after the note, and others have used what it computed with them. It cannot get
-// them again. known is what is known of the members.
+// messages of that agent after the note, and others have used the results. It cannot get them again.
+// known is the progress of the members.
 //
 // An agent has come to an exchange if another one has its message of it, which is known of agents that
 // have left, too: a member has used a message of theirs, and so they have used all earlier ones.

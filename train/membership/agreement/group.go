@@ -523,7 +523,7 @@ func (g *Group) follow(left []int) {
 }
 
 // remind proposes that the local agent has come to the latest revision, unless the log says so or the
-// agent does not know yet what its earlier process has done.
+// agent does not know yet how far its earlier process has come.
 func (g *Group) remind() {
 	p := g.state.pending
 	if g.local == nil || p == nil || p.current[g.opt.Self] || g.told.own.Revision != g.state.revision ||
