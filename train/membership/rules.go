@@ -10,6 +10,22 @@ type Rules struct {
 	Joint     bool
 	Exchanges int // The number of exchanges in an iteration that has any.
 	// Sends lists the pairs of agents of which the first sends to the second in an iteration, if both are
-	// members. nil: none are known.
+	// members. nil: all may.
 	Sends func(t int) iter.Seq2[int, int]
+}
+
+// next returns the first exchange from a given one on, before iteration end, in which one agent sends to
+// another one.
+func (r *Rules) next(from, to int, e Exchange, end int) (at Exchange, sends bool) {
+	for ; e.T < end; e = e.next(r.Exchanges) {
+		if r.Sends == nil {
+			return e, true
+		}
+		for i, j := range r.Sends(e.T) {
+			if i == from && j == to {
+				return e, true
+			}
+		}
+	}
+	return e, false
 }
