@@ -43,7 +43,6 @@ type Options struct {
 type Group struct {
 	opt   Options
 	id    uint64
-	drawn uint64 // A number that tells this process from others of the agent.
 	node  *raft.RawNode
 	store *store
 	inbox chan record
@@ -70,10 +69,11 @@ type Group struct {
 
 // proposals are the times of the latest ones.
 type proposals struct {
-	silent []time.Time
-	member time.Time
-	reach  time.Time
-	own    entry // The latest reach.
+	process uint64 // A number that tells this process from others of the agent.
+	silent  []time.Time
+	member  time.Time
+	reach   time.Time
+	own     entry // The latest reach.
 }
 
 // record is one that another process has sent.
@@ -105,7 +105,7 @@ func Open(o Options) (*Group, error) {
 		over:  make(chan struct{}),
 		state: newState(o.Rules), asks: map[int]entry{}, ripe: map[int]time.Time{},
 		began: time.Now(),
-		id:    nodeID(o.Self, o.Life, o.Agents), drawn: rand.Uint64() | 1}
+		id:    nodeID(o.Self, o.Life, o.Agents), told: proposals{process: rand.Uint64() | 1}}
 	g.told.silent = make([]time.Time, o.Agents)
 	if g.opt.Log == nil {
 		g.opt.Log = zap.NewNop()
@@ -513,7 +513,7 @@ func (g *Group) follow(left []int) {
 		return
 	}
 	own := entry{Kind: reach, By: g.opt.Self, Life: g.opt.Life, Revision: g.state.revision,
-		Process: g.drawn, Idle: map[int]membership.Exchange{}}
+		Process: g.told.process, Idle: map[int]membership.Exchange{}}
 	for agent, t := range g.told.own.Idle {
 		own.Idle[agent] = t
 	}
@@ -537,9 +537,9 @@ func (g *Group) remind() {
 	}
 	e := g.told.own
 	switch {
-	case g.state.told() && p.current[g.opt.Self] == g.drawn && !p.sawn[g.opt.Self]:
+	case g.state.told() && p.current[g.opt.Self] == g.told.process && !p.sawn[g.opt.Self]:
 		e = entry{Kind: saw, By: e.By, Life: e.Life, Revision: e.Revision, Seen: g.local.Seen()}
-	case p.current[g.opt.Self] == g.drawn || !g.local.Linked():
+	case p.current[g.opt.Self] == g.told.process || !g.local.Linked():
 		return
 	}
 	if g.propose(e) == nil {
