@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    34200,
+	"train":    34330,
 	"web":      5490,
 }
 

@@ -851,16 +851,24 @@ func (r *soakRun) finish(done <-chan struct{}) {
 		}
 		return
 	}
-	var got, want train.Row
-	if json.Unmarshal([]byte(rows[len(rows)-1]), &got) != nil ||
-		json.Unmarshal([]byte(r.want[len(rows)-1]), &want) != nil {
-		r.t.Error("rows that are not JSON")
+	var got, want, begin, calmBegin train.Row // At the end, and at the begin of the last third.
+	last, third := len(rows)-1, len(rows)*2/3
+	for row, text := range map[*train.Row]string{&got: rows[last], &want: r.want[last], &begin: rows[third],
+		&calmBegin: r.want[third]} {
+		if json.Unmarshal([]byte(text), row) != nil {
+			r.t.Error("rows that are not JSON")
+		}
 	}
-	less := float64(want.TestAccAvg - got.TestAccAvg)
+	less, most := float64(want.TestAccAvg-got.TestAccAvg), 0.03
+	share := float64(got.BitsTotal-begin.BitsTotal) / float64(want.BitsTotal-calmBegin.BitsTotal)
+	if share < 0.5 { // On a loaded machine the agents meet more rarely, which costs accuracy without any fault.
+		fmt.Fprintf(os.Stderr, "soak: run in real time: %.2f of the exchanges, %.3f less accuracy\n", share, less)
+		most = 0.1
+	}
 	r.worst = [2]float64{math.Max(r.worst[0], float64(got.DualSum)), math.Max(r.worst[1], less)}
-	if !(got.DualSum < 1e-3) || less > 0.03 || got.AgentsPresent != train.Num(r.agents) {
-		r.t.Errorf("at the end the duals sum to %v, the accuracy is %v, undisturbed %v, of %v agents", got.DualSum,
-			got.TestAccAvg, want.TestAccAvg, got.AgentsPresent)
+	if !(got.DualSum < 1e-3) || less > most || got.AgentsPresent != train.Num(r.agents) {
+		r.t.Errorf("at the end the duals sum to %v, the accuracy is %v, undisturbed %v, of %v agents, with %.2f of the "+
+			"exchanges", got.DualSum, got.TestAccAvg, want.TestAccAvg, got.AgentsPresent, share)
 	}
 }
 

@@ -33,8 +33,11 @@ type Slots interface {
 	// evaluation k is not to have a number below k: a process that resumes awaits it by that number.
 	SkipReports(to, number int)
 	// Behind reports whether an earlier process of this agent has sent an exchange's message to another
-	// agent that this process has not sent again yet.
-	Behind() bool
+	// agent that this process has not sent again yet. known is false as long as it does not know.
+	Behind() (behind, known bool)
+	// Reported returns the latest iteration of the reports that have arrived from another agent; -1: none
+	// has.
+	Reported(agent int) int
 }
 
 // ErrDropped ends a process whose agent is no member any more, or cannot go on as the member that it
@@ -62,11 +65,11 @@ type elasticMembers struct {
 // departures returns the way in which agents of the run's method leave.
 func (g *manyProcesses) departures() membership.Departures {
 	s := g.r.setup
-	each := 1 + len(s.Traits.Between)
-	if !s.Traits.Edges.Collective {
-		return membership.Separate(s.Graph.N, each)
+	rules := s.MemberRules()
+	if !rules.Joint {
+		return membership.Separate(rules.Agents, rules.Exchanges)
 	}
-	return membership.Joint(s.Graph.N, each,
+	return membership.Joint(rules.Agents, rules.Exchanges,
 		func(t int) bool { return !s.AllReduces() || s.AllReducesAt(t) },
 		func(peer int, e membership.Exchange) bool { return s.Members.Idle(g.p.Rank, peer, e) })
 }
@@ -274,7 +277,7 @@ func (m *elasticMembers) take(v membership.View) error {
 		}
 	}
 	m.seen = len(v.Epochs)
-	m.EndWaits(func(int, membership.Exchange) {}) // The log says it.
+	m.EndWaits()
 	return nil
 }
 
@@ -284,13 +287,7 @@ func (m *elasticMembers) Leave(agent, life int) membership.Exchange {
 		return membership.Exchange{}
 	}
 	idle := m.Close(agent, max(m.r.setup.Members.Since(agent), m.r.setup.Members.Since(m.p.Rank)))
-	behind := m.Slots.Behind() // The agent that leaves may have used messages that are not sent again, too.
 	m.Slots.Retire(agent, life)
-	if !m.resigned && !m.Joint() && behind {
-		// Others have used messages that this process cannot compute again.
-		m.resign(fmt.Errorf("%w: it resumed at iteration %d, its earlier process has gone further than iteration %d, "+
-			"and the messages of agent %d since then are lost", ErrDropped, m.first, idle.T, agent))
-	}
 	if m.resigned {
 		return membership.Exchange{T: forever} // Its earlier process had these messages.
 	}
@@ -301,13 +298,16 @@ func (m *elasticMembers) Leave(agent, life int) membership.Exchange {
 // Hold implements [membership.Local].
 func (m *elasticMembers) Hold() int { return m.r.progress.pause(m.r.setup.RoundLength()) }
 
-// Fail implements [membership.Local].
-func (m *elasticMembers) Fail() {
-	if m.resigned || !m.Early() {
-		return // The agreement says it of all members alike.
+// Behind implements [membership.Local].
+func (m *elasticMembers) Behind() (behind, known bool) {
+	if m.Joint() { // Nothing has an effect before all others have its messages.
+		return false, true
 	}
-	m.EndWaits(func(peer int, from membership.Exchange) { m.r.setup.Members.Fence(m.p.Rank, peer, from) })
+	return m.Slots.Behind()
 }
+
+// Reported implements [membership.Local].
+func (m *elasticMembers) Reported() map[int]int { return m.Node.Reported(m.Slots.Reported) }
 
 // Change implements [membership.Local].
 func (m *elasticMembers) Change(v membership.View) {

@@ -17,6 +17,7 @@ import (
 	"fspda/dist"
 	"fspda/internal/lockfile"
 	"fspda/internal/testing/disttest"
+	"fspda/train/membership"
 	"fspda/train/membership/agreement"
 	"fspda/train/process"
 )
@@ -34,7 +35,7 @@ func TestStatusWhileDropWaits(t *testing.T) {
 	run := t.TempDir()
 	folder := filepath.Join(run, "agents", "000")
 	lockAgent(t, folder)
-	g, err := agreement.Open(agreement.Options{Agents: 3, DropAfter: time.Minute,
+	g, err := agreement.Open(agreement.Options{Rules: membership.Rules{Agents: 3}, DropAfter: time.Minute,
 		Sessions: disttest.NewNetwork(3, 1, time.Millisecond).Start(0)})
 	if err != nil {
 		t.Fatal(err)

@@ -85,8 +85,7 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 		return nil, fixedMembers{}, nil
 	}
 	drop := time.Duration(s.DropAfter() * float64(time.Second))
-	g, err := agreement.Open(agreement.Options{Self: m.rank, Agents: s.Graph.N, Life: m.life,
-		MinAgents: s.Config.MinAgents, Joint: s.Traits.Edges.Collective, DropAfter: drop, Sessions: node,
+	g, err := agreement.Open(agreement.Options{Rules: s.MemberRules(), Self: m.rank, Life: m.life, DropAfter: drop, Sessions: node,
 		File: filepath.Join(folder, membersLog), Log: r.display.log, Failure: node.Failure,
 		Stuck: func(agent int) bool {
 			for _, stall := range process.Hanging(node, m.rank, s.Graph.N, 2*drop) {
@@ -135,8 +134,7 @@ func (m *oneAgent) writer(s *train.Setup, store *runfolder.AgentStore) int {
 	if !s.DropsSilent() {
 		return process.Coordinator
 	}
-	life, v := agreement.Kept(filepath.Join(store.Path, membersLog), s.Graph.N, s.Config.MinAgents,
-		s.Traits.Edges.Collective)
+	life, v := agreement.Kept(filepath.Join(store.Path, membersLog), s.MemberRules())
 	m.life = max(m.life, life)
 	if m.life > 0 && store.Empty() {
 		return -1 // A new agent writes nothing before it is a member.

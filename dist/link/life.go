@@ -70,21 +70,26 @@ func (n *Node) Admit(agent, life, t int) {
 }
 
 // Behind reports whether an earlier process of this agent has sent an exchange's message to another
-// agent that this process has not sent again yet.
-func (n *Node) Behind() bool {
-	for _, p := range n.peers {
-		if p == nil {
-			continue
-		}
+// agent that this process has not sent again yet. known is false as long as this process has not been
+// connected to all agents, except those that are absent, to which there is to be a link.
+func (n *Node) Behind() (behind, known bool) {
+	known = true
+	for _, p := range n.others() {
 		p.mu.Lock()
 		o := &p.out[exchanges]
-		behind := o.sent > o.next
+		behind = behind || o.sent > o.next
+		known = known && (!p.wanted || p.absent || p.incarnation != 0)
 		p.mu.Unlock()
-		if behind {
-			return true
-		}
 	}
-	return false
+	return behind, known
+}
+
+// Reported returns the latest iteration of the reports that have arrived from another agent; -1: none has.
+func (n *Node) Reported(agent int) int {
+	p := n.peer(agent)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int(p.in[reports].end) - 1
 }
 
 // SkipReports gives the first report of this node to another one a number, or a later one. The node

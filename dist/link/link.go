@@ -449,7 +449,8 @@ func (l *link) assemble(h *header, f *inFrame) error {
 	if p.link != l {
 		return errSuperseded
 	}
-	p.in[h.stream].queue = append(p.in[h.stream].queue, m)
+	in := &p.in[h.stream]
+	in.queue, in.end = append(in.queue, m), max(in.end, m.t+1)
 	if h.stream != sessions { // The process may send these while its agent hangs.
 		p.seen.add()
 	}

@@ -143,6 +143,9 @@ func TestReportsOfNewMember(t *testing.T) {
 		}
 	}
 	take()
+	if at := m[0].Reported(1); at != 50 || m[1].Reported(0) != -1 {
+		t.Errorf("the latest report is of iteration %d, want 50", at)
+	}
 	restart(t, m, func(o *settings) { o.Durable = true })
 	if err := m[0].Start(nil, evaluations); err != nil {
 		t.Fatal(err)
@@ -169,25 +172,32 @@ func TestBehind(t *testing.T) {
 		}
 		msg.Release()
 	}
-	if m[0].Behind() || m[1].Behind() {
+	behind := func(k int) bool {
+		behind, known := m[k].Behind()
+		return behind && known
+	}
+	if behind(0) || behind(1) {
 		t.Error("a first process is behind")
 	}
 	restart(t, m, durable)
+	if _, known := m[0].Behind(); known {
+		t.Error("a process that is not connected knows what an earlier one has sent")
+	}
 	if err := m[0].Start(nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	for !m[0].Behind() {
+	for !behind(0) {
 		if ctx.Err() != nil {
 			t.Fatal("a process that resumes is not behind")
 		}
 		time.Sleep(time.Millisecond)
 	}
 	exchange(0)
-	if !m[0].Behind() {
+	if !behind(0) {
 		t.Error("one of two messages was sent again, and the process is not behind")
 	}
 	exchange(1)
-	if m[0].Behind() {
+	if behind(0) {
 		t.Error("all was sent again, and the process is behind")
 	}
 }

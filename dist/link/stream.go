@@ -171,6 +171,7 @@ type recvMessage struct {
 // checkpoints, acked <= next.
 type recvStream struct {
 	next    uint64 // The message that the agent consumes next.
+	end     uint64 // One more than the latest iteration of the messages that have arrived; 0: none has.
 	written uint64 // The value of next in the newest checkpoint.
 	stable  uint64 // Messages before this one will never be needed again.
 	acked   uint64 // The value of next that the sender was last told.

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -161,7 +162,7 @@ func (s *Setup) checkEpoch(e membership.Epoch) error {
 		return refuse("is valid from iteration %d on, inside a round of %d iterations: use %d or %d", e.At, tau,
 			e.At-e.At%tau, e.At-e.At%tau+tau)
 	}
-	each := 1 + len(s.Traits.Between)
+	each := s.MemberRules().Exchanges
 	for _, i := range slices.Sorted(maps.Keys(e.Idle)) {
 		if from := e.Idle[i]; from.K >= each {
 			return refuse("agent %d is idle from %v on: %s has %d in an iteration", i, from, s.Config.Algo, each)
@@ -185,6 +186,41 @@ func (s *Setup) checkEpoch(e membership.Epoch) error {
 			"connected on graph %s: each part goes on by itself", e.At, members, s.Config.Graph))
 	}
 	return nil
+}
+
+// MemberRules returns the rules by which members leave.
+func (s *Setup) MemberRules() membership.Rules {
+	return membership.Rules{Agents: s.Graph.N, MinAgents: s.Config.MinAgents, Joint: s.Traits.Edges.Collective,
+		Exchanges: 1 + len(s.Traits.Between), Sends: s.sends}
+}
+
+// sends lists the pairs of agents of which the first sends to the second in iteration t, if both are
+// members.
+func (s *Setup) sends(t int) iter.Seq2[int, int] {
+	return func(yield func(from, to int) bool) {
+		switch d := s.Directed(); {
+		case d != nil:
+			for _, a := range d.Arcs(nil, t) {
+				if !yield(a.From, a.To) {
+					return
+				}
+			}
+		case s.Broadcasts() && s.Process.Broadcasts():
+			for _, i := range s.Process.Senders(nil, t) {
+				for _, j := range s.Graph.Neighbours(i) {
+					if !yield(i, j) {
+						return
+					}
+				}
+			}
+		default:
+			for _, e := range s.Process.Active(nil, t) {
+				if !yield(e.From, e.To) || !yield(e.To, e.From) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // regular reports whether each agent sends to as many as it receives from. Where agents may be

@@ -41,8 +41,11 @@ type Local interface {
 	// Hold keeps the local agent from the first iteration that it has not entered and at which the
 	// members may change, and returns it.
 	Hold() (reach int)
-	// Fail ends the waits for agents that leave: the log says where.
-	Fail()
+	// Behind reports whether an earlier process of the local agent has sent messages that this one has
+	// not sent again. known is false as long as it does not know. It is asked again then.
+	Behind() (behind, known bool)
+	// Reported returns the iteration of the latest report that this process has of other agents.
+	Reported() map[int]int
 	// Change sets the changes of the members, and ends Hold.
 	Change(View)
 	// Dropped says that the others go on without the local agent.

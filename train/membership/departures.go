@@ -48,11 +48,8 @@ type Departures interface {
 	Close(peer, least int) Exchange
 	// Away reports whether a peer leaves.
 	Away(peer int) bool
-	// Early reports whether a member goes on when the log has its note of who leaves, before the
-	// change is agreed.
-	Early() bool
-	// EndWaits ends the waits for peers that leave, and tells of each of them from when on.
-	EndWaits(tell func(peer int, from Exchange))
+	// EndWaits ends the waits for peers that leave: the log says from where on exchanges with them fail.
+	EndWaits()
 	// Lacks reports whether the local agent, which began at iteration first, needs messages of a peer
 	// that it does not have. The peer leaves at an iteration, and it is agreed that exchanges with it
 	// fail from idle on.
@@ -175,8 +172,6 @@ func (d *departures) Lacks(peer, at int, idle Exchange, first int) bool {
 	return (Exchange{T: first}).Before(idle) && !(p.leaves && noted == idle)
 }
 
-func (d *departures) Early() bool { return true }
-
 // jointDepartures is [Departures] of a method in which all exchange with all. What a member computes of
 // such an exchange has no effect before all have confirmed that they have everything: then all can
 // complete it, even if an agent dies, and else all leave the dead agent out of it.
@@ -188,8 +183,6 @@ type jointDepartures struct {
 }
 
 func (d *jointDepartures) Joint() bool { return true }
-
-func (d *jointDepartures) Early() bool { return false }
 
 func (d *jointDepartures) Uses(_ context.Context, peer int, e Exchange) bool {
 	return !d.Gone(peer) || !d.idle(peer, e)
@@ -243,12 +236,11 @@ func (d *departures) Away(peer int) bool {
 	return d.peers[peer].leaves
 }
 
-func (d *departures) EndWaits(tell func(peer int, from Exchange)) {
+func (d *departures) EndWaits() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range d.peers {
-		if p := &d.peers[i]; p.leaves && p.agreed.Err() == nil {
-			tell(i, p.from)
+		if p := &d.peers[i]; p.leaves {
 			p.agree()
 		}
 	}

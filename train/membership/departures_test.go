@@ -35,7 +35,7 @@ func TestFirstMissed(t *testing.T) {
 			d.Lacks(2, 1, Exchange{T: 1}, 1) {
 			t.Errorf("%+v: another exchange than the one noted is the first without messages", c)
 		}
-		d.EndWaits(func(int, Exchange) {})
+		d.EndWaits()
 		if d.Uses(ctx, 2, c.late) || !d.Uses(ctx, 1, c.late) {
 			t.Errorf("%+v: messages are used, or not, that should not be, or be", c)
 		}

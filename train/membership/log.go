@@ -62,13 +62,10 @@ type changes struct {
 	epochs []Epoch
 	at     map[int]*Change // By the iteration from which on they are valid.
 	spans  [][]span        // The times at which each agent is a member, ascending.
-	// fences are the first exchanges of one agent with another one that fail, while it is being agreed
-	// upon when that one leaves.
-	fences map[[2]int]Exchange
 }
 
 func (l *changes) copy() *changes {
-	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at), fences: maps.Clone(l.fences)}
+	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at)}
 	for _, s := range l.spans {
 		n.spans = append(n.spans, slices.Clone(s))
 	}
@@ -260,17 +257,6 @@ func (l *changes) checkStay(e Epoch) error {
 	return nil
 }
 
-// Fence says from where on exchanges of an agent with a peer that leaves fail, until Replace says when
-// it leaves.
-func (l *Log) Fence(agent, peer int, from Exchange) {
-	n := l.now.Load().copy()
-	if n.fences == nil {
-		n.fences = map[[2]int]Exchange{}
-	}
-	n.fences[[2]int{agent, peer}] = from
-	l.now.Store(n)
-}
-
 // Elastic reports whether the members may change.
 func (l *Log) Elastic() bool { return l.elastic }
 
@@ -329,12 +315,6 @@ func (l *Log) Idle(agent, peer int, e Exchange) bool {
 	now := l.now.Load()
 	own, other := now.spanAt(agent, e.T), now.spanAt(peer, e.T)
 	if own == nil || other == nil {
-		return true
-	}
-	if from, fenced := now.fences[[2]int{agent, peer}]; fenced && !e.Before(from) {
-		return true
-	}
-	if last, fenced := now.fences[[2]int{peer, agent}]; fenced && last.Before(e) {
 		return true
 	}
 	from, awaits := other.idle[agent]

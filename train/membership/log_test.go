@@ -68,30 +68,6 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// An agent that leaves is no longer awaited before it is known when it leaves.
-func TestFence(t *testing.T) {
-	l := parse(t, "")
-	l.Fence(1, 3, Exchange{7, 1})
-	for _, c := range []struct {
-		agent, peer int
-		at          Exchange
-		want        bool
-	}{
-		{1, 3, Exchange{T: 7}, false}, {1, 3, Exchange{7, 1}, true}, {1, 3, Exchange{T: 8}, true},
-		{3, 1, Exchange{7, 1}, false}, {3, 1, Exchange{T: 8}, true}, {2, 3, Exchange{T: 9}, false},
-	} {
-		if got := l.Idle(c.agent, c.peer, c.at); got != c.want {
-			t.Errorf("agent %d, agent %d, %v: the exchange fails: %v, want %v", c.agent, c.peer, c.at, got, c.want)
-		}
-	}
-	if err := l.Replace([]Epoch{{Epoch: 1, At: 10, Left: []int{3}, Idle: map[int]Exchange{1: {T: 8}}}}); err != nil {
-		t.Fatal(err)
-	}
-	if l.Idle(1, 3, Exchange{7, 1}) || !l.Idle(1, 3, Exchange{T: 8}) {
-		t.Error("what the log says does not take the place of what was noted before")
-	}
-}
-
 func TestFixed(t *testing.T) {
 	l := Fixed(3)
 	if l.Elastic() || len(l.Epochs()) > 0 || l.Change(5) != nil || l.Idle(0, 2, Exchange{T: 1 << 40}) ||

@@ -83,6 +83,28 @@ func (n *Node) gather(ctx context.Context, from int) error {
 	}
 }
 
+// Reported returns, at the coordinator, the iteration of the latest report that each other agent has
+// made. latest returns the one of the reports that this process has received, or -1. Earlier reports
+// are in the rows that it began with.
+func (n *Node) Reported(latest func(agent int) int) map[int]int {
+	if !n.Coordinates() {
+		return nil
+	}
+	before, all := -1, map[int]int{}
+	if rows := n.evaluations(); rows > 0 {
+		before = n.opt.Schedule.EvalPoint(rows - 1)
+	}
+	for i := range n.opt.Agents {
+		if i == n.opt.Rank {
+			continue
+		}
+		if t := max(before, latest(i)); t >= 0 {
+			all[i] = t
+		}
+	}
+	return all
+}
+
 // report is a report of another agent: a snapshot of iteration t, or a note.
 type report struct {
 	t     int

@@ -144,3 +144,16 @@ func TestCheckpointOfResumeIsNotTold(t *testing.T) {
 		n.Wait(ctx, ctx)
 	})
 }
+
+// The coordinator has reports of iterations before the one at which it began, since it has their rows,
+// and those that it has received. Another process has none.
+func TestReported(t *testing.T) {
+	latest := func(agent int) int { return []int{0, -1, 7}[agent] }
+	for rank, want := range []map[int]int{{1: 0, 2: 7}, nil} {
+		n := process.New(process.Options{Rank: rank, Agents: 3, Network: newMemory(3)[rank], Store: process.NoStore{},
+			Run: newLocal(3, nil), Schedule: schedule{}, Log: zap.NewNop(), First: 5})
+		if got := n.Reported(latest); !reflect.DeepEqual(got, want) {
+			t.Errorf("agent %d has reports %v, want %v", rank, got, want)
+		}
+	}
+}

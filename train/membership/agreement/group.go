@@ -22,13 +22,12 @@ import (
 
 // Options configure a [Group].
 type Options struct {
-	Self, Agents int
+	membership.Rules
+	Self int
 	// Life counts the agents that this slot has had before. A process of a later life than 0 asks the
 	// members to let it join.
 	Life      int
-	MinAgents int           // The fewest members: below it nobody leaves.
 	DropAfter time.Duration // The silence after which an agent leaves.
-	Joint     bool          // Messages of an agent that leaves count up to the same exchange at all members.
 	Sessions  dist.SessionOpener
 	// Stuck reports whether an agent does not advance although its process is heard. nil: none is.
 	Stuck func(agent int) bool
@@ -102,7 +101,7 @@ const (
 func Open(o Options) (*Group, error) {
 	g := &Group{opt: o, inbox: make(chan record, 256), calls: make(chan func()), news: make(chan struct{}),
 		over:  make(chan struct{}),
-		state: newState(o.Agents, o.MinAgents, o.Joint), asks: map[int]entry{}, ripe: map[int]time.Time{},
+		state: newState(o.Rules), asks: map[int]entry{}, ripe: map[int]time.Time{},
 		began: time.Now(),
 		id:    nodeID(o.Self, o.Life, o.Agents)}
 	g.told.silent = make([]time.Time, o.Agents)
@@ -228,7 +227,7 @@ func (g *Group) dropped(agent int, proposed *time.Time) (over bool, refused erro
 		return false, fmt.Errorf("agent %d is no member", agent)
 	case !s.mayLeave(agent, s.lives[agent]):
 		return false, fmt.Errorf("agent %d may not leave: the run has %d members, and min_agents is %d", agent,
-			len(s.members()), s.least)
+			len(s.members()), s.MinAgents)
 	}
 	if time.Since(*proposed) >= retryAfter &&
 		g.propose(entry{Kind: drop, Agent: agent, Life: g.state.lives[agent]}) == nil {
@@ -494,8 +493,6 @@ func (g *Group) enter(e entry) outcome {
 		g.follow([]int{o.left})
 	case o.joins:
 		g.follow(nil)
-	case o.reached && e.By == g.opt.Self:
-		g.local.Fail()
 	}
 	if o.formed {
 		g.local.Change(g.state.view())
@@ -525,14 +522,20 @@ func (g *Group) follow(left []int) {
 	g.remind()
 }
 
-// remind proposes that the local agent has come to the latest revision, unless the log says so.
+// remind proposes that the local agent has come to the latest revision, unless the log says so or the
+// agent does not know yet how far its earlier process has come.
 func (g *Group) remind() {
 	p := g.state.pending
 	if g.local == nil || p == nil || p.current[g.opt.Self] || g.told.own.Revision != g.state.revision ||
 		time.Since(g.told.reach) < retryAfter {
 		return
 	}
-	if g.propose(g.told.own) == nil {
+	own, known := &g.told.own, false
+	if own.Behind, known = g.local.Behind(); !known {
+		return
+	}
+	own.Reported = g.local.Reported()
+	if g.propose(*own) == nil {
 		g.told.reach = time.Now()
 	}
 }
@@ -557,7 +560,7 @@ func (g *Group) decide() {
 		return
 	}
 	g.remind()
-	for i := range s.agents {
+	for i := range s.Agents {
 		if i == g.opt.Self || !s.present[i] || s.joins(g.opt.Self) || time.Since(g.told.silent[i]) < retryAfter {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,10 +22,10 @@ import (
 
 // walker is an agent that enters an iteration every step, unless it is held.
 type walker struct {
+	unknown bool // It does not know whether it is behind its earlier process.
 	mu      sync.Mutex
 	entered int
 	held    bool
-	failed  int
 	dropped bool
 	err     error
 	log     []membership.Epoch
@@ -44,11 +45,13 @@ func (w *walker) Hold() int {
 	return w.entered + 1
 }
 
-func (w *walker) Fail() {
+func (w *walker) Behind() (behind, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.failed++
+	return false, !w.unknown
 }
+
+func (w *walker) Reported() map[int]int { return nil }
 
 func (w *walker) Change(v membership.View) {
 	w.mu.Lock()
@@ -124,7 +127,7 @@ func (c *cluster) start(i int) {
 	if c.dir != "" {
 		file = filepath.Join(c.dir, fmt.Sprintf("%d-%d", i, c.life[i]))
 	}
-	g, err := Open(Options{Self: i, Agents: c.n, Life: c.life[i], DropAfter: dropAfter, Sessions: c.nodes[i],
+	g, err := Open(Options{Rules: membership.Rules{Agents: c.n}, Self: i, Life: c.life[i], DropAfter: dropAfter, Sessions: c.nodes[i],
 		File: file})
 	if err != nil {
 		c.t.Fatal(err)
@@ -342,7 +345,7 @@ func TestFailureOfJoiner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failed := time.Now().Add(time.Minute)
 		want := errors.New("no links")
-		g, err := Open(Options{Self: 1, Agents: 3, Life: 1, DropAfter: dropAfter,
+		g, err := Open(Options{Rules: membership.Rules{Agents: 3}, Self: 1, Life: 1, DropAfter: dropAfter,
 			Sessions: disttest.NewNetwork(3, 1, 20*time.Millisecond).Start(1), Failure: func() error {
 				if time.Now().Before(failed) {
 					return nil
@@ -390,10 +393,61 @@ func TestLogCannotBeKept(t *testing.T) {
 	})
 }
 
+// Nothing is agreed before all members know whether they are behind their earlier processes.
+func TestUnknownPast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 4)
+		defer c.close()
+		time.Sleep(5 * time.Second)
+		unknown := func(yes bool) {
+			c.agents[1].mu.Lock()
+			defer c.agents[1].mu.Unlock()
+			c.agents[1].unknown = yes
+		}
+		unknown(true)
+		c.kill(3)
+		time.Sleep(time.Minute)
+		if v, err := c.groups[0].View(t.Context()); err != nil || v.Pending != 1 || len(v.Epochs) != 0 {
+			t.Errorf("%+v, %v; want a change that is not agreed", v, err)
+		}
+		unknown(false)
+		c.members(0, 1, 2)
+	})
+}
+
+// A member that was started again has no note where others know that its earlier process was further.
+func TestNotesOfMemberBehind(t *testing.T) {
+	pairs := func(t int) iter.Seq2[int, int] {
+		return func(yield func(from, to int) bool) { _ = yield(3, t%3) && yield(t%3, 3) }
+	}
+	type idle = map[int]membership.Exchange
+	for _, c := range []struct {
+		joint, behind bool
+		reported      map[int]int
+		want          idle
+	}{
+		{want: idle{0: {T: 20}, 1: {T: 14}, 2: {T: 17}}},
+		{behind: true, want: idle{0: {T: 20}, 2: {T: 17}}},
+		{reported: map[int]int{1: 17, 9: 20, -1: 20}, want: idle{0: {T: 20}, 2: {T: 17}}},
+		{reported: map[int]int{1: 16, 2: 20}, want: idle{0: {T: 20}, 1: {T: 14}}},
+		{joint: true, behind: true, want: idle{0: {T: 20}, 1: {T: 20}, 2: {T: 20}}},
+	} {
+		s := newState(membership.Rules{Agents: 4, Joint: c.joint, Sends: pairs})
+		s.apply(entry{Kind: leave, Agent: 3})
+		s.apply(entry{Kind: reach, By: 0, Revision: 1, T: 23, Idle: idle{3: {T: 20}}, Reported: c.reported})
+		s.apply(entry{Kind: reach, By: 1, Revision: 1, T: 15, Idle: idle{3: {T: 14}}, Behind: c.behind})
+		o := s.apply(entry{Kind: reach, By: 2, Revision: 1, T: 19, Idle: idle{3: {T: 17}}})
+		if !o.formed || !reflect.DeepEqual(o.epochs[0].Idle, c.want) ||
+			!reflect.DeepEqual(s.view().Epochs[0].Idle, c.want) {
+			t.Errorf("%+v: notes %v", c, o.epochs)
+		}
+	}
+}
+
 // Exchanges among all with an agent that leaves end at the latest of the notes of the members that
 // stay, at all of them.
 func TestJointNotes(t *testing.T) {
-	s := newState(4, 1, true)
+	s := newState(membership.Rules{Agents: 4, Joint: true})
 	type idle = map[int]membership.Exchange
 	note := func(by, revision, t int, from idle) outcome {
 		return s.apply(entry{Kind: reach, By: by, Revision: revision, T: t, Idle: from})
@@ -415,7 +469,7 @@ func TestJointNotes(t *testing.T) {
 
 // The iteration at which the writer changes stays that of its change when an agent joins there.
 func TestWriterMoves(t *testing.T) {
-	s := newState(3, 1, false)
+	s := newState(membership.Rules{Agents: 3})
 	for k, e := range []entry{{Kind: leave, Agent: 0}, {Kind: join, Agent: 0, Life: 1}, {Kind: leave, Agent: 2}} {
 		s.apply(e)
 		for _, by := range s.members() {
@@ -430,7 +484,7 @@ func TestWriterMoves(t *testing.T) {
 // An agent that has just joined has had no exchange with one that leaves at the same iteration: it has
 // no say in which exchange was the last one.
 func TestJointNotesOfJoiner(t *testing.T) {
-	s := newState(4, 1, true)
+	s := newState(membership.Rules{Agents: 4, Joint: true})
 	type idle = map[int]membership.Exchange
 	note := func(by, revision int, from idle) {
 		s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: revision, T: 25, Idle: from})
@@ -483,7 +537,7 @@ func TestKeptLog(t *testing.T) {
 			t.Errorf("the log was %s and is %s", membership.Text(log), membership.Text(c.agents[0].log))
 		}
 	})
-	if life, v := Kept(filepath.Join(dir, "1-1"), 4, 1, false); life != 1 || v.Lives[1] != 1 || len(v.Epochs) != 2 {
+	if life, v := Kept(filepath.Join(dir, "1-1"), membership.Rules{Agents: 4}); life != 1 || v.Lives[1] != 1 || len(v.Epochs) != 2 {
 		t.Errorf("life %d was kept, and %+v; want 1 and two changes", life, v)
 	}
 	if _, err := openStore(filepath.Join(dir, "0-0"), 3); err == nil {

@@ -30,12 +30,15 @@ type entry struct {
 	T        int `json:"t,omitempty"`
 	// Idle is the first exchange without each agent that leaves.
 	Idle map[int]membership.Exchange `json:"idle,omitempty"`
+	// Behind says that an earlier process of By has sent messages that its present one has not.
+	Behind bool `json:"behind,omitempty"`
+	// Reported is the iteration of the latest report that By has of other agents.
+	Reported map[int]int `json:"reported,omitempty"`
 }
 
 // state follows from the entries, in their order. It is the same in all processes.
 type state struct {
-	agents, least int
-	joint         bool   // An agent that leaves does so in the same exchange at all members.
+	membership.Rules
 	lives         []int  // How often each slot has got a new agent.
 	present       []bool // As of the latest entry.
 	accused       []map[int]bool
@@ -51,13 +54,15 @@ type pending struct {
 	epochs  []membership.Epoch // Without numbers and iterations, one for each agent.
 	reached map[int]int        // The iteration that each member goes on to at least.
 	current map[int]bool       // Members that know the latest revision.
-	moves   bool               // Another member evaluates the run from then on.
+	known   map[int]membership.Progress
+	moves   bool // Another member evaluates the run from then on.
 }
 
-func newState(agents, least int, joint bool) *state {
-	s := &state{agents: agents, least: max(1, least), joint: joint, lives: make([]int, agents),
-		present: make([]bool, agents), accused: make([]map[int]bool, agents), dropped: make([]bool, agents)}
-	for i := range agents {
+func newState(r membership.Rules) *state {
+	r.MinAgents, r.Exchanges = max(1, r.MinAgents), max(1, r.Exchanges)
+	s := &state{Rules: r, lives: make([]int, r.Agents), present: make([]bool, r.Agents),
+		accused: make([]map[int]bool, r.Agents), dropped: make([]bool, r.Agents)}
+	for i := range r.Agents {
 		s.present[i], s.accused[i] = true, map[int]bool{}
 	}
 	return s
@@ -102,17 +107,16 @@ func (s *state) leaving() (all []int) {
 
 // outcome is the effect of an entry.
 type outcome struct {
-	left    int  // The agent that leaves; -1: none.
-	joins   bool // An agent joins with the pending change.
-	reached bool // A member has come to the latest revision.
-	formed  bool // The iteration of the pending change is known.
-	epochs  []membership.Epoch
+	left   int  // The agent that leaves; -1: none.
+	joins  bool // An agent joins with the pending change.
+	formed bool // The iteration of the pending change is known.
+	epochs []membership.Epoch
 }
 
 // apply takes an entry.
 func (s *state) apply(e entry) (o outcome) {
 	o.left = -1
-	if e.Agent < 0 || e.Agent >= s.agents || e.By < 0 || e.By >= s.agents {
+	if e.Agent < 0 || e.Agent >= s.Agents || e.By < 0 || e.By >= s.Agents {
 		return o
 	}
 	switch e.Kind {
@@ -129,7 +133,7 @@ func (s *state) apply(e entry) (o outcome) {
 	case join:
 		s.join(e, &o)
 	case reach:
-		s.reach(e, &o)
+		s.reach(e)
 	}
 	if p := s.pending; p != nil && len(p.current) == len(s.members()) {
 		o.formed, o.epochs = true, s.form()
@@ -139,7 +143,7 @@ func (s *state) apply(e entry) (o outcome) {
 
 // mayLeave reports whether an agent may leave.
 func (s *state) mayLeave(agent, life int) bool {
-	return s.present[agent] && life == s.lives[agent] && (s.joins(agent) || len(s.members()) > s.least)
+	return s.present[agent] && life == s.lives[agent] && (s.joins(agent) || len(s.members()) > s.MinAgents)
 }
 
 // leave is the entry of that name. An agent that was about to join joins no more.
@@ -182,7 +186,7 @@ func (s *state) join(e entry, o *outcome) {
 // change begins a new revision of the pending change.
 func (s *state) change() *pending {
 	if s.pending == nil {
-		s.pending = &pending{reached: map[int]int{}}
+		s.pending = &pending{reached: map[int]int{}, known: map[int]membership.Progress{}}
 	}
 	s.revision++
 	s.pending.current = map[int]bool{}
@@ -190,13 +194,23 @@ func (s *state) change() *pending {
 }
 
 // reach is the entry of that name. Its iteration counts whatever the revision: a member holds there.
-func (s *state) reach(e entry, o *outcome) {
+func (s *state) reach(e entry) {
 	p := s.pending
 	if p == nil || e.Revision != s.revision || e.Life != s.lives[e.By] || !slices.Contains(s.members(), e.By) {
 		return
 	}
 	p.reached[e.By] = max(p.reached[e.By], e.T)
-	p.current[e.By], o.reached = true, true
+	p.current[e.By] = true
+	own := p.known[e.By]
+	own.Behind = e.Behind
+	p.known[e.By] = own
+	for i, t := range e.Reported {
+		if i >= 0 && i < s.Agents {
+			other := p.known[i]
+			other.Entered.T = max(other.Entered.T, t)
+			p.known[i] = other
+		}
+	}
 	for _, c := range p.epochs {
 		for _, gone := range c.Left {
 			if from, noted := e.Idle[gone]; noted && !exists(c.Idle, e.By) {
@@ -225,13 +239,32 @@ func (s *state) form() []membership.Epoch {
 	for k := range p.epochs {
 		c := &p.epochs[k]
 		c.Epoch, c.At = len(s.epochs)+1, at
-		if s.joint {
+		if s.Joint {
 			unite(c, slices.DeleteFunc(slices.Clone(members), func(i int) bool { return s.joinedAt(i, at) }))
 		}
 		maps.DeleteFunc(c.Idle, func(_ int, e membership.Exchange) bool { return e.T >= at })
 		s.epochs = append(s.epochs, *c)
 	}
+	if !s.Joint {
+		s.supersede(p)
+	}
 	return p.epochs
+}
+
+// supersede removes the notes of members that cannot go on from them. By the log such a member has used
+// all messages of the agent that leaves, as its earlier process has, and it has to leave, too.
+func (s *state) supersede(p *pending) {
+	l := membership.Elastic(s.Agents)
+	if l.Replace(s.epochs) != nil {
+		return // No member can go on.
+	}
+	for _, lost := range l.Superseded(s.Rules, len(p.epochs), p.known) {
+		for _, c := range p.epochs {
+			if slices.Contains(c.Left, lost.Gone) {
+				delete(c.Idle, lost.Member)
+			}
+		}
+	}
 }
 
 // joinedAt reports whether an agent is a member from an iteration on: it had no exchange before.
@@ -263,7 +296,7 @@ func unite(c *membership.Epoch, members []int) {
 // the user wants to leave.
 func (s *state) silenced() (all []int) {
 	members := s.members()
-	for i := range s.agents {
+	for i := range s.Agents {
 		others, against := 0, 0
 		for _, by := range members {
 			if by != i {

@@ -51,9 +51,9 @@ func openStore(file string, life int) (*store, error) {
 }
 
 // Kept returns the life of the agent whose log is in a file, and the state of the members by this log.
-// Without a log they are as at the start of a run. joint is as in [Options].
-func Kept(file string, agents, least int, joint bool) (life int, v membership.View) {
-	state := newState(agents, least, joint)
+// Without a log they are as at the start of a run.
+func Kept(file string, r membership.Rules) (life int, v membership.View) {
+	state := newState(r)
 	text, err := bounded.File(file, maxStore)
 	if err != nil {
 		return 0, state.view()
