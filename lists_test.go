@@ -5,8 +5,8 @@ import (
 	"go/ast"
 	"go/doc"
 	"go/parser"
+	"go/printer"
 	"go/token"
-	"go/types"
 	"io/fs"
 	"maps"
 	"os"
@@ -88,13 +88,13 @@ func operationTable(t *testing.T) string {
 	}
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
-		if !ok || f.Recv != nil || f.Type.Results == nil || types.ExprString(f.Type.Results.List[0].Type) != "Op" {
+		if !ok || f.Recv != nil || f.Type.Results == nil || typeText(f.Type.Results.List[0]) != "Op" {
 			continue
 		}
 		var in []string
 		for _, p := range f.Type.Params.List {
 			for _, name := range p.Names {
-				in = append(in, name.Name+" "+types.ExprString(p.Type))
+				in = append(in, name.Name+" "+typeText(p))
 			}
 		}
 		text := strings.TrimPrefix(new(doc.Package).Synopsis(f.Doc.Text()), f.Name.Name+" ")
@@ -102,6 +102,13 @@ func operationTable(t *testing.T) string {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name.Name, strings.Join(in, ", "), text)
 	}
 	return b.String() + "\n"
+}
+
+// typeText writes the type of a parameter or a result.
+func typeText(f *ast.Field) string {
+	var b strings.Builder
+	_ = printer.Fprint(&b, token.NewFileSet(), f.Type) // a Builder has no errors
+	return b.String()
 }
 
 // longTestTable lists the functions of tests that ask for FSPDA_LONG, by package, and what is

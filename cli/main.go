@@ -168,9 +168,8 @@ func newRoot(stdout, stderr io.Writer) *cobra.Command {
 	root.SetErr(stderr)
 	root.SetFlagErrorFunc(command.FlagError)
 	for _, commands := range [][]*cobra.Command{traincmd.Commands(), modelcmd.Commands(),
-		experimentcmd.Commands(silentRoot),
-		runscmd.Commands(), datacmd.Commands(), docscmd.Commands(), benchcmd.Commands(),
-		devicecmd.Commands()} {
+		experimentcmd.Commands(silentRoot), runscmd.Commands(), datacmd.Commands(), docscmd.Commands(),
+		benchcmd.Commands(), devicecmd.Commands()} {
 		root.AddCommand(commands...)
 	}
 	root.SetHelpCommand(newHelp())

@@ -9,23 +9,42 @@ import (
 	"image/png"
 	"math"
 	"slices"
+	"sync"
 
+	"codeberg.org/go-fonts/liberation/liberationsansbold"
+	"codeberg.org/go-fonts/liberation/liberationsansregular"
 	xfont "golang.org/x/image/font"
+	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/font/liberation"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/vgimg"
 )
 
-var fonts = font.NewCache(liberation.Collection())
+// fonts are the two fonts of drawings.
+var fonts = sync.OnceValue(func() *font.Cache {
+	var both font.Collection
+	for weight, ttf := range map[xfont.Weight][]byte{
+		xfont.WeightNormal: liberationsansregular.TTF, xfont.WeightBold: liberationsansbold.TTF} {
+		face, err := opentype.Parse(ttf)
+		if err != nil {
+			panic(err) // it is in the program
+		}
+		both = append(both, font.Face{Font: sans(weight), Face: face})
+	}
+	return font.NewCache(both)
+})
+
+func sans(w xfont.Weight) font.Font {
+	return font.Font{Typeface: "Liberation", Variant: "Sans", Weight: w}
+}
 
 func face(s *style) font.Face {
-	f := font.Font{Typeface: "Liberation", Variant: "Sans"}
+	w := xfont.WeightNormal
 	if s.bold {
-		f.Weight = 3 // bold in golang.org/x/image/font
+		w = xfont.WeightBold
 	}
-	return fonts.Lookup(f, font.Length(s.size))
+	return fonts().Lookup(sans(w), font.Length(s.size))
 }
 
 // textWidth returns the width of a text in drawing units.

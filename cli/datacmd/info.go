@@ -92,8 +92,7 @@ func inspect(ctx context.Context, path string, o images.Options, all bool, stder
 		return nil, err
 	}
 	defer set.Close() // read only: nothing to lose
-	r := &dataReport{Path: path, Kind: set.Kind, Layout: set.Layout, Classes: set.Classes,
-		Notes: set.Notes}
+	r := &dataReport{Path: path, Kind: set.Kind, Layout: set.Layout, Classes: set.Classes, Notes: set.Notes}
 	for _, s := range []struct {
 		name string
 		from images.Source

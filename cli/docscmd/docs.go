@@ -25,6 +25,14 @@ func newDocs() *cobra.Command {
 that page as text, with --listen all of it in a browser.`,
 		Example: "  fspda docs\n  fspda docs training\n  fspda docs --listen :8081",
 		Args:    command.Arguments(0, 1, "one page"),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, begun string) (found []string, _ cobra.ShellCompDirective) {
+			for _, p := range docs.Pages() {
+				if len(args) == 0 && strings.HasPrefix(p.Name, begun) {
+					found = append(found, p.Name+"\t"+p.Title)
+				}
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case asJSON && (listen != "" || len(args) > 0):
@@ -39,9 +47,6 @@ that page as text, with --listen all of it in a browser.`,
 			}
 			return printPage(cmd.OutOrStdout(), args[0])
 		},
-	}
-	for _, p := range docs.Pages() {
-		cmd.ValidArgs = append(cmd.ValidArgs, p.Name+"\t"+p.Title)
 	}
 	cmd.Flags().StringVar(&listen, "listen", "",
 		"HOST:PORT to serve the manual at; without a host only this machine can connect; port 0 is any free port")

@@ -180,8 +180,7 @@ func (p *theoryPage) add(s theory.Study, all []theory.Fitted, folder string) err
 
 func (p *theoryPage) write(f theoryFlags) error {
 	text := fmt.Sprintf("# Fitted slopes\n\nVersion %s, seeds 1 to %d, %s of one core.\n\n%s%s", command.Version(),
-		f.seeds,
-		command.Seconds(p.seconds), p.table, p.about)
+		f.seeds, command.Seconds(p.seconds), p.table, p.about)
 	return errors.Join(command.WriteFile(filepath.Join(f.out, "theory.md"), text),
 		command.WriteFile(filepath.Join(f.out, "theory.csv"), p.csv))
 }

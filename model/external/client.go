@@ -19,7 +19,8 @@ type client struct {
 	stage stage
 	about *question // the network that it was told last; nil: none
 	group int       // The process group of the client; 0: it is a part of another program.
-	// end ends the process at once, and returns the last lines that it printed.
+	hangs bool      // The last request had no answer in time.
+	// end ends the process, and returns the last lines that it printed.
 	end func() (printed string)
 }
 
@@ -46,9 +47,16 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// leastStart is the time that a client has at least for a request without a batch: before it answers
+// one, it loads libraries, the model or the data.
+const leastStart = time.Minute
+
 // call sends a request and waits for its answer.
 func (c *client) call(r request, limit time.Duration, rights ...byte) (*answer, error) {
 	deadline := time.Time{}
+	if limit > 0 && r.Batch == nil {
+		limit = max(limit, leastStart)
+	}
 	if limit > 0 {
 		deadline = time.Now().Add(limit)
 	}
@@ -60,6 +68,7 @@ func (c *client) call(r request, limit time.Duration, rights ...byte) (*answer, 
 	}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
+		c.hangs = true
 		return nil, fmt.Errorf("no answer within %v: it hangs, or needs a longer client_timeout", limit)
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE):
 		return nil, errors.New("it ended without an answer")

@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -81,20 +82,26 @@ func hand(socket *os.File) error {
 	return err
 }
 
-// patience is how long a client that hangs may take to print where, and to end.
-const patience = time.Second
+// patience is how long a client may take to end, and one that hangs to print where. Its output is
+// read for as long after its end, if a process of another group still has it open.
+const patience = 10 * time.Second
 
 // launch starts a process of the command with a socket.
 func (p *Program) launch(c *client, socket *os.File) (end func() string, err error) {
-	out := &printer{to: p.lines}
+	output, theirs, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.Command("/bin/sh", "-c", execute(p.o.Command))
-	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles, cmd.WaitDelay = out, out, []*os.File{socket}, patience
-	cmd.Env = append(os.Environ(), SocketVariable+"=3")
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = theirs, theirs, []*os.File{socket}
+	// Python prints each line at once, so that none is lost when the process is killed.
+	cmd.Env = append(os.Environ(), SocketVariable+"=3", "PYTHONUNBUFFERED=1")
 	cmd.SysProcAttr = attributes() // Ctrl-C in a terminal does not reach another group of processes.
-	started, ended := make(chan error), make(chan struct{})
+	started, ended, read := make(chan error), make(chan struct{}), make(chan struct{})
 	go func() {
 		runtime.LockOSThread() // the system ends the process when the thread that started it ends
 		err := cmd.Start()
+		theirs.Close()
 		started <- err
 		if err == nil {
 			_ = cmd.Wait() // its end shows at the socket
@@ -102,11 +109,17 @@ func (p *Program) launch(c *client, socket *os.File) (end func() string, err err
 		}
 	}()
 	if err := <-started; err != nil {
+		output.Close()
 		return nil, fmt.Errorf("the system cannot start it: %w", err)
 	}
+	out := &printer{to: p.lines}
+	go func() {
+		_, _ = io.Copy(out, output)
+		output.Close()
+		close(read)
+	}()
 	c.group = cmd.Process.Pid
 	return func() string {
-		group := -cmd.Process.Pid
 		c.close()
 		wait := func() bool {
 			select {
@@ -116,12 +129,14 @@ func (p *Program) launch(c *client, socket *os.File) (end func() string, err err
 				return false
 			}
 		}
-		if !wait() {
-			_ = syscall.Kill(group, syscall.SIGABRT) // Python prints where it is
+		if c.hangs || !wait() {
+			_ = syscall.Kill(-c.group, syscall.SIGABRT) // Python prints where it is
 			wait()
 		}
-		_ = syscall.Kill(group, syscall.SIGKILL) // also what it started
+		_ = syscall.Kill(-c.group, syscall.SIGKILL) // also what it started
 		<-ended
+		_ = output.SetReadDeadline(time.Now().Add(patience)) // the end of the output comes first
+		<-read
 		return out.text()
 	}, nil
 }

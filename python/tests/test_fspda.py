@@ -7,7 +7,6 @@ import contextlib
 import json
 import math
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -166,42 +165,47 @@ class Slow(Line):
 
 
 class TestInterrupt(Case):
-    def start(self, out):
-        """Train in a process of its own, and return it when it is under way."""
-        here = pathlib.Path(__file__).parent
-        code = (
-            f"import sys; sys.path[:0] = [{str(pathlib.Path(fspda.__file__).parent.parent)!r}, {str(here)!r}]\n"
-            "import fspda, test_fspda\n"
-            f"fspda.train(test_fspda.Slow(), data='external', out={str(out)!r}, **test_fspda.QUICK)"
-        )
-        process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, start_new_session=True)
-        self.addCleanup(process.kill)
-        while len(fspda.Run(out).rows()) < 2:
-            self.assertIsNone(process.poll())
-            time.sleep(0.01)
-        return process
+    def end(self, signal_number):
+        """Signal a process that trains. Return the run folder and the settings of the run.
 
-    def check(self, out):
-        whole = fspda.train(Line(), data="external", out=self.dir / "whole", **QUICK)
+        A run that ends before the signal comes, on a slow machine, is followed by a longer one.
+        """
+        here = pathlib.Path(__file__).parent
+        for iterations in 40, 400, 4000:
+            settings = {**QUICK, "iterations": iterations, "eval_points": iterations // 10}
+            out = self.dir / str(iterations)
+            code = (
+                f"import sys; sys.path[:0] = [{str(pathlib.Path(fspda.__file__).parent.parent)!r}, {str(here)!r}]\n"
+                "import fspda, test_fspda\n"
+                f"fspda.train(test_fspda.Slow(), data='external', out={str(out)!r}, **{settings!r})"
+            )
+            process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL, start_new_session=True)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+            while len(fspda.Run(out).rows()) < 2:
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            process.send_signal(signal_number)
+            if process.wait() != 0:
+                return out, settings
+        self.fail("every run ended before the signal")
+
+    def check(self, out, settings):
         run = fspda.train(Line(), out=out, resume=True, quiet=True)
+        whole = fspda.train(Line(), data="external", out=self.dir / "whole", **settings)
         self.assertEqual(self.vectors(run), self.vectors(whole))
 
     def test_interrupt_leaves_a_checkpoint(self):
-        process = self.start(self.dir / "run")
-        process.send_signal(signal.SIGINT)
-        self.assertNotEqual(process.wait(60), 0)
-        self.assertTrue(list((self.dir / "run" / "checkpoints").glob("iter-*")))
-        self.check(self.dir / "run")
+        out, settings = self.end(signal.SIGINT)
+        self.assertTrue(list((out / "checkpoints").glob("iter-*")))
+        self.check(out, settings)
 
     def test_killed_python_ends_the_program(self):
-        process = self.start(self.dir / "run")
-        process.kill()
-        process.wait()
-        for _ in range(600):  # resuming is refused while the program is running
+        out, settings = self.end(signal.SIGKILL)
+        for _ in range(3000):  # resuming is refused while the program is running
             try:
-                return self.check(self.dir / "run")
+                return self.check(out, settings)
             except fspda.RunError:
-                shutil.rmtree(self.dir / "whole", ignore_errors=True)
                 time.sleep(0.1)
         self.fail("the program did not end")
 

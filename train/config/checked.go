@@ -11,13 +11,12 @@ type checked struct{ s *Setup }
 
 func (c checked) Settings() algo.Settings { return c.s.settings() }
 
-func (c checked) Text(key string) (text string) {
-	c.s.Config.eachKey(func(k string, v any) {
-		if k == key {
-			text = fmt.Sprint(v)
-		}
-	})
-	return text
+func (c checked) Text(key string) string {
+	v, ok := c.s.Config.value(key)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprint(v)
 }
 
 func (c checked) Edges() int { return len(c.s.Graph.Edges) }

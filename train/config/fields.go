@@ -39,9 +39,11 @@ func (c *Config) fields() []Field {
 	all, v := declared(), reflect.ValueOf(c).Elem()
 	fs := make([]Field, len(all))
 	for i, k := range all {
-		fs[i] = Field{k, &Registered{c, k}}
+		fs[i].Key = k
 		if at := fields[k.Name]; at != nil {
 			fs[i].Value = v.FieldByIndex(at).Addr().Interface()
+		} else {
+			fs[i].Value = &Registered{c, k}
 		}
 	}
 	return fs

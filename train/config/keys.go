@@ -12,10 +12,11 @@ import (
 
 // init sets these variables, since conditions of keys ask about other keys.
 var (
-	own    []setting.Key        // The keys of this package in the order of files.
-	places = map[string]int{}   // Their places in own.
-	fields = map[string][]int{} // The places of their values in a Config.
-	base   Config               // The defaults.
+	own     []setting.Key        // The keys of this package in the order of files.
+	places  = map[string]int{}   // Their places in own.
+	fields  = map[string][]int{} // The places of their values in a Config.
+	settled = map[string][]int{} // The places of their values in a Resolved, but for keys of files and devices.
+	base    Config               // The defaults.
 )
 
 // registeredKeys lists the keys of other packages. Their values are Config.values.
@@ -25,9 +26,12 @@ func init() {
 	own = slices.Concat(dataKeys, decodingKeys, networkKeys, lengthKeys, dualKeys, averagingKeys, compressionKeys,
 		asyncKeys, stepKeys, scheduleKeys, exchangeKeys, batchKeys, deviceKeys, computeKeys, evaluationKeys,
 		outputKeys, executionKeys, membershipKeys)
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Config]()) {
-		if key, ok := f.Tag.Lookup("key"); ok {
-			fields[key] = f.Index
+	for of, places := range map[reflect.Type]map[string][]int{reflect.TypeFor[Config](): fields,
+		reflect.TypeFor[Resolved](): settled} {
+		for _, f := range reflect.VisibleFields(of) {
+			if key, ok := f.Tag.Lookup("key"); ok {
+				places[key] = f.Index
+			}
 		}
 	}
 	for i, k := range own {
@@ -80,11 +84,11 @@ func RegisterKey(k setting.Key) {
 	registeredKeys = append(registeredKeys, k)
 }
 
-// declared lists all keys in the order of files.
+// declared lists all keys in the order of files. Callers do not change the list.
 func declared() []setting.Key {
 	registry.RLock()
 	defer registry.RUnlock()
-	return slices.Concat(own, registeredKeys)
+	return append(own[:len(own):len(own)], registeredKeys...)
 }
 
 // Lookup returns the declaration of a key, and whether it exists.

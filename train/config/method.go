@@ -32,8 +32,9 @@ func (m method) keys() (names []string) {
 	return names
 }
 
-// prepare asks a method for its traits. The error says what is wrong with its declarations.
-func prepare(m Method) (p method, err error) {
+// prepare asks a method for its traits with the default settings r. The error says what is wrong with
+// its declarations.
+func prepare(m Method, r Resolved) (p method, err error) {
 	p.Method = m
 	if m.Name == "" || m.New == nil {
 		return p, errors.New("a method needs a Name and a New")
@@ -41,9 +42,7 @@ func prepare(m Method) (p method, err error) {
 	if err := setting.Fault(m.Params); err != nil {
 		return p, err
 	}
-	c := Default()
-	c.Algo = m.Name
-	r := resolving(c)
+	r.Algo, r.given.Algo = m.Name, m.Name
 	r.Params = settle(m.Params, nil)
 	p.traits = m.New(r.settings(p)).Traits()
 	if p.traits.Edges == nil {
@@ -75,8 +74,9 @@ var (
 
 // prepareAll prepares the methods of this module.
 func prepareAll(all []Method) (prepared []method) {
+	r := resolving(Default())
 	for _, m := range all {
-		p, err := prepare(m)
+		p, err := prepare(m, r)
 		if err != nil {
 			panic(fmt.Sprintf("config: method %q: %v", m.Name, err))
 		}
@@ -94,7 +94,7 @@ func Register(m Method) {
 			RegisterKey(k)
 		}
 	}
-	p, err := prepare(m)
+	p, err := prepare(m, resolving(Default()))
 	if err != nil {
 		panic(fmt.Sprintf("config: Register of %q: %v", m.Name, err))
 	}

@@ -103,17 +103,23 @@ func helpWords() func(key, help string) string {
 	sends := func(content dist.Content) string {
 		return compressors(func(k dist.CompressorKind) bool { return k.Sends == content })
 	}
-	common := strings.NewReplacer("GRAPHS", strings.Join(dist.GraphExamples(), ", "), "VALUES", sends(dist.Values),
+	words := []string{"GRAPHS", strings.Join(dist.GraphExamples(), ", "), "VALUES", sends(dist.Values),
 		"COEFFICIENTS", sends(dist.Coefficients), "CODES", sends(dist.Codes),
 		"NORMS", compressors(func(k dist.CompressorKind) bool { return k.Norms }),
 		"ALGORITHMS", strings.Join(Algorithms(), ", "),
 		"GENERAL", list(func(o Optimizer) bool { return o.General }),
 		"OTHERS", list(func(o Optimizer) bool { return !o.General }),
-		"DECOUPLED", both(namesOf(optimizersWith(func(o Optimizer) bool { return o.Decoupled }))))
+		"DECOUPLED", both(namesOf(optimizersWith(func(o Optimizer) bool { return o.Decoupled })))}
+	common := strings.NewReplacer(words...)
 	return func(key, help string) string {
 		if rest, ok := strings.CutPrefix(help, "READERS"); ok {
 			return strings.Join(readers(key), ", ") + rest
 		}
-		return common.Replace(help)
+		for i := 0; i < len(words); i += 2 {
+			if strings.Contains(help, words[i]) { // faster than to replace none
+				return common.Replace(help)
+			}
+		}
+		return help
 	}
 }

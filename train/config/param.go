@@ -167,12 +167,22 @@ func settle(own []Param, given Params) Params {
 	return all
 }
 
+// paramHelp is the last text of ParamHelp, for the number of methods and optimizers that there were.
+var paramHelp struct {
+	methods, optimizers int
+	text                string
+}
+
 // ParamHelp lists the settings of all algorithms and optimizers that have some of their own; empty
 // if none has.
 func ParamHelp() string {
+	registry.Lock()
+	defer registry.Unlock()
+	h := &paramHelp
+	if h.methods == len(methods) && h.optimizers == len(optimizers) {
+		return h.text
+	}
 	var lines []string
-	registry.RLock()
-	defer registry.RUnlock()
 	for _, m := range methods {
 		for _, p := range m.Params {
 			lines = append(lines, m.Name+": "+p.String())
@@ -183,5 +193,6 @@ func ParamHelp() string {
 			lines = append(lines, o.Name+": "+p.String())
 		}
 	}
-	return strings.Join(lines, "; ")
+	h.methods, h.optimizers, h.text = len(methods), len(optimizers), strings.Join(lines, "; ")
+	return h.text
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"maps"
 	"reflect"
-	"slices"
 
 	"fspda/internal/rng"
 	"fspda/train/algo"
@@ -42,36 +41,28 @@ func (r *Resolved) optimizerSettings(o Optimizer, of ModelSize) algo.Settings {
 // values returns the values of keys, and of the settings of the method's and the optimizer's own.
 func (r *Resolved) values(keys []string) map[string]any {
 	values := map[string]any{}
-	r.eachKey(func(key string, v any) {
-		if slices.Contains(keys, key) {
+	for _, key := range keys {
+		if v, ok := r.value(key); ok {
 			values[key] = v
 		}
-	})
+	}
 	maps.Copy(values, r.Params)
 	return values
 }
 
-// eachKey calls each for all keys, with their values.
-func (r *Resolved) eachKey(each func(key string, value any)) {
-	sections := reflect.ValueOf(r).Elem()
-	for k := range sections.NumField() {
-		section := sections.Field(k)
-		if sections.Type().Field(k).Name == "given" {
-			continue
+// value returns the value of a key, and whether r has one.
+func (r *Resolved) value(key string) (v any, ok bool) {
+	if at := settled[key]; at != nil {
+		v = reflect.ValueOf(r).Elem().FieldByIndex(at).Interface()
+		if name, ok := v.(Chosen); ok {
+			v = string(name)
 		}
-		for i := range section.NumField() {
-			v := section.Field(i).Interface()
-			if name, ok := v.(Chosen); ok {
-				v = string(name)
-			}
-			each(section.Type().Field(i).Tag.Get("key"), v)
-		}
+		return v, true
 	}
-	for _, k := range declared() {
-		if fields[k.Name] == nil { // not settled: another package declares it
-			each(k.Name, r.given.Value(k.Name))
-		}
+	if _, ok := Lookup(key); !ok || fields[key] != nil {
+		return nil, false
 	}
+	return r.given.Value(key), true // not settled: another package declares it
 }
 
 // drawDirection returns the draws of powergossip: normal numbers, equal at both ends of an edge.

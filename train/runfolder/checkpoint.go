@@ -433,7 +433,7 @@ func (f *Folder) ResumesAt(s *config.Setup) (iteration int, err error) {
 func newest(dir string, open func(c *Checkpoint) *CheckpointError) (c *Checkpoint, passed []error, err error) {
 	names, err := listCheckpoints(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("runfolder: cannot list the checkpoints in %s: %w", dir, err)
+		return nil, nil, unusable(dir, "its checkpoints cannot be listed", err)
 	}
 	for i, name := range slices.Backward(names) {
 		c := &Checkpoint{Path: filepath.Join(dir, name)}

@@ -2,19 +2,24 @@ package runfolder
 
 import (
 	"cmp"
+	"strings"
 
 	"fspda/internal/wholefile"
 )
 
 // explain joins the parts of an error message: the finding, its cause, and the advice.
 func explain(found string, cause error, hint string) string {
+	others := "" // The causes after the first one.
 	if cause != nil {
-		found += ": " + cause.Error()
+		first, rest, more := strings.Cut(cause.Error(), "\n")
+		if found += ": " + first; more {
+			others = "\n" + rest
+		}
 	}
 	if hint = cmp.Or(wholefile.LimitHint(cause), hint); hint != "" {
 		found += ": " + hint
 	}
-	return found
+	return found + others
 }
 
 // writeHint returns the advice after files could not be written because of err: resume, once the

@@ -21,3 +21,13 @@ func TestWriteHint(t *testing.T) {
 		}
 	}
 }
+
+// Advice about a limit of the system follows the first of several causes, which fspda up repeats.
+func TestAdviceOfSeveralCauses(t *testing.T) {
+	limit := &os.PathError{Op: "open", Path: "x", Err: syscall.EMFILE}
+	err := (&Folder{Path: "run"}).metricsError(errors.Join(limit, errors.New("another")))
+	first, rest, _ := strings.Cut(err.Error(), "\n")
+	if !strings.HasSuffix(first, "(ulimit -n)") || rest != "another" {
+		t.Errorf("%v", err)
+	}
+}

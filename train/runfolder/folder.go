@@ -518,7 +518,10 @@ func (f *Folder) Append(r metric.Row) error {
 	}
 	now := float64(time.Now().UnixMicro()) / 1e6
 	err = scalars(r, func(tag string, v float64) error { return f.events.Scalar(tag, int64(r.Iteration), now, v) })
-	return f.metricsError(errors.Join(err, f.events.Flush()))
+	if err == nil {
+		err = f.events.Flush()
+	}
+	return f.metricsError(err)
 }
 
 // metricsError returns the error of metrics that cannot be written because of err; nil: none.
