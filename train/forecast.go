@@ -2,7 +2,6 @@ package train
 
 import (
 	"context"
-	"runtime/debug"
 	"time"
 
 	"fspda/device"
@@ -62,7 +61,7 @@ func ForecastRun(
 	}
 	f.Step = step
 	f.Total = units.Span(step.Seconds()*float64(f.Iterations) + rows)
-	debug.FreeOSMemory() // the memory of the trials is not used any more
+	memory.Release() // the memory of the trials is not used any more
 	f.Row = units.Span(rows / max(1, float64(s.EvalCount()-s.EvalsBefore(from))+1))
 	f.Unit = "images"
 	if s.Window > 0 {

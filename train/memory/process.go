@@ -23,12 +23,24 @@ const keptFree = 32
 // devices next: its memory now, with its data set, and everything that the run will keep on the
 // host. It first frees unused memory.
 func Process(s *config.Setup, devices ...device.Device) uint64 {
-	debug.FreeOSMemory()
+	if !Release() {
+		runtime.GC()
+	}
 	now, more := resident(), runtimeGrowth+host(s, devices)
 	if s.Set.Text == nil { // else the text is in memory
 		more += uint64(s.Set.Memory)
 	}
 	return now.process + otherGrowth + more + (now.runtime+more)/keptFree
+}
+
+// Release gives unused memory back to the system, and reports whether it did. Where the user has set
+// a memory limit (GOMEMLIMIT), Go does so when the limit is near, and Release does nothing.
+func Release() bool {
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return false
+	}
+	debug.FreeOSMemory()
+	return true
 }
 
 // Limit returns the memory limit of Go with which this process takes about the forecast: the
@@ -39,7 +51,8 @@ func Limit(forecast uint64) int64 {
 	return int64(forecast - min(forecast/2, now.process-min(now.process, now.runtime)+otherGrowth))
 }
 
-// residence is the size of a process in memory, in bytes.
+// residence is the size of a process in memory, in bytes. Memory that Go has and does not use is
+// left out.
 type residence struct {
 	process uint64 // all of it
 	runtime uint64 // the memory that Go has taken from the system, which its memory limit counts
@@ -50,12 +63,14 @@ type residence struct {
 func resident() residence {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	r := residence{runtime: m.Sys - m.HeapReleased}
+	unused := m.HeapIdle - m.HeapReleased
+	r := residence{runtime: m.Sys - m.HeapIdle}
 	r.process = r.runtime + ownProgram/3
 	if text, err := os.ReadFile("/proc/self/statm"); err == nil {
 		var size, pages uint64
 		if _, err := fmt.Sscan(string(text), &size, &pages); err == nil {
 			r.process = pages * uint64(os.Getpagesize())
+			r.process -= min(r.process, unused)
 		}
 	}
 	return r
