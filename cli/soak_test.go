@@ -582,31 +582,49 @@ func (r *soakRun) event() string {
 	return name
 }
 
-// replace kills an agent for good. When the others have gone on without it, a new agent comes in its
-// place, on another machine or with the folder of the earlier one.
+// replace kills an agent for good when all are members. When the others have gone on without it, a new
+// agent comes in its place, on another machine or with the folder of the earlier one.
 func (r *soakRun) replace(i int) {
+	if !r.await("all are members again", func(members []bool) bool { return !slices.Contains(members, false) }) {
+		return
+	}
 	r.hold(i, syscall.SIGKILL)
 	defer r.resume(i)
-	left := func() bool {
-		status, out, _ := call(r.t, "agents", r.dir, "--json")
-		var s struct {
-			Agents []struct {
-				Member bool `json:"member"`
-			} `json:"agents"`
-		}
-		return status == 0 && json.Unmarshal([]byte(out), &s) == nil && i < len(s.Agents) && !s.Agents[i].Member
-	}
-	for end := time.Now().Add(3 * time.Minute); !left() && !r.finished(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			r.t.Errorf("the others do not go on without agent %d", i)
-			return
-		}
+	if !r.await(fmt.Sprintf("the others go on without agent %d", i), func(members []bool) bool { return !members[i] }) {
+		return
 	}
 	if r.draw.IntN(2) == 0 {
 		if err := os.RemoveAll(filepath.Join(r.dir, "agents", fmt.Sprintf("%03d", i))); err != nil {
 			r.t.Error(err)
 		}
 	}
+}
+
+// await waits until the members of the run are as they should be. It returns false at the end of the run,
+// and after an error if that takes too long.
+func (r *soakRun) await(what string, holds func(members []bool) bool) bool {
+	for end := time.Now().Add(3 * time.Minute); !r.finished(); time.Sleep(50 * time.Millisecond) {
+		status, out, _ := call(r.t, "agents", r.dir, "--json")
+		var s struct {
+			Agents []struct {
+				Member bool `json:"member"`
+			} `json:"agents"`
+		}
+		if status == 0 && json.Unmarshal([]byte(out), &s) == nil && len(s.Agents) == r.agents {
+			members := make([]bool, r.agents)
+			for k, a := range s.Agents {
+				members[k] = a.Member
+			}
+			if holds(members) {
+				return true
+			}
+		}
+		if time.Now().After(end) {
+			r.t.Errorf("not within three minutes: %s", what)
+			return false
+		}
+	}
+	return false
 }
 
 func (r *soakRun) jump(i int, seconds int32) bool {

@@ -32,9 +32,12 @@ type Slots interface {
 	// SkipReports gives the first report of this process to an agent a number, or a later one. That of
 	// evaluation k is not to have a number below k: a process that resumes awaits it by that number.
 	SkipReports(to, number int)
-	// Behind reports whether an earlier process of this agent has sent an exchange's message to another
-	// agent that this process has not sent again yet. known is false as long as it does not know.
-	Behind() (behind, known bool)
+	// Linked reports whether this process has been connected to all agents that are not absent and to
+	// which there is to be a link.
+	Linked() bool
+	// Arrived returns the latest iteration of the exchanges whose messages have arrived from another
+	// agent, and the number of messages of it; 0: none has.
+	Arrived(agent int) (t, messages int)
 	// Reported returns the latest iteration of the reports that have arrived from another agent; -1: none
 	// has.
 	Reported(agent int) int
@@ -67,9 +70,9 @@ func (g *manyProcesses) departures() membership.Departures {
 	s := g.r.setup
 	rules := s.MemberRules()
 	if !rules.Joint {
-		return membership.Separate(rules.Agents, rules.Exchanges)
+		return membership.Separate(g.p.Rank, rules)
 	}
-	return membership.Joint(rules.Agents, rules.Exchanges,
+	return membership.Joint(g.p.Rank, rules,
 		func(t int) bool { return !s.AllReduces() || s.AllReducesAt(t) },
 		func(peer int, e membership.Exchange) bool { return s.Members.Idle(g.p.Rank, peer, e) })
 }
@@ -298,16 +301,27 @@ func (m *elasticMembers) Leave(agent, life int) membership.Exchange {
 // Hold implements [membership.Local].
 func (m *elasticMembers) Hold() int { return m.r.progress.pause(m.r.setup.RoundLength()) }
 
-// Behind implements [membership.Local].
-func (m *elasticMembers) Behind() (behind, known bool) {
-	if m.Joint() { // Nothing has an effect before all others have its messages.
-		return false, true
-	}
-	return m.Slots.Behind()
-}
+// Linked implements [membership.Local].
+func (m *elasticMembers) Linked() bool { return m.Slots.Linked() }
 
-// Reported implements [membership.Local].
-func (m *elasticMembers) Reported() map[int]int { return m.Node.Reported(m.Slots.Reported) }
+// Seen implements [membership.Local].
+func (m *elasticMembers) Seen() map[int]membership.Exchange {
+	s := m.r.setup
+	seen := map[int]membership.Exchange{m.p.Rank: m.Now()}
+	for i, t := range m.Node.Reported(m.Slots.Reported) {
+		seen[i] = membership.Exchange{T: t}
+	}
+	for i := range s.Graph.N {
+		if m.Local(i) {
+			continue
+		}
+		if t, n := m.Slots.Arrived(i); n > 0 {
+			k := min((n-1)/s.Traits.MessagesPerLink(), len(s.Traits.Between))
+			seen[i] = membership.Exchange{T: t, K: k}.Later(seen[i])
+		}
+	}
+	return seen
+}
 
 // Change implements [membership.Local].
 func (m *elasticMembers) Change(v membership.View) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -69,19 +70,24 @@ func (n *Node) Admit(agent, life, t int) {
 	p.lifetime = lifetime{life, false, uint64(t)}
 }
 
-// Behind reports whether an earlier process of this agent has sent an exchange's message to another
-// agent that this process has not sent again yet. known is false as long as this process has not been
-// connected to all agents, except those that are absent, to which there is to be a link.
-func (n *Node) Behind() (behind, known bool) {
-	known = true
-	for _, p := range n.others() {
+// Linked reports whether this process has been connected to all agents to which there is to be a link,
+// except those that are absent. No message of an earlier process of this agent arrives there after that.
+func (n *Node) Linked() bool {
+	return !slices.ContainsFunc(n.others(), func(p *peer) bool {
 		p.mu.Lock()
-		o := &p.out[exchanges]
-		behind = behind || o.sent > o.next
-		known = known && (!p.wanted || p.absent || p.incarnation != 0)
-		p.mu.Unlock()
-	}
-	return behind, known
+		defer p.mu.Unlock()
+		return p.wanted && !p.absent && p.incarnation == 0
+	})
+}
+
+// Arrived returns the latest iteration of the exchanges whose messages have arrived from another agent,
+// and the number of messages of it; 0: none has.
+func (n *Node) Arrived(agent int) (t, messages int) {
+	p := n.peer(agent)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	in := &p.in[exchanges]
+	return int(in.latest), in.ofLatest
 }
 
 // Reported returns the latest iteration of the reports that have arrived from another agent; -1: none has.
@@ -89,7 +95,10 @@ func (n *Node) Reported(agent int) int {
 	p := n.peer(agent)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return int(p.in[reports].end) - 1
+	if in := &p.in[reports]; in.ofLatest > 0 {
+		return int(in.latest)
+	}
+	return -1
 }
 
 // SkipReports gives the first report of this node to another one a number, or a later one. The node

@@ -449,8 +449,7 @@ func (l *link) assemble(h *header, f *inFrame) error {
 	if p.link != l {
 		return errSuperseded
 	}
-	in := &p.in[h.stream]
-	in.queue, in.end = append(in.queue, m), max(in.end, m.t+1)
+	p.in[h.stream].take(m)
 	if h.stream != sessions { // The process may send these while its agent hangs.
 		p.seen.add()
 	}

@@ -153,51 +153,50 @@ func TestReportsOfNewMember(t *testing.T) {
 	take()
 }
 
-// A process that resumes is behind until it has sent again what an earlier one of its agent has sent.
-func TestBehind(t *testing.T) {
+// A process knows the latest iteration of which it has messages of another agent. One that is started
+// again is linked when it has been connected to all others.
+func TestLinked(t *testing.T) {
 	durable := func(o *settings) { o.Durable = true }
 	m := openMesh(t, 2, durable)
 	ctx := testContext(t)
-	exchange := func(k int) {
-		t.Helper()
+	if _, messages := m[1].Arrived(0); messages != 0 {
+		t.Errorf("%d messages have arrived", messages)
+	}
+	for _, k := range []int{3, 7, 7} {
 		if err := send(ctx, m[0], 1, k, []float32{1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for k := range 2 {
-		exchange(k)
-		msg, err := m[1].Recv(ctx, 1, 0, k)
+	for want := 1; want <= 2; want++ { // The last one is in the queue.
+		msg, err := m[1].Recv(ctx, 1, 0, []int{3, 7}[want-1])
 		if err != nil {
 			t.Fatal(err)
 		}
 		msg.Release()
 	}
-	behind := func(k int) bool {
-		behind, known := m[k].Behind()
-		return behind && known
+	for at, messages := m[1].Arrived(0); at != 7 || messages != 2; at, messages = m[1].Arrived(0) {
+		if ctx.Err() != nil {
+			t.Fatalf("%d messages of iteration %d have arrived", messages, at)
+		}
+		time.Sleep(time.Millisecond)
 	}
-	if behind(0) || behind(1) {
-		t.Error("a first process is behind")
+	if !m[0].Linked() || !m[1].Linked() {
+		t.Error("a process that is connected to all others is not linked")
 	}
 	restart(t, m, durable)
-	if _, known := m[0].Behind(); known {
-		t.Error("a process that is not connected knows what an earlier one has sent")
+	if m[0].Linked() {
+		t.Error("a process that is not connected is linked")
 	}
 	if err := m[0].Start(nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	for !behind(0) {
+	for !m[0].Linked() {
 		if ctx.Err() != nil {
-			t.Fatal("a process that resumes is not behind")
+			t.Fatal("a process that was started again is not linked")
 		}
 		time.Sleep(time.Millisecond)
 	}
-	exchange(0)
-	if !behind(0) {
-		t.Error("one of two messages was sent again, and the process is not behind")
-	}
-	exchange(1)
-	if behind(0) {
-		t.Error("all was sent again, and the process is behind")
+	if _, messages := m[0].Arrived(1); messages != 0 || m[0].Reported(1) != -1 {
+		t.Errorf("%d messages have arrived", messages)
 	}
 }

@@ -171,13 +171,26 @@ type recvMessage struct {
 // checkpoints, acked <= next.
 type recvStream struct {
 	next    uint64 // The message that the agent consumes next.
-	end     uint64 // One more than the latest iteration of the messages that have arrived; 0: none has.
+	latest  uint64 // The latest iteration of the messages that have arrived in this process.
 	written uint64 // The value of next in the newest checkpoint.
 	stable  uint64 // Messages before this one will never be needed again.
 	acked   uint64 // The value of next that the sender was last told.
+	// ofLatest is the number of messages of iteration latest that have arrived.
+	ofLatest int
 	// ackDueBytes are the bytes of the messages that were consumed after that.
 	ackDueBytes int
 	queue       []*recvMessage // The complete messages next, next+1, …
+}
+
+// take adds a message that has arrived.
+func (in *recvStream) take(m *recvMessage) {
+	in.queue = append(in.queue, m)
+	switch {
+	case in.ofLatest == 0 || m.t > in.latest:
+		in.latest, in.ofLatest = m.t, 1
+	case m.t == in.latest:
+		in.ofLatest++
+	}
 }
 
 // arrived returns the number of the message that must arrive next.

@@ -41,11 +41,12 @@ type Local interface {
 	// Hold keeps the local agent from the first iteration that it has not entered and at which the
 	// members may change, and returns it.
 	Hold() (reach int)
-	// Behind reports whether an earlier process of the local agent has sent messages that this one has
-	// not sent again. known is false as long as it does not know. It is asked again then.
-	Behind() (behind, known bool)
-	// Reported returns the iteration of the latest report that this process has of other agents.
-	Reported() map[int]int
+	// Linked reports whether the process has been connected to all members to which there are links, so
+	// that they get nothing more of its earlier process. Until then it is asked again.
+	Linked() bool
+	// Seen returns the exchanges to which agents have come: the local one, and those whose messages or
+	// reports are there.
+	Seen() map[int]Exchange
 	// Change sets the changes of the members, and ends Hold.
 	Change(View)
 	// Dropped says that the others go on without the local agent.

@@ -54,6 +54,8 @@ type Departures interface {
 	// that it does not have. The peer leaves at an iteration, and it is agreed that exchanges with it
 	// fail from idle on.
 	Lacks(peer, at int, idle Exchange, first int) bool
+	// Now returns the exchange that the local agent is at.
+	Now() Exchange
 	// Comes says that the slot of a peer has a new agent.
 	Comes(peer int)
 }
@@ -61,7 +63,8 @@ type Departures interface {
 // departures is [Departures] of a method whose agents exchange in pairs: at each end of an edge an
 // agent that leaves may be left out from another iteration on.
 type departures struct {
-	each  int // The number of exchanges in an iteration.
+	Rules
+	self  int
 	mu    sync.Mutex
 	now   Exchange
 	peers []departure
@@ -76,23 +79,22 @@ type departure struct {
 	agree  context.CancelFunc
 }
 
-// Separate returns the Departures of a method in which members may leave an agent out from different
-// exchanges on. each is the number of exchanges in an iteration.
-func Separate(agents, each int) Departures { return newDepartures(agents, each) }
+// Separate returns the Departures of an agent of a method in which members may leave an agent out from
+// different exchanges on.
+func Separate(self int, r Rules) Departures { return newDepartures(self, r) }
 
 // Joint returns the Departures of a method in which all exchange with all: the messages of an agent
-// that leaves count for all members or for none. each is the number of exchanges in an iteration that
-// has any, exchanges reports whether it has, and idle whether the log says that one with a peer fails.
-func Joint(agents, each int, exchanges func(t int) bool, idle func(peer int, e Exchange) bool) Departures {
-	return &jointDepartures{departures: newDepartures(agents, each), exchanges: exchanges, idle: idle,
-		confirmed: none}
+// that leaves count for all members or for none. exchanges reports whether an iteration has an exchange,
+// and idle whether the log says that one with a peer fails.
+func Joint(self int, r Rules, exchanges func(t int) bool, idle func(peer int, e Exchange) bool) Departures {
+	return &jointDepartures{departures: newDepartures(self, r), exchanges: exchanges, idle: idle, confirmed: none}
 }
 
 // none is a place before all exchanges.
 var none = Exchange{T: -1}
 
-func newDepartures(agents, each int) *departures {
-	d := &departures{each: each, peers: make([]departure, agents)}
+func newDepartures(self int, r Rules) *departures {
+	d := &departures{Rules: r, self: self, peers: make([]departure, r.Agents)}
 	for i := range d.peers {
 		d.peers[i].stay()
 	}
@@ -109,6 +111,12 @@ func (d *departures) Enter(e Exchange) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.now = e
+}
+
+func (d *departures) Now() Exchange {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now
 }
 
 func (d *departures) Watch(ctx context.Context, peer int) (context.Context, func()) {
@@ -154,8 +162,8 @@ func (d *departures) Close(peer, least int) Exchange {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := &d.peers[peer]
-	if p.from = d.now.later(Exchange{T: least}); !p.taken.Before(p.from) {
-		p.from = p.taken.next(d.each)
+	if p.from = d.now.Later(Exchange{T: least}); !p.taken.Before(p.from) {
+		p.from = p.taken.next(d.Exchanges)
 	}
 	p.leaves = true
 	return p.from
@@ -164,12 +172,12 @@ func (d *departures) Close(peer, least int) Exchange {
 func (d *departures) Lacks(peer, at int, idle Exchange, first int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	p := &d.peers[peer]
-	noted := p.from
-	if end := (Exchange{T: at}); end.Before(noted) {
-		noted = end
+	needs := Exchange{T: first}
+	if p := &d.peers[peer]; p.leaves {
+		needs = p.from
 	}
-	return (Exchange{T: first}).Before(idle) && !(p.leaves && noted == idle)
+	needs, misses := d.next(peer, d.self, needs, at)
+	return misses && needs.Before(idle)
 }
 
 // jointDepartures is [Departures] of a method in which all exchange with all. What a member computes of
@@ -222,7 +230,7 @@ func (d *jointDepartures) Commits(ctx context.Context, e Exchange, needed ...int
 func (d *jointDepartures) Lacks(_, _ int, idle Exchange, _ int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for e := d.now.later(d.confirmed.next(d.each)); e.Before(idle); e = e.next(d.each) {
+	for e := d.now.Later(d.confirmed.next(d.Exchanges)); e.Before(idle); e = e.next(d.Exchanges) {
 		if d.exchanges(e.T) {
 			return true
 		}

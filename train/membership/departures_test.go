@@ -23,7 +23,7 @@ func TestFirstMissed(t *testing.T) {
 		{2, Exchange{5, 1}, Exchange{5, 1}, 0, Exchange{T: 6}, Exchange{T: 6}},
 		{2, Exchange{T: 1}, Exchange{3, 1}, 7, Exchange{T: 7}, Exchange{7, 1}},
 	} {
-		d := Separate(3, c.each)
+		d := Separate(0, Rules{Agents: 3, Exchanges: c.each})
 		d.Enter(c.now)
 		if !d.Uses(ctx, 2, c.used) {
 			t.Fatal("the messages of an agent that stays are not used")
@@ -44,7 +44,7 @@ func TestFirstMissed(t *testing.T) {
 
 // In exchanges among all the local agent needs the messages of those that it has not confirmed.
 func TestLacksOfAll(t *testing.T) {
-	d := Joint(3, 2, func(t int) bool { return t%5 == 4 }, func(int, Exchange) bool { return false })
+	d := Joint(0, Rules{Agents: 3, Exchanges: 2}, func(t int) bool { return t%5 == 4 }, func(int, Exchange) bool { return false })
 	d.Enter(Exchange{T: 4})
 	d.Confirms(Exchange{T: 4})
 	for idle, want := range map[Exchange]bool{{T: 4}: false, {4, 1}: false, {T: 5}: true, {T: 9}: true} {

@@ -13,8 +13,8 @@ type Exchange struct{ T, K int }
 // Before reports whether the exchange is earlier than another one.
 func (e Exchange) Before(o Exchange) bool { return e.T < o.T || e.T == o.T && e.K < o.K }
 
-// later returns the later one of two exchanges.
-func (e Exchange) later(o Exchange) Exchange {
+// Later returns the later one of two exchanges.
+func (e Exchange) Later(o Exchange) Exchange {
 	if e.Before(o) {
 		return o
 	}

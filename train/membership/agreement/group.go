@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -68,10 +69,11 @@ type Group struct {
 
 // proposals are the times of the latest ones.
 type proposals struct {
-	silent []time.Time
-	member time.Time
-	reach  time.Time
-	own    entry // The latest reach.
+	process uint64 // A number that tells this process from others of the agent.
+	silent  []time.Time
+	member  time.Time
+	reach   time.Time
+	own     entry // The latest reach.
 }
 
 // record is one that another process has sent.
@@ -103,7 +105,7 @@ func Open(o Options) (*Group, error) {
 		over:  make(chan struct{}),
 		state: newState(o.Rules), asks: map[int]entry{}, ripe: map[int]time.Time{},
 		began: time.Now(),
-		id:    nodeID(o.Self, o.Life, o.Agents)}
+		id:    nodeID(o.Self, o.Life, o.Agents), told: proposals{process: rand.Uint64() | 1}}
 	g.told.silent = make([]time.Time, o.Agents)
 	if g.opt.Log == nil {
 		g.opt.Log = zap.NewNop()
@@ -494,8 +496,12 @@ func (g *Group) enter(e entry) outcome {
 	case o.joins:
 		g.follow(nil)
 	}
-	if o.formed {
+	switch {
+	case o.formed:
 		g.local.Change(g.state.view())
+	case e.Kind == reach && g.state.told():
+		g.told.reach = time.Time{}
+		g.remind()
 	}
 	return o
 }
@@ -507,7 +513,7 @@ func (g *Group) follow(left []int) {
 		return
 	}
 	own := entry{Kind: reach, By: g.opt.Self, Life: g.opt.Life, Revision: g.state.revision,
-		Idle: map[int]membership.Exchange{}}
+		Process: g.told.process, Idle: map[int]membership.Exchange{}}
 	for agent, t := range g.told.own.Idle {
 		own.Idle[agent] = t
 	}
@@ -522,27 +528,28 @@ func (g *Group) follow(left []int) {
 	g.remind()
 }
 
-// remind proposes that the local agent has come to the latest revision, unless the log says so or the
-// agent does not know yet how far its earlier process has come.
+// remind proposes what the local agent says in the latest revision of the pending change, unless the log
+// has it.
 func (g *Group) remind() {
 	p := g.state.pending
-	if g.local == nil || p == nil || p.current[g.opt.Self] || g.told.own.Revision != g.state.revision ||
-		time.Since(g.told.reach) < retryAfter {
+	if g.local == nil || p == nil || g.told.own.Revision != g.state.revision || time.Since(g.told.reach) < retryAfter {
 		return
 	}
-	own, known := &g.told.own, false
-	if own.Behind, known = g.local.Behind(); !known {
+	e := g.told.own
+	switch {
+	case g.state.told() && p.current[g.opt.Self] == g.told.process && !p.sawn[g.opt.Self]:
+		e = entry{Kind: saw, By: e.By, Life: e.Life, Revision: e.Revision, Seen: g.local.Seen()}
+	case p.current[g.opt.Self] == g.told.process || !g.local.Linked():
 		return
 	}
-	own.Reported = g.local.Reported()
-	if g.propose(*own) == nil {
+	if g.propose(e) == nil {
 		g.told.reach = time.Now()
 	}
 }
 
 // propose proposes an entry. The leader's process adds it to the log.
 func (g *Group) propose(e entry) error {
-	if e.Kind != reach {
+	if e.Kind != reach && e.Kind != saw {
 		e.By = g.opt.Self
 	}
 	text, err := json.Marshal(e)

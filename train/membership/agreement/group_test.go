@@ -22,7 +22,7 @@ import (
 
 // walker is an agent that enters an iteration every step, unless it is held.
 type walker struct {
-	unknown bool // It does not know whether it is behind its earlier process.
+	alone   bool // It is not linked.
 	mu      sync.Mutex
 	entered int
 	held    bool
@@ -45,13 +45,13 @@ func (w *walker) Hold() int {
 	return w.entered + 1
 }
 
-func (w *walker) Behind() (behind, known bool) {
+func (w *walker) Linked() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return false, !w.unknown
+	return !w.alone
 }
 
-func (w *walker) Reported() map[int]int { return nil }
+func (w *walker) Seen() map[int]membership.Exchange { return nil }
 
 func (w *walker) Change(v membership.View) {
 	w.mu.Lock()
@@ -393,24 +393,24 @@ func TestLogCannotBeKept(t *testing.T) {
 	})
 }
 
-// Nothing is agreed before all members know whether they are behind their earlier processes.
-func TestUnknownPast(t *testing.T) {
+// Nothing is agreed before all members are linked.
+func TestNotLinked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 4)
 		defer c.close()
 		time.Sleep(5 * time.Second)
-		unknown := func(yes bool) {
+		cut := func(on bool) {
 			c.agents[1].mu.Lock()
 			defer c.agents[1].mu.Unlock()
-			c.agents[1].unknown = yes
+			c.agents[1].alone = on
 		}
-		unknown(true)
+		cut(true)
 		c.kill(3)
 		time.Sleep(time.Minute)
 		if v, err := c.groups[0].View(t.Context()); err != nil || v.Pending != 1 || len(v.Epochs) != 0 {
 			t.Errorf("%+v, %v; want a change that is not agreed", v, err)
 		}
-		unknown(false)
+		cut(false)
 		c.members(0, 1, 2)
 	})
 }
@@ -422,21 +422,24 @@ func TestNotesOfMemberBehind(t *testing.T) {
 	}
 	type idle = map[int]membership.Exchange
 	for _, c := range []struct {
-		joint, behind bool
-		reported      map[int]int
-		want          idle
+		joint bool
+		seen  idle // By agent 0.
+		want  idle
 	}{
-		{want: idle{0: {T: 20}, 1: {T: 14}, 2: {T: 17}}},
-		{behind: true, want: idle{0: {T: 20}, 2: {T: 17}}},
-		{reported: map[int]int{1: 17, 9: 20, -1: 20}, want: idle{0: {T: 20}, 2: {T: 17}}},
-		{reported: map[int]int{1: 16, 2: 20}, want: idle{0: {T: 20}, 1: {T: 14}}},
-		{joint: true, behind: true, want: idle{0: {T: 20}, 1: {T: 20}, 2: {T: 20}}},
+		{want: idle{0: {T: 21}, 1: {T: 16}, 2: {T: 17}}},
+		{seen: idle{1: {T: 17}, 9: {T: 20}, -1: {T: 20}}, want: idle{0: {T: 21}, 2: {T: 17}}},
+		{seen: idle{1: {T: 16}, 2: {T: 20}}, want: idle{0: {T: 21}, 1: {T: 16}}},
+		{joint: true, seen: idle{1: {T: 17}}, want: idle{0: {T: 20}, 1: {T: 20}, 2: {T: 20}}},
 	} {
 		s := newState(membership.Rules{Agents: 4, Joint: c.joint, Sends: pairs})
 		s.apply(entry{Kind: leave, Agent: 3})
-		s.apply(entry{Kind: reach, By: 0, Revision: 1, T: 23, Idle: idle{3: {T: 20}}, Reported: c.reported})
-		s.apply(entry{Kind: reach, By: 1, Revision: 1, T: 15, Idle: idle{3: {T: 14}}, Behind: c.behind})
-		o := s.apply(entry{Kind: reach, By: 2, Revision: 1, T: 19, Idle: idle{3: {T: 17}}})
+		for by, t := range []int{20, 14, 17} {
+			s.apply(entry{Kind: saw, By: by, Revision: 1}) // Too early: it has no effect.
+			s.apply(entry{Kind: reach, By: by, Revision: 1, T: 23, Idle: idle{3: {T: t}}})
+		}
+		s.apply(entry{Kind: saw, Revision: 1, Seen: c.seen})
+		s.apply(entry{Kind: saw, By: 1, Revision: 1})
+		o := s.apply(entry{Kind: saw, By: 2, Revision: 1})
 		if !o.formed || !reflect.DeepEqual(o.epochs[0].Idle, c.want) ||
 			!reflect.DeepEqual(s.view().Epochs[0].Idle, c.want) {
 			t.Errorf("%+v: notes %v", c, o.epochs)
@@ -444,20 +447,62 @@ func TestNotesOfMemberBehind(t *testing.T) {
 	}
 }
 
+// A change does not begin before an earlier one, though the member that was furthest then has left.
+func TestChangeAfterEarlierOne(t *testing.T) {
+	s := newState(membership.Rules{Agents: 4})
+	for k, gone := range []int{3, 2} {
+		s.apply(entry{Kind: leave, Agent: gone})
+		tell(s, k+1, map[int]int{0: 7, 1: 8, 2: 20}, nil)
+	}
+	if got := s.view().Epochs; len(got) != 2 || got[0].At != 20 || got[1].At != 20 {
+		t.Errorf("the changes are %s", membership.Text(got))
+	}
+}
+
+// A change does not begin before the end of the round of an exchange to which a process has come that
+// has ended: others have its messages of it.
+func TestChangeAfterSeen(t *testing.T) {
+	for _, c := range []struct{ round, seen, want int }{{0, 3, 20}, {0, 20, 21}, {5, 19, 20}, {5, 22, 25}} {
+		s := newState(membership.Rules{Agents: 3, Round: c.round})
+		s.apply(entry{Kind: leave, Agent: 2})
+		for by := range 2 {
+			s.apply(entry{Kind: reach, By: by, Revision: 1, T: 20 * by})
+		}
+		s.apply(entry{Kind: saw, By: 1, Revision: 1, Seen: map[int]membership.Exchange{0: {T: c.seen}, 2: {T: 90}}})
+		if o := s.apply(entry{Kind: saw, Revision: 1}); !o.formed || o.epochs[0].At != c.want {
+			t.Errorf("%+v: the changes are %s", c, membership.Text(o.epochs))
+		}
+	}
+}
+
+// tell lets members say how far they go on, and then how far they have seen others.
+func tell(s *state, revision int, reached map[int]int, idle map[int]map[int]membership.Exchange) (o outcome) {
+	members := s.members()
+	for _, by := range members {
+		s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: revision, T: reached[by], Idle: idle[by]})
+	}
+	for _, by := range members {
+		o = s.apply(entry{Kind: saw, By: by, Life: s.lives[by], Revision: revision})
+	}
+	return o
+}
+
 // Exchanges among all with an agent that leaves end at the latest of the notes of the members that
 // stay, at all of them.
 func TestJointNotes(t *testing.T) {
 	s := newState(membership.Rules{Agents: 4, Joint: true})
 	type idle = map[int]membership.Exchange
-	note := func(by, revision, t int, from idle) outcome {
-		return s.apply(entry{Kind: reach, By: by, Revision: revision, T: t, Idle: from})
+	note := func(by, revision, t int, from idle) {
+		s.apply(entry{Kind: reach, By: by, Revision: revision, T: t, Idle: from})
 	}
 	s.apply(entry{Kind: leave, Agent: 3})
 	note(2, 1, 26, idle{3: {T: 25}})
 	note(0, 1, 25, idle{3: {T: 24}})
 	s.apply(entry{Kind: leave, Agent: 2})
 	note(1, 2, 25, idle{3: {T: 23, K: 1}, 2: {T: 23, K: 1}})
-	if o := note(0, 2, 25, idle{3: {T: 24}, 2: {T: 23}}); !o.formed {
+	note(0, 2, 25, idle{3: {T: 24}, 2: {T: 23}})
+	s.apply(entry{Kind: saw, By: 1, Revision: 2})
+	if o := s.apply(entry{Kind: saw, By: 0, Revision: 2}); !o.formed {
 		t.Fatal("all have told how far they are, and nothing is agreed")
 	}
 	want := []membership.Epoch{{Epoch: 1, At: 25, Left: []int{3}, Idle: idle{0: {T: 24}, 1: {T: 24}}},
@@ -472,9 +517,8 @@ func TestWriterMoves(t *testing.T) {
 	s := newState(membership.Rules{Agents: 3})
 	for k, e := range []entry{{Kind: leave, Agent: 0}, {Kind: join, Agent: 0, Life: 1}, {Kind: leave, Agent: 2}} {
 		s.apply(e)
-		for _, by := range s.members() {
-			s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: k + 1, T: 25 + k/2})
-		}
+		at := 25 + k/2
+		tell(s, k+1, map[int]int{0: at, 1: at, 2: at}, nil)
 		if v := s.view(); len(v.Epochs) != k+1 || v.Writer != 1 || v.Moved != 25 {
 			t.Errorf("after change %d: %+v, want agent 1 to evaluate from iteration 25 on", k+1, v)
 		}
@@ -486,21 +530,13 @@ func TestWriterMoves(t *testing.T) {
 func TestJointNotesOfJoiner(t *testing.T) {
 	s := newState(membership.Rules{Agents: 4, Joint: true})
 	type idle = map[int]membership.Exchange
-	note := func(by, revision int, from idle) {
-		s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: revision, T: 25, Idle: from})
-	}
+	at := map[int]int{0: 25, 1: 25, 2: 25, 3: 25}
 	s.apply(entry{Kind: leave, Agent: 3})
-	for by := range 3 {
-		note(by, 1, idle{3: {T: 25}})
-	}
+	tell(s, 1, at, map[int]idle{0: {3: {T: 25}}, 1: {3: {T: 25}}, 2: {3: {T: 25}}})
 	s.apply(entry{Kind: join, Agent: 3, Life: 1})
-	for by := range 3 {
-		note(by, 2, nil)
-	}
+	tell(s, 2, at, nil)
 	s.apply(entry{Kind: leave, Agent: 2})
-	for by, t := range map[int]int{0: 23, 1: 22, 3: 25} {
-		note(by, 3, idle{2: {T: t}})
-	}
+	tell(s, 3, at, map[int]idle{0: {2: {T: 23}}, 1: {2: {T: 22}}, 3: {2: {T: 25}}})
 	want := []membership.Epoch{{Epoch: 3, At: 25, Left: []int{2}, Idle: idle{0: {T: 23}, 1: {T: 23}}}}
 	if got := s.view().Epochs; len(got) != 3 || !reflect.DeepEqual(got[2:], want) {
 		t.Errorf("the changes are %s, want the last one %s", membership.Text(got), membership.Text(want))

@@ -17,6 +17,7 @@ const (
 	leave  kind = "leave"  // Agent leaves.
 	join   kind = "join"   // Agent joins.
 	reach  kind = "reach"  // By goes on to iteration T at least, and says where exchanges failed.
+	saw    kind = "saw"    // By says how far agents have come, when all members have said the above.
 )
 
 // entry is an entry of the log.
@@ -26,14 +27,13 @@ type entry struct {
 	Agent int  `json:"agent"`
 	Life  int  `json:"life,omitempty"` // The life of Agent, or of By in a reach.
 
-	Revision int `json:"revision,omitempty"` // Of the change that By has reached.
-	T        int `json:"t,omitempty"`
+	Revision int    `json:"revision,omitempty"` // Of the change that By has reached.
+	Process  uint64 `json:"process,omitempty"`  // A number that the process of By has drawn.
+	T        int    `json:"t,omitempty"`
 	// Idle is the first exchange without each agent that leaves.
 	Idle map[int]membership.Exchange `json:"idle,omitempty"`
-	// Behind says that an earlier process of By has sent messages that its present one has not.
-	Behind bool `json:"behind,omitempty"`
-	// Reported is the iteration of the latest report that By has of other agents.
-	Reported map[int]int `json:"reported,omitempty"`
+	// Seen are the exchanges to which agents have come.
+	Seen map[int]membership.Exchange `json:"seen,omitempty"`
 }
 
 // state follows from the entries, in their order. It is the same in all processes.
@@ -53,8 +53,9 @@ type state struct {
 type pending struct {
 	epochs  []membership.Epoch // Without numbers and iterations, one for each agent.
 	reached map[int]int        // The iteration that each member goes on to at least.
-	current map[int]bool       // Members that know the latest revision.
-	known   map[int]membership.Progress
+	current map[int]uint64     // The processes of members that have said reach in the latest revision.
+	sawn    map[int]bool       // Members that have said saw since all have said reach.
+	seen    map[int]membership.Exchange
 	moves   bool // Another member evaluates the run from then on.
 }
 
@@ -134,8 +135,10 @@ func (s *state) apply(e entry) (o outcome) {
 		s.join(e, &o)
 	case reach:
 		s.reach(e)
+	case saw:
+		s.saw(e)
 	}
-	if p := s.pending; p != nil && len(p.current) == len(s.members()) {
+	if p := s.pending; p != nil && len(p.sawn) == len(s.members()) {
 		o.formed, o.epochs = true, s.form()
 	}
 	return o
@@ -186,44 +189,58 @@ func (s *state) join(e entry, o *outcome) {
 // change begins a new revision of the pending change.
 func (s *state) change() *pending {
 	if s.pending == nil {
-		s.pending = &pending{reached: map[int]int{}, known: map[int]membership.Progress{}}
+		s.pending = &pending{reached: map[int]int{}, seen: map[int]membership.Exchange{}}
 	}
 	s.revision++
-	s.pending.current = map[int]bool{}
+	s.pending.current, s.pending.sawn = map[int]uint64{}, map[int]bool{}
 	return s.pending
 }
 
-// reach is the entry of that name. Its iteration counts whatever the revision: a member holds there.
+// answers reports whether an entry of a member is about the latest revision.
+func (s *state) answers(e entry) bool {
+	return s.pending != nil && e.Revision == s.revision && e.Life == s.lives[e.By] &&
+		slices.Contains(s.members(), e.By)
+}
+
+// told reports whether all members have said reach in the latest revision.
+func (s *state) told() bool { return s.pending != nil && len(s.pending.current) == len(s.members()) }
+
+// saw is the entry of that name.
+func (s *state) saw(e entry) {
+	if !s.answers(e) || !s.told() {
+		return
+	}
+	p := s.pending
+	p.sawn[e.By] = true
+	for i, at := range e.Seen {
+		if i >= 0 && i < s.Agents {
+			p.seen[i] = at.Later(p.seen[i])
+		}
+	}
+}
+
+// reach is the entry of that name. Its iteration counts whatever the revision: a member holds there. If a
+// process of the member has said so before, it has ended. Its notes do not count any more, and the others
+// look anew for messages of it.
 func (s *state) reach(e entry) {
 	p := s.pending
-	if p == nil || e.Revision != s.revision || e.Life != s.lives[e.By] || !slices.Contains(s.members(), e.By) {
+	if !s.answers(e) {
 		return
 	}
 	p.reached[e.By] = max(p.reached[e.By], e.T)
-	p.current[e.By] = true
-	own := p.known[e.By]
-	own.Behind = e.Behind
-	p.known[e.By] = own
-	for i, t := range e.Reported {
-		if i >= 0 && i < s.Agents {
-			other := p.known[i]
-			other.Entered.T = max(other.Entered.T, t)
-			p.known[i] = other
-		}
+	if p.current[e.By] != e.Process {
+		clear(p.sawn)
 	}
+	p.current[e.By] = e.Process
 	for _, c := range p.epochs {
 		for _, gone := range c.Left {
-			if from, noted := e.Idle[gone]; noted && !exists(c.Idle, e.By) {
+			if from, noted := e.Idle[gone]; noted && s.Joint {
+				c.Idle[e.By] = from.Later(c.Idle[e.By]) // Others may have used the results of the earlier process.
+			} else if noted {
 				c.Idle[e.By] = from
 			}
 		}
 	}
-}
-
-// exists reports whether a map has a key.
-func exists(m map[int]membership.Exchange, key int) bool {
-	_, ok := m[key]
-	return ok
 }
 
 // form ends the pending change, and returns its epochs.
@@ -232,6 +249,14 @@ func (s *state) form() []membership.Epoch {
 	s.pending = nil
 	for _, t := range p.reached {
 		at = max(at, t)
+	}
+	if n := len(s.epochs); n > 0 { // The member that was furthest then may be the one that leaves now.
+		at = max(at, s.epochs[n-1].At)
+	}
+	for i, e := range p.seen { // Others have messages of a process that has ended.
+		if slices.Contains(members, i) {
+			at = max(at, s.After(e))
+		}
 	}
 	if p.moves {
 		s.moved = at
@@ -246,25 +271,9 @@ func (s *state) form() []membership.Epoch {
 		s.epochs = append(s.epochs, *c)
 	}
 	if !s.Joint {
-		s.supersede(p)
+		s.Settle(s.epochs, len(p.epochs), p.seen)
 	}
 	return p.epochs
-}
-
-// supersede removes the notes of members that cannot go on from them. By the log such a member has used
-// all messages of the agent that leaves, as its earlier process has, and it has to leave, too.
-func (s *state) supersede(p *pending) {
-	l := membership.Elastic(s.Agents)
-	if l.Replace(s.epochs) != nil {
-		return // No member can go on.
-	}
-	for _, lost := range l.Superseded(s.Rules, len(p.epochs), p.known) {
-		for _, c := range p.epochs {
-			if slices.Contains(c.Left, lost.Gone) {
-				delete(c.Idle, lost.Member)
-			}
-		}
-	}
 }
 
 // joinedAt reports whether an agent is a member from an iteration on: it had no exchange before.
