@@ -18,6 +18,7 @@ var allowed = map[string][]string{
 	"internal/pages":     {},
 	"internal/rng":       {},
 	"internal/spelling":  {},
+	"internal/freeport":  {},
 	"internal/lockfile":  {},
 	"internal/cgroup":    {},
 	"internal/bounded":   {},
@@ -174,7 +175,7 @@ var allowed = map[string][]string{
 		"model", "model/external", "train", "train/config", "train/memory",
 	},
 	"cli/traincmd": {
-		"internal/bounded", "internal/cgroup", "internal/lockfile", "internal/wholefile",
+		"internal/bounded", "internal/cgroup", "internal/freeport", "internal/lockfile", "internal/wholefile",
 		"cli/command", "cli/setup", "data", "device", "dist", "dist/discover", "dist/discover/nats", "dist/link",
 		"internal/rng", "internal/units", "model", "model/external", "train",
 		"train/membership/agreement", "train/memory", "train/process", "web", "train/config", "train/runfolder",
@@ -205,7 +206,7 @@ var allowed = map[string][]string{
 
 	// for tests only, see TestProductHasNoStage
 	// a simulated network with faults, and the contract of every transport
-	"internal/testing/disttest":   {"device", "device/devicetest", "dist", "internal/rng"},
+	"internal/testing/disttest":   {"device", "device/devicetest", "dist", "internal/freeport", "internal/rng"},
 	"internal/testing/doctable":   {},                                           // tables of the documentation
 	"internal/testing/imagetest":  {},                                           // pictures to decode
 	"internal/testing/fakecuda":   {"cuda/kernels", "internal/testing/hostrun"}, // NVIDIA's libraries on the host

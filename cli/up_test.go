@@ -629,7 +629,7 @@ func TestUpMetrics(t *testing.T) {
 	}
 	defer func() { _ = cmd.Wait() }()
 	stop := func() { _ = cmd.Process.Signal(os.Interrupt) }
-	late := time.AfterFunc(30*time.Second, stop)
+	late := time.AfterFunc(5*time.Minute, stop) // The test fails, and leaves no process behind.
 	defer late.Stop()
 	for sc := bufio.NewScanner(said); sc.Scan(); {
 		m := shows.FindStringSubmatch(sc.Text())

@@ -1,6 +1,7 @@
 package traincmd
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,9 @@ import (
 
 	"fspda/cli/command"
 	"fspda/dist/link"
+	"fspda/internal/freeport"
 	"fspda/internal/lockfile"
+	"fspda/internal/wholefile"
 	"fspda/train"
 )
 
@@ -24,6 +27,8 @@ type startFolder struct {
 	dir  string
 	lock *flock.Flock
 	made []string // folders that close removes if they are empty then
+	// ports are the reserved ports of agents, which no other fspda up takes.
+	ports []*freeport.Port
 }
 
 // openStart makes the folder and locks it.
@@ -64,24 +69,34 @@ func (s *startFolder) write(name string, c train.Config) error {
 	return command.CannotWrite(s.dir, "make room, or choose another folder with --out", err)
 }
 
-// writePeers writes a file with an address for each agent, and returns the addresses. They are of
-// this machine, and no process listens at them.
+// port reserves a port of this machine for an agent, until the run ends.
+func (s *startFolder) port() (*freeport.Port, error) {
+	p, err := freeport.Reserve()
+	if err != nil {
+		return nil, fmt.Errorf("no port for an agent: %w: %s", err, cmp.Or(wholefile.LimitHint(err),
+			"end programs that use them"))
+	}
+	s.ports = append(s.ports, p)
+	return p, nil
+}
+
+// writePeers writes a file with an address of this machine for each agent, and returns the
+// addresses.
 func (s *startFolder) writePeers(agents int) (addresses []string, err error) {
 	text := "peers:\n"
 	for i := range agents {
-		l, err := listenAtFreePort()
+		p, err := s.port()
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close() // None of them is given twice.
-		addresses = append(addresses, l.Addr().String())
-		text += fmt.Sprintf("  %d: %s\n", i, l.Addr())
+		addresses = append(addresses, p.Address())
+		text += fmt.Sprintf("  %d: %s\n", i, p.Address())
 	}
 	return addresses, command.CannotWrite(s.dir, "make room, or choose another folder with --out",
 		os.WriteFile(s.peers(), []byte(text), 0o600))
 }
 
-// close removes the files, the lock and the empty folders.
+// close removes the files, the lock and the empty folders, and gives up the ports.
 func (s *startFolder) close() {
 	_ = os.RemoveAll(s.certs())
 	_ = os.Remove(s.config())
@@ -90,5 +105,8 @@ func (s *startFolder) close() {
 	_ = s.lock.Unlock()
 	for _, path := range s.made {
 		_ = os.Remove(path)
+	}
+	for _, p := range s.ports {
+		p.Close()
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -115,15 +114,17 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	if err := start.write(f.run, c); err != nil {
 		return err
 	}
-	port, err := freePort()
-	if err != nil {
-		return err
-	}
+	var joins string
 	var addresses []string
 	if c.Elastic() { // The agents find each other without a server of one of them.
-		if addresses, err = start.writePeers(c.Agents); err != nil {
-			return err
-		}
+		addresses, err = start.writePeers(c.Agents)
+	} else if p, failed := start.port(); failed == nil {
+		joins = p.Address()
+	} else {
+		err = failed
+	}
+	if err != nil {
+		return err
 	}
 	log := newLogger(&f.trainFlags, stderr)
 	closePage, err := serveFiles(f.web, f.out, log)
@@ -132,7 +133,7 @@ func runUp(ctx context.Context, f upFlags, fs *pflag.FlagSet, stdout, stderr io.
 	}
 	defer closePage()
 	u := &agentProcesses{flags: f, agents: c.Agents, file: start.config(), explicit: setup.Flags(c),
-		certs: start.certs(), port: port, peers: start.peers(), addresses: addresses,
+		certs: start.certs(), joins: joins, peers: start.peers(), addresses: addresses,
 		stdout: stdout, stderr: zapcore.Lock(zapcore.AddSync(stderr)),
 		log: log}
 	return u.run(ctx)
@@ -249,34 +250,13 @@ func metricsAddress(address string, rank int) (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(n)), nil
 }
 
-// freePort returns a port of this machine that no process listens at.
-func freePort() (string, error) {
-	l, err := listenAtFreePort()
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port), nil
-}
-
-// listenAtFreePort listens at a port below those that systems give to programs that ask for any
-// port. Another program then does not get the port while no agent listens at it.
-func listenAtFreePort() (net.Listener, error) {
-	for range 100 {
-		if l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 20000+rand.IntN(12000))); err == nil {
-			return l, nil
-		}
-	}
-	return net.Listen("tcp", "127.0.0.1:0")
-}
-
 // agentProcesses is the processes of a run on this machine.
 type agentProcesses struct {
 	flags  upFlags
 	agents int
 	file   string
 	certs  string
-	port   string
+	joins  string // The address of the first agent.
 	peers  string // The file with the addresses of the agents of an elastic run.
 	// addresses are those in the file; empty: the members do not change.
 	addresses []string
@@ -514,9 +494,9 @@ func (u *agentProcesses) arguments(rank int) []string {
 	case u.elastic():
 		args = append(args, "--peers", u.peers, "--listen", u.addresses[rank])
 	case rank == process.Coordinator:
-		args = append(args, "--join", "127.0.0.1:"+u.port, "--listen", "127.0.0.1:"+u.port)
+		args = append(args, "--join", u.joins, "--listen", u.joins)
 	default:
-		args = append(args, "--join", "127.0.0.1:"+u.port, "--listen", "127.0.0.1:0")
+		args = append(args, "--join", u.joins, "--listen", "127.0.0.1:0")
 	}
 	if u.flags.quiet {
 		args = append(args, "--quiet")

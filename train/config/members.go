@@ -191,7 +191,7 @@ func (s *Setup) checkEpoch(e membership.Epoch) error {
 // MemberRules returns the rules by which members leave.
 func (s *Setup) MemberRules() membership.Rules {
 	return membership.Rules{Agents: s.Graph.N, MinAgents: s.Config.MinAgents, Joint: s.Traits.Edges.Collective,
-		Exchanges: 1 + len(s.Traits.Between), Sends: s.sends}
+		Exchanges: 1 + len(s.Traits.Between), Round: s.RoundLength(), Sends: s.sends}
 }
 
 // sends lists the pairs of agents of which the first sends to the second in iteration t, if both are

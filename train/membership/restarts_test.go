@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 )
@@ -16,6 +17,7 @@ type restarts struct {
 	draw   *rand.Rand
 	rules  Rules
 	epochs []Epoch
+	now    *Log            // Of the epochs.
 	starts func(agent int) // A process of it begins.
 	agents []*restarted
 	rows   map[int]map[int]uint64 // The states that agent 0 has, by iteration and agent.
@@ -91,7 +93,6 @@ func (r *restarts) step(i int) {
 	if !a.member || !a.up || a.resigned || !a.entered && a.t >= a.shut {
 		return
 	}
-	log := r.log()
 	if !a.entered {
 		if a.t%7 == 0 {
 			if r.rows[a.t] == nil {
@@ -112,7 +113,7 @@ func (r *restarts) step(i int) {
 	}
 	next := mix(a.state, uint64(a.t))
 	for _, j := range r.senders(i, a.t) {
-		if log.Idle(i, j, Exchange{T: a.t}) {
+		if r.now.Idle(i, j, Exchange{T: a.t}) {
 			continue
 		}
 		m, has := a.arrived[j][a.t]
@@ -232,6 +233,9 @@ func (r *restarts) leave(gone ...int) {
 		}
 	}
 	r.starts = func(int) {}
+	for _, i := range r.members() {
+		at = max(at, r.rules.After(seen[i]))
+	}
 	if n := len(r.epochs); n > 0 {
 		at = max(at, r.epochs[n-1].At)
 	}
@@ -241,6 +245,7 @@ func (r *restarts) leave(gone ...int) {
 		r.epochs = append(r.epochs, pending[k])
 	}
 	r.rules.Settle(r.epochs, len(gone), seen)
+	r.now = r.log()
 	for _, i := range r.members() {
 		a := r.agents[i]
 		a.shut = never
@@ -259,10 +264,14 @@ func (r *restarts) members() (all []int) {
 }
 
 // A run in which processes die, are started again and leave ends with the states that its log gives.
+// FSPDA_LONG=1 plays more of them.
 func TestRestarts(t *testing.T) {
 	const n, end = 6, 60
-	total := 0
-	for seed := range uint64(150) {
+	total, runs := 0, uint64(150)
+	if os.Getenv("FSPDA_LONG") != "" {
+		runs = 3000
+	}
+	for seed := range runs {
 		draw := rand.New(rand.NewPCG(seed, 1))
 		sends := func(t int) iter.Seq2[int, int] {
 			return func(yield func(from, to int) bool) {
@@ -276,7 +285,7 @@ func TestRestarts(t *testing.T) {
 				}
 			}
 		}
-		r := &restarts{t: t, draw: draw, rules: Rules{Agents: n, Exchanges: 1, Sends: sends}, starts: func(int) {}, rows: map[int]map[int]uint64{}}
+		r := &restarts{t: t, draw: draw, rules: Rules{Agents: n, Exchanges: 1, Sends: sends}, starts: func(int) {}, now: Elastic(n), rows: map[int]map[int]uint64{}}
 		for i := range n {
 			a := &restarted{member: true, shut: never, saved: point{0, uint64(i)}}
 			for range n {

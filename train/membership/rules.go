@@ -9,9 +9,16 @@ type Rules struct {
 	// Joint says that the messages of an agent that leaves count up to the same exchange at all members.
 	Joint     bool
 	Exchanges int // The number of exchanges in an iteration that has any.
+	Round     int // Members change at multiples of this number of iterations; 0: 1.
 	// Sends lists the pairs of agents of which the first sends to the second in an iteration, if both are
 	// members. nil: all may.
 	Sends func(t int) iter.Seq2[int, int]
+}
+
+// After returns the first iteration after an exchange at which members may change.
+func (r *Rules) After(e Exchange) int {
+	round := max(1, r.Round)
+	return e.T - e.T%round + round
 }
 
 // next returns the first exchange from a given one on, before iteration end, in which one agent sends to

@@ -253,6 +253,11 @@ func (s *state) form() []membership.Epoch {
 	if n := len(s.epochs); n > 0 { // The member that was furthest then may be the one that leaves now.
 		at = max(at, s.epochs[n-1].At)
 	}
+	for i, e := range p.seen { // Others have messages of a process that has ended.
+		if slices.Contains(members, i) {
+			at = max(at, s.After(e))
+		}
+	}
 	if p.moves {
 		s.moved = at
 	}
