@@ -304,20 +304,28 @@ func (m *elasticMembers) Hold() int { return m.r.progress.pause(m.r.setup.RoundL
 // Linked implements [membership.Local].
 func (m *elasticMembers) Linked() bool { return m.Slots.Linked() }
 
-// Seen implements [membership.Local].
+// Seen implements [membership.Local]. Whether a message of an iteration at which the members change is of
+// the change or of the exchange after it is not known: the agent has come to its head at least.
 func (m *elasticMembers) Seen() map[int]membership.Exchange {
 	s := m.r.setup
-	seen := map[int]membership.Exchange{m.p.Rank: m.Now()}
+	own := m.Now()
+	if own.K == 0 { // It may have sent nothing in this iteration.
+		own = membership.Head(own.T)
+	}
+	seen := map[int]membership.Exchange{m.p.Rank: own}
 	for i, t := range m.Node.Reported(m.Slots.Reported) {
-		seen[i] = membership.Exchange{T: t}
+		seen[i] = membership.Head(t)
 	}
 	for i := range s.Graph.N {
 		if m.Local(i) {
 			continue
 		}
 		if t, n := m.Slots.Arrived(i); n > 0 {
-			k := min((n-1)/s.Traits.MessagesPerLink(), len(s.Traits.Between))
-			seen[i] = membership.Exchange{T: t, K: k}.Later(seen[i])
+			at := membership.Head(t)
+			if s.Members.Change(t) == nil {
+				at.K = min((n-1)/s.Traits.MessagesPerLink(), len(s.Traits.Between))
+			}
+			seen[i] = at.Later(seen[i])
 		}
 	}
 	return seen

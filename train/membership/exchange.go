@@ -10,6 +10,9 @@ import (
 // not 0.
 type Exchange struct{ T, K int }
 
+// Head is the place before the first exchange of iteration t.
+func Head(t int) Exchange { return Exchange{t, -1} }
+
 // Before reports whether the exchange is earlier than another one.
 func (e Exchange) Before(o Exchange) bool { return e.T < o.T || e.T == o.T && e.K < o.K }
 

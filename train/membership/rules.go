@@ -15,10 +15,13 @@ type Rules struct {
 	Sends func(t int) iter.Seq2[int, int]
 }
 
-// After returns the first iteration after an exchange at which members may change.
+// After returns the first iteration at which members may change and that begins after an exchange.
 func (r *Rules) After(e Exchange) int {
+	if e == Head(e.T) {
+		e.T--
+	}
 	round := max(1, r.Round)
-	return e.T - e.T%round + round
+	return (e.T + round) / round * round
 }
 
 // next returns the first exchange from a given one on, before iteration end, in which one agent sends to

@@ -462,13 +462,21 @@ func TestChangeAfterEarlierOne(t *testing.T) {
 // A change does not begin before the end of the round of an exchange to which a process has come that
 // has ended: others have its messages of it.
 func TestChangeAfterSeen(t *testing.T) {
-	for _, c := range []struct{ round, seen, want int }{{0, 3, 20}, {0, 20, 21}, {5, 19, 20}, {5, 22, 25}} {
+	for _, c := range []struct {
+		round int
+		seen  membership.Exchange
+		want  int
+	}{
+		{0, membership.Exchange{T: 3}, 20}, {0, membership.Exchange{T: 20}, 21}, {0, membership.Head(21), 21},
+		{5, membership.Exchange{T: 19}, 20}, {5, membership.Exchange{T: 22}, 25}, {5, membership.Head(25), 25},
+		{5, membership.Head(26), 30}, {5, membership.Head(0), 20},
+	} {
 		s := newState(membership.Rules{Agents: 3, Round: c.round})
 		s.apply(entry{Kind: leave, Agent: 2})
 		for by := range 2 {
 			s.apply(entry{Kind: reach, By: by, Revision: 1, T: 20 * by})
 		}
-		s.apply(entry{Kind: saw, By: 1, Revision: 1, Seen: map[int]membership.Exchange{0: {T: c.seen}, 2: {T: 90}}})
+		s.apply(entry{Kind: saw, By: 1, Revision: 1, Seen: map[int]membership.Exchange{0: c.seen, 2: {T: 90}}})
 		if o := s.apply(entry{Kind: saw, Revision: 1}); !o.formed || o.epochs[0].At != c.want {
 			t.Errorf("%+v: the changes are %s", c, membership.Text(o.epochs))
 		}
