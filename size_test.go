@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1440,
 	"model":    6830,
 	"selftest": 950,
-	"train":    34400,
+	"train":    34410,
 	"web":      5490,
 }
 

@@ -308,11 +308,7 @@ func (m *elasticMembers) Linked() bool { return m.Slots.Linked() }
 // the change or of the exchange after it is not known: the agent has come to its head at least.
 func (m *elasticMembers) Seen() map[int]membership.Exchange {
 	s := m.r.setup
-	own := m.Now()
-	if own.K == 0 { // It may have sent nothing in this iteration.
-		own = membership.Head(own.T)
-	}
-	seen := map[int]membership.Exchange{m.p.Rank: own}
+	seen := map[int]membership.Exchange{m.p.Rank: m.Now()}
 	for i, t := range m.Node.Reported(m.Slots.Reported) {
 		seen[i] = membership.Head(t)
 	}

@@ -54,7 +54,8 @@ type Departures interface {
 	// that it does not have. The peer leaves at an iteration, and it is agreed that exchanges with it
 	// fail from idle on.
 	Lacks(peer, at int, idle Exchange, first int) bool
-	// Now returns the exchange that the local agent is at.
+	// Now returns the exchange that the local agent is at, or the head of an iteration in which it may have
+	// sent nothing yet.
 	Now() Exchange
 	// Comes says that the slot of a peer has a new agent.
 	Comes(peer int)
@@ -116,6 +117,9 @@ func (d *departures) Enter(e Exchange) {
 func (d *departures) Now() Exchange {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.now.K == 0 {
+		return Head(d.now.T)
+	}
 	return d.now
 }
 
