@@ -885,8 +885,8 @@ func (r *soakRun) finish(done <-chan struct{}) {
 	}
 	r.worst = [2]float64{math.Max(r.worst[0], float64(got.DualSum)), math.Max(r.worst[1], less)}
 	if !(got.DualSum < 1e-3) || less > most || got.AgentsPresent != train.Num(r.agents) {
-		r.t.Errorf("at the end the duals sum to %v, the accuracy is %v, undisturbed %v, of %v agents, with %.2f of the "+
-			"exchanges", got.DualSum, got.TestAccAvg, want.TestAccAvg, got.AgentsPresent, share)
+		r.t.Errorf("at the end the duals sum to %v, the accuracy is %v, undisturbed %v, of %v agents, with %.2f of "+
+			"the exchanges", got.DualSum, got.TestAccAvg, want.TestAccAvg, got.AgentsPresent, share)
 	}
 }
 

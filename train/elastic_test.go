@@ -614,7 +614,8 @@ func TestResign(t *testing.T) {
 			p: &Process{Rank: 4}, Node: process.New(process.Options{Rank: 4, Agents: 5, Store: process.NoStore{},
 				Schedule: s, Log: zap.NewNop()})}
 		m := &elasticMembers{manyProcesses: g, Elastic: &Elastic{Agreement: v, Slots: retiring{}}, first: 7, seen: 1,
-			known: 2, Departures: membership.Separate(4, membership.Rules{Agents: 5, Exchanges: 1}), ctx: ctx, ended: fail}
+			known: 2, Departures: membership.Separate(4, membership.Rules{Agents: 5, Exchanges: 1}), ctx: ctx,
+			ended: fail}
 		happens(m)
 		happens(m)
 		select {

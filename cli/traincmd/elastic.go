@@ -85,8 +85,8 @@ func (m *oneAgent) agree(r *run, node *link.Node, folder string) (*train.Elastic
 		return nil, fixedMembers{}, nil
 	}
 	drop := time.Duration(s.DropAfter() * float64(time.Second))
-	g, err := agreement.Open(agreement.Options{Rules: s.MemberRules(), Self: m.rank, Life: m.life, DropAfter: drop, Sessions: node,
-		File: filepath.Join(folder, membersLog), Log: r.display.log, Failure: node.Failure,
+	g, err := agreement.Open(agreement.Options{Rules: s.MemberRules(), Self: m.rank, Life: m.life, DropAfter: drop,
+		Sessions: node, File: filepath.Join(folder, membersLog), Log: r.display.log, Failure: node.Failure,
 		Stuck: func(agent int) bool {
 			for _, stall := range process.Hanging(node, m.rank, s.Graph.N, 2*drop) {
 				if stall.Agent == agent && stall.Works() {

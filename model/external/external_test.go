@@ -250,7 +250,8 @@ func TestErrorsOfClients(t *testing.T) {
 		for limit := time.Second; ; limit *= 2 { // in which a slow machine comes to the fault
 			w := newTwin(t, client(t, "hang@1"), limit)
 			_, err := w.theirs.Grad(w.gradient, w.x, w.batch)
-			want := fmt.Sprintf("asked for grad: no answer within %v: it hangs, or needs a longer client_timeout\n", limit)
+			want := fmt.Sprintf("asked for grad: no answer within %v: it hangs, or needs a longer client_timeout\n",
+				limit)
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Fatalf("error %v, want %q in it", err, want)
 			}

@@ -44,7 +44,8 @@ func TestFirstMissed(t *testing.T) {
 
 // In exchanges among all the local agent needs the messages of those that it has not confirmed.
 func TestLacksOfAll(t *testing.T) {
-	d := Joint(0, Rules{Agents: 3, Exchanges: 2}, func(t int) bool { return t%5 == 4 }, func(int, Exchange) bool { return false })
+	d := Joint(0, Rules{Agents: 3, Exchanges: 2}, func(t int) bool { return t%5 == 4 },
+		func(int, Exchange) bool { return false })
 	d.Enter(Exchange{T: 4})
 	d.Confirms(Exchange{T: 4})
 	for idle, want := range map[Exchange]bool{{T: 4}: false, {4, 1}: false, {T: 5}: true, {T: 9}: true} {

@@ -285,7 +285,9 @@ func TestRestarts(t *testing.T) {
 				}
 			}
 		}
-		r := &restarts{t: t, draw: draw, rules: Rules{Agents: n, Exchanges: 1, Sends: sends}, starts: func(int) {}, now: Elastic(n), rows: map[int]map[int]uint64{}}
+		r := &restarts{t: t, draw: draw, rules: Rules{Agents: n, Exchanges: 1, Sends: sends}, now: Elastic(n),
+			starts: func(int) {}, rows: map[int]map[int]uint64{}}
+		goesOn := func(i int) bool { return r.agents[i].t < end && !r.agents[i].resigned }
 		for i := range n {
 			a := &restarted{member: true, shut: never, saved: point{0, uint64(i)}}
 			for range n {
@@ -296,7 +298,7 @@ func TestRestarts(t *testing.T) {
 		for i := range n {
 			r.start(i)
 		}
-		for k := 1; slices.ContainsFunc(r.members(), func(i int) bool { return r.agents[i].t < end && !r.agents[i].resigned }); k++ {
+		for k := 1; slices.ContainsFunc(r.members(), goesOn); k++ {
 			r.act()
 			var gone []int
 			for _, i := range r.members() {

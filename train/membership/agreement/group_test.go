@@ -127,8 +127,8 @@ func (c *cluster) start(i int) {
 	if c.dir != "" {
 		file = filepath.Join(c.dir, fmt.Sprintf("%d-%d", i, c.life[i]))
 	}
-	g, err := Open(Options{Rules: membership.Rules{Agents: c.n}, Self: i, Life: c.life[i], DropAfter: dropAfter, Sessions: c.nodes[i],
-		File: file})
+	g, err := Open(Options{Rules: membership.Rules{Agents: c.n}, Self: i, Life: c.life[i], DropAfter: dropAfter,
+		Sessions: c.nodes[i], File: file})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -581,7 +581,8 @@ func TestKeptLog(t *testing.T) {
 			t.Errorf("the log was %s and is %s", membership.Text(log), membership.Text(c.agents[0].log))
 		}
 	})
-	if life, v := Kept(filepath.Join(dir, "1-1"), membership.Rules{Agents: 4}); life != 1 || v.Lives[1] != 1 || len(v.Epochs) != 2 {
+	life, v := Kept(filepath.Join(dir, "1-1"), membership.Rules{Agents: 4})
+	if life != 1 || v.Lives[1] != 1 || len(v.Epochs) != 2 {
 		t.Errorf("life %d was kept, and %+v; want 1 and two changes", life, v)
 	}
 	if _, err := openStore(filepath.Join(dir, "0-0"), 3); err == nil {
