@@ -267,6 +267,9 @@ func (m *elasticMembers) take(v membership.View) error {
 				return fmt.Errorf("%w: it resumed at iteration %d and needs messages of agent %d up to %v",
 					ErrDropped, m.first, gone, idle)
 			}
+			if !m.Local(gone) && !log.Present(gone, forever) { // This process may have begun after it had left.
+				m.Slots.Retire(gone, v.Lives[gone])
+			}
 		}
 		for _, i := range e.Joined {
 			if m.Local(i) || !log.Present(i, forever) || log.Since(i) != e.At {

@@ -582,10 +582,32 @@ func (v votes) Drop(_ context.Context, agent int) error {
 	return nil
 }
 
-// retiring are Slots without streams.
-type retiring struct{ Slots }
+// retiring are Slots without streams, which keep the lives of slots that have retired.
+type retiring struct {
+	Slots
+	lives map[int]int
+}
 
-func (retiring) Retire(int, int) {}
+func (r retiring) Retire(agent, life int) { r.lives[agent] = life }
+func (retiring) Admit(int, int, int)      {}
+
+// A process that begins when others have left awaits no link to them. Their slots have a next life.
+func TestBeginsAfterOthersLeft(t *testing.T) {
+	s, _ := resolve(t, small())
+	s.Members = membership.Elastic(5)
+	g := &manyProcesses{r: &run{setup: s, log: zap.NewNop(), progress: newProgress([]int{4}, 9, 60)},
+		p: &Process{Rank: 4}, Node: process.New(process.Options{Rank: 4, Agents: 5, Store: process.NoStore{},
+			Schedule: s, Log: zap.NewNop()})}
+	slots := retiring{lives: map[int]int{}}
+	m := &elasticMembers{manyProcesses: g, Elastic: &Elastic{Slots: slots}, first: 9,
+		Departures: membership.Separate(4, s.MemberRules())}
+	m.Change(membership.View{Lives: []int{1, 1, 0, 0, 1}, Epochs: []membership.Epoch{
+		{Epoch: 1, At: 5, Left: []int{0}}, {Epoch: 2, At: 5, Left: []int{1}}, {Epoch: 3, At: 6, Left: []int{4}},
+		{Epoch: 4, At: 7, Joined: []int{1}}, {Epoch: 5, At: 9, Joined: []int{4}}}})
+	if len(slots.lives) != 1 || slots.lives[0] != 1 || m.resigned {
+		t.Errorf("the slots %v have retired, want that of agent 0 with life 1; resigned: %v", slots.lives, m.resigned)
+	}
+}
 
 // An agent cannot go on that resumes before two changes of one iteration, or whose earlier process has
 // used messages of an agent that leaves and are lost with it. Its process goes on to vote until the
@@ -613,7 +635,7 @@ func TestResign(t *testing.T) {
 		g := &manyProcesses{r: &run{setup: s, log: zap.NewNop(), progress: newProgress([]int{4}, 7, 60)},
 			p: &Process{Rank: 4}, Node: process.New(process.Options{Rank: 4, Agents: 5, Store: process.NoStore{},
 				Schedule: s, Log: zap.NewNop()})}
-		m := &elasticMembers{manyProcesses: g, Elastic: &Elastic{Agreement: v, Slots: retiring{}}, first: 7, seen: 1,
+		m := &elasticMembers{manyProcesses: g, Elastic: &Elastic{Agreement: v, Slots: retiring{lives: map[int]int{}}}, first: 7, seen: 1,
 			known: 2, Departures: membership.Separate(4, membership.Rules{Agents: 5, Exchanges: 1}), ctx: ctx,
 			ended: fail}
 		happens(m)
