@@ -635,7 +635,8 @@ func TestResign(t *testing.T) {
 		g := &manyProcesses{r: &run{setup: s, log: zap.NewNop(), progress: newProgress([]int{4}, 7, 60)},
 			p: &Process{Rank: 4}, Node: process.New(process.Options{Rank: 4, Agents: 5, Store: process.NoStore{},
 				Schedule: s, Log: zap.NewNop()})}
-		m := &elasticMembers{manyProcesses: g, Elastic: &Elastic{Agreement: v, Slots: retiring{lives: map[int]int{}}}, first: 7, seen: 1,
+		slots := retiring{lives: map[int]int{}}
+		m := &elasticMembers{manyProcesses: g, Elastic: &Elastic{Agreement: v, Slots: slots}, first: 7, seen: 1,
 			known: 2, Departures: membership.Separate(4, membership.Rules{Agents: 5, Exchanges: 1}), ctx: ctx,
 			ended: fail}
 		happens(m)
