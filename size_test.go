@@ -25,7 +25,7 @@ var sizes = map[string]int{
 	"device":   6570,
 	"dist":     12000,
 	"docs":     140,
-	"internal": 1440,
+	"internal": 1445,
 	"model":    6830,
 	"selftest": 950,
 	"train":    34410,

@@ -582,8 +582,9 @@ func (r *soakRun) event() string {
 	return name
 }
 
-// replace kills an agent for good when all are members. When the others have gone on without it, a new
-// agent comes in its place, on another machine or with the folder of the earlier one.
+// replace waits until all agents are members, and kills one for good. When the others have gone
+// on without it, a new agent comes in its place, on another machine or with the folder of the
+// earlier one.
 func (r *soakRun) replace(i int) {
 	if !r.await("all are members again", func(members []bool) bool { return !slices.Contains(members, false) }) {
 		return
@@ -600,8 +601,8 @@ func (r *soakRun) replace(i int) {
 	}
 }
 
-// await waits until the members of the run are as they should be. It returns false at the end of the run,
-// and after an error if that takes too long.
+// await waits until holds reports true of the members of the run. It returns false at the end of
+// the run, and after an error if that takes too long.
 func (r *soakRun) await(what string, holds func(members []bool) bool) bool {
 	for end := time.Now().Add(3 * time.Minute); !r.finished(); time.Sleep(50 * time.Millisecond) {
 		status, out, _ := call(r.t, "agents", r.dir, "--json")

@@ -32,14 +32,14 @@ type Slots interface {
 	// SkipReports gives the first report of this process to an agent a number, or a later one. That of
 	// evaluation k is not to have a number below k: a process that resumes awaits it by that number.
 	SkipReports(to, number int)
-	// Linked reports whether this process has been connected to all agents that are not absent and to
-	// which there is to be a link.
+	// Linked reports whether this process has been connected to all present agents to which it
+	// needs a link.
 	Linked() bool
-	// Arrived returns the latest iteration of the exchanges whose messages have arrived from another
-	// agent, and the number of messages of it; 0: none has.
+	// Arrived returns the latest iteration of which exchange messages have arrived from another
+	// agent, and their number; 0: none have arrived.
 	Arrived(agent int) (t, messages int)
-	// Reported returns the latest iteration of the reports that have arrived from another agent; -1: none
-	// has.
+	// Reported returns the latest iteration of which a report has arrived from another agent; -1:
+	// none has.
 	Reported(agent int) int
 }
 
@@ -307,8 +307,8 @@ func (m *elasticMembers) Hold() int { return m.r.progress.pause(m.r.setup.RoundL
 // Linked implements [membership.Local].
 func (m *elasticMembers) Linked() bool { return m.Slots.Linked() }
 
-// Seen implements [membership.Local]. Whether a message of an iteration at which the members change is of
-// the change or of the exchange after it is not known: the agent has come to its head at least.
+// Seen implements [membership.Local]. A message of an iteration at which the members change may
+// be a part of the change, or of the exchange after it. The agent has come to the head at least.
 func (m *elasticMembers) Seen() map[int]membership.Exchange {
 	s := m.r.setup
 	seen := map[int]membership.Exchange{m.p.Rank: m.Now()}

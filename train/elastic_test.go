@@ -348,9 +348,9 @@ func TestResumeBeforeAllReduceGivenUp(t *testing.T) {
 	e.replays(got, log, written)
 }
 
-// An agent is started again, and its earlier process had used messages of an agent that now dies. The
-// new process cannot get them, and the others have used what was computed with them. So the agent is
-// dropped, and the log repeats the run to the bit.
+// An agent is started again, and its earlier process had used messages of an agent that now dies.
+// The new process cannot get them, and the others have used what was computed with them. So the
+// agent is dropped, and the log repeats the run to the bit.
 func TestResumeBehind(t *testing.T) {
 	const at = 34
 	star := filepath.Join(t.TempDir(), "star")

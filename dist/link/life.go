@@ -70,8 +70,8 @@ func (n *Node) Admit(agent, life, t int) {
 	p.lifetime = lifetime{life, false, uint64(t)}
 }
 
-// Linked reports whether this process has been connected to all agents to which there is to be a link,
-// except those that are absent. No message of an earlier process of this agent arrives there after that.
+// Linked reports whether this process has been connected to all present agents to which it needs a
+// link. After that they receive no message of an earlier process of this agent.
 func (n *Node) Linked() bool {
 	return !slices.ContainsFunc(n.others(), func(p *peer) bool {
 		p.mu.Lock()
@@ -80,8 +80,8 @@ func (n *Node) Linked() bool {
 	})
 }
 
-// Arrived returns the latest iteration of the exchanges whose messages have arrived from another agent,
-// and the number of messages of it; 0: none has.
+// Arrived returns the latest iteration of which exchange messages have arrived from another
+// agent, and their number; 0: none have arrived.
 func (n *Node) Arrived(agent int) (t, messages int) {
 	p := n.peer(agent)
 	p.mu.Lock()
@@ -90,7 +90,8 @@ func (n *Node) Arrived(agent int) (t, messages int) {
 	return int(in.latest), in.ofLatest
 }
 
-// Reported returns the latest iteration of the reports that have arrived from another agent; -1: none has.
+// Reported returns the latest iteration of which a report has arrived from another agent; -1:
+// none has.
 func (n *Node) Reported(agent int) int {
 	p := n.peer(agent)
 	p.mu.Lock()

@@ -153,8 +153,8 @@ func TestReportsOfNewMember(t *testing.T) {
 	take()
 }
 
-// A process knows the latest iteration of which it has messages of another agent. One that is started
-// again is linked when it has been connected to all others.
+// A process knows the latest iteration of which it has messages of another agent. One that is
+// started again is linked when it has been connected to all others.
 func TestLinked(t *testing.T) {
 	durable := func(o *settings) { o.Durable = true }
 	m := openMesh(t, 2, durable)

@@ -47,8 +47,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// leastStart is the time that a client has at least for a request without a batch: before it answers
-// one, it loads libraries, the model or the data.
+// leastStart is the time that a client has at least for a request without a batch: before it
+// answers one, it loads libraries, the model or the data.
 const leastStart = time.Minute
 
 // call sends a request and waits for its answer.

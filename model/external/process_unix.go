@@ -133,9 +133,9 @@ func (p *Program) launch(c *client, socket *os.File) (end func() string, err err
 			_ = syscall.Kill(-c.group, syscall.SIGABRT) // Python prints where it is
 			wait()
 		}
-		_ = syscall.Kill(-c.group, syscall.SIGKILL) // also what it started
+		_ = syscall.Kill(-c.group, syscall.SIGKILL) // The processes that it has started end, too.
 		<-ended
-		_ = output.SetReadDeadline(time.Now().Add(patience)) // the end of the output comes first
+		_ = output.SetReadDeadline(time.Now().Add(patience)) // Another process may keep the output open.
 		<-read
 		return out.text()
 	}, nil

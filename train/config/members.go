@@ -194,8 +194,8 @@ func (s *Setup) MemberRules() membership.Rules {
 		Exchanges: 1 + len(s.Traits.Between), Round: s.RoundLength(), Sends: s.sends}
 }
 
-// sends lists the pairs of agents of which the first sends to the second in iteration t, if both are
-// members.
+// sends lists the pairs of agents of which the first sends to the second in iteration t, if both
+// are members.
 func (s *Setup) sends(t int) iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		switch d := s.Directed(); {

@@ -32,8 +32,8 @@ func (m method) keys() (names []string) {
 	return names
 }
 
-// prepare asks a method for its traits with the default settings r. The error says what is wrong with
-// its declarations.
+// prepare gets the traits of a method under the default settings r. The error names the declaration
+// of the method that is wrong.
 func prepare(m Method, r Resolved) (p method, err error) {
 	p.Method = m
 	if m.Name == "" || m.New == nil {

@@ -167,7 +167,8 @@ func settle(own []Param, given Params) Params {
 	return all
 }
 
-// paramHelp is the last text of ParamHelp, for the number of methods and optimizers that there were.
+// paramHelp is the last text of ParamHelp, for the number of methods and optimizers that there
+// were.
 var paramHelp struct {
 	methods, optimizers int
 	text                string

@@ -41,11 +41,12 @@ type Local interface {
 	// Hold keeps the local agent from the first iteration that it has not entered and at which the
 	// members may change, and returns it.
 	Hold() (reach int)
-	// Linked reports whether the process has been connected to all members to which there are links, so
-	// that they get nothing more of its earlier process. Until then it is asked again.
+	// Linked reports whether the process has been connected to all members to which it needs a
+	// link, so that they receive nothing more of its earlier process. Until then it is asked
+	// again.
 	Linked() bool
-	// Seen returns the exchanges to which agents have come: the local one, and those whose messages or
-	// reports are there.
+	// Seen returns the exchanges to which agents have come: the local one, and those whose
+	// messages or reports are there.
 	Seen() map[int]Exchange
 	// Change sets the changes of the members, and ends Hold.
 	Change(View)

@@ -48,14 +48,15 @@ type Departures interface {
 	Close(peer, least int) Exchange
 	// Away reports whether a peer leaves.
 	Away(peer int) bool
-	// EndWaits ends the waits for peers that leave: the log says from where on exchanges with them fail.
+	// EndWaits ends the waits for peers that leave. The log says from when on exchanges with them
+	// fail.
 	EndWaits()
 	// Lacks reports whether the local agent, which began at iteration first, needs messages of a peer
 	// that it does not have. The peer leaves at an iteration, and it is agreed that exchanges with it
 	// fail from idle on.
 	Lacks(peer, at int, idle Exchange, first int) bool
-	// Now returns the exchange that the local agent is at, or the head of an iteration in which it may have
-	// sent nothing yet.
+	// Now returns the exchange that the local agent is at. Before the first one of an iteration
+	// it is the head of it.
 	Now() Exchange
 	// Comes says that the slot of a peer has a new agent.
 	Comes(peer int)
@@ -80,13 +81,13 @@ type departure struct {
 	agree  context.CancelFunc
 }
 
-// Separate returns the Departures of an agent of a method in which members may leave an agent out from
-// different exchanges on.
+// Separate returns the Departures of an agent of a method in which members may leave an agent out
+// from different exchanges on.
 func Separate(self int, r Rules) Departures { return newDepartures(self, r) }
 
-// Joint returns the Departures of a method in which all exchange with all: the messages of an agent
-// that leaves count for all members or for none. exchanges reports whether an iteration has an exchange,
-// and idle whether the log says that one with a peer fails.
+// Joint returns the Departures of a method in which all exchange with all: the messages of an
+// agent that leaves count for all members or for none. exchanges reports whether an iteration has
+// an exchange, and idle whether the log says that one with a peer fails.
 func Joint(self int, r Rules, exchanges func(t int) bool, idle func(peer int, e Exchange) bool) Departures {
 	return &jointDepartures{departures: newDepartures(self, r), exchanges: exchanges, idle: idle, confirmed: none}
 }

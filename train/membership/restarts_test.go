@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// restarts is a run of agents whose processes die and are started again from checkpoints, and some of
-// which leave. The state of an agent is a digest of all that it has used.
+// restarts is a run of agents whose processes die and are started again from checkpoints, and
+// some of which leave. The state of an agent is a digest of all that it has used.
 type restarts struct {
 	t      *testing.T
 	draw   *rand.Rand
@@ -63,8 +63,8 @@ func (r *restarts) senders(to, t int) (all []int) {
 	return all
 }
 
-// start starts the process of an agent from its checkpoint. It asks for the messages again that it had
-// later.
+// start starts the process of an agent from its checkpoint. It asks for the messages again that
+// it had later.
 func (r *restarts) start(i int) {
 	a := r.agents[i]
 	a.up, a.entered, a.point, a.first, a.links = true, false, a.saved, a.saved.t, make([]bool, len(r.agents))
@@ -263,8 +263,8 @@ func (r *restarts) members() (all []int) {
 	return all
 }
 
-// A run in which processes die, are started again and leave ends with the states that its log gives.
-// FSPDA_LONG=1 plays more of them.
+// A run in which processes die, are started again and leave ends with the states that its log
+// gives. FSPDA_LONG=1 plays more of them.
 func TestRestarts(t *testing.T) {
 	const n, end = 6, 60
 	total, runs := 0, uint64(150)

@@ -6,12 +6,13 @@ import "iter"
 type Rules struct {
 	Agents    int
 	MinAgents int // The fewest members: below it nobody leaves.
-	// Joint says that the messages of an agent that leaves count up to the same exchange at all members.
+	// Joint says that messages of an agent that leaves count up to the same exchange at all
+	// members.
 	Joint     bool
 	Exchanges int // The number of exchanges in an iteration that has any.
 	Round     int // Members change at multiples of this number of iterations; 0: 1.
-	// Sends lists the pairs of agents of which the first sends to the second in an iteration, if both are
-	// members. nil: all may.
+	// Sends lists the pairs of agents of which the first sends to the second in an iteration, if
+	// both are members. nil: any pair may.
 	Sends func(t int) iter.Seq2[int, int]
 }
 
@@ -24,8 +25,8 @@ func (r *Rules) After(e Exchange) int {
 	return (e.T + round) / round * round
 }
 
-// next returns the first exchange from a given one on, before iteration end, in which one agent sends to
-// another one.
+// next returns the first exchange in which one agent sends to another one, from exchange e on and
+// before iteration end.
 func (r *Rules) next(from, to int, e Exchange, end int) (at Exchange, sends bool) {
 	for ; e.T < end; e = e.next(r.Exchanges) {
 		if r.Sends == nil {

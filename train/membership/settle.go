@@ -2,16 +2,16 @@ package membership
 
 import "maps"
 
-// Settle completes the notes of the latest of some changes, as many as given, which are valid from the
-// same iteration on. A note becomes the first exchange that the member really misses, and there is none
-// if it misses none. There is none, too, if the member cannot go on from there: it was started again, its
-// earlier process has used the messages that it misses, and others have used the results. By the log
-// it has used them, and it has to leave. seen are the exchanges to which agents have come, as the members
-// have seen.
+// Settle completes the notes of the latest changes, which are valid from the same iteration on;
+// latest is their number. A note becomes the first exchange that the member misses, and is
+// removed if it misses none. It is also removed if the member cannot go on from there: the member
+// was started again, its earlier process has used the messages that it misses, and others have
+// used the results. It has used them by the log then, and has to leave. seen are the latest
+// exchanges to which the members have seen each agent come.
 //
-// An agent has come to an exchange if another one has its message of it. This is known of agents that
-// have left, too, and of earlier processes: a member has used a later message of theirs, so that they
-// have used all earlier ones that others sent to them.
+// An agent has come to an exchange if another one has its message of it. So it is known of agents
+// that have left, and of processes that have ended, how far they came: if a member has used a
+// message of theirs, they have used all earlier ones that others sent to them.
 func (r *Rules) Settle(changes []Epoch, latest int, seen map[int]Exchange) {
 	now := noChanges(r.Agents)
 	for _, e := range changes {
@@ -41,8 +41,8 @@ func (r *Rules) Settle(changes []Epoch, latest int, seen map[int]Exchange) {
 	}
 }
 
-// entered returns the latest exchanges of the iterations from first up to at, not included, that agents
-// are known to have come to, by the time for which each is a member.
+// entered returns the latest exchanges that agents are known to have come to, by the time for which
+// each is a member. It looks at iterations from first to before at.
 func (l *changes) entered(r *Rules, first, at int, seen map[int]Exchange) map[*span]Exchange {
 	entered := map[*span]Exchange{}
 	for i, e := range seen {

@@ -27,9 +27,9 @@ func settled(t *testing.T, r Rules, changes string, latest int, seen map[int]Exc
 	return notes
 }
 
-// Agent 0 was started again and waits for agent 1, which has left. It cannot go on if others have used
-// what its earlier process did after it had the messages of agent 1: directly, or by way of agents that
-// have left too. Other notes become the first exchanges that are missed.
+// Agent 0 was started again and waits for agent 1, which has left. It cannot go on if others have
+// used what its earlier process did after it had the messages of agent 1: directly, or by way of
+// agents that have left too. Other notes become the first exchanges that are missed.
 func TestSettle(t *testing.T) {
 	type notes = []map[int]Exchange
 	line := inTurn([2]int{0, 1}, [2]int{1, 2}, [2]int{2, 3}, [2]int{3, 4}) // 0 and 1 exchange in 0, 4, 8, …

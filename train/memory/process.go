@@ -33,8 +33,8 @@ func Process(s *config.Setup, devices ...device.Device) uint64 {
 	return now.process + otherGrowth + more + (now.runtime+more)/keptFree
 }
 
-// Release gives unused memory back to the system, and reports whether it did. Where the user has set
-// a memory limit (GOMEMLIMIT), Go does so when the limit is near, and Release does nothing.
+// Release gives unused memory back to the system, and reports whether it did. Where the user has
+// set a memory limit (GOMEMLIMIT), Go does so when the limit is near, and Release does nothing.
 func Release() bool {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return false

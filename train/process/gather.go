@@ -83,9 +83,9 @@ func (n *Node) gather(ctx context.Context, from int) error {
 	}
 }
 
-// Reported returns, at the coordinator, the iteration of the latest report that each other agent has
-// made. latest returns the one of the reports that this process has received, or -1. Earlier reports
-// are in the rows that it began with.
+// Reported returns, at the coordinator, the iteration of the latest report that each other agent
+// has made. latest returns the one of the reports that this process has received, or -1. Earlier
+// reports are in the rows that it began with.
 func (n *Node) Reported(latest func(agent int) int) map[int]int {
 	if !n.Coordinates() {
 		return nil

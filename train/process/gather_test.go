@@ -145,8 +145,8 @@ func TestCheckpointOfResumeIsNotTold(t *testing.T) {
 	})
 }
 
-// The coordinator has reports of iterations before the one at which it began, since it has their rows,
-// and those that it has received. Another process has none.
+// The coordinator has reports of iterations before the one at which it began, since it has their
+// rows, and those that it has received. Another process has none.
 func TestReported(t *testing.T) {
 	latest := func(agent int) int { return []int{0, -1, 7}[agent] }
 	for rank, want := range []map[int]int{{1: 0, 2: 7}, nil} {

@@ -528,8 +528,8 @@ func (g *Group) follow(left []int) {
 	g.remind()
 }
 
-// remind proposes what the local agent says in the latest revision of the pending change, unless the log
-// has it.
+// remind proposes the entries that the log lacks of the local agent about the pending change:
+// reach, and progress when all members have said reach.
 func (g *Group) remind() {
 	p := g.state.pending
 	if g.local == nil || p == nil || g.told.own.Revision != g.state.revision || time.Since(g.told.reach) < retryAfter {
@@ -537,8 +537,8 @@ func (g *Group) remind() {
 	}
 	e := g.told.own
 	switch {
-	case g.state.told() && p.current[g.opt.Self] == g.told.process && !p.sawn[g.opt.Self]:
-		e = entry{Kind: saw, By: e.By, Life: e.Life, Revision: e.Revision, Seen: g.local.Seen()}
+	case g.state.told() && p.current[g.opt.Self] == g.told.process && !p.answered[g.opt.Self]:
+		e = entry{Kind: progress, By: e.By, Life: e.Life, Revision: e.Revision, Seen: g.local.Seen()}
 	case p.current[g.opt.Self] == g.told.process || !g.local.Linked():
 		return
 	}
@@ -549,7 +549,7 @@ func (g *Group) remind() {
 
 // propose proposes an entry. The leader's process adds it to the log.
 func (g *Group) propose(e entry) error {
-	if e.Kind != reach && e.Kind != saw {
+	if e.Kind != reach && e.Kind != progress {
 		e.By = g.opt.Self
 	}
 	text, err := json.Marshal(e)

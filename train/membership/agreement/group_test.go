@@ -415,7 +415,8 @@ func TestNotLinked(t *testing.T) {
 	})
 }
 
-// A member that was started again has no note where others know that its earlier process was further.
+// A member that was started again has no note where others know that its earlier process was
+// further.
 func TestNotesOfMemberBehind(t *testing.T) {
 	pairs := func(t int) iter.Seq2[int, int] {
 		return func(yield func(from, to int) bool) { _ = yield(3, t%3) && yield(t%3, 3) }
@@ -434,12 +435,12 @@ func TestNotesOfMemberBehind(t *testing.T) {
 		s := newState(membership.Rules{Agents: 4, Joint: c.joint, Sends: pairs})
 		s.apply(entry{Kind: leave, Agent: 3})
 		for by, t := range []int{20, 14, 17} {
-			s.apply(entry{Kind: saw, By: by, Revision: 1}) // Too early: it has no effect.
+			s.apply(entry{Kind: progress, By: by, Revision: 1}) // Too early: it has no effect.
 			s.apply(entry{Kind: reach, By: by, Revision: 1, T: 23, Idle: idle{3: {T: t}}})
 		}
-		s.apply(entry{Kind: saw, Revision: 1, Seen: c.seen})
-		s.apply(entry{Kind: saw, By: 1, Revision: 1})
-		o := s.apply(entry{Kind: saw, By: 2, Revision: 1})
+		s.apply(entry{Kind: progress, Revision: 1, Seen: c.seen})
+		s.apply(entry{Kind: progress, By: 1, Revision: 1})
+		o := s.apply(entry{Kind: progress, By: 2, Revision: 1})
 		if !o.formed || !reflect.DeepEqual(o.epochs[0].Idle, c.want) ||
 			!reflect.DeepEqual(s.view().Epochs[0].Idle, c.want) {
 			t.Errorf("%+v: notes %v", c, o.epochs)
@@ -459,8 +460,8 @@ func TestChangeAfterEarlierOne(t *testing.T) {
 	}
 }
 
-// A change does not begin before the end of the round of an exchange to which a process has come that
-// has ended: others have its messages of it.
+// A change does not begin before the end of the round of an exchange to which a process has come
+// that has ended: others have its messages of it.
 func TestChangeAfterSeen(t *testing.T) {
 	for _, c := range []struct {
 		round int
@@ -476,8 +477,8 @@ func TestChangeAfterSeen(t *testing.T) {
 		for by := range 2 {
 			s.apply(entry{Kind: reach, By: by, Revision: 1, T: 20 * by})
 		}
-		s.apply(entry{Kind: saw, By: 1, Revision: 1, Seen: map[int]membership.Exchange{0: c.seen, 2: {T: 90}}})
-		if o := s.apply(entry{Kind: saw, Revision: 1}); !o.formed || o.epochs[0].At != c.want {
+		s.apply(entry{Kind: progress, By: 1, Revision: 1, Seen: map[int]membership.Exchange{0: c.seen, 2: {T: 90}}})
+		if o := s.apply(entry{Kind: progress, Revision: 1}); !o.formed || o.epochs[0].At != c.want {
 			t.Errorf("%+v: the changes are %s", c, membership.Text(o.epochs))
 		}
 	}
@@ -490,7 +491,7 @@ func tell(s *state, revision int, reached map[int]int, idle map[int]map[int]memb
 		s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: revision, T: reached[by], Idle: idle[by]})
 	}
 	for _, by := range members {
-		o = s.apply(entry{Kind: saw, By: by, Life: s.lives[by], Revision: revision})
+		o = s.apply(entry{Kind: progress, By: by, Life: s.lives[by], Revision: revision})
 	}
 	return o
 }
@@ -509,8 +510,8 @@ func TestJointNotes(t *testing.T) {
 	s.apply(entry{Kind: leave, Agent: 2})
 	note(1, 2, 25, idle{3: {T: 23, K: 1}, 2: {T: 23, K: 1}})
 	note(0, 2, 25, idle{3: {T: 24}, 2: {T: 23}})
-	s.apply(entry{Kind: saw, By: 1, Revision: 2})
-	if o := s.apply(entry{Kind: saw, By: 0, Revision: 2}); !o.formed {
+	s.apply(entry{Kind: progress, By: 1, Revision: 2})
+	if o := s.apply(entry{Kind: progress, By: 0, Revision: 2}); !o.formed {
 		t.Fatal("all have told how far they are, and nothing is agreed")
 	}
 	want := []membership.Epoch{{Epoch: 1, At: 25, Left: []int{3}, Idle: idle{0: {T: 24}, 1: {T: 24}}},

@@ -11,13 +11,13 @@ import (
 type kind string
 
 const (
-	silent kind = "silent" // By has not heard Agent, or not seen it advance, for too long.
-	heard  kind = "heard"  // By hears Agent again.
-	drop   kind = "drop"   // The user wants Agent to leave.
-	leave  kind = "leave"  // Agent leaves.
-	join   kind = "join"   // Agent joins.
-	reach  kind = "reach"  // By goes on to iteration T at least, and says where exchanges failed.
-	saw    kind = "saw"    // By says how far agents have come, when all members have said the above.
+	silent   kind = "silent"   // By has not heard Agent, or not seen it advance, for too long.
+	heard    kind = "heard"    // By hears Agent again.
+	drop     kind = "drop"     // The user wants Agent to leave.
+	leave    kind = "leave"    // Agent leaves.
+	join     kind = "join"     // Agent joins.
+	reach    kind = "reach"    // By goes on to iteration T at least, and says where exchanges failed.
+	progress kind = "progress" // By says how far agents have come, when all members have said reach.
 )
 
 // entry is an entry of the log.
@@ -51,12 +51,12 @@ type state struct {
 
 // pending is a change that waits until all members have said how far they are.
 type pending struct {
-	epochs  []membership.Epoch // Without numbers and iterations, one for each agent.
-	reached map[int]int        // The iteration that each member goes on to at least.
-	current map[int]uint64     // The processes of members that have said reach in the latest revision.
-	sawn    map[int]bool       // Members that have said saw since all have said reach.
-	seen    map[int]membership.Exchange
-	moves   bool // Another member evaluates the run from then on.
+	epochs   []membership.Epoch          // Without numbers and iterations, one for each agent.
+	reached  map[int]int                 // The iteration that each member goes on to at least.
+	current  map[int]uint64              // The processes of members that have said reach in the latest revision.
+	answered map[int]bool                // Members that have said progress since all have said reach.
+	seen     map[int]membership.Exchange // The exchanges to which agents have come.
+	moves    bool                        // Another member evaluates the run from then on.
 }
 
 func newState(r membership.Rules) *state {
@@ -135,10 +135,10 @@ func (s *state) apply(e entry) (o outcome) {
 		s.join(e, &o)
 	case reach:
 		s.reach(e)
-	case saw:
-		s.saw(e)
+	case progress:
+		s.progress(e)
 	}
-	if p := s.pending; p != nil && len(p.sawn) == len(s.members()) {
+	if p := s.pending; p != nil && len(p.answered) == len(s.members()) {
 		o.formed, o.epochs = true, s.form()
 	}
 	return o
@@ -192,7 +192,7 @@ func (s *state) change() *pending {
 		s.pending = &pending{reached: map[int]int{}, seen: map[int]membership.Exchange{}}
 	}
 	s.revision++
-	s.pending.current, s.pending.sawn = map[int]uint64{}, map[int]bool{}
+	s.pending.current, s.pending.answered = map[int]uint64{}, map[int]bool{}
 	return s.pending
 }
 
@@ -205,13 +205,13 @@ func (s *state) answers(e entry) bool {
 // told reports whether all members have said reach in the latest revision.
 func (s *state) told() bool { return s.pending != nil && len(s.pending.current) == len(s.members()) }
 
-// saw is the entry of that name.
-func (s *state) saw(e entry) {
+// progress is the entry of that name.
+func (s *state) progress(e entry) {
 	if !s.answers(e) || !s.told() {
 		return
 	}
 	p := s.pending
-	p.sawn[e.By] = true
+	p.answered[e.By] = true
 	for i, at := range e.Seen {
 		if i >= 0 && i < s.Agents {
 			p.seen[i] = at.Later(p.seen[i])
@@ -219,9 +219,9 @@ func (s *state) saw(e entry) {
 	}
 }
 
-// reach is the entry of that name. Its iteration counts whatever the revision: a member holds there. If a
-// process of the member has said so before, it has ended. Its notes do not count any more, and the others
-// look anew for messages of it.
+// reach is the entry of that name. Its iteration counts whatever the revision: a member holds
+// there. If another process of the member has said so before, it has ended. Its notes do not
+// count any more, and all members say their progress again.
 func (s *state) reach(e entry) {
 	p := s.pending
 	if !s.answers(e) {
@@ -229,7 +229,7 @@ func (s *state) reach(e entry) {
 	}
 	p.reached[e.By] = max(p.reached[e.By], e.T)
 	if p.current[e.By] != e.Process {
-		clear(p.sawn)
+		clear(p.answered)
 	}
 	p.current[e.By] = e.Process
 	for _, c := range p.epochs {
