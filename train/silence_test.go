@@ -58,7 +58,8 @@ func TestLostAgentFolder(t *testing.T) {
 	t.Parallel()
 	c := small()
 	c.Agents, c.Iterations, c.EvalPoints, c.Checkpoint = 3, 100_000, 1, 0.05
-	w := &processes{t: t, c: c, name: "folder", dir: filepath.Join(t.TempDir(), "many"), timeout: 6 * time.Second}
+	w := &processes{t: t, c: c, name: "folder", dir: filepath.Join(t.TempDir(), "many"), timeout: 6 * time.Second,
+		first: time.Minute}
 	begun := make(chan struct{})
 	w.step = func(iteration int) {
 		if iteration == 400 {
@@ -107,7 +108,8 @@ func TestLostCoordinatorInRealTime(t *testing.T) {
 	t.Parallel()
 	c := realTimeConfig()
 	c.Iterations, c.EvalPoints, c.Checkpoint, c.DropAfter = 500, 20, 0.1, 1
-	w := &processes{t: t, c: c, name: "leader", dir: filepath.Join(t.TempDir(), "many"), timeout: 2 * time.Second}
+	w := &processes{t: t, c: c, name: "leader", dir: filepath.Join(t.TempDir(), "many"), timeout: 2 * time.Second,
+		first: time.Minute}
 	begun := make(chan struct{})
 	var once sync.Once
 	w.step = func(iteration int) {
@@ -151,7 +153,8 @@ func TestHungAgent(t *testing.T) {
 	c := small()
 	c.Agents, c.Iterations, c.EvalPoints = 3, 100_000, 1
 	hung := make(chan error, 1)
-	w := &processes{t: t, c: c, name: "hung", timeout: 2 * time.Second, abandon: func(err error) { hung <- err }}
+	w := &processes{t: t, c: c, name: "hung", timeout: 4 * time.Second, first: time.Minute,
+		abandon: func(err error) { hung <- err }}
 	release := make(chan struct{})
 	w.step = func(iteration int) { // Of agent 0.
 		if iteration == 50 {
@@ -165,9 +168,16 @@ func TestHungAgent(t *testing.T) {
 			t.Errorf("agent %d ended with %v, want that agent 0 hangs in iteration 50", who, err)
 		}
 	}
-	named(0, <-hung)
+	ended := make(chan []error, 1)
+	go func() { ended <- wait() }()
+	select {
+	case err := <-hung:
+		named(0, err)
+	case errs := <-ended:
+		t.Fatalf("the agents ended with %v before agent 0 hung", errs)
+	}
 	close(release)
-	for rank, err := range wait() {
+	for rank, err := range <-ended {
 		named(rank, err)
 	}
 }

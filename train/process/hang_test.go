@@ -109,3 +109,29 @@ func TestHungAgentEndsTheRun(t *testing.T) {
 		})
 	}
 }
+
+// A process is abandoned when its run has failed for another reason than the silence of an agent,
+// and its own agent then hangs in its next iteration.
+func TestFailedRunIsAbandoned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, fail := context.WithCancelCause(t.Context())
+		net := positions{memory: newMemory(2)[0], start: time.Now().Add(4 * time.Second),
+			agents: []dist.Advance{at(300, dist.Working, 0, 0, 0), at(300, dist.Working, 0, 0, 0)}}
+		var abandoned atomic.Pointer[error]
+		n := process.New(process.Options{Rank: 0, Agents: 2, Network: net, Store: process.NoStore{},
+			Run: newLocal(2, nil), Schedule: schedule{}, Log: zap.NewNop(), Timeout: time.Minute,
+			Abandon: func(err error) { abandoned.Store(&err) }})
+		n.Serve(ctx, fail)
+		failed := errors.New("the others have ended")
+		fail(failed)
+		time.Sleep(12 * time.Second)
+		if abandoned.Load() != nil {
+			t.Error("abandoned although the agent had worked for 8 s")
+		}
+		time.Sleep(12 * time.Second)
+		if err := abandoned.Load(); err == nil || *err != failed {
+			t.Errorf("abandoned for %v", err)
+		}
+		n.Wait(ctx, ctx)
+	})
+}

@@ -242,13 +242,8 @@ func (n *Node) Serve(ctx context.Context, fail context.CancelCauseFunc) {
 			fail(err)
 		}
 	}
-	n.watching.Go(func() {
-		err := n.watch(n.life)
-		check(err)
-		if err != nil {
-			go n.abandon(err)
-		}
-	})
+	n.watching.Go(func() { check(n.watch(n.life)) })
+	go n.abandon(ctx)
 	n.opt.Evaluations.serve(n.life, n, check)
 	n.saving.Go(func() {
 		if err := n.save(n.life); err != nil {

@@ -109,16 +109,24 @@ func (n *Node) watch(ctx context.Context) error {
 	}
 }
 
-// abandon is called when the run has failed here with err. It abandons the process if the local
-// agent goes on computing.
-func (n *Node) abandon(err error) {
+// abandon abandons the process if the run has failed and the local agent goes on computing. ctx ends
+// when the run has failed, for any reason: the others may have ended because this agent hangs.
+func (n *Node) abandon(ctx context.Context) {
 	select {
 	case <-n.done:
 		return
-	case <-time.After(ownGrace):
+	case <-ctx.Done():
 	}
-	if own := n.opt.Network.Position(n.opt.Rank); own.Phase == dist.Working && own.Since >= ownGrace {
-		n.opt.Abandon(err)
+	for {
+		select {
+		case <-n.done:
+			return
+		case <-time.After(ownGrace):
+		}
+		if own := n.opt.Network.Position(n.opt.Rank); own.Phase == dist.Working && own.Since >= ownGrace {
+			n.opt.Abandon(context.Cause(ctx))
+			return
+		}
 	}
 }
 
