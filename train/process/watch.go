@@ -112,11 +112,7 @@ func (n *Node) watch(ctx context.Context) error {
 // abandon abandons the process if the run has failed and the local agent goes on computing. ctx ends
 // when the run has failed, for any reason: the others may have ended because this agent hangs.
 func (n *Node) abandon(ctx context.Context) {
-	select {
-	case <-n.done:
-		return
-	case <-ctx.Done():
-	}
+	<-ctx.Done()
 	for {
 		select {
 		case <-n.done:
