@@ -129,7 +129,7 @@ func TestFailedRunIsAbandoned(t *testing.T) {
 			t.Error("abandoned although the agent had worked for 8 s")
 		}
 		time.Sleep(12 * time.Second)
-		if err := abandoned.Load(); err == nil || *err != failed {
+		if err := abandoned.Load(); err == nil || !errors.Is(*err, failed) {
 			t.Errorf("abandoned for %v", err)
 		}
 		n.Wait(ctx, ctx)
