@@ -1,8 +1,10 @@
 package cuda
 
 import (
+	"errors"
 	"slices"
 	"testing"
+	"weak"
 
 	"fspda/cuda/executor"
 	"fspda/device"
@@ -31,4 +33,28 @@ func TestManyResults(t *testing.T) {
 	if err := p.Run(d.NewVector(1), nil, b, got); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d results are not twice the inputs (%v)", n, err)
 	}
+}
+
+// A closed device keeps no program, although cleanups of the program refer to the device.
+func TestClosedDeviceIsForgotten(t *testing.T) {
+	var code weak.Pointer[device.Code]
+	func() {
+		d, _ := openFake(t, fakegpu.Options{}, false)
+		c := doubling(8)
+		code = weak.Make(c)
+		p, err := d.Load(c)
+		if err == nil {
+			b := device.Batch{X: make([]float32, 8), Y: []int32{0}}
+			err = errors.Join(p.Run(d.NewVector(8), d.NewVector(8), b, make([]float64, 1)), d.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}()
+	for range 20 {
+		if collectAll(); code.Value() == nil {
+			return
+		}
+	}
+	t.Error("the program is still in memory")
 }

@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -215,7 +216,7 @@ func (ex *Executor) pollStream(all *[]completion) bool {
 	}
 	ex.watch.since = time.Time{}
 	ex.Fail(ex.waited(r, "cuEventQuery"))
-	*all = append((*all)[:0], (*all)[1:]...) // few: in their memory
+	*all = slices.Delete(*all, 0, 1) // few: in their memory
 	ex.events.idle = append(ex.events.idle, c.event)
 	ex.runAll(c.then)
 	return true

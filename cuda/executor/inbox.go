@@ -80,10 +80,10 @@ func (in *inbox) push(it item) bool {
 // takeAll returns all items, and keeps the memory of old, its previous result, for the next ones.
 // The executor calls it, and wait.
 func (in *inbox) takeAll(old []item) []item {
+	clear(old)
 	if in.count.Load() == 0 {
 		return old[:0]
 	}
-	clear(old)
 	in.lock()
 	defer in.mu.Unlock()
 	all := in.items
