@@ -2,6 +2,7 @@ package traincmd
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"runtime"
 	"slices"
@@ -101,7 +102,7 @@ func (r *run) train(ctx context.Context, m mode) error {
 	case err = <-ended:
 	case err := <-r.hung:
 		r.cleanup = nil
-		return err
+		return &hungError{err}
 	}
 	r.display.close(err == nil && res.Status != train.Stopped)
 	if err != nil {
@@ -109,6 +110,15 @@ func (r *run) train(ctx context.Context, m mode) error {
 	}
 	return m.conclude(r, res)
 }
+
+// hungError says that the agent of this process computes for ever, since it was to end for a reason.
+type hungError struct{ reason error }
+
+func (e *hungError) Error() string {
+	return fmt.Sprintf("%v; the agent of this process does not end its computation, so that the process ends", e.reason)
+}
+
+func (e *hungError) Unwrap() error { return e.reason }
 
 func (r *run) observe(m metrics) {
 	show := r.options.OnRow
