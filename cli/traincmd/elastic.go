@@ -67,10 +67,8 @@ func (m *oneAgent) runLife(ctx context.Context, cmd *cobra.Command) error {
 // false if none does.
 func (m *oneAgent) nextLife(err error) (life int, again bool) {
 	late, outlived := errors.AsType[*link.LifeError](err)
-	_, hangs := errors.AsType[*hungError](err)
 	switch {
-	case hangs: // Another process can take its place.
-		return 0, false
+	case errors.Is(err, errHung): // Another process can take its place.
 	case outlived:
 		return late.Life, true
 	case errors.Is(err, train.ErrDropped):

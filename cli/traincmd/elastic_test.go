@@ -22,8 +22,8 @@ func TestNextLife(t *testing.T) {
 		{fmt.Errorf("agent: %w", &link.LifeError{Life: 5}), 5, true},
 		{train.ErrMoved, 2, true},
 		{errors.New("the disk is full"), 0, false},
-		{&hungError{train.ErrDropped}, 0, false},
-		{&hungError{&link.LifeError{Life: 5}}, 0, false},
+		{fmt.Errorf("%w; %w", train.ErrDropped, errHung), 0, false},
+		{fmt.Errorf("%w; %w", &link.LifeError{Life: 5}, errHung), 0, false},
 	} {
 		if life, again := m.nextLife(c.err); life != c.life || again != c.again {
 			t.Errorf("after %v: life %d, %t, want %d, %t", c.err, life, again, c.life, c.again)

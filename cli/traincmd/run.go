@@ -2,6 +2,7 @@ package traincmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -102,7 +103,7 @@ func (r *run) train(ctx context.Context, m mode) error {
 	case err = <-ended:
 	case err := <-r.hung:
 		r.cleanup = nil
-		return &hungError{err}
+		return fmt.Errorf("%w; %w", err, errHung)
 	}
 	r.display.close(err == nil && res.Status != train.Stopped)
 	if err != nil {
@@ -111,14 +112,7 @@ func (r *run) train(ctx context.Context, m mode) error {
 	return m.conclude(r, res)
 }
 
-// hungError says that the agent of this process computes for ever, since it was to end for a reason.
-type hungError struct{ reason error }
-
-func (e *hungError) Error() string {
-	return fmt.Sprintf("%v; the agent of this process does not end its computation, so that the process ends", e.reason)
-}
-
-func (e *hungError) Unwrap() error { return e.reason }
+var errHung = errors.New("the agent of this process does not end its computation, so that the process ends")
 
 func (r *run) observe(m metrics) {
 	show := r.options.OnRow
