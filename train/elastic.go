@@ -100,7 +100,7 @@ func (g *manyProcesses) checkElastic() error {
 
 // openElastic prepares the changes of the members, and returns the iteration at which the agent
 // begins: first, where its checkpoint is, or from where on it is a member.
-func (g *manyProcesses) openElastic(first int, anew bool) (int, error) {
+func (g *manyProcesses) openElastic(first int, anew bool) (_ int, err error) {
 	e := g.elastic
 	if e == nil {
 		return first, nil
@@ -116,11 +116,12 @@ func (g *manyProcesses) openElastic(first int, anew bool) (int, error) {
 		if err := g.r.makeAgents(0, nil); err != nil { // Once it is a member, the others wait for it.
 			return 0, err
 		}
-		at, err := e.join(context.Background())
-		if err != nil {
+		if err := g.agent().rehearse(); err != nil {
 			return 0, err
 		}
-		first = at
+		if first, err = e.join(context.Background()); err != nil {
+			return 0, err
+		}
 		v, err := e.Agreement.View(context.Background())
 		if err != nil {
 			return 0, err

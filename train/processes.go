@@ -29,8 +29,9 @@ type Process struct {
 	Store *runfolder.AgentStore
 	// Elastic lets the members change; nil: all agents are members, and awaited.
 	Elastic *Elastic
-	// Abandon is called when the run has failed and this process's own agent goes on computing. Run
-	// returns when that ends, which may be never. nil: nothing is called.
+	// Abandon is called when the run has failed and this process's own agent has computed for
+	// Timeout without an advance. Run returns when that ends, which may be never. nil: nothing is
+	// called.
 	Abandon func(error)
 }
 

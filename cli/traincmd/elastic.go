@@ -68,6 +68,7 @@ func (m *oneAgent) runLife(ctx context.Context, cmd *cobra.Command) error {
 func (m *oneAgent) nextLife(err error) (life int, again bool) {
 	late, outlived := errors.AsType[*link.LifeError](err)
 	switch {
+	case errors.Is(err, errHung): // Another process can take its place.
 	case outlived:
 		return late.Life, true
 	case errors.Is(err, train.ErrDropped):

@@ -2,6 +2,8 @@ package traincmd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"slices"
@@ -101,7 +103,7 @@ func (r *run) train(ctx context.Context, m mode) error {
 	case err = <-ended:
 	case err := <-r.hung:
 		r.cleanup = nil
-		return err
+		return fmt.Errorf("%w; %w", err, errHung)
 	}
 	r.display.close(err == nil && res.Status != train.Stopped)
 	if err != nil {
@@ -109,6 +111,8 @@ func (r *run) train(ctx context.Context, m mode) error {
 	}
 	return m.conclude(r, res)
 }
+
+var errHung = errors.New("the agent of this process does not end its computation, so that the process ends")
 
 func (r *run) observe(m metrics) {
 	show := r.options.OnRow

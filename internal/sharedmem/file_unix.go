@@ -42,8 +42,7 @@ func (f *File) Floats(n int) ([]float32, error) {
 	if bytes == 0 {
 		return nil, nil
 	}
-	memory := make([]byte, bytes+page)
-	begin := unsafe.Pointer(unsafe.SliceData(memory))
+	begin := unsafe.Pointer(unsafe.SliceData(make([]byte, bytes+page)))
 	at := unsafe.Add(begin, -uintptr(begin)&uintptr(page-1))
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,18 +50,25 @@ func (f *File) Floats(n int) ([]float32, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := unix.MmapPtr(f.Fd(), offset, at, uintptr(bytes), unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
+	if err := replace(at, bytes, f.Fd(), offset, unix.MAP_SHARED); err != nil {
 		return nil, fmt.Errorf("sharedmem: mapping %d bytes: %w", bytes, err)
 	}
 	f.regions[uintptr(at)] = Region{offset, bytes}
-	// The finalizer runs while the allocation still exists, so that nobody else gets pages of the
-	// file.
+	// The finalizer runs while the allocation still exists: nobody else gets pages of the file.
 	skip := uintptr(at) - uintptr(begin)
 	runtime.SetFinalizer((*byte)(begin), func(begin *byte) {
 		f.release(unsafe.Add(unsafe.Pointer(begin), skip), Region{offset, bytes})
 	})
 	return unsafe.Slice((*float32)(at), n), nil
+}
+
+// replace replaces pages of an allocation by pages of a file, or by ordinary ones if fd is -1. With
+// checks of pointers a program would end at the result of the call, which was made from a number.
+//
+//go:nocheckptr
+func replace(at unsafe.Pointer, bytes int64, fd int, offset int64, flags int) error {
+	_, err := unix.MmapPtr(fd, offset, at, uintptr(bytes), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_FIXED|flags)
+	return err
 }
 
 // reserve returns the offset of bytes that are zero. The caller holds the lock.
@@ -88,8 +94,7 @@ func (f *File) release(at unsafe.Pointer, r Region) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.regions, uintptr(at))
-	if _, err := unix.MmapPtr(-1, 0, at, uintptr(r.Bytes), unix.PROT_READ|unix.PROT_WRITE,
-		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_FIXED); err != nil {
+	if err := replace(at, r.Bytes, -1, 0, unix.MAP_PRIVATE|unix.MAP_ANON); err != nil {
 		panic(fmt.Sprintf("sharedmem: replacing %d bytes: %v", r.Bytes, err)) // else others would write to the file
 	}
 	if zero(f.Fd(), r) == nil {
@@ -99,11 +104,9 @@ func (f *File) release(at unsafe.Pointer, r Region) {
 
 // Find returns the region of numbers that Floats returned. It returns false for other numbers.
 func (f *File) Find(numbers []float32) (Region, bool) {
-	if len(numbers) == 0 {
-		return Region{}, false
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r, ok := f.regions[uintptr(unsafe.Pointer(unsafe.SliceData(numbers)))]
-	return Region{r.Offset, 4 * int64(len(numbers))}, ok && 4*int64(len(numbers)) <= r.Bytes
+	bytes := 4 * int64(len(numbers))
+	return Region{r.Offset, bytes}, ok && bytes > 0 && bytes <= r.Bytes
 }

@@ -80,8 +80,9 @@ type Options struct {
 	// FirstTimeout takes the place of Timeout for an agent that this process has never heard. 0: it
 	// is Timeout.
 	FirstTimeout time.Duration
-	// Abandon is called when the run has failed here and the local agent goes on computing: nothing in
-	// this process can end that, so that the process should end. nil: nothing is called.
+	// Abandon is called when the run has failed here and the local agent has computed for Timeout
+	// without an advance: nothing in this process can end that, so that the process should end. nil:
+	// nothing is called.
 	Abandon func(error)
 	Log     *zap.Logger
 

@@ -109,17 +109,18 @@ func (n *Node) watch(ctx context.Context) error {
 	}
 }
 
-// abandon abandons the process if the run has failed and the local agent goes on computing. ctx ends
-// when the run has failed, for any reason: the others may have ended because this agent hangs.
+// abandon abandons the process if the run has failed, for any reason, and the local agent has not
+// advanced for Options.Timeout. The others may have ended because it hangs. ctx ends when the run
+// has failed.
 func (n *Node) abandon(ctx context.Context) {
-	<-ctx.Done()
-	for {
+	for <-ctx.Done(); n.opt.Timeout > 0; {
 		select {
 		case <-n.done:
 			return
 		case <-time.After(ownGrace):
 		}
-		if own := n.opt.Network.Position(n.opt.Rank); own.Phase == dist.Working && own.Since >= ownGrace {
+		own := n.opt.Network.Position(n.opt.Rank)
+		if own.Phase == dist.Working && own.Since >= max(n.opt.Timeout, ownGrace, hangSteps*own.Pace) {
 			n.opt.Abandon(context.Cause(ctx))
 			return
 		}
