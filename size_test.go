@@ -20,7 +20,7 @@ var sizes = map[string]int{
 	"cli":      14120,
 	"cmd":      40,
 	"cpu":      12500,
-	"cuda":     20500,
+	"cuda":     20460,
 	"data":     18000,
 	"device":   6570,
 	"dist":     12000,
@@ -28,7 +28,7 @@ var sizes = map[string]int{
 	"internal": 1445,
 	"model":    6830,
 	"selftest": 950,
-	"train":    34410,
+	"train":    34450,
 	"web":      5490,
 }
 

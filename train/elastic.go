@@ -116,6 +116,9 @@ func (g *manyProcesses) openElastic(first int, anew bool) (_ int, err error) {
 		if err := g.r.makeAgents(0, nil); err != nil { // Once it is a member, the others wait for it.
 			return 0, err
 		}
+		if err := g.agent().rehearse(); err != nil {
+			return 0, err
+		}
 		if first, err = e.join(context.Background()); err != nil {
 			return 0, err
 		}

@@ -273,16 +273,42 @@ func (r *regrouping) confirm() error {
 	return nil
 }
 
-// keep copies the agent's state but its ledger, and returns a function that sets the agent back to it.
-func (a *agent) keep() (restore func()) {
-	vs := append([]device.Vector{a.state.X}, a.state.Aux...)
-	var counts []int
+// vectors lists the vectors of the agent's state, and the counts of its edges.
+func (a *agent) vectors() (vs []device.Vector, counts []int) {
+	vs = append([]device.Vector{a.state.X}, a.state.Aux...)
 	for _, e := range a.state.Edges {
 		vs, counts = append(vs, e.Vectors...), append(counts, e.Count)
 	}
 	if a.gradients.buffers != nil {
 		vs = append(vs, a.gradients.buffers)
 	}
+	return vs, counts
+}
+
+// rehearse computes a gradient that nobody uses, and writes to all vectors of the agent's state.
+// Both take longer the first time, when memory gets its pages and a device its programs. Once the
+// agent is a member, others would wait for that.
+func (a *agent) rehearse() error {
+	defer a.release()
+	if err := a.gradients.take(); err != nil {
+		return err
+	}
+	wait, err := a.gradients.start(a.round.Acquire(a.run.setup.Dim), a.state.X)
+	if err == nil {
+		_, err = wait()
+	}
+	vs, _ := a.vectors()
+	for _, v := range vs {
+		b := a.round.Acquire(v.Len())
+		a.dev.Do(device.Gather(b, v, nil), device.Gather(v, b, nil))
+		a.exchange.release()
+	}
+	return err
+}
+
+// keep copies the agent's state but its ledger, and returns a function that sets the agent back to it.
+func (a *agent) keep() (restore func()) {
+	vs, counts := a.vectors()
 	host := make([][]float32, len(vs))
 	for k, v := range vs {
 		host[k] = make([]float32, v.Len())
