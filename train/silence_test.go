@@ -19,8 +19,8 @@ import (
 	"fspda/train/process"
 )
 
-// start starts the agents, and returns how each ends. end ends an agent.
-func (w *processes) start() (end []context.CancelFunc, wait func() []error) {
+// start starts the agents. end ends an agent, and ended gives how each has ended once all have.
+func (w *processes) start() (end []context.CancelFunc, ended <-chan []error) {
 	var running sync.WaitGroup
 	errs := make([]error, w.c.Agents)
 	run := func(rank int, ready func(string)) {
@@ -41,7 +41,19 @@ func (w *processes) start() (end []context.CancelFunc, wait func() []error) {
 	for rank := 1; rank < w.c.Agents; rank++ {
 		run(rank, func(string) {})
 	}
-	return end, func() []error { running.Wait(); return errs }
+	all := make(chan []error, 1)
+	go func() { running.Wait(); all <- errs }()
+	return end, all
+}
+
+// await waits for something that happens before the agents end.
+func await(t *testing.T, what <-chan struct{}, ended <-chan []error) {
+	t.Helper()
+	select {
+	case <-what:
+	case errs := <-ended:
+		t.Fatalf("the agents ended too early, with %v", errs)
+	}
 }
 
 // checkSilent checks that an agent has ended because another one was silent.
@@ -67,8 +79,8 @@ func TestLostAgentFolder(t *testing.T) {
 		}
 		time.Sleep(100 * time.Microsecond) // several checkpoints
 	}
-	end, wait := w.start()
-	<-begun
+	end, ended := w.start()
+	await(t, begun, ended)
 	end[2]()
 	home, away := filepath.Join(w.dir, "agents", "002"), filepath.Join(w.dir, "away")
 	l := flock.New(filepath.Join(home, ".lock")) // the agent holds it until it has written its last checkpoint
@@ -81,8 +93,6 @@ func TestLostAgentFolder(t *testing.T) {
 	if err := errors.Join(os.Rename(home, away), l.Unlock()); err != nil {
 		t.Fatal(err)
 	}
-	ended := make(chan []error, 1)
-	go func() { ended <- wait() }()
 	var refused *link.HandshakeError
 	for refused == nil {
 		_, err := w.one(t.Context(), 2, func(string) {})
@@ -117,10 +127,10 @@ func TestLostCoordinatorInRealTime(t *testing.T) {
 			once.Do(func() { close(begun) })
 		}
 	}
-	end, wait := w.start()
-	<-begun
+	end, ended := w.start()
+	await(t, begun, ended)
 	end[process.Coordinator]()
-	errs := wait()
+	errs := <-ended
 	for rank := 1; rank < c.Agents; rank++ {
 		checkSilent(t, rank, errs[rank], process.Coordinator)
 		ends, err := filepath.Glob(filepath.Join(w.dir, "agents", "00"+string(rune('0'+rank)), "checkpoints",
@@ -161,15 +171,13 @@ func TestHungAgent(t *testing.T) {
 			<-release
 		}
 	}
-	_, wait := w.start()
+	_, ended := w.start()
 	named := func(who int, err error) {
 		if e, ok := errors.AsType[*process.HangError](err); !ok || len(e.Stalls) != 1 || e.Stalls[0].Agent != 0 ||
 			e.Stalls[0].T != 50 {
 			t.Errorf("agent %d ended with %v, want that agent 0 hangs in iteration 50", who, err)
 		}
 	}
-	ended := make(chan []error, 1)
-	go func() { ended <- wait() }()
 	select {
 	case err := <-hung:
 		named(0, err)
@@ -222,9 +230,9 @@ func TestBadMessagesEndTheRun(t *testing.T) {
 			m.Values[0] = dist.NewPool(dev).Get(3)
 		}
 	}}
-	_, wait := w.start()
+	_, ended := w.start()
 	named := 0
-	for rank, err := range wait() {
+	for rank, err := range <-ended {
 		if bad, ok := errors.AsType[*process.OffenceError](err); ok && bad.Agent == 2 && rank != 2 {
 			named++
 		} else if rank != 2 && !ok {

@@ -48,10 +48,11 @@ const (
 // Hanging returns the agents that have not advanced for at least a time, and for several of their
 // usual steps: those that work, or, if none works, those that wait for each other or for one that
 // has ended before. A time of 0 stands for 15 seconds. Agents that are not heard are not among
-// them.
+// them: with a short time, one may have been silent for half of it, after which its silence counts.
 func Hanging(all Positions, rank, agents int, after time.Duration) (working []Stall) {
+	heard := min(SilentAfter, after/2)
 	if after == 0 {
-		after = hangAfter
+		after, heard = hangAfter, SilentAfter
 	}
 	var waiting []Stall
 	blocked := true // All that are not idle have waited for as long.
@@ -59,7 +60,7 @@ func Hanging(all Positions, rank, agents int, after time.Duration) (working []St
 		s := Stall{i, all.Position(i)}
 		late := s.Since >= max(after, hangSteps*s.Pace)
 		switch {
-		case i != rank && all.SilentFor(i) > SilentAfter:
+		case i != rank && all.SilentFor(i) > heard:
 			blocked = false
 		case s.Phase == dist.Idle && late:
 		case s.Phase == dist.Working && late:

@@ -79,6 +79,40 @@ func TestHanging(t *testing.T) {
 	}
 }
 
+// An agent whose process has just ended is silent, and does not hang, also if the time is short.
+func TestEndedIsSilent(t *testing.T) {
+	const limit = 6 * time.Second
+	for _, phase := range []dist.Phase{dist.Idle, dist.Working, dist.Waiting} {
+		synctest.Test(t, func(t *testing.T) {
+			core, _ := observer.New(zapcore.WarnLevel)
+			ctx, fail := context.WithCancelCause(t.Context())
+			defer fail(nil)
+			net := ending{positions{memory: newMemory(3)[0], start: time.Now(), agents: []dist.Advance{
+				at(400, dist.Waiting, 2, 0, 0), at(400, dist.Waiting, 2, 0, 0), at(400, phase, 0, 0, 0)}}}
+			n := process.New(process.Options{Rank: 0, Agents: 3, Network: net, Store: process.NoStore{},
+				Run: newLocal(3, nil), Schedule: schedule{}, Log: zap.New(core), Timeout: limit})
+			n.Serve(ctx, fail)
+			time.Sleep(3 * limit)
+			silent, ok := errors.AsType[*process.SilentError](context.Cause(ctx))
+			if !ok || silent.Agent != 2 {
+				t.Errorf("phase %v: the run ends with %v, want that agent 2 is silent", phase, context.Cause(ctx))
+			}
+			n.Wait(ctx, t.Context())
+		})
+	}
+}
+
+// ending is a Network of which agent 2 does not advance from the start on, and is silent from a
+// little later on.
+type ending struct{ positions }
+
+func (e ending) SilentFor(agent int) time.Duration {
+	if agent != 2 {
+		return 0
+	}
+	return max(0, time.Since(e.start)-1200*time.Millisecond)
+}
+
 // An agent whose process lives and that does not advance is named in the log within 30 seconds, and
 // ends the run after the timeout. The process of the agent itself is abandoned then.
 func TestHungAgentEndsTheRun(t *testing.T) {
