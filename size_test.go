@@ -20,15 +20,15 @@ var sizes = map[string]int{
 	"cli":      14120,
 	"cmd":      40,
 	"cpu":      12500,
-	"cuda":     20460,
-	"data":     18000,
+	"cuda":     20330,
+	"data":     17980,
 	"device":   6570,
 	"dist":     12000,
 	"docs":     140,
 	"internal": 1445,
 	"model":    6830,
 	"selftest": 950,
-	"train":    34450,
+	"train":    34600,
 	"web":      5490,
 }
 

@@ -16,7 +16,7 @@ const (
 	maxFunctionLines = 60
 	maxStructFields  = 20
 	maxPackageLines  = 6500
-	maxTrainLines    = 5715 // The package train itself: a run and its agents.
+	maxTrainLines    = 5780 // The package train itself: a run and its agents.
 	maxMethodsLines  = 7500 // The package train/algo has a file for each method.
 
 	// Code that asks a value for a further interface has a contract that no signature shows. Each

@@ -148,6 +148,7 @@ func (a *agent) leave(ctx context.Context, step, t int, eval, save bool) error {
 // before it is reset: a run that resumes from a checkpoint repeats the row.
 func (a *agent) copyTo(sn *snapshot.Snapshot, t int, eval, save bool) {
 	sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing = a.id, t, eval, save, !a.run.setup.Members.Present(a.id, t)
+	sn.Awaited = a.run.setup.Members.Awaited(a.id, t)
 	sn.Ledger, sn.Grads, sn.Losses = a.exchange.ledger, a.gradients.count, a.gradients.meter
 	sn.Clipped, sn.Directions = a.gradients.clipped, a.state.Count
 	sn.Scalars = append(sn.Scalars[:0], a.state.Scalars...)

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ type Elastic struct {
 	Slots     Slots
 	Life      int // The number of agents that the slot of this process has had before.
 	Writer    int // The agent whose process evaluates the run, as far as this process knows.
+	// ahead takes the place of aheadFrom; 0: it does not.
+	ahead int
 }
 
 // Slots is a Network whose streams to a slot begin anew with each of its agents.
@@ -151,7 +154,7 @@ func (g *manyProcesses) takeOver(a *agent, t int) error {
 	p, members := g.r.progress, g.r.setup.Members
 	restore, ledger := func() {}, a.exchange.ledger
 	keep := sync.OnceFunc(func() { restore = a.keep() })
-	early := map[int]dist.Message{}
+	early, brought := map[int]dist.Message{}, false
 	defer func() {
 		for _, m := range early {
 			m.Release()
@@ -166,7 +169,9 @@ func (g *manyProcesses) takeOver(a *agent, t int) error {
 				giveUp()
 			}
 		})
-		err := a.attempt(t, &takeover{ctx, revision, early}, keep, (*regrouping).confirm)
+		k := &takeover{ctx, revision, early, brought}
+		err := a.attempt(t, k, keep, (*regrouping).confirm)
+		brought = k.brought
 		again := ctx.Err() != nil && a.ctx.Err() == nil
 		giveUp()
 		switch {
@@ -211,7 +216,7 @@ func (m *elasticMembers) begin(ctx context.Context, first int) error {
 		return badView(err)
 	}
 	for i, life := range v.Lives {
-		joined := log.Since(i)
+		joined := log.Begins(i)
 		switch {
 		case life == 0 || m.Local(i):
 		case log.Present(i, forever) && joined <= first:
@@ -276,10 +281,10 @@ func (m *elasticMembers) take(v membership.View) error {
 			if m.Local(i) || !log.Present(i, forever) || log.Since(i) != e.At {
 				continue
 			}
-			if e.At > m.first { // The streams that were restored are an earlier agent's.
+			if log.Begins(i) > m.first { // The streams that were restored are an earlier agent's.
 				m.Slots.Retire(i, v.Lives[i])
 			}
-			m.Slots.Admit(i, v.Lives[i], e.At)
+			m.Slots.Admit(i, v.Lives[i], log.Begins(i))
 			m.Comes(i)
 		}
 	}
@@ -305,6 +310,23 @@ func (m *elasticMembers) Leave(agent, life int) membership.Exchange {
 // Hold implements [membership.Local].
 func (m *elasticMembers) Hold() int { return m.r.progress.pause(m.r.setup.RoundLength()) }
 
+// Lead implements [membership.Local].
+func (m *elasticMembers) Lead() int {
+	bytes := 4 * totalLen((&regrouping{agent: m.agent()}).donated())
+	pace := m.p.Network.Position(m.p.Rank).Pace
+	if bytes < cmp.Or(m.ahead, aheadFrom) || pace <= 0 {
+		return 0
+	}
+	return int(math.Ceil(float64(bytes) / donationRate / pace.Seconds()))
+}
+
+const (
+	// aheadFrom is the size in bytes from which on the state of a donor is sent ahead of a change.
+	aheadFrom = 16 << 20
+	// donationRate is the rate in bytes a second at which it is expected to arrive.
+	donationRate = 100e6
+)
+
 // Linked implements [membership.Local].
 func (m *elasticMembers) Linked() bool { return m.Slots.Linked() }
 
@@ -322,7 +344,7 @@ func (m *elasticMembers) Seen() map[int]membership.Exchange {
 		}
 		if t, n := m.Slots.Arrived(i); n > 0 {
 			at := membership.Head(t)
-			if s.Members.Change(t) == nil {
+			if s.Members.Change(t) == nil && !s.Members.Donation(t).Gives(m.p.Rank) {
 				at.K = min((n-1)/s.Traits.MessagesPerLink(), len(s.Traits.Between))
 			}
 			seen[i] = at.Later(seen[i])

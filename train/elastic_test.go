@@ -46,6 +46,8 @@ type elasticProcesses struct {
 	// begins again with the checkpoint of an iteration after the first of saves, up to the second.
 	crash int
 	saves [2]int
+	// ahead is Elastic.ahead. If it is not 0, a new agent takes the place of the last one.
+	ahead int
 	// resigns says that it is dropped after that.
 	resigns bool
 	died    context.Context // Ends when one of the last agents has died. The process begins again after it.
@@ -153,7 +155,8 @@ func (e *elasticProcesses) one(ctx context.Context, rank int, ready func(string)
 	defer g.Close()
 	e.groups[rank] = g
 	opt := Options{Device: dev, Model: m, Process: &Process{Rank: rank, Network: n,
-		Elastic: &Elastic{Agreement: g, Slots: n, Life: life}}, OnStep: func(t int) { e.at.Store(int64(t)) }}
+		Elastic: &Elastic{Agreement: g, Slots: n, Life: life, ahead: e.ahead}},
+		OnStep: func(t int) { e.at.Store(int64(t)) }}
 	if e.dir != "" {
 		if opt.Process.Store, err = runfolder.OpenAgentStore(e.folder(life), rank); err != nil {
 			return nil, err
@@ -210,7 +213,11 @@ func (e *elasticProcesses) replays(got *Result, log []membership.Epoch, file str
 	c := e.c
 	c.Membership = file
 	again := play(e.t, c, Options{})
-	for i := range e.survivors() {
+	alive := e.survivors()
+	if e.ahead > 0 {
+		alive = e.c.Agents
+	}
+	for i := range alive {
 		if !slices.Equal(again.Models[i], got.Models[i]) {
 			e.t.Errorf("agent %d of the log played again differs: %s", i, membership.Text(log))
 		}
@@ -254,6 +261,15 @@ func (e *elasticProcesses) run() (*Result, []membership.Epoch) {
 	var dying sync.WaitGroup
 	for rank := e.survivors(); rank < n; rank++ {
 		dying.Go(func() { _, _ = e.one(last, rank, func(string) {}) }) // it dies
+	}
+	if e.ahead > 0 {
+		for e.at.Load() < 60 { // The last agent has left.
+			time.Sleep(time.Millisecond)
+		}
+		kill()
+		dying.Wait()
+		e.life[n-1] = 1
+		start(n-1, context.Background(), func(string) {})
 	}
 	all.Wait()
 	kill()
@@ -556,6 +572,31 @@ func TestWriterDiesInJoin(t *testing.T) {
 					t.Errorf("agent %d has no checkpoint of iteration %d: %v", rank, log[2].At, err)
 				}
 			}
+		})
+	}
+}
+
+// A new agent gets the state of its donor while the others go on, and is a member later. The log repeats
+// the run to the bit.
+func TestNewcomerAhead(t *testing.T) {
+	names := []string{"dsgd", "fspda-sa"}
+	if os.Getenv("FSPDA_LONG") != "" {
+		names = append(names, "fspda-storm", "dsgt", "choco", "led", "docom", "dsgt atc", "sgp")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits
+			c := elastic(t, name, "")
+			written := c.Membership
+			c.Membership, c.Agents, c.Iterations, c.EvalPoints, c.GradientTime = "elastic", 4, 1500, 6, 0.002
+			e := &elasticProcesses{t: t, c: c, ahead: 1,
+				dies: func(_ *elasticProcesses, m dist.Message) bool { return m.T >= 24 }}
+			got, log := e.run()
+			if len(log) != 2 || !slices.Equal(log[1].Joined, []int{3}) || log[1].Donated == 0 ||
+				log[1].Donated >= log[1].At {
+				t.Fatalf("the members changed by %s", membership.Text(log))
+			}
+			e.replays(got, log, written)
 		})
 	}
 }

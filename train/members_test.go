@@ -110,6 +110,65 @@ func TestElastic(t *testing.T) {
 	}
 }
 
+// A new member may begin with what its donor has earlier: it is another run than with the state at
+// the change, and the same to the bit whatever the number of threads, and stopped between both or not.
+func TestEarlierDonor(t *testing.T) {
+	const early = `{"epoch":1,"at":20,"left":[3]} {"epoch":2,"at":40,"joined":[3],"donor":1,"donated":30}`
+	for _, name := range families {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := elastic(t, name, early)
+			s, err := c.Resolve(labSet, labModel(t, c))
+			if err != nil {
+				if !strings.Contains(err.Error(), "new members get that of iteration 40") {
+					t.Error(err)
+				}
+				return
+			}
+			if !s.MemberRules().Ahead {
+				t.Error("a state of an earlier iteration is not refused")
+			}
+			c.Threads = 1
+			want := play(t, c, Options{})
+			late := play(t, elastic(t, name, strings.Replace(early, `,"donated":30`, "", 1)), Options{})
+			if slices.Equal(want.Models[3], late.Models[3]) {
+				t.Error("the state of an earlier iteration is no other one")
+			}
+			c.Threads = 4
+			for _, at := range []int{30, 35} {
+				dir := runFolder(t)
+				for _, at := range []int{at, -1} {
+					ctx, stop := context.WithCancel(context.Background())
+					opt := stopping(at, stop)
+					opt.lend = true
+					got, err := inFolder(t, ctx, c, dir, opt)
+					stop()
+					if err != nil {
+						t.Fatal(err)
+					}
+					if at < 0 && trace(t, got) != trace(t, want) {
+						t.Error("with other threads, stopped and resumed, it is another run")
+					}
+				}
+			}
+		})
+	}
+}
+
+// The donor leaves before the new agent is a member: another one gives it the state at the change.
+func TestEarlierDonorLeaves(t *testing.T) {
+	const both = `{"epoch":1,"at":20,"left":[3]} {"epoch":2,"at":40,"joined":[3],"donor":1,"donated":30}
+{"epoch":3,"at":40,"left":[1],"idle":{"0":33,"2":35,"4":32}}`
+	for _, name := range []string{"dsgd", "fspda-sa"} {
+		got := play(t, elastic(t, name, both), Options{})
+		want := play(t, elastic(t, name, strings.NewReplacer(`,"donated":30`, "", `"donor":1`, `"donor":0`).Replace(both)),
+			Options{})
+		if !slices.Equal(got.Models[3], want.Models[3]) {
+			t.Errorf("%s: the new agent has not the state of agent 0", name)
+		}
+	}
+}
+
 // What an agent computes after its last exchange has no effect: in which iteration the others agree
 // that it has left does not matter where nothing is done then.
 func TestLastExchangeCounts(t *testing.T) {

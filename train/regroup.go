@@ -31,6 +31,8 @@ type takeover struct {
 	revision int             // The number of changes that the log has for this iteration and before.
 	// early are messages of others that take over more changes, by their sender.
 	early map[int]dist.Message
+	// brought says that the agent, which is new, has the donor's state of an earlier iteration.
+	brought bool
 }
 
 // regroup takes an agent that is a member from iteration t on over the change of the members there.
@@ -56,6 +58,12 @@ func (a *agent) attempt(t int, k *takeover, keep func(), finish func(*regrouping
 	r := &regrouping{a, c, k, t}
 	a.round.T, a.round.Links = t, a.round.Links[:0]
 	defer a.release()
+	if c.Early.Gives(a.id) && !k.brought {
+		if err := a.donation(c.Early); err != nil {
+			return err
+		}
+		k.brought = true
+	}
 	if err := r.donate(); err != nil {
 		return err
 	}
@@ -73,7 +81,20 @@ func (a *agent) attempt(t int, k *takeover, keep func(), finish func(*regrouping
 
 // takeOver implements processGroup. All changes are known before.
 func (g *singleProcess) takeOver(a *agent, t int) error {
-	return a.attempt(t, &takeover{ctx: a.ctx}, func() {}, func(*regrouping) error { return nil })
+	k := &takeover{ctx: a.ctx, brought: true}
+	return a.attempt(t, k, func() {}, func(*regrouping) error { return nil })
+}
+
+// donation sends a state that is given early at the donor, and receives it at others.
+func (a *agent) donation(d *membership.Donation) error {
+	c := &membership.Change{Joined: d.To, Donor: d.Donor}
+	r := &regrouping{a, c, &takeover{ctx: a.ctx, revision: len(a.run.setup.Members.Until(d.T))}, d.T}
+	defer a.release()
+	if a.id != d.Donor {
+		return r.receive(r.donated())
+	}
+	a.round.T, a.round.Links = d.T, a.round.Links[:0]
+	return r.donate()
 }
 
 // donated lists the vectors that a new member gets from the donor.
@@ -87,10 +108,11 @@ func (r *regrouping) donated() []device.Vector {
 
 // donate sends them at the donor.
 func (r *regrouping) donate() error {
-	if r.id != r.Donor || len(r.Joined) == 0 {
+	to := slices.DeleteFunc(slices.Clone(r.Joined), r.Early.Gives)
+	if r.id != r.Donor || len(to) == 0 {
 		return nil
 	}
-	return r.send(r.Joined, append(r.donated(), r.counters())...)
+	return r.send(to, append(r.donated(), r.counters())...)
 }
 
 // bring gives new members the state of the donor, and begins the memory of their edges anew.
@@ -100,8 +122,10 @@ func (r *regrouping) bring() error {
 	fromModel := t.EdgesFromModel && t.EdgeVectors != nil
 	switch {
 	case r.Joins(a.id):
-		if err := r.receive(r.donated()); err != nil {
-			return err
+		if !r.Early.Gives(a.id) {
+			if err := r.receive(r.donated()); err != nil {
+				return err
+			}
 		}
 		a.state.Reset(a.run.setup.Algo, g, a.state.X)
 	case len(r.Joined) > 0 && fromModel:

@@ -119,21 +119,34 @@ func (d *synchronous) assemble(a *agent, t, first int) error {
 	switch member := members.Present(a.id, t); {
 	case !member || t > first && !members.Present(a.id, t-1):
 		a.releaseGradient()
-		if !d.r.progress.follow(a.ctx, t) || !member {
+		if !d.r.progress.follow(a.ctx, t) {
 			return nil
+		}
+		if !member {
+			return d.donate(a, t, first)
 		}
 	case members.Change(t) != nil:
 		d.r.progress.approach(t)
 	}
 	if t == first && !d.r.group.joins() || members.Change(t) == nil {
-		return nil
+		return d.donate(a, t, first)
 	}
 	err := a.regroup(t)
 	if d.r.opt.Process != nil {
 		d.r.log.Info("goes on with the new members", zap.Int("iteration", t),
 			zap.Duration("after", time.Since(begin).Round(time.Millisecond)))
 	}
-	return err
+	return cmp.Or(err, d.donate(a, t, first))
+}
+
+// donate gives the agents that will be members soon the state that their donor has at the head of
+// iteration t, unless the run was resumed there: a checkpoint is made afterwards.
+func (d *synchronous) donate(a *agent, t, first int) error {
+	early := d.r.setup.Members.Donation(t)
+	if early == nil || t == first && !d.r.group.joins() || a.id != early.Donor && !early.Gives(a.id) {
+		return nil
+	}
+	return a.donation(early)
 }
 
 // step is one iteration: the local half, the exchange, the mixing half. Some algorithms have

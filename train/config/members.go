@@ -162,10 +162,15 @@ func (s *Setup) checkEpoch(e membership.Epoch) error {
 		return refuse("is valid from iteration %d on, inside a round of %d iterations: use %d or %d", e.At, tau,
 			e.At-e.At%tau, e.At-e.At%tau+tau)
 	}
-	each := s.MemberRules().Exchanges
+	rules := s.MemberRules()
+	if e.Donated != 0 && e.Donated != e.At && (!rules.Ahead || e.Donated%tau != 0) {
+		return refuse("the donor gives its state at iteration %d, but with %s new members get that of iteration %d",
+			e.Donated, s.Config.Algo, e.At)
+	}
 	for _, i := range slices.Sorted(maps.Keys(e.Idle)) {
-		if from := e.Idle[i]; from.K >= each {
-			return refuse("agent %d is idle from %v on: %s has %d in an iteration", i, from, s.Config.Algo, each)
+		if from := e.Idle[i]; from.K >= rules.Exchanges {
+			return refuse("agent %d is idle from %v on: %s has %d in an iteration", i, from, s.Config.Algo,
+				rules.Exchanges)
 		}
 	}
 	members := s.Members.Members(e.At)
@@ -191,7 +196,8 @@ func (s *Setup) checkEpoch(e membership.Epoch) error {
 // MemberRules returns the rules by which members leave.
 func (s *Setup) MemberRules() membership.Rules {
 	return membership.Rules{Agents: s.Graph.N, MinAgents: s.Config.MinAgents, Joint: s.Traits.Edges.Collective,
-		Exchanges: 1 + len(s.Traits.Between), Round: s.RoundLength(), Sends: s.sends}
+		Exchanges: 1 + len(s.Traits.Between), Round: s.RoundLength(), Sends: s.sends,
+		Ahead: !s.Traits.Edges.Collective && !s.Traits.EdgesFromModel}
 }
 
 // sends lists the pairs of agents of which the first sends to the second in iteration t, if both

@@ -41,6 +41,9 @@ type Local interface {
 	// Hold keeps the local agent from the first iteration that it has not entered and at which the
 	// members may change, and returns it.
 	Hold() (reach int)
+	// Lead returns the number of iterations that pass while a new member gets the state of the
+	// donor.
+	Lead() int
 	// Linked reports whether the process has been connected to all members to which it needs a
 	// link, so that they receive nothing more of its earlier process. Until then it is asked
 	// again.

@@ -21,6 +21,9 @@ type Epoch struct {
 	Joined []int `json:"joined,omitempty"` // Agents that are members from At on.
 	// Donor is the member that gives its state to those that joined; nil: the lowest one that stays.
 	Donor *int `json:"donor,omitempty"`
+	// Donated is the iteration at whose head the donor gives its state; 0: At. An earlier one than At
+	// lets the members go on while the state is on its way.
+	Donated int `json:"donated,omitempty"`
 	// Idle names, for members that stay, the first exchange with the one agent that left that fails at
 	// them. It is the first one of iteration At for others. The agent that left takes part until then.
 	Idle map[int]Exchange `json:"idle,omitempty"`
@@ -31,7 +34,19 @@ type Change struct {
 	Members []int // The members from then on, ascending.
 	Joined  []int // The new ones among them, ascending.
 	Donor   int   // The old member that gives its state to new ones.
+	// Early is the state that some of the new ones have got before; nil: none of them.
+	Early *Donation
 }
+
+// Donation is the state that a donor gives, at the head of iteration T, to agents that become members
+// later.
+type Donation struct {
+	Donor, T int
+	To       []int
+}
+
+// Gives reports whether an agent gets the state. It may be asked of nil.
+func (d *Donation) Gives(agent int) bool { return d != nil && slices.Contains(d.To, agent) }
 
 // IdleAt is the first exchange with an agent that left that fails at another one.
 func (e *Epoch) IdleAt(agent int) Exchange {
@@ -61,11 +76,12 @@ type Log struct {
 type changes struct {
 	epochs []Epoch
 	at     map[int]*Change // By the iteration from which on they are valid.
-	spans  [][]span        // The times at which each agent is a member, ascending.
+	early  map[int]*Donation
+	spans  [][]span // The times at which each agent is a member, ascending.
 }
 
 func (l *changes) copy() *changes {
-	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at)}
+	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at), early: maps.Clone(l.early)}
 	for _, s := range l.spans {
 		n.spans = append(n.spans, slices.Clone(s))
 	}
@@ -149,7 +165,7 @@ func (l *Log) Add(e Epoch) error {
 
 // noChanges is the content of a log without changes.
 func noChanges(agents int) *changes {
-	n := &changes{at: map[int]*Change{}}
+	n := &changes{at: map[int]*Change{}, early: map[int]*Donation{}}
 	for range agents {
 		n.spans = append(n.spans, []span{{end: never}})
 	}
@@ -186,11 +202,22 @@ func (l *changes) add(agents int, e Epoch) error {
 		return fmt.Errorf("epoch %d: no member before iteration %d stays", e.Epoch, e.At)
 	}
 	c.Donor = old[0]
-	if before := l.at[e.At]; before != nil && slices.Contains(old, before.Donor) {
-		c.Donor = before.Donor
+	if before := l.at[e.At]; before != nil {
+		if slices.Contains(old, before.Donor) {
+			c.Donor = before.Donor
+		}
+		if d := before.Early; d != nil && slices.Contains(old, d.Donor) {
+			c.Early = d
+		} else if d != nil {
+			delete(l.early, d.T)
+		}
 	}
 	if e.Donor != nil {
 		c.Donor = *e.Donor
+	}
+	if e.Donated != 0 && e.Donated < e.At {
+		c.Early = &Donation{c.Donor, e.Donated, e.Joined}
+		l.early[e.Donated] = c.Early
 	}
 	l.at[e.At] = c
 	return nil
@@ -210,6 +237,11 @@ func (l *changes) check(agents int, e Epoch) error {
 		return fmt.Errorf("it is valid from iteration %d on: expected %d or later", e.At, least)
 	case len(e.Left)+len(e.Joined) == 0:
 		return errors.New("nobody leaves or joins")
+	case e.Donated != 0 && len(e.Joined) == 0:
+		return fmt.Errorf("the donor gives its state at iteration %d, but nobody joins", e.Donated)
+	case e.Donated != 0 && (e.Donated < max(1, least) || e.Donated > e.At):
+		return fmt.Errorf("the donor gives its state at iteration %d: expected %d to %d, since the members change "+
+			"before and after", e.Donated, max(1, least), e.At)
 	case e.At == 0 && len(e.Joined) > 0:
 		return errors.New("agents join at iteration 0, at which all are members: name those that are not as left")
 	}
@@ -270,6 +302,31 @@ func (l *Log) Until(t int) []Epoch {
 
 // Change returns the change of the members at the head of iteration t; nil: there is none.
 func (l *Log) Change(t int) *Change { return l.now.Load().at[t] }
+
+// Donation returns the state that a donor gives at the head of iteration t to agents that become
+// members later; nil: there is none.
+func (l *Log) Donation(t int) *Donation { return l.now.Load().early[t] }
+
+// Awaited reports whether an agent that is absent in iteration t has the state with which it will be
+// a member.
+func (l *Log) Awaited(agent, t int) bool {
+	for at, c := range l.now.Load().at {
+		if c.Early.Gives(agent) && c.Early.T <= t && t < at {
+			return true
+		}
+	}
+	return false
+}
+
+// Begins returns the iteration from which on messages are sent to an agent, which has been a member
+// the last time since then or later.
+func (l *Log) Begins(agent int) int {
+	at := l.Since(agent)
+	if c := l.Change(at); c != nil && c.Early.Gives(agent) {
+		return c.Early.T
+	}
+	return at
+}
 
 // Present reports whether an agent is a member in iteration t.
 func (l *Log) Present(agent, t int) bool { return l.now.Load().spanAt(agent, t) != nil }

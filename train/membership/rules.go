@@ -11,6 +11,8 @@ type Rules struct {
 	Joint     bool
 	Exchanges int // The number of exchanges in an iteration that has any.
 	Round     int // Members change at multiples of this number of iterations; 0: 1.
+	// Ahead says that a new member may begin with the state of a donor of an earlier iteration.
+	Ahead bool
 	// Sends lists the pairs of agents of which the first sends to the second in an iteration, if
 	// both are members. nil: any pair may.
 	Sends func(t int) iter.Seq2[int, int]

@@ -47,7 +47,7 @@ func (Whole) read(record []byte, sn *snapshot.Snapshot) (ok bool, _ error) {
 }
 
 func (Whole) deliver(ctx context.Context, n *Node, sn *snapshot.Snapshot) error {
-	if n.Coordinates() {
+	if n.Coordinates() || n.Moved() { // The process that was the coordinator's has left.
 		return nil
 	}
 	record, err := snapshotRecord(sn)

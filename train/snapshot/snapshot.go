@@ -15,6 +15,7 @@ type Snapshot struct {
 	Eval     bool // it is to be evaluated
 	Save     bool // it is to be saved
 	Missing  bool // a placeholder for the snapshot of an agent that is absent
+	Awaited  bool // the agent is missing, and has the state with which it will be a member
 
 	Device  device.Device      // device of the vectors
 	X       device.Vector      // the model
@@ -107,7 +108,7 @@ func (sn *Snapshot) DeviceErr() error { return sn.Device.Err() }
 // ReplaceAbsent makes sn a placeholder for the snapshot of an absent agent at iteration t. Its
 // counters come from the agent's latest snapshot; its vectors are set by FillMissing.
 func (sn *Snapshot) ReplaceAbsent(agent, t int, latest Counters) {
-	sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing = agent, t, true, false, true
+	sn.Agent, sn.T, sn.Eval, sn.Save, sn.Missing, sn.Awaited = agent, t, true, false, true, false
 	sn.Counters, sn.Losses = latest, Losses{}
 }
 
@@ -118,11 +119,11 @@ func Present(set []*Snapshot) []*Snapshot {
 
 // FillMissing prepares the snapshots of absent agents for a checkpoint: it sets their models to the
 // mean of the others, and their duals to zero, as an agent that joins has them. The mean of a
-// checkpoint's models is then the mean of the present agents.
+// checkpoint's models is then the mean of the present agents, and of those that are awaited.
 func FillMissing(set []*Snapshot) {
 	present := Present(set)
 	for _, sn := range set {
-		if !sn.Missing {
+		if !sn.Missing || sn.Awaited {
 			continue
 		}
 		for k, v := range sn.Vectors() {

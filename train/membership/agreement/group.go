@@ -523,7 +523,7 @@ func (g *Group) follow(left []int) {
 	if !slices.Contains(g.state.members(), g.opt.Self) {
 		return
 	}
-	own.T = max(g.local.Hold(), p.reached[g.opt.Self])
+	own.T, own.Lead = max(g.local.Hold(), p.reached[g.opt.Self]), g.local.Lead()
 	g.told.own, g.told.reach = own, time.Time{}
 	g.remind()
 }

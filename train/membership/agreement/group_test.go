@@ -45,6 +45,8 @@ func (w *walker) Hold() int {
 	return w.entered + 1
 }
 
+func (w *walker) Lead() int { return 0 }
+
 func (w *walker) Linked() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -480,6 +482,56 @@ func TestChangeAfterSeen(t *testing.T) {
 		s.apply(entry{Kind: progress, By: 1, Revision: 1, Seen: map[int]membership.Exchange{0: c.seen, 2: {T: 90}}})
 		if o := s.apply(entry{Kind: progress, Revision: 1}); !o.formed || o.epochs[0].At != c.want {
 			t.Errorf("%+v: the changes are %s", c, membership.Text(o.epochs))
+		}
+	}
+}
+
+// The donor's state is of the iteration at which the members hold, and the new agent a member later,
+// by the most iterations that a member has said. Where others leave, or a member has not passed the
+// earlier change, the change comes at once.
+func TestLead(t *testing.T) {
+	join := func(s *state, lead, holds int, leaves ...int) membership.Epoch {
+		for i := range s.Agents {
+			if !s.present[i] {
+				s.apply(entry{Kind: join, Agent: i, Life: s.lives[i]})
+				break
+			}
+		}
+		for _, i := range leaves {
+			s.apply(entry{Kind: leave, Agent: i})
+		}
+		for _, by := range s.members() {
+			s.apply(entry{Kind: reach, By: by, Life: s.lives[by], Revision: s.revision, T: 40, Lead: lead * by})
+		}
+		s.apply(entry{Kind: reach, Process: 1, Revision: s.revision, T: holds}) // Of a later process of agent 0.
+		for _, by := range s.members() {
+			s.apply(entry{Kind: progress, By: by, Life: s.lives[by], Revision: s.revision})
+		}
+		return s.epochs[len(s.epochs)-1-len(leaves)]
+	}
+	for _, c := range []struct {
+		rules       membership.Rules
+		lead, holds int
+		leaves      []int
+		donated, at int
+	}{
+		{membership.Rules{Ahead: true}, 3, 40, nil, 40, 46},
+		{membership.Rules{Ahead: true}, 3, 31, nil, 40, 46},
+		{membership.Rules{Ahead: true, Round: 5}, 3, 40, nil, 40, 50},
+		{membership.Rules{Ahead: true}, 1 << 40, 40, nil, 40, 40 + maxLead},
+		{membership.Rules{Ahead: true}, 3, 30, nil, 0, 40}, // Agent 0 has not passed the earlier change.
+		{membership.Rules{Ahead: true}, 0, 40, nil, 0, 40},
+		{membership.Rules{Ahead: true}, -1, 40, nil, 0, 40},
+		{membership.Rules{}, 3, 40, nil, 0, 40},
+		{membership.Rules{Ahead: true}, 3, 40, []int{2}, 0, 40},
+	} {
+		c.rules.Agents = 5
+		s := newState(c.rules)
+		s.apply(entry{Kind: leave, Agent: 3})
+		s.apply(entry{Kind: leave, Agent: 4})
+		tell(s, s.revision, map[int]int{0: 30, 1: 30, 2: 30}, nil)
+		if e := join(s, c.lead, c.holds, c.leaves...); e.Donated != c.donated || e.At != c.at {
+			t.Errorf("%+v: the change is %+v", c, e)
 		}
 	}
 }

@@ -30,6 +30,7 @@ type entry struct {
 	Revision int    `json:"revision,omitempty"` // Of the change that By has reached.
 	Process  uint64 `json:"process,omitempty"`  // A number that the process of By has drawn.
 	T        int    `json:"t,omitempty"`
+	Lead     int    `json:"lead,omitempty"` // The iterations that pass while a new member gets the donor's state.
 	// Idle is the first exchange without each agent that leaves.
 	Idle map[int]membership.Exchange `json:"idle,omitempty"`
 	// Seen are the exchanges to which agents have come.
@@ -52,10 +53,12 @@ type state struct {
 // pending is a change that waits until all members have said how far they are.
 type pending struct {
 	epochs   []membership.Epoch          // Without numbers and iterations, one for each agent.
+	holds    map[int]int                 // The iteration that the latest process of each member goes on to.
 	reached  map[int]int                 // The iteration that each member goes on to at least.
 	current  map[int]uint64              // The processes of members that have said reach in the latest revision.
 	answered map[int]bool                // Members that have said progress since all have said reach.
 	seen     map[int]membership.Exchange // The exchanges to which agents have come.
+	lead     int                         // The most iterations that a member has said as lead.
 	moves    bool                        // Another member evaluates the run from then on.
 }
 
@@ -192,7 +195,7 @@ func (s *state) change() *pending {
 		s.pending = &pending{reached: map[int]int{}, seen: map[int]membership.Exchange{}}
 	}
 	s.revision++
-	s.pending.current, s.pending.answered = map[int]uint64{}, map[int]bool{}
+	s.pending.current, s.pending.answered, s.pending.holds = map[int]uint64{}, map[int]bool{}, map[int]int{}
 	return s.pending
 }
 
@@ -228,6 +231,7 @@ func (s *state) reach(e entry) {
 		return
 	}
 	p.reached[e.By] = max(p.reached[e.By], e.T)
+	p.holds[e.By], p.lead = e.T, max(p.lead, min(e.Lead, maxLead))
 	if p.current[e.By] != e.Process {
 		clear(p.answered)
 	}
@@ -243,10 +247,27 @@ func (s *state) reach(e entry) {
 	}
 }
 
+// maxLead is the most iterations by which a change comes after the state of the donor.
+const maxLead = 1000
+
+// lead returns the iteration from which on an agent is a member that joins with the pending change.
+// If nobody else joins or leaves, it is later than that of the donor's state, so that the members
+// need not wait for the agent. It is not later while a member has not passed the earlier change:
+// if that member leaves, the others need a change at the same iteration.
+func (s *state) lead(at int) int {
+	p, n := s.pending, len(s.epochs)
+	behind := func(t int) bool { return t == 0 || n > 0 && t <= s.epochs[n-1].At }
+	if len(p.epochs) > 1 || len(p.epochs[0].Joined) == 0 || !s.Ahead || p.lead <= 0 ||
+		slices.ContainsFunc(slices.Collect(maps.Values(p.holds)), behind) {
+		return at
+	}
+	p.epochs[0].Donated = at
+	return s.After(membership.Exchange{T: at + p.lead - 1})
+}
+
 // form ends the pending change, and returns its epochs.
 func (s *state) form() []membership.Epoch {
 	p, at, members := s.pending, 0, s.members()
-	s.pending = nil
 	for _, t := range p.reached {
 		at = max(at, t)
 	}
@@ -258,6 +279,10 @@ func (s *state) form() []membership.Epoch {
 			at = max(at, s.After(e))
 		}
 	}
+	if len(p.epochs) > 0 {
+		at = s.lead(at)
+	}
+	s.pending = nil
 	if p.moves {
 		s.moved = at
 	}
