@@ -22,7 +22,7 @@ type Elastic struct {
 	Slots     Slots
 	Life      int // The number of agents that the slot of this process has had before.
 	Writer    int // The agent whose process evaluates the run, as far as this process knows.
-	// ahead takes the place of aheadFrom; 0: it does not.
+	// ahead is the size in bytes from which on the state of a donor is sent ahead; 0: aheadFrom.
 	ahead int
 }
 
@@ -321,7 +321,7 @@ func (m *elasticMembers) Lead() int {
 }
 
 const (
-	// aheadFrom is the size in bytes from which on the state of a donor is sent ahead of a change.
+	// aheadFrom is the usual value of Elastic.ahead.
 	aheadFrom = 16 << 20
 	// donationRate is the rate in bytes a second at which it is expected to arrive.
 	donationRate = 100e6

@@ -576,8 +576,8 @@ func TestWriterDiesInJoin(t *testing.T) {
 	}
 }
 
-// A new agent gets the state of its donor while the others go on, and is a member later. The log repeats
-// the run to the bit.
+// A new agent gets the state of its donor while the others go on, and is a member later. The log
+// repeats the run to the bit.
 func TestNewcomerAhead(t *testing.T) {
 	names := []string{"dsgd", "fspda-sa"}
 	if os.Getenv("FSPDA_LONG") != "" {
