@@ -110,8 +110,9 @@ func TestElastic(t *testing.T) {
 	}
 }
 
-// A new member may begin with what its donor has earlier: it is another run than with the state at
-// the change, and the same to the bit whatever the number of threads, and stopped between both or not.
+// A new member may begin with an earlier state of its donor. That is another run than with the state
+// at the change. It has the same bits with any number of threads, and when it is stopped between
+// the two iterations and resumed.
 func TestEarlierDonor(t *testing.T) {
 	const early = `{"epoch":1,"at":20,"left":[3]} {"epoch":2,"at":40,"joined":[3],"donor":1,"donated":30}`
 	for _, name := range families {

@@ -330,7 +330,8 @@ func (a *agent) rehearse() error {
 	return err
 }
 
-// keep copies the agent's state but its ledger, and returns a function that sets the agent back to it.
+// keep copies the agent's state but its ledger, and returns a function that sets the agent back to
+// it.
 func (a *agent) keep() (restore func()) {
 	vs, counts := a.vectors()
 	host := make([][]float32, len(vs))

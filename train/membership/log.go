@@ -76,12 +76,11 @@ type Log struct {
 type changes struct {
 	epochs []Epoch
 	at     map[int]*Change // By the iteration from which on they are valid.
-	early  map[int]*Donation
-	spans  [][]span // The times at which each agent is a member, ascending.
+	spans  [][]span        // The times at which each agent is a member, ascending.
 }
 
 func (l *changes) copy() *changes {
-	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at), early: maps.Clone(l.early)}
+	n := &changes{epochs: slices.Clip(l.epochs), at: maps.Clone(l.at)}
 	for _, s := range l.spans {
 		n.spans = append(n.spans, slices.Clone(s))
 	}
@@ -165,7 +164,7 @@ func (l *Log) Add(e Epoch) error {
 
 // noChanges is the content of a log without changes.
 func noChanges(agents int) *changes {
-	n := &changes{at: map[int]*Change{}, early: map[int]*Donation{}}
+	n := &changes{at: map[int]*Change{}}
 	for range agents {
 		n.spans = append(n.spans, []span{{end: never}})
 	}
@@ -208,8 +207,6 @@ func (l *changes) add(agents int, e Epoch) error {
 		}
 		if d := before.Early; d != nil && slices.Contains(old, d.Donor) {
 			c.Early = d
-		} else if d != nil {
-			delete(l.early, d.T)
 		}
 	}
 	if e.Donor != nil {
@@ -217,7 +214,6 @@ func (l *changes) add(agents int, e Epoch) error {
 	}
 	if e.Donated != 0 && e.Donated < e.At {
 		c.Early = &Donation{c.Donor, e.Donated, e.Joined}
-		l.early[e.Donated] = c.Early
 	}
 	l.at[e.At] = c
 	return nil
@@ -305,17 +301,28 @@ func (l *Log) Change(t int) *Change { return l.now.Load().at[t] }
 
 // Donation returns the state that a donor gives at the head of iteration t to agents that become
 // members later; nil: there is none.
-func (l *Log) Donation(t int) *Donation { return l.now.Load().early[t] }
+func (l *Log) Donation(t int) *Donation {
+	if d := l.next(t).Early; d != nil && d.T == t {
+		return d
+	}
+	return nil
+}
+
+// next returns the first change after the head of iteration t. Without one it is empty.
+func (l *Log) next(t int) *Change {
+	now := l.now.Load()
+	k := sort.Search(len(now.epochs), func(k int) bool { return now.epochs[k].At > t })
+	if k == len(now.epochs) {
+		return &Change{}
+	}
+	return now.at[now.epochs[k].At]
+}
 
 // Awaited reports whether an agent that is absent in iteration t has the state with which it will be
 // a member.
 func (l *Log) Awaited(agent, t int) bool {
-	for at, c := range l.now.Load().at {
-		if c.Early.Gives(agent) && c.Early.T <= t && t < at {
-			return true
-		}
-	}
-	return false
+	d := l.next(t).Early
+	return d.Gives(agent) && d.T <= t
 }
 
 // Begins returns the iteration from which on messages are sent to an agent, which has been a member

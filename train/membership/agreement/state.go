@@ -250,10 +250,10 @@ func (s *state) reach(e entry) {
 // maxLead is the most iterations by which a change comes after the state of the donor.
 const maxLead = 1000
 
-// lead returns the iteration from which on an agent is a member that joins with the pending change.
-// If nobody else joins or leaves, it is later than that of the donor's state, so that the members
-// need not wait for the agent. It is not later while a member has not passed the earlier change:
-// if that member leaves, the others need a change at the same iteration.
+// lead returns the iteration at which the pending change begins. at is the first one possible. An
+// agent that joins alone gets the donor's state of iteration at, and joins some iterations later:
+// the members go on meanwhile. There is no such delay while a member has not passed the earlier
+// change: if that member leaves, the others need the next change at the same iteration.
 func (s *state) lead(at int) int {
 	p, n := s.pending, len(s.epochs)
 	behind := func(t int) bool { return t == 0 || n > 0 && t <= s.epochs[n-1].At }
