@@ -154,9 +154,9 @@ func (g *manyProcesses) takeOver(a *agent, t int) error {
 	p, members := g.r.progress, g.r.setup.Members
 	restore, ledger := func() {}, a.exchange.ledger
 	keep := sync.OnceFunc(func() { restore = a.keep() })
-	early, brought := map[int]dist.Message{}, false
+	k := &takeover{early: map[int]dist.Message{}}
 	defer func() {
-		for _, m := range early {
+		for _, m := range k.early {
 			m.Release()
 		}
 	}()
@@ -169,9 +169,8 @@ func (g *manyProcesses) takeOver(a *agent, t int) error {
 				giveUp()
 			}
 		})
-		k := &takeover{ctx, revision, early, brought}
+		k.ctx, k.revision = ctx, revision
 		err := a.attempt(t, k, keep, (*regrouping).confirm)
-		brought = k.brought
 		again := ctx.Err() != nil && a.ctx.Err() == nil
 		giveUp()
 		switch {

@@ -81,8 +81,7 @@ func (a *agent) attempt(t int, k *takeover, keep func(), finish func(*regrouping
 
 // takeOver implements processGroup. All changes are known before.
 func (g *singleProcess) takeOver(a *agent, t int) error {
-	k := &takeover{ctx: a.ctx, brought: true}
-	return a.attempt(t, k, func() {}, func(*regrouping) error { return nil })
+	return a.attempt(t, &takeover{ctx: a.ctx, brought: true}, func() {}, func(*regrouping) error { return nil })
 }
 
 // donation sends a state that is given early at the donor, and receives it at others.
